@@ -16,21 +16,39 @@ Script = Callable[["Peer"], object]
 
 
 class Peer:
-    """One caller."""
+    """One caller, in the framing that it began with."""
 
     def __init__(self, connection: socket.socket) -> None:
         self.socket = connection
         self.file = connection.makefile("rb")
+        self.is_framed = False
 
     def messages(self) -> Iterator[dict[str, Any]]:
-        for line in self.file:
-            yield json.loads(line)
+        while message := self.receive():
+            yield message
 
     def receive(self) -> dict[str, Any]:
-        return json.loads(self.file.readline() or b"null") or {}
+        line = self.file.readline()
+        if line.startswith(b"Content-Length: "):
+            self.is_framed = True
+            assert self.file.readline() == b"\r\n"
+            line = self.file.read(int(line.split()[1]))
+        return json.loads(line or b"null") or {}
+
+    def encoded(self, message: Any) -> bytes:
+        text = json.dumps(message).encode()
+        return b"Content-Length: %d\r\n\r\n%b" % (len(text), text) if self.is_framed else text + b"\n"
 
     def send(self, message: Any) -> None:
-        self.socket.sendall(json.dumps(message).encode() + b"\n")
+        self.socket.sendall(self.encoded(message))
+
+    def reject(self, message: dict[str, Any], path: str) -> None:
+        data = {"reason": "invalid_params", "path": path}
+        self.send({"jsonrpc": "2.0", "id": message["id"], "error": {"code": -32602, "message": "no", "data": data}})
+
+    def send_piece(self, task: str, data: bytes) -> None:
+        fields = f"Content-Length: {len(data)}\r\nContent-Type: application/octet-stream\r\nPostern-Task: {task}\r\n"
+        self.socket.sendall(fields.encode() + b"\r\n" + data)
 
     def answer(self, message: dict[str, Any], result: Any) -> None:
         self.send({"jsonrpc": "2.0", "id": message["id"], "result": result})

@@ -252,7 +252,7 @@ def test_tasks_can_be_steered(client: Client) -> None:
 
 def test_a_request_that_is_too_large_is_not_sent(client: Client) -> None:
     with pytest.raises(postern.RequestError) as raised:
-        client.fetch_resource("open", "echo", method="POST", body="x" * (17 << 20))
+        client.fetch_resource("open", "echo", method="POST", parameters={"text": "x" * (17 << 20)})
     assert (raised.value.reason, raised.value.outcome) == ("message_too_large", "not_sent")
     assert client.get_info().name == "postern"
 

@@ -29,6 +29,9 @@ STANDS_FOR = {
     ("fetchResource", "bodyBase64"): "body",  # bytes instead of text
     ("fetchResource", "stream"): None,
     ("fetchResource", "streamHead"): None,  # stream_resource
+    ("fetchResource", "bodyAs"): None,  # streams use frames by themselves
+    ("fetchResource", "bodyFrom"): "body",  # a file
+    ("fetchResource", "contentLength"): None,
     ("registerDelegate", "methods"): None,  # a callable each
     ("$/cancelRequest", "id"): "identifier",
 }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import subprocess
 import sys
@@ -283,7 +282,7 @@ def test_a_stream_waits_for_the_user_until_its_head(double: Double) -> None:
                 head = {"jsonrpc": "2.0", "method": "fetchResource.head", "params": {"task": task, **RESULT}}
                 # All at once: from the head on the client's time counts again. Later, while this thread answers others.
                 parts = [head, chunk(task, 0, b"x"), {"jsonrpc": "2.0", "id": message["id"], "result": RESULT}]
-                data = b"".join(json.dumps(part).encode() + b"\n" for part in parts)
+                data = b"".join(peer.encoded(part) for part in parts)
                 threading.Timer(1.5, peer.socket.sendall, [data]).start()
             elif "id" in message:
                 peer.answer(message, {"registered": []})
@@ -313,12 +312,12 @@ def test_a_stream_that_is_begun_again_begins_anew(double: Double) -> None:
     double.scripts = [script]
     real, failures = postern._connection.Connection._write, [1]
 
-    def breaking(self: Any, line: bytes, deadline: Any) -> None:
+    def breaking(self: Any, line: bytes, *more: Any) -> None:
         if failures:
             failures.clear()
             self.close(postern.ConnectionLost("for the test", data={"outcome": "not_sent"}))
             raise postern.ConnectionLost("for the test", data={"outcome": "not_sent"})
-        real(self, line, deadline)
+        real(self, line, *more)
 
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr(postern._connection.Connection, "_write", breaking)

@@ -14,8 +14,13 @@ Method = dict[str, Any]
 BY_POSITION = {"fetchResource": ["resource", "path"], "beginAuthorization": ["redirectUri"]}
 #: Two members of the wire that are one parameter here: str is the first, bytes the second.
 FOLDED = {"bodyBase64": "body"}
-#: Parameters that a method of its own stands for.
-ELSEWHERE = {"fetchResource": {"stream", "streamHead"}}
+#: Parameters that something else stands for: a method of its own, or what `body` and `body_to` are.
+ELSEWHERE = {
+    "fetchResource": {"stream", "streamHead", "bodyAs", "bodyFrom", "contentLength", "bodyTo"},
+}
+#: How the bodies of `fetchResource` are documented here.
+BODY = "body: Text or bytes, or a path, a file in binary mode or a socket to be read to its end; overrides parameters."
+BODY_TO = "body_to: A path, a file in binary mode or a socket: the response's body goes there, and not into the result."
 
 HEADER = '''"""{title} Generated from proto-docs/openrpc.json by tools/generate.py: do not edit."""
 
@@ -25,7 +30,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Callable, Literal, Optional, TypeVar, Union
 
 from .{streams} import {stream}
-from ._wire import as_object, body_members, present, wire, wires
+from ._bodies import Body, Target
+from ._wire import as_object, present, wire, wires
 from .types import (
 {types}
 )
@@ -50,8 +56,18 @@ class {name}:
     ) -> _Result:
         raise NotImplementedError
 
+    {define} _fetch(
+        self,
+        params: dict[str, Any],
+        body: Optional[Body],
+        body_to: Optional[Target],
+        timeout: Optional[float],
+        traceparent: Optional[str],
+    ) -> FetchResult:
+        raise NotImplementedError
+
     {define} _stream(
-        self, params: dict[str, Any], timeout: Optional[float], traceparent: Optional[str]
+        self, params: dict[str, Any], body: Optional[Body], timeout: Optional[float], traceparent: Optional[str]
     ) -> {stream}:
         raise NotImplementedError
 '''
@@ -98,19 +114,25 @@ def _method(method: Method, types: Types, asynchronous: bool, streaming: bool) -
         text = f"{own}: {annotation}" + ("" if parameter.get("required") else " = None")
         given = parameter.get("required") or parameter["name"] in BY_POSITION.get(name, [])
         (positional if given else keywords).append(text)
-        documented.append(f"{own}: {sentence(parameter.get('summary', ''))}")
-        members.append(member)
+        if member:
+            members.append(member)
+            documented.append(f"{own}: {sentence(parameter.get('summary', ''))}")
+            continue
+        documented.append(BODY)
+        if not streaming:
+            keywords.append("body_to: Optional[Target] = None")
+            documented.append(BODY_TO)
     keywords += ["timeout: Optional[float] = None", "traceparent: Optional[str] = None"]
     result, decode = _result(method, types)
     if streaming:
         result = "AsyncResourceStream" if asynchronous else "ResourceStream"
     signature = ", ".join(["self", *positional, "*", *keywords])
     own_name = "stream_resource" if streaming else method_name(name)
-    call = (
-        "self._stream(params, timeout, traceparent)"
-        if streaming
-        else f'self._invoke("{name}", params, {decode}, timeout, traceparent)'
-    )
+    call = f'self._invoke("{name}", params, {decode}, timeout, traceparent)'
+    if name == "fetchResource":
+        call = "self._fetch(params, body, body_to, timeout, traceparent)"
+    if streaming:
+        call = "self._stream(params, body, timeout, traceparent)"
     awaited = "await " if asynchronous else ""
     params = "present({" + ", ".join(members) + "})" if members else "{}"
     return "\n".join([
@@ -123,12 +145,12 @@ def _method(method: Method, types: Types, asynchronous: bool, streaming: bool) -
 
 
 def _parameter(method: str, parameter: dict[str, Any], types: Types) -> tuple[str, str, str]:
-    """Its name, its annotation, and its entry in the dictionary of params."""
+    """Its name, its annotation, and its entry in the dictionary of params; empty for a body."""
     name: str = parameter["name"]
     own = snake(name)
     kind = types.name_of(parameter["schema"], f"{method}.{name}", taken=True)
     if method == "fetchResource" and name == "body":
-        return own, "Optional[Union[str, bytes]]", f"**body_members({own})"
+        return own, "Optional[Body]", ""
     value = own
     if kind.startswith("Union["):
         value = f"wire({own})"
@@ -152,11 +174,6 @@ def _docstring(method: Method, documented: list[str], streaming: bool) -> str:
         )
     elif method.get("description"):
         paragraphs.append(sentence(method["description"]))
-    if method["name"] == "fetchResource":
-        documented = [
-            "body: A raw body, text or bytes; overrides parameters." if line.startswith("body:") else line
-            for line in documented
-        ]
     text = "\n\n".join("\n".join(textwrap.wrap(paragraph, 108)) for paragraph in paragraphs)
     if documented:
         lines = ["\n".join(textwrap.wrap(f":param {line}", 108, subsequent_indent="    ")) for line in documented]

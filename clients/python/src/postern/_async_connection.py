@@ -8,14 +8,15 @@ import itertools
 import logging
 import math
 import os
+import select
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Callable, Protocol, Union
 
 from . import _framing
 from ._chunks import STREAMED
-from ._connection import lost
+from ._connection import CannotPass, Part, lost, may_not_pass, rights
 from ._dial import address, failure
 from ._limits import OWED_BYTES, Deadline, Limits
 from ._pending import Message, Sent, blamed
@@ -81,14 +82,29 @@ class AsyncConnection(asyncio.BufferedProtocol):
     """Pipelined. Belongs to the loop in which it was created.
 
     One timer is for all waiting calls: setting one for each call would cost more than the call's own text.
+
+    :param own: The connected socket. Bytes go through asyncio, descriptors go with bytes that are sent directly.
+    :param bodies: Whether it is for bodies: header framing, in which pieces come without JSON.
     """
 
-    def __init__(self, limits: Limits, handler: AsyncHandler, in_flight: int | None = None) -> None:
+    def __init__(
+        self,
+        limits: Limits,
+        handler: AsyncHandler,
+        in_flight: int | None = None,
+        own: socket.socket | None = None,
+        bodies: bool = False,
+    ) -> None:
         self._limits = limits
         self._handler = handler
         self.loop = asyncio.get_running_loop()
         self._process = os.getpid()
-        self._lines = _framing.Lines(limits.answer_bytes)
+        self._socket = own
+        self._is_framed = bodies
+        self._lines: _framing.Lines | _framing.Frames
+        self._lines = _framing.Frames(limits.answer_bytes) if bodies else _framing.Lines(limits.answer_bytes)
+        #: Whether this sidecar takes bodies without JSON; None: not known yet. Both kinds came with one version.
+        self.knows_bodies: bool | None = None
         # One for all reads: a new one of this size for each read would be returned to the system each time.
         self._buffer = memoryview(bytearray(_READ))
         self._pending: dict[int, AsyncPending] = {}
@@ -112,11 +128,17 @@ class AsyncConnection(asyncio.BufferedProtocol):
         self._timer_moment = math.inf
         self._gone = self.loop.create_future()
         #: The receivers of the parts of streams, by the names of their tasks.
-        self.streams: dict[str, Callable[[Message], None]] = {}
+        self.streams: dict[str, Callable[[Part], None]] = {}
 
     @classmethod
     async def open(
-        cls, path: str, limits: Limits, handler: AsyncHandler, in_flight: int | None = None
+        cls,
+        path: str,
+        limits: Limits,
+        handler: AsyncHandler,
+        in_flight: int | None = None,
+        *,
+        bodies: bool = False,
     ) -> AsyncConnection:
         """Connects. On a Unix socket this succeeds or fails at once."""
         loop = asyncio.get_running_loop()
@@ -125,7 +147,9 @@ class AsyncConnection(asyncio.BufferedProtocol):
         own.setblocking(False)
         try:
             own.connect(name)
-            _, connection = await loop.create_unix_connection(lambda: cls(limits, handler, in_flight), sock=own)
+            _, connection = await loop.create_unix_connection(
+                lambda: cls(limits, handler, in_flight, own, bodies), sock=own
+            )
         except OSError as error:
             own.close()
             raise failure(path, error) from error
@@ -175,15 +199,28 @@ class AsyncConnection(asyncio.BufferedProtocol):
     async def drain(self, deadline: Deadline, slots: AsyncSlots | None = None) -> None:
         """Waits until the sidecar has read the earlier requests. If this raises, the slot was given back."""
         try:
-            while self.may_write is not None and self._error is None:
+            while (self.may_write is not None or not self._is_writable()) and self._error is None:
                 left = deadline.left()
-                done, _ = await asyncio.wait({self.may_write}, timeout=None if left == math.inf else left)
+                if self.may_write is None:  # asyncio has written everything, but more does not fit at the moment
+                    await asyncio.sleep(0.001)
+                    done = left > 0
+                else:
+                    waiting = {self.may_write}
+                    done = bool((await asyncio.wait(waiting, timeout=None if left == math.inf else left))[0])
                 if not done:
                     raise DeadlineExceeded("the request could not be sent in time", data={"outcome": "not_sent"})
         except BaseException:
             if slots is not None:
                 slots.give()
             raise
+
+    def _is_writable(self) -> bool:
+        """Whether descriptors can be sent at once, on a connection for bodies."""
+        if not self._is_framed or self._socket is None or self._socket.fileno() < 0:
+            return True
+        ready = select.poll()
+        ready.register(self._socket, select.POLLOUT)
+        return bool(ready.poll(0))
 
     def start(
         self,
@@ -192,15 +229,18 @@ class AsyncConnection(asyncio.BufferedProtocol):
         timeout_ms: int | None = None,
         slots: AsyncSlots | None = None,
         deadline: Deadline | None = None,
+        *,
+        descriptors: Sequence[int] = (),
     ) -> AsyncPending:
         """Sends a request; its response settles the returned object. If this raises, it was not sent.
 
-        A call has a deadline. A stream has none: it may last as long as data arrives.
+        A call has a deadline. A stream has none: it may last as long as data arrives. Descriptors go with it if it is
+        sent at once: `drain` on a connection for bodies.
         """
         identifier = next(self._identifiers)
         try:
             line = _framing.request(identifier, method, params, self._limits.request_bytes, timeout_ms)
-            self._write(line)
+            self._write(line, descriptors)
         except BaseException:
             if slots is not None:
                 slots.give()
@@ -261,21 +301,40 @@ class AsyncConnection(asyncio.BufferedProtocol):
         self._owed += len(line)
         self._write(line)
 
-    def _write(self, line: bytes) -> None:
+    def _write(self, line: bytes, descriptors: Sequence[int] = ()) -> None:
         if self._process != os.getpid():
             raise lost(inherited("this is a connection"), "not_sent")
         transport = self._transport
         if self._error is not None or transport is None or transport.is_closing():
             raise lost(self._error or ConnectionLost("the sidecar is gone"), "not_sent")
-        transport.write(line)
+        data = _framing.framed(line) if self._is_framed else line
+        if descriptors:
+            data = data[self._send_with(descriptors, data, transport) :]
+        transport.write(data)
         if transport.is_closing():  # it was written at once, which failed
             raise ConnectionLost("the sidecar is gone", data={"outcome": "not_sent"})
+
+    def _send_with(self, descriptors: Sequence[int], data: bytes, transport: asyncio.WriteTransport) -> int:
+        """Sends descriptors with the first bytes; returns how many."""
+        if self._socket is None or transport.get_write_buffer_size():
+            raise CannotPass  # what waits there would come later
+        try:
+            return self._socket.sendmsg([data], rights(descriptors), getattr(socket, "MSG_NOSIGNAL", 0))
+        except BlockingIOError:
+            raise CannotPass from None
+        except OSError as error:
+            if may_not_pass(error):
+                raise CannotPass from error
+            raise ConnectionLost("the sidecar is gone", data={"outcome": "not_sent"}) from error
 
     # Called by asyncio
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.WriteTransport)
         self._transport = transport
+        if self._is_framed:
+            # `drain` then waits until nothing is left to be sent: descriptors cannot overtake anything.
+            transport.set_write_buffer_limits(0)
 
     def pause_writing(self) -> None:
         self.may_write = self.loop.create_future()
@@ -290,8 +349,11 @@ class AsyncConnection(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         try:
-            for line in self._lines.feed(self._buffer[:nbytes].tobytes()):
-                self._take(_framing.decoded(line))
+            for one in self._lines.feed(self._buffer[:nbytes].tobytes()):
+                if isinstance(one, bytes):
+                    self._take(_framing.decoded(one))
+                else:
+                    self._take_piece(one)
         except PosternError as error:
             self.close(error)
         except Exception as error:
@@ -306,6 +368,11 @@ class AsyncConnection(asyncio.BufferedProtocol):
             self._gone.set_result(None)
 
     # Reading
+
+    def _take_piece(self, piece: _framing.Piece) -> None:
+        take = self.streams.get(piece.task)
+        if take is not None:
+            take(piece)
 
     def _take(self, message: Message) -> None:
         if "method" in message:
@@ -382,9 +449,9 @@ class AsyncConnection(asyncio.BufferedProtocol):
         await asyncio.wait({self._gone}, timeout=5)
 
 
-def result_of(settled: Settled) -> Any:
+def result_of(settled: Message | BaseException) -> Any:
     """The result; raises the error."""
-    if isinstance(settled, PosternError):
+    if isinstance(settled, BaseException):
         raise settled
     if "result" in settled:
         return settled["result"]

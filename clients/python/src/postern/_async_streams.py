@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import collections
+import weakref
 from collections.abc import Awaitable, Coroutine
 from typing import TYPE_CHECKING, Any, Callable
 
+from ._bodies import Bodies
 from ._chunks import HEAD, ResponseHead, Sequence, piece, weakly
 from ._flow import MOST_REJECTIONS, Flow, pause_after
+from ._framing import Piece
 from ._limits import Deadline
 from ._retry import Retries
+from ._streams import Offer
 from .errors import ClientClosed, DeadlineExceeded, PosternError, ProtocolViolation, from_answer, inherited
 from .types import FetchResult
 
 if TYPE_CHECKING:
     from ._async_connection import AsyncConnection, AsyncPending
+    from ._connection import Part
 
 
 class AsyncBeginning:
@@ -32,27 +37,42 @@ class AsyncBeginning:
         params: dict[str, Any],
         deadline: Deadline,
         window: float,
+        *,
+        bodies: Bodies,
     ) -> None:
         self._connect = connect
         self._is_closed = is_closed
-        self._params = params
+        self.offer = Offer(params, bodies)
         self._deadline = deadline
         self._retries = Retries("fetchResource", params, deadline, window)
 
     async def begin(self, stream: AsyncResourceStream) -> None:
-        while True:
-            try:
-                connection = await self._connect(self._deadline, stream.task)
-                await stream.begin(connection, self._params, self._deadline)
-                return
-            except PosternError as error:
-                pause = self._retries.pause_after(error)
-                if pause is None or self._is_closed():
-                    raise
-                await asyncio.sleep(pause)
+        from ._connection import CannotPass
 
-    def pause_after(self, error: PosternError) -> float | None:
-        return self._retries.pause_after(error)
+        try:
+            while True:
+                try:
+                    connection = await self._connect(self._deadline, stream.task)
+                    await stream.begin(connection, self.offer, self._deadline)
+                    self.offer.sent()
+                    return
+                except CannotPass:
+                    self.offer.cannot_pass()
+                except PosternError as error:
+                    pause = self._retries.pause_after(error)
+                    if pause is None or self._is_closed():
+                        raise
+                    await asyncio.sleep(pause)
+        except BaseException:
+            self.offer.abandon()
+            raise
+
+    def pause_after(self, error: PosternError, connection: AsyncConnection | None) -> float | None:
+        if self.offer.is_of_older(error) and connection is not None:
+            connection.knows_bodies = False
+        if self.offer.goes_again(error):
+            return 0.0
+        return self._retries.pause_after(error) if self.offer.may_be_retried else None
 
     async def begin_again(self, stream: AsyncResourceStream, pause: float) -> None:
         try:
@@ -61,8 +81,10 @@ class AsyncBeginning:
                 raise ClientClosed("the client was closed", data={"outcome": "not_sent"})
             if not stream.is_left:
                 await self.begin(stream)
-        except PosternError as error:
+        except Exception as error:  # also of a body that is read
             stream.fail(error)
+        if stream.is_left:
+            stream.close_bodies()
 
 
 class AsyncResourceStream:
@@ -87,7 +109,7 @@ class AsyncResourceStream:
         #: The reason of the last rejected suspension or resumption.
         self._why = ""
         self._news = asyncio.Event()
-        self._pieces: collections.deque[str] = collections.deque()
+        self._pieces: collections.deque[str | bytes] = collections.deque()
         self._rest = b""
         self._flow = Flow()
         self._sequence = Sequence()
@@ -99,18 +121,31 @@ class AsyncResourceStream:
         #: Running requests: suspensions and resumptions, or a retry.
         self._asking: set[asyncio.Future[None]] = set()
 
-    async def begin(self, connection: AsyncConnection, params: dict[str, Any], deadline: Deadline) -> None:
+    async def begin(self, connection: AsyncConnection, offer: Offer, deadline: Deadline) -> None:
         """Sends the request on a connection with a slot for it."""
         task = self.task
         self._connection, self._pending = connection, None
         connection.streams[task] = weakly(self._take)
         try:
+            try:
+                # A body may have to be read, which may take its time.
+                params, descriptors = await blocking(offer.request, connection.knows_bodies, is_short=not offer.reads)
+            except BaseException:
+                connection.slots.give()
+                raise
             await connection.drain(deadline, connection.slots)
-            self._pending = connection.start("fetchResource", params, None, connection.slots)
+            self._pending = connection.start("fetchResource", params, None, connection.slots, descriptors=descriptors)
         except BaseException:
             connection.streams.pop(task, None)
             self._connection = None
             raise
+        me = weakref.ref(self)
+
+        def forget(_: object) -> None:
+            if me() is None:
+                offer.abandon()
+
+        self._pending.future.add_done_callback(forget)
         # Not earlier: late parts must not be taken for those of the next stream of that name.
         self._pending.future.add_done_callback(lambda _: connection.streams.pop(task, None))
         self._pending.future.add_done_callback(weakly(self._end))
@@ -124,14 +159,21 @@ class AsyncResourceStream:
         """Whether it was closed or has ended."""
         return self._closed or self._settled is not None
 
-    def _take(self, message: dict[str, Any]) -> None:
+    def _take(self, message: Part) -> None:
         if self.is_left:
+            return
+        if isinstance(message, Piece):
+            self._sequence.came()
+            if message.data:
+                self._put(message.data)
             return
         if message["method"] == HEAD:
             self._head = ResponseHead.from_json(message["params"])
             self._news.set()
             return
-        data = self._sequence.encoded(message["params"])
+        self._put(self._sequence.encoded(message["params"]))
+
+    def _put(self, data: str | bytes) -> None:
         self._pieces.append(data)
         self._news.set()
         method = self._flow.arrived(len(data))
@@ -147,15 +189,23 @@ class AsyncResourceStream:
             self._connection.is_leaving = True
         is_rejected = error is not future.result() and self._head is None and not self._sequence.has_begun
         if error is not None and is_rejected and not self.is_left and self._beginning is not None:
-            pause = self._beginning.pause_after(error)
+            pause = self._beginning.pause_after(error, self._connection)
             if pause is not None:
                 self._ask_for(self._beginning.begin_again(self, pause))
                 return
+        if error is None and self._connection is not None and self._connection.knows_bodies is None:
+            self._connection.knows_bodies = True
+        found = None if self._beginning is None else self._beginning.offer.end(error)
         if self._settled is None:
-            self._settled = future.result()
+            self._settled = future.result() if found is None or found is error else found
         self._news.set()
 
-    def fail(self, error: PosternError) -> None:
+    def close_bodies(self) -> None:
+        """No request of it is in progress, and none follows."""
+        if self._beginning is not None and (self._pending is None or self._pending.future.done()):
+            self._beginning.offer.abandon()
+
+    def fail(self, error: BaseException) -> None:
         """Ends the stream, for its reader and for the sidecar."""
         self._settled = error
         self._pieces.clear()
@@ -289,6 +339,13 @@ class AsyncResourceStream:
 
     async def __aexit__(self, *exception: object) -> None:
         self.close()
+
+
+async def blocking(function: Callable[..., Any], *arguments: Any, is_short: bool = False) -> Any:
+    """The result of a function that may block: in a thread, unless it is short."""
+    if is_short:
+        return function(*arguments)
+    return await asyncio.to_thread(function, *arguments)
 
 
 def error_of(settled: Any) -> PosternError | None:

@@ -67,6 +67,10 @@ class Sequence:
     def has_begun(self) -> bool:
         return self._next > 0
 
+    def came(self) -> None:
+        """A piece has come as a frame, which are in order."""
+        self._next += 1
+
     def encoded(self, params: dict[str, Any]) -> str:
         """A piece's data, still encoded."""
         data = params.get("dataBase64")
@@ -76,7 +80,10 @@ class Sequence:
         return data
 
 
-def piece(data: str) -> bytes:
+def piece(data: str | bytes) -> bytes:
+    """A piece, decoded if it came in JSON."""
+    if isinstance(data, bytes):
+        return data
     try:
         return base64.b64decode(data, validate=True)
     except binascii.Error:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import array
 import contextlib
+import errno
 import itertools
 import logging
 import math
@@ -14,8 +16,8 @@ import struct
 import sys
 import threading
 import time
-from collections.abc import Mapping
-from typing import Any, Callable, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, Callable, Protocol, Union
 
 from . import _framing
 from ._chunks import STREAMED
@@ -28,12 +30,31 @@ from .errors import Cancelled, ConnectionLost, DeadlineExceeded, PosternError, P
 
 _FLAGS = socket.MSG_DONTWAIT | getattr(socket, "MSG_NOSIGNAL", 0)
 _READ = 1 << 16
+#: Of a connection for bodies, whose frames are larger than most messages.
+_READ_FRAMES = 1 << 18
 _LONGEST_POLL = 1 << 30
 #: How long a thread that reads for others sleeps at most, without a deadline.
 _NAP = 1.0
 #: How long a thread that cannot send waits for the reader to notice the connection's end.
 _NOTICE = 1.0
 log = logging.getLogger("postern")
+
+#: A notification about a stream, or a piece of its body.
+Part = Union[Message, _framing.Piece]
+
+
+class CannotPass(Exception):
+    """The kernel does not pass descriptors to this sidecar. Nothing was sent."""
+
+
+def rights(descriptors: Sequence[int]) -> list[tuple[int, int, Any]]:
+    """Descriptors as ancillary data."""
+    return [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))] if descriptors else []
+
+
+def may_not_pass(error: OSError) -> bool:
+    """Whether the kernel rejects descriptors (SO_PASSRIGHTS), or has too many of them on their way."""
+    return error.errno in (errno.EPERM, errno.ETOOMANYREFS)
 
 
 class Handler(Protocol):
@@ -70,9 +91,13 @@ class Connection:
     `_lock` guards the end and what is started once; the reading thread has `_reading`, the writing one `_writing`.
     A thread that reads for others never writes, so that it never waits for a sidecar that waits for us to read.
     Requests in progress need none: only one thread gets a request out of `_pending`, and settles it.
+
+    :param bodies: Whether it is for bodies: header framing, in which pieces come without JSON.
     """
 
-    def __init__(self, path: str, limits: Limits, handler: Handler, in_flight: int | None = None) -> None:
+    def __init__(
+        self, path: str, limits: Limits, handler: Handler, in_flight: int | None = None, *, bodies: bool = False
+    ) -> None:
         own = address(path)
         self._limits = limits
         self._handler = handler
@@ -83,7 +108,11 @@ class Connection:
         self._writing = threading.RLock()
         self._is_sending = False
         self._keeper: threading.Thread | None = None
-        self._lines = _framing.Lines(limits.answer_bytes)
+        self._is_framed = bodies
+        self._lines: _framing.Lines | _framing.Frames
+        self._lines = _framing.Frames(limits.answer_bytes) if bodies else _framing.Lines(limits.answer_bytes)
+        #: Whether this sidecar takes bodies without JSON; None: not known yet. Both kinds came with one version.
+        self.knows_bodies: bool | None = None
         self._pending: dict[int, Pending] = {}
         self.slots = Slots(in_flight or limits.in_flight, limits.queued)
         self._urgent = Slots(URGENT_SLOTS, limits.queued)
@@ -100,7 +129,7 @@ class Connection:
         self._owed = 0
         self._errands: queue.SimpleQueue[Callable[[], None] | None] | None = None
         #: The receivers of the parts of streams, by the names of their tasks.
-        self.streams: dict[str, Callable[[Message], None]] = {}
+        self.streams: dict[str, Callable[[Part], None]] = {}
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             # The timeout only applies when the socket's queue is full.
@@ -147,8 +176,9 @@ class Connection:
         deadline: Deadline,
         on_settled: Callable[[Pending], None] | None = None,
         slots: Slots | None = None,
+        descriptors: Sequence[int] = (),
     ) -> Pending:
-        """Sends a request. If this raises, the outcome shows whether the request may have arrived."""
+        """Sends a request, and descriptors with it. If this raises, the outcome shows whether it may have arrived."""
         try:
             identifier = next(self._identifiers)
             line = _framing.request(identifier, method, params, self._limits.request_bytes, timeout_ms)
@@ -157,7 +187,7 @@ class Connection:
             try:
                 if self._error is not None:  # read after the request was added: see `close`
                     raise lost(self._error, "not_sent")
-                self._write(line, deadline)
+                self._write(line, deadline, descriptors)
             except BaseException:
                 self._pending.pop(identifier, None)
                 raise
@@ -244,7 +274,7 @@ class Connection:
 
     # Writing
 
-    def _write(self, line: bytes, deadline: Deadline) -> None:
+    def _write(self, line: bytes, deadline: Deadline, descriptors: Sequence[int] = ()) -> None:
         if not self._writing.acquire(False) and not self._writing.acquire(timeout=seconds(deadline.left())):
             raise DeadlineExceeded("the request could not be sent in time", data={"outcome": "not_sent"})
         try:
@@ -254,16 +284,16 @@ class Connection:
                 )
             self._is_sending = True
             try:
-                self._send_whole(line, deadline)
+                self._send_whole(_framing.framed(line) if self._is_framed else line, deadline, descriptors)
             finally:
                 self._is_sending = False
         finally:
             self._writing.release()
 
-    def _send_whole(self, line: bytes, deadline: Deadline) -> None:
+    def _send_whole(self, line: bytes, deadline: Deadline, descriptors: Sequence[int]) -> None:
         sent = 0
         try:
-            sent = self._send(line)
+            sent = self._send(line, descriptors=descriptors)
             if sent == len(line):
                 return
             view = memoryview(line)
@@ -273,20 +303,25 @@ class Connection:
                 if not ready.poll(min(deadline.left() * 1000, _LONGEST_POLL)):
                     outcome = "unknown" if sent == len(line) - 1 else "not_sent"
                     raise DeadlineExceeded("the sidecar does not read in time", data={"outcome": outcome})
-                sent += self._send(view[sent:], whole=len(line) - 1 - sent)
+                # They go with the first bytes.
+                sent += self._send(view[sent:], len(line) - 1 - sent, () if sent else descriptors)
         except BaseException as error:
             # Nothing can follow an incomplete message, and after an interrupt it is unknown how much was sent.
-            if sent or not isinstance(error, PosternError):
+            if sent or not isinstance(error, (PosternError, CannotPass)):
                 self.close(ConnectionLost("a request could not be sent completely"))
             raise
 
-    def _send(self, data: Any, whole: int | None = None) -> int:
+    def _send(self, data: Any, whole: int | None = None, descriptors: Sequence[int] = ()) -> int:
         """Returns how much was sent. A text without its last byte, a line feed, may have been understood."""
         try:
+            if descriptors:
+                return self._socket.sendmsg([data], rights(descriptors), _FLAGS)
             return self._socket.send(data, _FLAGS)
         except BlockingIOError:
             return 0
         except OSError as error:
+            if descriptors and may_not_pass(error):
+                raise CannotPass from error
             self._look()  # the reason may have arrived
             fault = self._error or ConnectionLost(f"the sidecar is gone: {error.strerror or error}")
             raise lost(fault, "unknown" if whole == 0 else "not_sent") from error
@@ -377,10 +412,13 @@ class Connection:
             flags = int(socket.MSG_DONTWAIT)
         error: PosternError
         try:
-            data = self._socket.recv(_READ, flags)
+            data = self._socket.recv(_READ_FRAMES if self._is_framed else _READ, flags)
             if data:
-                for line in self._lines.feed(data):
-                    self._take(_framing.decoded(line))
+                for one in self._lines.feed(data):
+                    if isinstance(one, bytes):
+                        self._take(_framing.decoded(one))
+                    else:
+                        self._take_piece(one)
                 return
             where = "within a response" if self._lines.is_within else ""
             error = self._farewell or ConnectionLost(f"the sidecar closed the connection {where}".rstrip())
@@ -397,6 +435,11 @@ class Connection:
             self.close(ConnectionLost("interrupted while a response was read"))
             raise
         self.close(error)
+
+    def _take_piece(self, piece: _framing.Piece) -> None:
+        take = self.streams.get(piece.task)
+        if take is not None:
+            take(piece)
 
     def _take(self, message: Message) -> None:
         if "method" in message:

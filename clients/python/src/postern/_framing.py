@@ -1,8 +1,9 @@
-"""Messages on the wire: one JSON text a line.
+"""Messages on the wire: one JSON text a line, or frames with a header.
 
-The contract knows two framings. This is the one of lines: an answer is found by one search for a line feed that runs
+The contract knows two framings. Calls use the one of lines: an answer is found by one search for a line feed that runs
 in C, one read often holds several answers, and a person can follow it with socat. A message's length is not known
-beforehand, therefore what is not yet a line is bounded here.
+beforehand, therefore what is not yet a line is bounded here. Connections for bodies use headers, because only there
+the pieces of a body come as they are, without JSON and base64.
 """
 
 from __future__ import annotations
@@ -10,13 +11,24 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
+from urllib.parse import unquote_to_bytes
 
 from ._limits import DEPTH
 from .errors import ProtocolViolation, RequestError
 
 #: The sidecar's integers have 64 bits.
 _INTEGERS = 1 << 63
+#: The most bytes of a header block, with its empty line.
+_HEADER_BYTES = 4096
+_DIGITS = 12
+
+
+class Piece(NamedTuple):
+    """A piece of a body that came as a frame."""
+
+    task: str
+    data: bytes
 
 
 def _other(value: Any) -> Any:
@@ -159,3 +171,107 @@ class Lines:
     def is_within(self) -> bool:
         """Whether a line is incomplete."""
         return self._size > 0
+
+
+def framed(line: bytes) -> bytes:
+    """The frame of a message's line."""
+    return b"".join((b"Content-Length: %d\r\n\r\n" % (len(line) - 1), memoryview(line)[:-1]))
+
+
+class Frames:
+    """Splits the received bytes into frames. A frame over `limit` bytes is a violation."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        #: The beginning of a header block.
+        self._header = b""
+        #: What has come of a frame's content, how much of it is missing, and the task whose piece it is.
+        self._begun: list[bytes] = []
+        self._missing = 0
+        self._task: str | None = None
+
+    def feed(self, data: bytes) -> list[bytes | Piece]:
+        """The contents of the frames that end in `data`."""
+        found: list[bytes | Piece] = []
+        start = 0
+        while start < len(data):
+            if not self._missing:
+                header_end = self._end_of_header(data, start)
+                if header_end < 0:
+                    break
+                header = self._header + data[start:header_end]
+                self._header, start = b"", header_end
+                self._missing, self._task = _fields(header)
+                if self._missing > self._limit:
+                    raise ProtocolViolation(f"a message of more than {self._limit} bytes came from the socket")
+            content = data[start : start + self._missing]
+            start += len(content)
+            self._missing -= len(content)
+            if self._missing:
+                self._begun.append(content)
+                break
+            if self._begun:
+                self._begun.append(content)
+                content = b"".join(self._begun)
+                self._begun = []
+            found.append(content if self._task is None else Piece(self._task, content))
+        return found
+
+    def _end_of_header(self, data: bytes, start: int) -> int:
+        """Where in `data` the header block ends that has begun; -1: not in there."""
+        if self._header:
+            # The end may have begun in the bytes before.
+            kept = self._header[-3:]
+            end = (kept + data[start : start + _HEADER_BYTES]).find(b"\r\n\r\n")
+            end = -1 if end < 0 else end - len(kept) + 4 + start
+        else:
+            end = data.find(b"\r\n\r\n", start, start + _HEADER_BYTES)
+            end = -1 if end < 0 else end + 4
+        size = len(self._header) + (len(data) if end < 0 else end) - start
+        if size > _HEADER_BYTES:
+            raise ProtocolViolation("a header block that does not end came from the socket")
+        if end < 0:
+            self._header += data[start:]
+        return end
+
+    @property
+    def is_within(self) -> bool:
+        """Whether a frame is incomplete."""
+        return bool(self._header) or self._missing > 0
+
+
+def _fields(header: bytes) -> tuple[int, str | None]:
+    """The length of a frame's content, and the task if it is a piece of a body."""
+    line, _, rest = header.partition(b"\r\n")
+    name, _, length = line.partition(b":")
+    digits = length.strip()
+    if name.lower() != b"content-length" or not digits.isdigit() or len(digits) > _DIGITS:
+        # Another order than the sidecar's is permitted.
+        return _reordered(header)
+    return int(digits), None if rest == b"\r\n" else _task(rest)
+
+
+def _reordered(header: bytes) -> tuple[int, str | None]:
+    lines = header.split(b"\r\n")[:-2]
+    first = [line for line in lines if line.lower().startswith(b"content-length:")]
+    if len(first) != 1 or lines[0] is first[0]:
+        raise ProtocolViolation("a header block without a length came from the socket")
+    others = [line for line in lines if line is not first[0]]
+    return _fields(b"\r\n".join([*first, *others, b"", b""]))
+
+
+@functools.lru_cache(maxsize=256)
+def _task(rest: bytes) -> str | None:
+    """The task in the header's other lines, which are the same with all pieces of a stream."""
+    fields = {name.strip().lower(): value.strip() for name, _, value in _pairs(rest)}
+    task = fields.get(b"postern-task")
+    if task is None:
+        return None
+    try:
+        return unquote_to_bytes(task).decode()
+    except UnicodeDecodeError:
+        raise ProtocolViolation("a piece of a stream names no task") from None
+
+
+def _pairs(rest: bytes) -> list[tuple[bytes, bytes, bytes]]:
+    return [line.partition(b":") for line in rest.split(b"\r\n") if line]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Callable, Literal, TypeVar
 
+from ._bodies import Body, Target
 from ._streams import ResourceStream
-from ._wire import as_object, body_members, present, wire, wires
+from ._wire import as_object, present, wire, wires
 from .types import (
     AccessToken,
     Advice,
@@ -60,7 +61,19 @@ class Methods:
     ) -> _Result:
         raise NotImplementedError
 
-    def _stream(self, params: dict[str, Any], timeout: float | None, traceparent: str | None) -> ResourceStream:
+    def _fetch(
+        self,
+        params: dict[str, Any],
+        body: Body | None,
+        body_to: Target | None,
+        timeout: float | None,
+        traceparent: str | None,
+    ) -> FetchResult:
+        raise NotImplementedError
+
+    def _stream(
+        self, params: dict[str, Any], body: Body | None, timeout: float | None, traceparent: str | None
+    ) -> ResourceStream:
         raise NotImplementedError
 
     def discover(
@@ -161,7 +174,8 @@ class Methods:
         session: str | None = None,
         parameters: Mapping[str, Any] | None = None,
         parameters_encoding: Literal["json", "formUrl"] | None = None,
-        body: str | bytes | None = None,
+        body: Body | None = None,
+        body_to: Target | None = None,
         multipart: Sequence[Part | Mapping[str, Any]] | None = None,
         headers: Mapping[str, str | Sequence[str]] | None = None,
         timeout_ms: int | None = None,
@@ -183,7 +197,10 @@ class Methods:
         :param session: A session handle, for user and implicit.
         :param parameters: With GET, HEAD and DELETE the query string, otherwise the body in parametersEncoding.
         :param parameters_encoding: json (default) or formUrl.
-        :param body: A raw body, text or bytes; overrides parameters.
+        :param body: Text or bytes, or a path, a file in binary mode or a socket to be read to its end; overrides
+            parameters.
+        :param body_to: A path, a file in binary mode or a socket: the response's body goes there, and not into the
+            result.
         :param multipart: Parts of a multipart/form-data body, with POST only; parameters become plain fields before
             them.
         :param headers: Name to value, or to an array of values; reserved names are rejected.
@@ -191,8 +208,8 @@ class Methods:
             resource's timeout.
         :param follow_redirects: Whether redirects are followed (default true); credentials never cross origins.
         :param task: The caller's name for the task; default: generated.
-        :param continuation: Continues a fetch that ended in advice_required. Valid once; only timeoutMs may be
-            combined with it.
+        :param continuation: Continues a fetch that ended in advice_required. Valid once; only timeoutMs and bodyTo
+            may be combined with it.
         """
         params: dict[str, Any] = present(
             {
@@ -203,7 +220,6 @@ class Methods:
                 "session": session,
                 "parameters": parameters,
                 "parametersEncoding": parameters_encoding,
-                **body_members(body),
                 "multipart": wires(multipart),
                 "headers": headers,
                 "timeoutMs": timeout_ms,
@@ -212,7 +228,7 @@ class Methods:
                 "continuation": continuation,
             }
         )
-        return self._invoke("fetchResource", params, FetchResult.from_json, timeout, traceparent)
+        return self._fetch(params, body, body_to, timeout, traceparent)
 
     def stream_resource(
         self,
@@ -224,7 +240,7 @@ class Methods:
         session: str | None = None,
         parameters: Mapping[str, Any] | None = None,
         parameters_encoding: Literal["json", "formUrl"] | None = None,
-        body: str | bytes | None = None,
+        body: Body | None = None,
         multipart: Sequence[Part | Mapping[str, Any]] | None = None,
         headers: Mapping[str, str | Sequence[str]] | None = None,
         timeout_ms: int | None = None,
@@ -245,7 +261,8 @@ class Methods:
         :param session: A session handle, for user and implicit.
         :param parameters: With GET, HEAD and DELETE the query string, otherwise the body in parametersEncoding.
         :param parameters_encoding: json (default) or formUrl.
-        :param body: A raw body, text or bytes; overrides parameters.
+        :param body: Text or bytes, or a path, a file in binary mode or a socket to be read to its end; overrides
+            parameters.
         :param multipart: Parts of a multipart/form-data body, with POST only; parameters become plain fields before
             them.
         :param headers: Name to value, or to an array of values; reserved names are rejected.
@@ -263,7 +280,6 @@ class Methods:
                 "session": session,
                 "parameters": parameters,
                 "parametersEncoding": parameters_encoding,
-                **body_members(body),
                 "multipart": wires(multipart),
                 "headers": headers,
                 "timeoutMs": timeout_ms,
@@ -271,7 +287,7 @@ class Methods:
                 "task": task,
             }
         )
-        return self._stream(params, timeout, traceparent)
+        return self._stream(params, body, timeout, traceparent)
 
     def get_task(
         self,

@@ -32,6 +32,8 @@ def only_reads(method: str, params: Mapping[str, Any]) -> bool:
         return method in READS
     if "continuation" in params or "task" in params or params.get("stream"):
         return False  # a continuation is valid once, a task's name may still be in use
+    if "bodyTo" in params or "bodyFrom" in params:
+        return False  # a part of the body may have been written or read
     return str(params.get("method", "GET")).upper() in SAFE_HTTP
 
 

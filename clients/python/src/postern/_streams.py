@@ -9,18 +9,88 @@ import threading
 import weakref
 from typing import TYPE_CHECKING, Any, Callable
 
+from ._bodies import Bodies
 from ._chunks import HEAD, ResponseHead, Sequence, piece, weakly
 from ._flow import MOST_REJECTIONS, Flow, pause_after
+from ._framing import Piece
 from ._limits import Deadline
 from ._pending import Pending
 from ._retry import Retries
+from ._slots import Slots
 from .errors import ClientClosed, DeadlineExceeded, PosternError, ProtocolViolation, from_answer, inherited
 from .types import FetchResult
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-    from ._connection import Connection
+    from ._connection import Connection, Part
+
+
+class Offer:
+    """How a stream asks for its bodies: as frames and descriptors, or through messages if the sidecar is an older one.
+
+    An older one rejects the first member that it does not know, which is why `bodyAs` is the first.
+    """
+
+    def __init__(self, params: dict[str, Any], bodies: Bodies) -> None:
+        self._params = params
+        self._bodies = bodies
+        #: Whether the last request asked for frames, and whether the next one may pass descriptors.
+        self._as_frames = False
+        self._passes = True
+
+    def request(self, knows_bodies: bool | None) -> tuple[dict[str, Any], list[int]]:
+        """The params for a connection, and the descriptors. May block."""
+        self._as_frames = knows_bodies is not False
+        if not self._as_frames or not self._passes:
+            self._bodies.inline()
+        asked = {"bodyAs": "frames"} if self._as_frames else {}
+        return {**asked, **self._params, **self._bodies.members}, self._bodies.descriptors
+
+    @property
+    def reads(self) -> bool:
+        """Whether `request` may have to read a body."""
+        return self._bodies.upload is not None
+
+    def cannot_pass(self) -> None:
+        self._passes = False
+
+    def sent(self) -> None:
+        self._bodies.offered()
+
+    def is_of_older(self, error: PosternError) -> bool:
+        """Whether the request was rejected because the sidecar does not know frames."""
+        return self._as_frames and error.reason == "invalid_params" and error.path == "/bodyAs"
+
+    def goes_again(self, error: PosternError) -> bool:
+        """Whether a rejected request goes again at once, in another form."""
+        if self.is_of_older(error):
+            return True
+        if not self._bodies.may_go_inline(error):
+            return False
+        self.cannot_pass()
+        return True
+
+    @property
+    def may_be_retried(self) -> bool:
+        return self._bodies.may_go_again
+
+    def end(self, error: PosternError | None) -> BaseException | None:
+        """The fetch has ended. Returns its error, or the request body's own one."""
+        found: BaseException | None = error
+        try:
+            if error is None:
+                self._bodies.done()
+            else:
+                self._bodies.check(error)
+        except Exception as own:
+            found = own
+        self._bodies.close()
+        return found
+
+    def abandon(self) -> None:
+        """There is no fetch: descriptors are closed only when no request uses them."""
+        self._bodies.close()
 
 
 class Beginning:
@@ -37,29 +107,43 @@ class Beginning:
         params: dict[str, Any],
         deadline: Deadline,
         window: float,
+        *,
+        bodies: Bodies,
     ) -> None:
         self._connect = connect
         self._pause = pause
-        self._params = params
+        self.offer = Offer(params, bodies)
         self._deadline = deadline
         self._retries = Retries("fetchResource", params, deadline, window)
 
     def begin(self, stream: ResourceStream) -> None:
+        from ._connection import CannotPass
+
         while True:
             try:
-                stream.begin(self._connect(self._deadline, stream.task), self._params, self._deadline)
+                stream.begin(self._connect(self._deadline, stream.task), self.offer, self._deadline)
+                self.offer.sent()
                 return
+            except CannotPass:
+                self.offer.cannot_pass()
             except PosternError as error:
                 pause = self._retries.pause_after(error)
                 if pause is None or self._pause(pause):
+                    self.offer.abandon()
                     raise
             except BaseException:
                 stream.is_left = True
+                self.offer.abandon()
                 raise
 
-    def begin_again(self, stream: ResourceStream, error: PosternError) -> bool:
+    def begin_again(self, stream: ResourceStream, error: PosternError, connection: Connection) -> bool:
         """Retries in a thread of its own, because the current one reads for others. Returns whether it does."""
-        pause = self._retries.pause_after(error)
+        if self.offer.is_of_older(error):
+            connection.knows_bodies = False
+        if self.offer.goes_again(error):
+            pause: float | None = 0.0
+        else:
+            pause = self._retries.pause_after(error) if self.offer.may_be_retried else None
         if pause is None or sys.is_finalizing():
             return False
         threading.Thread(target=self._later, args=(stream, pause), name="postern-again", daemon=True).start()
@@ -71,8 +155,10 @@ class Beginning:
                 raise ClientClosed("the client was closed", data={"outcome": "not_sent"})
             if not stream.is_left:
                 self.begin(stream)
-        except PosternError as error:
+        except Exception as error:  # also of a body that is read
             stream.fail(error)
+        if stream.is_left:
+            stream.close_bodies()
 
 
 class ResourceStream(io.RawIOBase):
@@ -99,7 +185,7 @@ class ResourceStream(io.RawIOBase):
         self._rejections = 0
         self._why = ""
         self._changed = threading.Condition()
-        self._pieces: collections.deque[str] = collections.deque()
+        self._pieces: collections.deque[str | bytes] = collections.deque()
         self._rest = memoryview(b"")
         self._flow = Flow()
         self._sequence = Sequence()
@@ -111,11 +197,11 @@ class ResourceStream(io.RawIOBase):
         self.is_left = False
         self._head: ResponseHead | None = None
         self._answer: dict[str, Any] | None = None
-        self._error: PosternError | None = None
+        self._error: BaseException | None = None
 
     # Called by the connection
 
-    def begin(self, connection: Connection, params: dict[str, Any], deadline: Deadline) -> None:
+    def begin(self, connection: Connection, offer: Offer, deadline: Deadline) -> None:
         """Sends the request on a connection with a slot for it."""
         task, attempt, me = self.task, object(), weakref.ref(self)
 
@@ -125,13 +211,20 @@ class ResourceStream(io.RawIOBase):
             stream = me()
             if stream is not None and stream._attempt is attempt:
                 stream._settled(connection, pending, attempt)
+            elif stream is None:
+                offer.abandon()
 
         self._connection, self._attempt = connection, attempt
         connection.streams[task] = weakly(self._take)
-        connection.keep()
+        slots: Slots | None = connection.slots
         try:
-            self._pending = connection.start("fetchResource", params, None, deadline, settled, connection.slots)
+            connection.keep()
+            params, descriptors = offer.request(connection.knows_bodies)
+            given, slots = slots, None  # `start` gives it back
+            self._pending = connection.start("fetchResource", params, None, deadline, settled, given, descriptors)
         except BaseException:
+            if slots is not None:
+                slots.give()
             connection.streams.pop(task, None)
             with self._changed:
                 self._connection = self._attempt = None
@@ -141,15 +234,22 @@ class ResourceStream(io.RawIOBase):
         if self.is_left:  # meanwhile
             self._abandon()
 
-    def _take(self, message: dict[str, Any]) -> None:
+    def _take(self, message: Part) -> None:
         if self.is_left:
+            return
+        if isinstance(message, Piece):
+            self._sequence.came()
+            if message.data:
+                self._put(message.data)
             return
         if message["method"] == HEAD:
             with self._changed:
                 self._head = ResponseHead.from_json(message["params"])
                 self._changed.notify_all()
             return
-        data = self._sequence.encoded(message["params"])
+        self._put(self._sequence.encoded(message["params"]))
+
+    def _put(self, data: str | bytes) -> None:
         with self._changed:
             self._pieces.append(data)
             method = self._flow.arrived(len(data))
@@ -169,17 +269,29 @@ class ResourceStream(io.RawIOBase):
                 is_rejected
                 and not self.is_left
                 and self._beginning is not None
-                and self._beginning.begin_again(self, error)
+                and self._beginning.begin_again(self, error, connection)
             ):
                 return
+        elif connection.knows_bodies is None:
+            connection.knows_bodies = True
+        own: BaseException | None = pending.error
+        if self._beginning is not None:
+            found = self._beginning.offer.end(error)
+            own = own if found is error else found
         with self._changed:
             if self._attempt is not attempt:
                 return
             self._answer = pending.answer
-            self._error = self._error or pending.error
+            self._error = self._error or own
             self._changed.notify_all()
 
-    def fail(self, error: PosternError) -> None:
+    def close_bodies(self) -> None:
+        """No request of it is in progress, and none follows."""
+        pending = self._pending
+        if self._beginning is not None and (pending is None or pending.is_settled):
+            self._beginning.offer.abandon()
+
+    def fail(self, error: BaseException) -> None:
         """Ends the stream, for its reader and for the sidecar."""
         with self._changed:
             self.is_left = True
@@ -252,7 +364,7 @@ class ResourceStream(io.RawIOBase):
             # Before the head, a delegate may have the user do something.
             in_time = self._changed.wait_for(self._has_head_or_news, self._until_head)
             in_time = in_time and self._changed.wait_for(self._has_news, self._timeout)
-            data = self._pieces.popleft() if self._pieces else ""
+            data: str | bytes = self._pieces.popleft() if self._pieces else b""
             method = self._flow.taken(len(data))
         self._punctual(in_time)
         self._steer(method)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import functools
 import math
 import os
@@ -17,15 +18,16 @@ from ._address import Path, socket_path
 from ._async_connection import AsyncConnection, result_of
 from ._async_dispatch import AsyncAsking, AsyncDispatch, AsyncEventStream
 from ._async_methods import AsyncMethods
-from ._async_streams import AsyncBeginning, AsyncResourceStream
-from ._connection import lost
+from ._async_streams import AsyncBeginning, AsyncResourceStream, blocking
+from ._bodies import Bodies, Body, Target, Unpassable, is_small, knows_bodies
+from ._connection import CannotPass, lost
 from ._dial import PASSING, pauses
 from ._limits import STREAMS_EACH, Deadline, Limits
 from ._retry import Retries
 from .client import bounded, new_task, parameters, read
 from .errors import ClientClosed, ConnectionFailed, DeadlineExceeded, PosternError
 from .events import checked
-from .types import DelegateName, EventName, Session, Subscription, Task
+from .types import DelegateName, EventName, FetchResult, Session, Subscription, Task
 
 __all__ = ["AsyncClient"]
 
@@ -40,7 +42,7 @@ class _Home:
         self.connecting = asyncio.Lock()
         self.connection: AsyncConnection | None = None
         self.retired: list[AsyncConnection] = []
-        #: Streams have connections of their own, which they share.
+        #: Streams, and bodies that go by descriptors, have connections of their own, which they share.
         self.streaming: list[AsyncConnection] = []
         #: When an attempt to connect failed last, and why.
         self.failure: tuple[float, PosternError] | None = None
@@ -127,17 +129,143 @@ class AsyncClient(AsyncMethods):
     ) -> _Result:
         return read(method, decode, await self.call(method, params, timeout=timeout, traceparent=traceparent))
 
+    # Bodies: as in `Client`, but what may block does it in a thread
+
+    async def _fetch(
+        self,
+        params: dict[str, Any],
+        body: Body | None,
+        body_to: Target | None,
+        timeout: float | None,
+        traceparent: str | None,
+    ) -> FetchResult:
+        if body_to is None and is_small(body):
+            return await self._whole({**params, **Bodies(params, body).inline()}, timeout, traceparent)
+        deadline = self._deadline("fetchResource", timeout)
+        with await self._bodies(params, body, body_to) as bodies:
+            try:
+                if not bodies.descriptors:
+                    raise Unpassable
+                result = await self._passed(params, bodies, deadline, traceparent)
+            except (Unpassable, CannotPass):
+                whole = {**params, **await blocking(bodies.inline, is_short=bodies.upload is None)}
+                left = max(deadline.left(), 0.001)
+                if bodies.sink is None:
+                    return await self._whole(whole, left, traceparent)
+                return await self._collected(whole, bodies, left, traceparent)
+            bodies.done()
+        return result
+
+    @staticmethod
+    async def _bodies(params: dict[str, Any], body: Body | None, target: Target | None) -> Bodies:
+        bodies: Bodies = await blocking(Bodies, params, body, target, is_short=target is None and is_small(body))
+        return bodies
+
+    async def _whole(self, params: dict[str, Any], timeout: float | None, traceparent: str | None) -> FetchResult:
+        return await self._invoke("fetchResource", params, FetchResult.from_json, timeout, traceparent)
+
+    async def _passed(
+        self, params: dict[str, Any], bodies: Bodies, deadline: Deadline, traceparent: str | None
+    ) -> FetchResult:
+        own = {**params, **bodies.members}
+        retries = Retries("fetchResource", own, deadline, self._limits.reconnect)
+        key = new_task()
+        while True:
+            try:
+                connection = await self._stream_connection(deadline, key)
+                answer = await self._pass(connection, key, own, bodies, deadline, traceparent=traceparent)
+                return read("fetchResource", FetchResult.from_json, answer)
+            except PosternError as error:
+                bodies.check(error)
+                if bodies.may_go_inline(error):
+                    raise Unpassable from error
+                pause = retries.pause_after(error) if bodies.may_go_again else None
+                if pause is None or self._is_closed:
+                    raise
+                await asyncio.sleep(pause)
+
+    async def _pass(
+        self,
+        connection: AsyncConnection,
+        key: str,
+        params: dict[str, Any],
+        bodies: Bodies,
+        deadline: Deadline,
+        *,
+        traceparent: str | None,
+    ) -> Any:
+        if connection.knows_bodies is False:
+            connection.release(key)
+            raise Unpassable
+        try:
+            await connection.drain(deadline, connection.slots)
+            sent, left = bounded(params, deadline, traceparent)
+            slots, descriptors = connection.slots, bodies.descriptors
+            pending = connection.start("fetchResource", sent, left, slots, deadline, descriptors=descriptors)
+            bodies.offered()
+            try:
+                answer = result_of(await pending.future)
+            except asyncio.CancelledError:
+                connection.cancel(pending)
+                raise
+            connection.knows_bodies = True
+        except PosternError as error:
+            connection.is_leaving |= error.reason == "shutting_down"
+            if connection.knows_bodies is None and bodies.suspects(error):
+                connection.knows_bodies = await self._knows_bodies(connection, deadline)
+                if not connection.knows_bodies:
+                    raise Unpassable from error
+            raise
+        finally:
+            connection.streams.pop(key, None)
+        return answer
+
+    @staticmethod
+    async def _knows_bodies(connection: AsyncConnection, deadline: Deadline) -> bool:
+        try:
+            return knows_bodies(await connection.ask("rpc.discover", {}, None, deadline))
+        except PosternError as error:
+            if error.reason not in ("peer_forbidden", "method_not_found"):
+                raise
+            return False
+
+    async def _collected(
+        self, params: dict[str, Any], bodies: Bodies, timeout: float, traceparent: str | None
+    ) -> FetchResult:
+        assert bodies.sink is not None
+        count = 0
+        if "continuation" in params:
+            result = await self._whole(params, timeout, traceparent)
+            count = len(result.content)
+            await blocking(bodies.sink.write, result.content)
+        else:
+            meta = None if timeout == math.inf else max(1, int(timeout * 1000))
+            async with await self._stream(params, None, timeout, traceparent, meta) as stream:
+                async for piece in stream:
+                    await blocking(bodies.sink.write, piece)
+                    count += len(piece)
+                result = await stream.result()
+        return dataclasses.replace(result, body=None, body_base64=None, body_bytes=count)
+
     async def _stream(
-        self, params: dict[str, Any], timeout: float | None, traceparent: str | None
+        self,
+        params: dict[str, Any],
+        body: Body | None,
+        timeout: float | None,
+        traceparent: str | None,
+        timeout_ms: int | None = None,
     ) -> AsyncResourceStream:
         patience = self._deadline("", timeout)
         task = str(params.get("task") or new_task())
         own: dict[str, Any] = {**params, "stream": True, "streamHead": True, "task": task}
-        if traceparent is not None:
-            own["meta"] = {"traceparent": traceparent}
+        meta = {"traceparent": traceparent, "timeoutMs": timeout_ms}
+        if traceparent is not None or timeout_ms is not None:
+            own["meta"] = {name: value for name, value in meta.items() if value is not None}
         bound = None if patience.seconds == math.inf else patience.seconds
         window = self._limits.reconnect
-        beginning = AsyncBeginning(self._stream_connection, lambda: self._is_closed, own, patience, window)
+        bodies = await self._bodies(params, body, None)
+        connect = self._stream_connection
+        beginning = AsyncBeginning(connect, lambda: self._is_closed, own, patience, window, bodies=bodies)
         stream = AsyncResourceStream(task, bound, None if bound is None else bound + self.step_up_seconds, beginning)
         await beginning.begin(stream)
         return stream
@@ -355,7 +483,7 @@ class AsyncClient(AsyncMethods):
         for pause in pauses():
             try:
                 if asking is not None:
-                    return await AsyncConnection.open(self.path, self._limits, asking, STREAMS_EACH)
+                    return await AsyncConnection.open(self.path, self._limits, asking, STREAMS_EACH, bodies=True)
                 connection = await AsyncConnection.open(self.path, self._limits, self._dispatch)
                 await self._introduce(connection, deadline)
                 return connection

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import math
 import os
@@ -15,7 +16,8 @@ from typing import Any, Callable, TypeVar
 
 from . import delegates
 from ._address import Path, socket_path
-from ._connection import Connection, lost, seconds
+from ._bodies import Bodies, Body, Target, Unpassable, is_small, knows_bodies
+from ._connection import CannotPass, Connection, lost, seconds
 from ._dial import PASSING, pauses
 from ._dispatch import Asking, Dispatch, EventStream
 from ._limits import STREAMS_EACH, Deadline, Limits
@@ -25,7 +27,7 @@ from ._retry import Retries
 from ._streams import Beginning, ResourceStream
 from .errors import ClientClosed, ConnectionFailed, DeadlineExceeded, PosternError, ProtocolViolation
 from .events import checked
-from .types import DelegateName, EventName, Session, Subscription, Task
+from .types import DelegateName, EventName, FetchResult, Session, Subscription, Task
 
 __all__ = ["Call", "Client"]
 
@@ -63,7 +65,7 @@ class Client(Methods):
         self._dispatch = Dispatch()
         self._connection: Connection | None = None
         self._retired: list[Connection] = []
-        #: Streams have connections of their own, which they share.
+        #: Streams, and bodies that go by descriptors, have connections of their own, which they share.
         self._streaming: list[Connection] = []
         self._was_there = False
         self._subscribed: set[str] = set()
@@ -143,14 +145,135 @@ class Client(Methods):
     ) -> _Result:
         return read(method, decode, self.call(method, params, timeout=timeout, traceparent=traceparent))
 
-    def _stream(self, params: dict[str, Any], timeout: float | None, traceparent: str | None) -> ResourceStream:
+    # Bodies
+
+    def _fetch(
+        self,
+        params: dict[str, Any],
+        body: Body | None,
+        body_to: Target | None,
+        timeout: float | None,
+        traceparent: str | None,
+    ) -> FetchResult:
+        if body_to is None and is_small(body):
+            return self._whole({**params, **Bodies(params, body).inline()}, timeout, traceparent)
+        deadline = self._deadline("fetchResource", timeout)
+        with Bodies(params, body, body_to) as bodies:
+            try:
+                if not bodies.descriptors:
+                    raise Unpassable
+                result = self._passed(params, bodies, deadline, traceparent)
+            except (Unpassable, CannotPass):
+                left = max(deadline.left(), 0.001)
+                whole = {**params, **bodies.inline()}
+                if bodies.sink is None:
+                    return self._whole(whole, left, traceparent)
+                return self._collected(whole, bodies, left, traceparent)
+            bodies.done()
+        return result
+
+    def _whole(self, params: dict[str, Any], timeout: float | None, traceparent: str | None) -> FetchResult:
+        return self._invoke("fetchResource", params, FetchResult.from_json, timeout, traceparent)
+
+    def _passed(
+        self, params: dict[str, Any], bodies: Bodies, deadline: Deadline, traceparent: str | None
+    ) -> FetchResult:
+        """A fetch whose bodies go by descriptors; `Unpassable` when this sidecar does not take these."""
+        own = {**params, **bodies.members}
+        retries = Retries("fetchResource", own, deadline, self._limits.reconnect)
+        key = new_task()
+        while True:
+            try:
+                connection = self._stream_connection(deadline, key)
+                answer = self._pass(connection, key, own, bodies, deadline, traceparent=traceparent)
+                return read("fetchResource", FetchResult.from_json, answer)
+            except PosternError as error:
+                bodies.check(error)
+                if bodies.may_go_inline(error):
+                    raise Unpassable from error
+                pause = retries.pause_after(error) if bodies.may_go_again else None
+                if pause is None or self._closed.wait(pause):
+                    raise
+
+    def _pass(
+        self,
+        connection: Connection,
+        key: str,
+        params: dict[str, Any],
+        bodies: Bodies,
+        deadline: Deadline,
+        *,
+        traceparent: str | None,
+    ) -> Any:
+        """One attempt, on a connection with a slot for it."""
+        if connection.knows_bodies is False:
+            connection.release(key)
+            raise Unpassable
+        try:
+            sent, left = bounded(params, deadline, traceparent)
+            slots, descriptors = connection.slots, bodies.descriptors
+            pending = connection.start("fetchResource", sent, left, deadline, None, slots, descriptors)
+            bodies.offered()
+            answer = connection.result(pending, deadline)
+            connection.knows_bodies = True
+        except PosternError as error:
+            connection.is_leaving |= error.reason == "shutting_down"
+            if connection.knows_bodies is None and bodies.suspects(error):
+                connection.knows_bodies = self._knows_bodies(connection, deadline)
+                if not connection.knows_bodies:
+                    raise Unpassable from error
+            raise
+        finally:
+            connection.streams.pop(key, None)
+        return answer
+
+    @staticmethod
+    def _knows_bodies(connection: Connection, deadline: Deadline) -> bool:
+        """Whether this sidecar has these members: only its own document tells an unknown member from a wrong one."""
+        try:
+            return knows_bodies(connection.result(connection.start("rpc.discover", {}, None, deadline), deadline))
+        except PosternError as error:
+            if error.reason not in ("peer_forbidden", "method_not_found"):
+                raise
+            return False  # it may not be asked, and messages work with every sidecar
+
+    def _collected(
+        self, params: dict[str, Any], bodies: Bodies, timeout: float, traceparent: str | None
+    ) -> FetchResult:
+        """The same for a body that comes in messages."""
+        assert bodies.sink is not None
+        count = 0
+        if "continuation" in params:
+            result = self._whole(params, timeout, traceparent)
+            count = len(result.content)
+            bodies.sink.write(result.content)
+        else:
+            meta = None if timeout == math.inf else max(1, int(timeout * 1000))
+            with self._stream(params, None, timeout, traceparent, meta) as stream:
+                while piece := stream.read(1 << 20):
+                    bodies.sink.write(piece)
+                    count += len(piece)
+                result = stream.result
+        return dataclasses.replace(result, body=None, body_base64=None, body_bytes=count)
+
+    def _stream(
+        self,
+        params: dict[str, Any],
+        body: Body | None,
+        timeout: float | None,
+        traceparent: str | None,
+        timeout_ms: int | None = None,
+    ) -> ResourceStream:
         patience = self._deadline("", timeout)
         task = str(params.get("task") or new_task())
         own: dict[str, Any] = {**params, "stream": True, "streamHead": True, "task": task}
-        if traceparent is not None:
-            own["meta"] = {"traceparent": traceparent}
+        meta = {"traceparent": traceparent, "timeoutMs": timeout_ms}
+        if traceparent is not None or timeout_ms is not None:
+            own["meta"] = {name: value for name, value in meta.items() if value is not None}
         bound = None if patience.seconds == math.inf else patience.seconds
-        beginning = Beginning(self._stream_connection, self._paused, own, patience, self._limits.reconnect)
+        bodies = Bodies(params, body)
+        window = self._limits.reconnect
+        beginning = Beginning(self._stream_connection, self._paused, own, patience, window, bodies=bodies)
         stream = ResourceStream(task, bound, None if bound is None else bound + self.step_up_seconds, beginning)
         beginning.begin(stream)
         return stream
@@ -372,7 +495,7 @@ class Client(Methods):
         for pause in pauses():
             try:
                 if asking is not None:
-                    return Connection(self.path, self._limits, asking, STREAMS_EACH)
+                    return Connection(self.path, self._limits, asking, STREAMS_EACH, bodies=True)
                 connection = Connection(self.path, self._limits, self._dispatch)
                 self._introduce(connection, deadline)
                 return connection

@@ -519,6 +519,8 @@ class FetchResult(FetchedBody):
     body: str | None = field(default=None, repr=False)
     #: The body otherwise.
     body_base64: str | None = field(default=None, repr=False)
+    #: With bodyTo: how many bytes were written.
+    body_bytes: int | None = None
     #: With 429 and 503: how long the server wants no requests (Retry-After).
     retry_after_ms: int | None = None
 
@@ -538,6 +540,7 @@ class FetchResult(FetchedBody):
         members["reason"] = value.get("reason")
         members["body"] = value.get("body")
         members["body_base64"] = value.get("bodyBase64")
+        members["body_bytes"] = value.get("bodyBytes")
         members["retry_after_ms"] = value.get("retryAfterMs")
         return made
 
@@ -556,6 +559,7 @@ class FetchResult(FetchedBody):
                 "reason": wire(self.reason),
                 "body": wire(self.body),
                 "bodyBase64": wire(self.body_base64),
+                "bodyBytes": wire(self.body_bytes),
                 "retryAfterMs": wire(self.retry_after_ms),
             }
         )
