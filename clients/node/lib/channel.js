@@ -16,7 +16,7 @@ const MAX_BACKOFF_MS = 2000;
 
 /** Sends calls over one connection at a time: pipelined, bounded, and retried by the rule of wire.md. */
 class Channel {
-  /** @param owner `onNotification`, `onRequest`, `onConnected` (first on each connection), `onLost` */
+  /** @param owner `onNotification`, `onPiece`, `onRequest`, `onConnected` (first on each connection), `onLost` */
   constructor(options, owner) {
     this.options = options;
     this.owner = owner;
@@ -135,6 +135,10 @@ class Channel {
 
   onNotification(connection, method, params) {
     this.owner.onNotification(connection, method, params);
+  }
+
+  onPiece(task, bytes) {
+    this.owner.onPiece(task, bytes);
   }
 
   onRequest(connection, id, method, params) {

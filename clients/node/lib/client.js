@@ -35,6 +35,8 @@ class Client extends EventEmitter {
   #iterators = new Set();
   #hasConnected = false;
   #references = 0;
+  /** What streams have found out about the sidecar; the next one may be a newer one. */
+  #sidecar = { isOlder: false };
 
   constructor(options = {}) {
     super();
@@ -129,7 +131,7 @@ class Client extends EventEmitter {
 
   /** `fetchResource` with its body as a stream, on a connection of its own. */
   stream(params, options) {
-    return openStream(this.#options, this.#delegates, params, options);
+    return openStream(this.#options, this.#delegates, this.#sidecar, params, options);
   }
 
   ref() {
@@ -169,6 +171,7 @@ class Client extends EventEmitter {
   }
 
   #connected(connection) {
+    this.#sidecar = { isOlder: false };
     const again = [];
     if (this.#registered.length > 0) again.push(["registerDelegate", { methods: this.#registered }]);
     if (this.#subscribed.size > 0) again.push(["subscribe", { events: [...this.#subscribed] }]);

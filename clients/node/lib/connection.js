@@ -2,7 +2,7 @@
 
 const net = require("node:net");
 const { ConnectionError, fromAnswer, notSent } = require("./errors.js");
-const { Splitter } = require("./framing.js");
+const { frame, FrameSplitter, Splitter } = require("./framing.js");
 const { mostValues, sizeOf } = require("./message.js");
 
 // `sun_path` has 108 bytes, with the NUL after the path.
@@ -12,10 +12,11 @@ const MAX_OWED_BYTES = 1024 * 1024;
 
 /**
  * One connection, from connecting to its end. Notifies its owner: `onReady`, `onAnswer`, `onNotification`,
- * `onRequest`, and exactly once `onEnd`. A message that is no JSON-RPC ends it.
+ * `onRequest`, and exactly once `onEnd`. A message that is no JSON-RPC ends it. With `isFramed` its messages have
+ * headers, and pieces of bodies come as bytes: `onPiece`.
  */
 class Connection {
-  constructor({ path, maxMessageBytes, stallMs }, owner) {
+  constructor({ path, maxMessageBytes, stallMs, isFramed = false }, owner) {
     this.path = path;
     this.owner = owner;
     this.stallMs = stallMs;
@@ -29,7 +30,11 @@ class Connection {
     this.batch = 0;
     /** The length of the responses in `outgoing`. */
     this.owed = 0;
-    this.splitter = new Splitter(maxMessageBytes, (text) => this.#message(text));
+    this.isFramed = isFramed;
+    const onMessage = (text) => this.#message(text);
+    this.splitter = isFramed
+      ? new FrameSplitter(maxMessageBytes, onMessage, (task, bytes) => this.hasEnded || owner.onPiece(task, bytes))
+      : new Splitter(maxMessageBytes, onMessage);
   }
 
   open() {
@@ -57,7 +62,7 @@ class Connection {
    */
   send(text) {
     if (this.outgoing === "" && !this.isWriting) process.nextTick(this.#flush);
-    this.outgoing += text;
+    this.outgoing += this.isFramed ? frame(text) : text;
   }
 
   /** Responds to a request of the other side. If it reads no responses, the connection ends. */

@@ -57,4 +57,103 @@ class Splitter {
   }
 }
 
-module.exports = { Splitter };
+const HEADER_END = "\r\n\r\n";
+const MAX_HEADER_BYTES = 4096;
+
+/** The same for frames with a header, as in LSP: messages, and pieces of bodies, which are bytes. */
+class FrameSplitter {
+  constructor(maxBytes, onMessage, onPiece) {
+    this.maxBytes = maxBytes;
+    this.onMessage = onMessage;
+    this.onPiece = onPiece;
+    /** The beginning of a header block. */
+    this.header = undefined;
+    /** The pieces of a content, and how many bytes of it are missing; undefined between two frames. */
+    this.pieces = [];
+    this.missing = undefined;
+    this.length = 0;
+    this.task = undefined;
+  }
+
+  /** Whether a frame is incomplete. */
+  get isPartial() {
+    return this.header !== undefined || this.missing !== undefined;
+  }
+
+  /** Throws a RangeError for a frame over the limit, or a header block that is none; errors of callbacks are passed on. */
+  push(chunk) {
+    let data = chunk;
+    if (this.header !== undefined) {
+      data = Buffer.concat([this.header, chunk]);
+      this.header = undefined;
+    }
+    let start = 0;
+    while (start < data.length) {
+      if (this.missing === undefined) {
+        const end = data.indexOf(HEADER_END, start);
+        if ((end < 0 ? data.length : end + HEADER_END.length) - start > MAX_HEADER_BYTES) {
+          throw new RangeError("a header block that does not end");
+        }
+        if (end < 0) {
+          this.header = Buffer.from(data.subarray(start));
+          return;
+        }
+        this.#begin(data.toString("latin1", start, end));
+        start = end + HEADER_END.length;
+      }
+      const piece = data.subarray(start, start + this.missing);
+      start += piece.length;
+      this.missing -= piece.length;
+      this.pieces.push(piece);
+      if (this.missing === 0) this.#complete();
+    }
+  }
+
+  #begin(header) {
+    const fields = new Map(header.split("\r\n").map(field));
+    const length = fields.get("content-length") ?? "";
+    if (!/^\d{1,12}$/.test(length)) throw new RangeError("a header block without a length");
+    if (Number(length) > this.maxBytes) throw new RangeError(`a message of more than ${this.maxBytes} bytes`);
+    this.length = this.missing = Number(length);
+    this.task = fields.get("postern-task");
+  }
+
+  #complete() {
+    const { pieces, length, task } = this;
+    this.pieces = [];
+    this.missing = undefined;
+    if (task === undefined) {
+      const text = (pieces.length === 1 ? pieces[0] : Buffer.concat(pieces, length)).toString("utf8");
+      return this.onMessage(text);
+    }
+    // Bytes of its own: a reader may transfer their buffer.
+    const bytes = new Uint8Array(length);
+    let offset = 0;
+    for (const piece of pieces) {
+      bytes.set(piece, offset);
+      offset += piece.length;
+    }
+    this.onPiece(decoded(task), bytes);
+  }
+}
+
+function field(line) {
+  const colon = line.indexOf(":");
+  return /** @type {[string, string]} */ ([line.slice(0, colon).trim().toLowerCase(), line.slice(colon + 1).trim()]);
+}
+
+function decoded(task) {
+  try {
+    return decodeURIComponent(task);
+  } catch {
+    throw new RangeError("a piece that names no task");
+  }
+}
+
+/** The frame of a message with its line feed. */
+function frame(text) {
+  const content = text.slice(0, -1);
+  return `Content-Length: ${Buffer.byteLength(content)}${HEADER_END}${content}`;
+}
+
+module.exports = { frame, FrameSplitter, Splitter };

@@ -2,7 +2,7 @@
 
 const { randomUUID } = require("node:crypto");
 const { Channel } = require("./channel.js");
-const { CancelledError, ConnectionError, PosternError } = require("./errors.js");
+const { CancelledError, ConnectionError, PosternError, RequestError } = require("./errors.js");
 
 // The bytes that are buffered for the reader.
 const AHEAD_BYTES = 256 * 1024;
@@ -48,7 +48,7 @@ class StreamedFetch {
   /** @type {unknown} */
   #error;
 
-  constructor(options, delegates, params, given = {}) {
+  constructor(options, delegates, sidecar, params, given = {}) {
     /** @type {{signal?: AbortSignal, suspendAfterMs?: number, [key: symbol]: any}} */
     const { signal, suspendAfterMs = SUSPEND_MS, [BODY_ERROR]: bodyError, ...callOptions } = given;
     this.task = params.task ?? `node-${randomUUID()}`;
@@ -73,7 +73,7 @@ class StreamedFetch {
       { highWaterMark: 0 },
     );
     const request = { ...params, task: this.task, stream: true, streamHead: true };
-    this.result = resultOf(this.#hold, channel, channel.call("fetchResource", request, { signal, ...callOptions }));
+    this.result = resultOf(this.#hold, channel, answerOf(channel, sidecar, request, { signal, ...callOptions }));
     this.head = new Promise((resolve, reject) => {
       this.#begin = resolve;
       this.result.catch(reject);
@@ -110,7 +110,16 @@ class StreamedFetch {
       return this.connection.destroy(new ConnectionError("a piece of the body is missing", details));
     }
     this.#expected += 1;
-    const piece = new Uint8Array(Buffer.from(dataBase64, "base64"));
+    this.#add(new Uint8Array(Buffer.from(dataBase64, "base64")));
+  }
+
+  /** Pieces that come as frames are in order. */
+  onPiece(task, piece) {
+    if (task === this.task && piece.byteLength > 0) this.#add(piece);
+  }
+
+  /** @param {Uint8Array} piece */
+  #add(piece) {
     if (this.#isAwaited) {
       this.#isAwaited = false;
       this.#controller.enqueue(piece);
@@ -238,12 +247,30 @@ class StreamedFetch {
 // The connection's callbacks are created here: a closure in the constructor would keep the object alive.
 
 function channelOf(hold, options, delegates) {
-  return new Channel(options, {
+  return new Channel({ ...options, isFramed: true }, {
+    onPiece: (task, bytes) => fetchOf(hold)?.onPiece(task, bytes),
     onNotification: (_, method, params) => fetchOf(hold)?.onNotification(method, params),
     onRequest: (...request) => delegates.answer(...request),
     onConnected: (connection) => fetchOf(hold)?.onConnected(connection, delegates),
     onLost: (connection, error) => delegates.abandon(connection, error),
   });
+}
+
+/**
+ * The response to a streamed fetch whose pieces come as frames, or in JSON from a sidecar that does not know frames. That
+ * one rejects the first member that it does not know, and does nothing.
+ * @param {{isOlder: boolean}} sidecar What is known about it: it is asked once.
+ */
+async function answerOf(channel, sidecar, request, options) {
+  if (sidecar.isOlder) return channel.call("fetchResource", request, options);
+  try {
+    return await channel.call("fetchResource", { bodyAs: "frames", ...request }, options);
+  } catch (error) {
+    const isUnknown = error instanceof RequestError && error.reason === "invalid_params" && error.path === "/bodyAs";
+    if (!isUnknown) throw error;
+    sidecar.isOlder = true;
+    return channel.call("fetchResource", request, options);
+  }
 }
 
 function resultOf(hold, channel, answer) {
@@ -273,8 +300,8 @@ function leave(channel) {
   channel.destroy(new CancelledError("cancelled by its reader", details));
 }
 
-function openStream(options, delegates, params, given) {
-  const fetch = new StreamedFetch(options, delegates, params, given);
+function openStream(options, delegates, sidecar, params, given) {
+  const fetch = new StreamedFetch(options, delegates, sidecar, params, given);
   const { body, head, result, task } = fetch;
   const dispose = async () => fetch.cancel();
   return { body, head, result, task, cancel: () => fetch.cancel(), [asyncDispose]: dispose };

@@ -11,7 +11,7 @@ import {
   PosternError,
   RequestError,
 } from "@postern/client";
-import { FakeSidecar, answer, refuse } from "./support/fake.mjs";
+import { FakeSidecar, answer, encoded, refuse, tell } from "./support/fake.mjs";
 import { eventually, rejection, within } from "./support/waiting.mjs";
 
 const cleanUps = [];
@@ -524,7 +524,7 @@ test("a piece of a body that is missing ends the stream with an error", async ()
     onRequest: ({ id, params }, socket) => {
       const chunk = (sequence) => {
         const params_ = { task: params.task, sequence, dataBase64: "QUJD" };
-        socket.write(`${JSON.stringify({ jsonrpc: "2.0", method: "fetchResource.chunk", params: params_ })}\n`);
+        tell(socket, { method: "fetchResource.chunk", params: params_ });
       };
       chunk(0);
       chunk(2);
@@ -561,7 +561,7 @@ test("a stream whose connection is cut is an error, never a short body", async (
   const { client } = await fake({
     onRequest: ({ params }, socket) => {
       const chunk = { task: params.task, sequence: 0, dataBase64: "QUJD" };
-      socket.end(`${JSON.stringify({ jsonrpc: "2.0", method: "fetchResource.chunk", params: chunk })}\n`);
+      socket.end(encoded(socket, { method: "fetchResource.chunk", params: chunk }));
     },
   });
   const { body } = client.stream({ path: "x" });

@@ -7,7 +7,7 @@ import { runInNewContext } from "node:vm";
 import { CancelledError, Client, createFetch, FetchError } from "@postern/client";
 import { Playground, Sidecar } from "./support/upstream.mjs";
 import { makeConsumer, runNode } from "./support/consumer.mjs";
-import { answer, FakeSidecar, refuse } from "./support/fake.mjs";
+import { answer, encoded, FakeSidecar, refuse, tell } from "./support/fake.mjs";
 import { eventually, rejection, within } from "./support/waiting.mjs";
 
 let playground, sidecar, client;
@@ -163,8 +163,7 @@ test("a stream that somebody waits for is not forgotten", async () => {
     onRequest: ({ id, method: asked, params }, socket) => {
       if (asked !== "fetchResource") return answer(socket, id, { url: "http://u/" });
       const notify = (method, more) => {
-        const message = { jsonrpc: "2.0", method, params: { task: params.task, ...more } };
-        socket.write(`${JSON.stringify(message)}\n`);
+        tell(socket, { method, params: { task: params.task, ...more } });
       };
       send.push(() => notify("fetchResource.head", { status: 200, url: "http://u/", headers: {} }));
       send.push(() => notify("fetchResource.chunk", { sequence: 0, dataBase64: "eA==" }));
@@ -206,15 +205,15 @@ test("close() of the client leaves a stream that is held back alone", async () =
 async function steered(refusals) {
   const heard = [];
   let first;
-  const chunk = (task, sequence, size) => {
+  const chunk = (socket, task, sequence, size) => {
     const params = { task, sequence, dataBase64: Buffer.alloc(size).toString("base64") };
-    return `${JSON.stringify({ jsonrpc: "2.0", method: "fetchResource.chunk", params })}\n`;
+    return encoded(socket, { method: "fetchResource.chunk", params });
   };
   const fake = await FakeSidecar.start({
     onRequest: ({ id, method, params }, socket) => {
       if (method === "fetchResource") {
         first = { id, task: params.task };
-        for (let sequence = 0; sequence < 10; sequence++) socket.write(chunk(params.task, sequence, 50_000));
+        for (let sequence = 0; sequence < 10; sequence++) socket.write(chunk(socket, params.task, sequence, 50_000));
         return;
       }
       heard.push(method);

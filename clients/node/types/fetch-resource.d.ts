@@ -28,6 +28,12 @@ export interface FetchResourceParams extends WithMeta {
   /** Only `client.stream` receives the pieces, and sets this and `streamHead` itself. */
   stream?: boolean;
   streamHead?: boolean;
+  /** `client.stream` sets this itself, unless the sidecar does not know it. */
+  bodyAs?: "frames";
+  /** For languages that can pass descriptors (SCM_RIGHTS), as this and the next two: Node cannot. */
+  bodyTo?: "fd";
+  bodyFrom?: "fd";
+  contentLength?: number;
   task?: string;
   continuation?: string;
 }
@@ -47,6 +53,7 @@ export interface FetchResourceResult {
   headers: Record<string, string[]>;
   body?: string;
   bodyBase64?: string;
+  bodyBytes?: number;
   attempts: number;
   tokenRefreshed: boolean;
   advicesSatisfied: Advice[];
