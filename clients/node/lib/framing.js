@@ -80,7 +80,7 @@ class FrameSplitter {
     return this.header !== undefined || this.missing !== undefined;
   }
 
-  /** Throws a RangeError for a frame over the limit, or a header block that is none; errors of callbacks are passed on. */
+  /** Throws a RangeError for a frame over the limit, or a malformed header block; errors of callbacks are passed on. */
   push(chunk) {
     let data = chunk;
     if (this.header !== undefined) {

@@ -257,9 +257,9 @@ function channelOf(hold, options, delegates) {
 }
 
 /**
- * The response to a streamed fetch whose pieces come as frames, or in JSON from a sidecar that does not know frames. That
- * one rejects the first member that it does not know, and does nothing.
- * @param {{isOlder: boolean}} sidecar What is known about it: it is asked once.
+ * The response to a streamed fetch whose pieces come as frames, or in JSON from a sidecar that does not know frames: it
+ * rejects the first member that it does not know, and does nothing.
+ * @param {{isOlder: boolean}} sidecar What is known about it; found out once.
  */
 async function answerOf(channel, sidecar, request, options) {
   if (sidecar.isOlder) return channel.call("fetchResource", request, options);

@@ -391,6 +391,30 @@ def test_an_older_sidecar_and_descriptors_first(
     assert older.count("bodyAs") == 0
 
 
+def test_bytes_of_a_user_go_as_they_always_went(callers: Make, double: Double) -> None:  # noqa: F811
+    """The sidecar keeps no descriptor: a fetch that waits for a step-up would have lost its body."""
+    heard: list[dict[str, Any]] = []
+
+    def script(peer: Peer) -> None:
+        for message in peer.messages():
+            heard.append(message.get("params", {}))
+            peer.answer(message, {"registered": [], **RESULT})
+
+    double.scripts = [script]
+    caller = callers(double.path)
+    data = b"x" * (DIRECT + 1)
+    for members in ({"session": "s"}, {"auth": "user"}):
+        caller.fetch("p", method="POST", body=data, **members).result(20)
+        assert "bodyBase64" in heard[-1]
+        caller.fetch("p", method="POST", body=io.BytesIO(b"x" * (12 * MIB)), **members).result(20)
+        assert heard[-1]["bodyFrom"] == "fd", "which fits into no message"
+    caller.fetch("p", method="POST", body=data, auth="none").result(20)
+    assert heard[-1]["bodyFrom"] == "fd"
+    caller._later(lambda: caller.client.register_delegate(on_policy_advice_received=lambda _: True)).result(20)
+    caller.fetch("p", method="POST", body=data).result(20)
+    assert "bodyBase64" in heard[-1]
+
+
 def test_a_resource_that_needs_bodies_as_a_whole(callers: Make, double: Double) -> None:  # noqa: F811
     """Bytes go as they always went, and what then is wrong is the caller's error; a file's descriptor is an error."""
 

@@ -164,20 +164,26 @@ class Bodies:
     """The bodies of one fetch, until it has ended.
 
     :param params: Those of the fetch, without a body.
+    :param has_delegate: Whether policy advice has a delegate.
     """
 
-    def __init__(self, params: dict[str, Any], body: Body | None, target: Target | None = None) -> None:
+    def __init__(
+        self, params: dict[str, Any], body: Body | None, target: Target | None = None, *, has_delegate: bool = False
+    ) -> None:
         self.upload: Upload | None = None
         self.sink: Sink | None = None
         self._members: dict[str, str] = {}
-        #: Whether a sidecar may have begun to read a body that can be read once.
+        #: Whether a sidecar may already have read from a body that can be read once.
         self._was_read = False
         method = str(params.get("method") or "GET").upper()
         may_pass = method not in ("GET", "HEAD") and not params.keys() & {"multipart", "continuation"}
         try:
             if target is not None:
                 self.sink = _sink(target)
-            found = _members_or_upload(body)
+            # The sidecar does not keep a descriptor for a fetch that continues after a step-up: what was given as bytes
+            # goes as it always went where there may be one.
+            may_step_up = has_delegate or params.get("auth") == "user" or "session" in params
+            found = _members_or_upload(body, MOST_BODY if may_step_up else DIRECT)
             if isinstance(found, Upload):
                 self.upload = found
                 if not may_pass:
@@ -196,7 +202,7 @@ class Bodies:
 
     @property
     def members(self) -> dict[str, Any]:
-        """What says so in the params."""
+        """Their members of the params."""
         members: dict[str, Any] = dict(self._members)
         if self.upload is not None:
             members["bodyFrom"] = "fd"
@@ -274,18 +280,19 @@ def is_small(body: Body | None) -> bool:
     return body is None or (isinstance(body, (str, bytes)) and len(body) <= DIRECT)
 
 
-def _members_or_upload(body: Body | None) -> dict[str, str] | Upload:
+def _members_or_upload(body: Body | None, most: int) -> dict[str, str] | Upload:
+    """A body as members of the params, with at most so many bytes, else as a descriptor."""
     if body is None:
         return {}
     if isinstance(body, (str, bytes, bytearray, memoryview)):
-        return _of_data(body)
+        return _of_data(body, most)
     if isinstance(body, os.PathLike):
         return _of_path(body)
     if isinstance(body, socket.socket):
         # That of an SSL socket is encrypted.
         return Upload(body.fileno()) if type(body) is socket.socket else _pumped(b"", _SocketFile(body))
     if isinstance(body, io.BytesIO):
-        return _of_data(body.read())
+        return _of_data(body.read(), most)
     return _of_readable(body)
 
 
@@ -320,13 +327,14 @@ def _of_readable(body: Readable) -> dict[str, str] | Upload:
     return _pumped(bytes(begun), body)
 
 
-def _of_data(data: str | bytes | bytearray | memoryview) -> dict[str, str] | Upload:
+def _of_data(data: str | bytes | bytearray | memoryview, most: int) -> dict[str, str] | Upload:
     if isinstance(data, memoryview):
         data = data.cast("B")
     if len(data) > DIRECT and hasattr(os, "memfd_create"):
         encoded = data.encode() if isinstance(data, str) else data
-        with contextlib.suppress(OSError):  # there is no descriptor or memory left for it
-            return _in_memory(encoded)
+        if len(encoded) > most:
+            with contextlib.suppress(OSError):  # there is no descriptor or memory left for it
+                return _in_memory(encoded)
     return body_members(data if isinstance(data, (str, bytes)) else bytes(data))
 
 
@@ -365,7 +373,7 @@ def _of_file(file: Any, given: Any) -> dict[str, str] | Upload:
     start = file.tell()
     length = os.fstat(descriptor).st_size - start
     if length <= DIRECT:  # files of the kernel have no size
-        return _of_data(file.read() or b"")
+        return body_members(file.read() or b"")
     if os.lseek(descriptor, 0, os.SEEK_CUR) == start:
         return Upload(descriptor, start, length).belongs_to(given)
     # More was read than its program has seen: another offset, which the program's own reading does not notice.
@@ -394,7 +402,7 @@ def _pump(upload: Upload, ours: socket.socket, begun: bytes, file: Any) -> None:
             while piece:
                 ours.sendall(piece)
                 piece = _piece(file, _COPIED)
-        except (BrokenPipeError, ConnectionResetError):  # nobody reads any more
+        except (BrokenPipeError, ConnectionResetError):  # there is no reader any more
             return
         except BaseException as error:
             upload.error = error

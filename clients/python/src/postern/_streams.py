@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Offer:
-    """How a stream asks for its bodies: as frames and descriptors, or through messages if the sidecar is an older one.
+    """How a stream requests its bodies: as frames and descriptors, or through messages if the sidecar is an older one.
 
     An older one rejects the first member that it does not know, which is why `bodyAs` is the first.
     """
@@ -35,7 +35,7 @@ class Offer:
     def __init__(self, params: dict[str, Any], bodies: Bodies) -> None:
         self._params = params
         self._bodies = bodies
-        #: Whether the last request asked for frames, and whether the next one may pass descriptors.
+        #: Whether the last request wanted frames, and whether the next one may pass descriptors.
         self._as_frames = False
         self._passes = True
 
@@ -44,8 +44,8 @@ class Offer:
         self._as_frames = knows_bodies is not False
         if not self._as_frames or not self._passes:
             self._bodies.inline()
-        asked = {"bodyAs": "frames"} if self._as_frames else {}
-        return {**asked, **self._params, **self._bodies.members}, self._bodies.descriptors
+        first = {"bodyAs": "frames"} if self._as_frames else {}
+        return {**first, **self._params, **self._bodies.members}, self._bodies.descriptors
 
     @property
     def reads(self) -> bool:

@@ -156,9 +156,9 @@ class AsyncClient(AsyncMethods):
             bodies.done()
         return result
 
-    @staticmethod
-    async def _bodies(params: dict[str, Any], body: Body | None, target: Target | None) -> Bodies:
-        bodies: Bodies = await blocking(Bodies, params, body, target, is_short=target is None and is_small(body))
+    async def _bodies(self, params: dict[str, Any], body: Body | None, target: Target | None) -> Bodies:
+        make = functools.partial(Bodies, has_delegate=self._has_advice_delegate)
+        bodies: Bodies = await blocking(make, params, body, target, is_short=target is None and is_small(body))
         return bodies
 
     async def _whole(self, params: dict[str, Any], timeout: float | None, traceparent: str | None) -> FetchResult:
@@ -279,7 +279,11 @@ class AsyncClient(AsyncMethods):
     @property
     def step_up_seconds(self) -> float:
         """The additional time of a fetch when a delegate has the user do something."""
-        return self._dispatch.delegate_seconds * (delegates.ADVICE_RECEIVED in self._dispatch.delegates)
+        return self._dispatch.delegate_seconds * self._has_advice_delegate
+
+    @property
+    def _has_advice_delegate(self) -> bool:
+        return delegates.ADVICE_RECEIVED in self._dispatch.delegates
 
     # Lists
 

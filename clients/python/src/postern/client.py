@@ -158,7 +158,7 @@ class Client(Methods):
         if body_to is None and is_small(body):
             return self._whole({**params, **Bodies(params, body).inline()}, timeout, traceparent)
         deadline = self._deadline("fetchResource", timeout)
-        with Bodies(params, body, body_to) as bodies:
+        with Bodies(params, body, body_to, has_delegate=self._has_advice_delegate) as bodies:
             try:
                 if not bodies.descriptors:
                     raise Unpassable
@@ -229,13 +229,13 @@ class Client(Methods):
 
     @staticmethod
     def _knows_bodies(connection: Connection, deadline: Deadline) -> bool:
-        """Whether this sidecar has these members: only its own document tells an unknown member from a wrong one."""
+        """Whether this sidecar has these members: its error for an unknown member is that of a wrong value."""
         try:
             return knows_bodies(connection.result(connection.start("rpc.discover", {}, None, deadline), deadline))
         except PosternError as error:
             if error.reason not in ("peer_forbidden", "method_not_found"):
                 raise
-            return False  # it may not be asked, and messages work with every sidecar
+            return False  # this caller may not call it, and messages work with every sidecar
 
     def _collected(
         self, params: dict[str, Any], bodies: Bodies, timeout: float, traceparent: str | None
@@ -271,7 +271,7 @@ class Client(Methods):
         if traceparent is not None or timeout_ms is not None:
             own["meta"] = {name: value for name, value in meta.items() if value is not None}
         bound = None if patience.seconds == math.inf else patience.seconds
-        bodies = Bodies(params, body)
+        bodies = Bodies(params, body, has_delegate=self._has_advice_delegate)
         window = self._limits.reconnect
         beginning = Beginning(self._stream_connection, self._paused, own, patience, window, bodies=bodies)
         stream = ResourceStream(task, bound, None if bound is None else bound + self.step_up_seconds, beginning)
@@ -290,7 +290,11 @@ class Client(Methods):
     @property
     def step_up_seconds(self) -> float:
         """The additional time of a fetch when a delegate has the user do something."""
-        return self._dispatch.delegate_seconds * (delegates.ADVICE_RECEIVED in self._dispatch.delegates)
+        return self._dispatch.delegate_seconds * self._has_advice_delegate
+
+    @property
+    def _has_advice_delegate(self) -> bool:
+        return delegates.ADVICE_RECEIVED in self._dispatch.delegates
 
     # Lists
 
