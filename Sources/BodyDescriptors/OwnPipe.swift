@@ -8,7 +8,7 @@ final class OwnPipe: Sendable {
   private let input: CInt
   private let output: CInt
   /// How many bytes are in it.
-  private let held = Locked(0)
+  private let content = Locked(0)
 
   /// - Throws: when the process has no descriptors left.
   init() throws(DescriptorError) {
@@ -25,13 +25,13 @@ final class OwnPipe: Sendable {
 
   /// Moves bytes to `descriptor`: the number of them, or the negative error number, EAGAIN when its pipe is full.
   func write(_ bytes: [UInt8], from start: Int, to descriptor: PassedDescriptor) -> Int {
-    var filled = held.withLock { $0 }
+    var filled = content.withLock { $0 }
     if filled == 0 {
       filled = bytes.withUnsafeBytes { Glibc.write(input, $0.baseAddress.map { $0 + start }, $0.count - start) }
       guard filled > 0 else { return filled == 0 ? 0 : -Int(errno) }
     }
     let moved = clinux_move(output, descriptor.number, filled)
-    held.withLock { $0 = filled - max(0, moved) }
+    content.withLock { $0 = filled - max(0, moved) }
     return moved
   }
 

@@ -298,7 +298,7 @@ extension TransferControl {
     case failed
   }
 
-  /// What the transport gets of a request's body.
+  /// The next part of a request's body, for the transport.
   public enum UploadRead: Sendable {
     /// So many bytes; none at the end.
     case bytes(Int)

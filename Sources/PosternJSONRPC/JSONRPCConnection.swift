@@ -209,7 +209,7 @@ public final class JSONRPCConnection: Sendable {
   /// Whether the peer's framing has header fields, so that bytes can be sent that are no JSON.
   public var hasFrames: Bool { output.frames?.areSpoken() ?? false }
 
-  /// Sends bytes of ours that are no JSON when the peer keeps up; false when the connection is ending, or has no frames.
+  /// Sends bytes of ours that are no JSON when the peer keeps up; false when the connection is ending or has no frames.
   public func frameInTurn(_ fields: String, _ bytes: [UInt8]) async -> Bool {
     await delivery.lock()
     defer { delivery.unlock() }

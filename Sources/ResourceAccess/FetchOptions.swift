@@ -17,7 +17,7 @@ public struct BodySupply: Sendable {
   public var length: Int64?
   /// Reads the next bytes; `failed` when the calling task is cancelled.
   public var next: @Sendable () async -> Read
-  /// Starts again from the beginning, for a request that is sent again; false when that is not possible.
+  /// Starts again from the beginning, for a retry of the request; false when that is not possible.
   public var rewind: @Sendable () -> Bool
 
   /// A body of the given parts.

@@ -79,7 +79,7 @@ final class ResourceExchange {
     }
   }
 
-  /// Whether `request` may be sent again: its body is there, or can be read from its beginning once more.
+  /// Whether `request` may be retried: its body is there, or can be read from its beginning once more.
   func canRetry(_ request: HTTPRequest) -> Bool {
     guard request.streamedBody != nil, hasReadBody, let supply else { return true }
     guard supply.rewind() else { return false }

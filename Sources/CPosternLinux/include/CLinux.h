@@ -22,7 +22,8 @@ int clinux_peer_groups(int fd, gid_t *groups, size_t capacity, size_t *count);
 // A new descriptor (close-on-exec) for that peer's process (SO_PEERPIDFD, Linux 6.5), or -errno.
 int clinux_peer_pidfd(int fd);
 
-// Makes the kernel reject descriptors (SCM_RIGHTS) that are sent to the Unix socket `fd` (SO_PASSRIGHTS, Linux 6.16). Returns 0, or errno; ENOPROTOOPT with an older kernel.
+// Makes the kernel reject descriptors (SCM_RIGHTS) that are sent to the Unix socket `fd` (SO_PASSRIGHTS, Linux 6.16).
+// Returns 0, or errno; ENOPROTOOPT with an older kernel.
 int clinux_reject_descriptors(int fd);
 
 // Forbids core dumps of this process, and debuggers of its own user (PR_SET_DUMPABLE 0). Returns 0, or errno.

@@ -10,8 +10,8 @@
 enum { CLINUX_MAX_DESCRIPTORS = 253 };
 
 // Reads from the Unix stream socket `fd` without blocking. Descriptors that come along (close-on-exec) go into
-// `descriptors`, which has room for CLINUX_MAX_DESCRIPTORS, their number into `count`; `lost` is set when this process
-// could not take all of them. Returns the number of bytes, or -errno.
+// `descriptors`, which has a capacity of CLINUX_MAX_DESCRIPTORS, their number into `count`; `lost` is set when this
+// process could not take all of them. Returns the number of bytes, or -errno.
 ssize_t clinux_receive(int fd, void *buffer, size_t size, int *descriptors, int *count, int *lost);
 
 // What a descriptor is.

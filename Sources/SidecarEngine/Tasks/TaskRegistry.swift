@@ -1,20 +1,20 @@
-import AuthEngine
+package import AuthEngine
 import HTTPMessages
-import PosternProtocol
-import PosternSupport
-import SidecarAccess
+package import PosternProtocol
+package import PosternSupport
+package import SidecarAccess
 
 /// The tasks of `fetchResource`, per uid: those that run, and for a minute those that have ended.
-final class TaskRegistry: Sendable {
+package final class TaskRegistry: Sendable {
   /// A task that there is, or was.
-  enum Known {
+  package enum Known {
     /// A running task.
     case running(NetworkTask)
     /// A task that has ended.
     case ended(TaskDescription)
 
     /// The task as its owner sees it.
-    var description: TaskDescription {
+    package var description: TaskDescription {
       switch self {
       case .running(let task): TaskDescription(task)
       case .ended(let description): description
@@ -23,12 +23,12 @@ final class TaskRegistry: Sendable {
   }
 
   /// A task in a list.
-  struct Entry {
-    let task: Known
+  package struct Entry {
+    package let task: Known
     /// The resource server's name in the configuration.
-    let resource: String
+    package let resource: String
     /// Tasks are numbered as they begin; a task keeps its number when it ends.
-    let number: Int64
+    package let number: Int64
   }
 
   private struct Running {
@@ -104,17 +104,17 @@ final class TaskRegistry: Sendable {
   }
 
   /// How long a task is known after its end.
-  static let memory = Duration.seconds(60)
+  package static let memory = Duration.seconds(60)
   /// How many tasks that have ended are kept at most: beyond that the oldest of the uid with the most are removed.
-  static let capacity = 4096
+  package static let capacity = 4096
 
   private let state = Locked(State())
   private let clock: any EngineClock
 
-  init(clock: any EngineClock) { self.clock = clock }
+  package init(clock: any EngineClock) { self.clock = clock }
 
   /// Notes a task for a resource down; false when one of that name runs.
-  func begin(_ task: NetworkTask, for resource: String, of uid: UInt32) -> Bool {
+  package func begin(_ task: NetworkTask, for resource: String, of uid: UInt32) -> Bool {
     state.withLock { state in
       let number = state.takeNumber()
       return state.change(uid) { tasks in
@@ -128,7 +128,7 @@ final class TaskRegistry: Sendable {
   }
 
   /// The task has ended.
-  func end(_ task: NetworkTask, of uid: UInt32) {
+  package func end(_ task: NetworkTask, of uid: UInt32) {
     let name = task.identifier
     let record = TaskRecord(task)
     let now = clock.monotonicNow
@@ -146,13 +146,13 @@ final class TaskRegistry: Sendable {
   }
 
   /// The running task of that name; nil when it is none.
-  func running(_ name: String, of uid: UInt32) -> NetworkTask? {
+  package func running(_ name: String, of uid: UInt32) -> NetworkTask? {
     state.withLock { $0.uids[uid]?.running[name]?.task }
   }
 
   /// The task of that name; nil when there is none, or it is for a resource outside of `scope`. Behind one lock: a task
   /// that starts meanwhile is either returned, or not there at all.
-  func known(_ name: String, of uid: UInt32, in scope: PeerScope) -> Known? {
+  package func known(_ name: String, of uid: UInt32, in scope: PeerScope) -> Known? {
     let now = clock.monotonicNow
     return state.withLock { state in
       Self.forget(&state, uid, now)
@@ -163,7 +163,7 @@ final class TaskRegistry: Sendable {
 
   /// At most `count` of the tasks of `uid` that began after the one of that number (0: from the first on), as they
   /// began.
-  func tasks(of uid: UInt32, after number: Int64, atMost count: Int) -> [Entry] {
+  package func tasks(of uid: UInt32, after number: Int64, atMost count: Int) -> [Entry] {
     let now = clock.monotonicNow
     return state.withLock { state in
       Self.forget(&state, uid, now)
@@ -229,7 +229,7 @@ private struct TaskRecord: Sendable {
 
 extension TaskDescription {
   /// The task as its owner sees it.
-  init(_ task: NetworkTask) { self = TaskRecord(task).description }
+  package init(_ task: NetworkTask) { self = TaskRecord(task).description }
 }
 
 extension TaskDescription.State {
