@@ -52,13 +52,19 @@ public struct SessionError: Error, Sendable {
   /// The issuer's own error code, where it gave one.
   public let upstreamCode: String?
 
+  /// Whether the issuer will give the session no token later either. The refresh that failed ends the session then.
+  let isFinal: Bool
+
   /// Whether the issuer's keys may be available later, where they are what is missing.
   private let keysRetryable: Bool?
 
-  package init(_ kind: Kind, _ detail: String, upstreamCode: String? = nil, keysRetryable: Bool? = nil) {
+  package init(
+    _ kind: Kind, _ detail: String, upstreamCode: String? = nil, isFinal: Bool = false, keysRetryable: Bool? = nil
+  ) {
     self.kind = kind
     self.detail = detail
     self.upstreamCode = upstreamCode
+    self.isFinal = isFinal
     self.keysRetryable = keysRetryable
   }
 
@@ -88,12 +94,24 @@ public struct SessionError: Error, Sendable {
     }
   }
 
+  /// The error of a refresh for one of a token endpoint. Only `invalid_grant` is final: an outage never logs anybody
+  /// out.
+  init(ofRefresh error: TokenError) {
+    guard case .rejected(let oauth?) = error.kind, oauth.code == "invalid_grant" else {
+      self.init(error)
+      return
+    }
+    self.init(
+      .expired, "the issuer gives no more tokens: the user has to log in again", upstreamCode: oauth.code,
+      isFinal: true)
+  }
+
   /// The error of a session for one of an authorization request.
-  init(_ error: AuthorizationError) {
+  init(_ error: AuthorizationError, isFinal: Bool = false) {
     if let cause = error.cause {
       self.init(cause)
     } else {
-      self.init(.authorizationFailed, error.detail, upstreamCode: error.code)
+      self.init(.authorizationFailed, error.detail, upstreamCode: error.code, isFinal: isFinal || error.isFinal)
     }
   }
 

@@ -154,7 +154,7 @@ import Testing
   func outage() throws {
     var machine = try Machine()
     machine.request()
-    let action = machine.next(.rejected(RefreshError(TokenError(.rejected(nil), "no"))))
+    let action = machine.next(.rejected(SessionError(ofRefresh: TokenError(.rejected(nil), "no"))))
     #expect(error(action) != nil)
     guard case .setBackoff(_?)? = machine.state.takeEffects().first else {
       Issue.record("no pause")
@@ -166,8 +166,8 @@ import Testing
   func finalRejection() throws {
     var machine = try Machine()
     machine.request()
-    let reason = SessionError(.expired, "over")
-    guard case .save(let contents, _) = machine.next(.rejected(RefreshError(reason, isFinal: true))) else {
+    let reason = SessionError(.expired, "over", isFinal: true)
+    guard case .save(let contents, _) = machine.next(.rejected(reason)) else {
       Issue.record("not saved")
       return
     }
@@ -182,7 +182,7 @@ import Testing
   func finalButRefreshed() throws {
     var machine = try Machine()
     machine.request()
-    _ = machine.next(.rejected(RefreshError(SessionError(.expired, "over"), isFinal: true)))
+    _ = machine.next(.rejected(SessionError(.expired, "over", isFinal: true)))
     guard case .finish(.success) = machine.next(.saved(machine.saved(4))) else {
       Issue.record("ended")
       return

@@ -85,14 +85,8 @@ struct ImplicitLogin: SessionPart {
   /// Another token for an implicit session, by the grant that made it.
   func logInAgain(
     _ live: LiveSession, _ slot: TokenSlot, _ issuer: SessionIssuer, _ trace: TraceContext?
-  ) async throws(RefreshError) -> RefreshedToken {
-    let access: ImplicitAccess
-    let profile: Profile
-    do throws(SessionError) {
-      (access, profile) = try await permission(of: live, at: issuer)
-    } catch {
-      throw RefreshError(error)
-    }
+  ) async throws(SessionError) -> RefreshedToken {
+    let (access, profile) = try await permission(of: live, at: issuer)
     do throws(TokenError) {
       let form =
         try access.form(
@@ -102,7 +96,7 @@ struct ImplicitLogin: SessionPart {
         answer: try await requests.token(form, at: issuer.issuer, key: live.key, trace: trace), slot: slot,
         expiresAt: profile.expiresAt)
     } catch {
-      throw RefreshError(error)
+      throw SessionError(ofRefresh: error)
     }
   }
 }

@@ -32,12 +32,12 @@ package struct SingleSignOn: SessionPart {
     let key = if let suspended { suspended.key } else { try issuer.newKey() }
     let provingKey = try DPoPKey.recorded(key)
     let signOn: SignedOn
-    do throws(RefreshError) {
+    do throws(SessionError) {
       signOn = try await self.signOn(
         token, scope: scope ?? issuer.scope ?? "openid", audience: nil, key: provingKey,
         at: issuer, releasing: suspended, trace)
     } catch {
-      guard case .adviceRequired(var suspended) = error.error.kind else { throw error.error }
+      guard case .adviceRequired(var suspended) = error.kind else { throw error }
       suspended.key = key
       throw SessionError(suspended)
     }
@@ -61,26 +61,25 @@ package struct SingleSignOn: SessionPart {
   func authorizeAgain(
     _ live: LiveSession, _ slot: TokenSlot, _ issuer: SessionIssuer, releasing suspended: SuspendedAuthorization? = nil,
     _ trace: TraceContext?
-  ) async throws(RefreshError) -> RefreshedToken {
+  ) async throws(SessionError) -> RefreshedToken {
     guard let token = live.contents.signOn.token else {
-      throw RefreshError(SessionError(.expired, "the user has to log in again"))
+      throw SessionError(.expired, "the user has to log in again")
     }
     // The ID token has to name the user each time.
     let isKnown = live.contents.user.subject != nil
     let scope =
       slot.scope.map { isKnown ? "openid \($0)" : $0 } ?? live.contents.grant.scope ?? issuer.scope ?? "openid"
     let signOn: SignedOn
-    do throws(RefreshError) {
+    do throws(SessionError) {
       signOn = try await self.signOn(
         Secret(token), scope: scope, audience: slot.audience, key: live.key, at: issuer, releasing: suspended, trace)
     } catch {
-      if case .adviceRequired(var suspended) = error.error.kind {
+      if case .adviceRequired(var suspended) = error.kind {
         suspended.slot = slot
-        throw RefreshError(SessionError(suspended))
+        throw SessionError(suspended)
       }
       guard error.isFinal else { throw error }
-      throw RefreshError(
-        SessionError(.expired, error.error.detail, upstreamCode: error.error.upstreamCode), isFinal: true)
+      throw SessionError(.expired, error.detail, upstreamCode: error.upstreamCode, isFinal: true)
     }
     let form = (signOn.grant.form(scope: nil) ?? []) + TokenSlot(scope: nil, audience: slot.audience).form
     do throws(TokenError) {
@@ -95,7 +94,7 @@ package struct SingleSignOn: SessionPart {
           accessToken: Secret(answer.response.accessToken)))
     } catch {
       // An invalid code does not make the single sign-on token invalid.
-      throw RefreshError(SessionError(error))
+      throw SessionError(error)
     }
   }
 
@@ -104,9 +103,9 @@ package struct SingleSignOn: SessionPart {
   private func signOn(
     _ token: Secret<String>, scope: String, audience: String?, key: DPoPKey?, at issuer: SessionIssuer,
     releasing suspended: SuspendedAuthorization?, _ trace: TraceContext?
-  ) async throws(RefreshError) -> SignedOn {
+  ) async throws(SessionError) -> SignedOn {
     guard let manager = issuer.accessManager else {
-      throw RefreshError(.grantNotSupported("the issuer is configured without an access manager"))
+      throw .grantNotSupported("the issuer is configured without an access manager")
     }
     let (pending, request) =
       if let suspended {
@@ -128,7 +127,7 @@ package struct SingleSignOn: SessionPart {
         request.form(missingIn: url) + consent, to: url, token: token, version: "resource=2.1, protocol=1.0",
         of: manager, for: issuer.issuer, trace: trace)
     } catch {
-      throw RefreshError(SessionError(error))
+      throw SessionError(error)
     }
     let answer: AuthorizeAnswer
     do throws(AuthorizationError) {
@@ -138,32 +137,30 @@ package struct SingleSignOn: SessionPart {
         observer?.observe(
           .troubled("an authorization at issuer \(issuer.issuer.name) is not followed", detail: error.detail))
       }
-      throw RefreshError(error)
+      throw SessionError(error)
     }
     switch answer {
     case .callback(let callback): return try Self.accept(callback, request, pending, issuer.issuer)
     case .advice(let advices, let location):
       guard suspended == nil else {
-        throw RefreshError(
+        throw SessionError(
           AuthorizationError("the access manager requires more after its advice was satisfied", "interaction_required"))
       }
       let secret = token.reveal()
       guard !advices.contains(where: { EchoedToken.isIn($0.value, secret) || EchoedToken.isIn($0.type, secret) }) else {
-        throw RefreshError(
+        throw SessionError(
           AuthorizationError("the access manager's advice contains the single sign-on token", "invalid_redirect"))
       }
-      throw RefreshError(
-        SessionError(
-          SuspendedAuthorization(
-            advices: advices, request: request, pending: pending, location: location, token: token)))
+      throw SessionError(
+        SuspendedAuthorization(advices: advices, request: request, pending: pending, location: location, token: token))
     }
   }
 
   private func signOnRequest(
     _ manager: AccessManager, scope: String, audience: String?, key: DPoPKey?, _ issuer: Issuer
-  ) throws(RefreshError) -> (PendingAuthorization, SignOnRequest) {
+  ) throws(SessionError) -> (PendingAuthorization, SignOnRequest) {
     guard let redirectURI = manager.redirectURI else {
-      throw RefreshError(.grantNotSupported("the issuer is configured without redirectUri"))
+      throw .grantNotSupported("the issuer is configured without redirectUri")
     }
     let state = SessionHandle.random().text
     let request = AuthorizationRequest(redirectURI: redirectURI)
@@ -176,15 +173,15 @@ package struct SingleSignOn: SessionPart {
   /// The code in the answer, when everything around it is right.
   private static func accept(
     _ callback: AuthorizationCallback, _ request: SignOnRequest, _ pending: PendingAuthorization, _ issuer: Issuer
-  ) throws(RefreshError) -> SignedOn {
+  ) throws(SessionError) -> SignedOn {
     // Before anything else, errors included, is believed.
     guard callback["state"]?.hasSameBytes(as: request.state) ?? false else {
-      throw RefreshError(AuthorizationError("the access manager answers another request", "state_mismatch"))
+      throw SessionError(AuthorizationError("the access manager answers another request", "state_mismatch"))
     }
     do throws(AuthorizationError) {
       return SignedOn(code: Secret(try pending.code(in: callback, of: issuer)), pending: pending)
     } catch {
-      throw RefreshError(SessionError(error), isFinal: AuthorizeAnswer.endsSession(callback["error"]))
+      throw SessionError(error, isFinal: AuthorizeAnswer.endsSession(callback["error"]))
     }
   }
 

@@ -12,13 +12,9 @@ struct RefreshGrants: Sendable {
   /// returns `invalid_grant`. No other failure leads to another grant: an outage stays an outage.
   func request(
     _ live: LiveSession, _ slot: TokenSlot, _ issuer: SessionIssuer, _ trace: TraceContext?
-  ) async throws(RefreshError) -> RefreshedToken {
-    do throws(SessionError) {
-      try ImplicitLogin.checkScope(of: live.contents, slot)
-      if live.contents.kind == .implicit { _ = try await implicit.permission(of: live, at: issuer) }
-    } catch {
-      throw RefreshError(error)
-    }
+  ) async throws(SessionError) -> RefreshedToken {
+    try ImplicitLogin.checkScope(of: live.contents, slot)
+    if live.contents.kind == .implicit { _ = try await implicit.permission(of: live, at: issuer) }
     guard let refreshToken = live.contents.grant.refreshToken else {
       return try await requestAgain(live, slot, issuer, trace)
     }
@@ -29,7 +25,7 @@ struct RefreshGrants: Sendable {
       return RefreshedToken(
         answer: try await shared.requests.token(form, at: issuer.issuer, key: live.key, trace: trace), slot: slot)
     } catch {
-      let error = RefreshError(error)
+      let error = SessionError(ofRefresh: error)
       guard error.isFinal, live.contents.hasOtherGrant else { throw error }
     }
     var token = try await requestAgain(live, slot, issuer, trace)
@@ -39,7 +35,7 @@ struct RefreshGrants: Sendable {
 
   private func requestAgain(
     _ live: LiveSession, _ slot: TokenSlot, _ issuer: SessionIssuer, _ trace: TraceContext?
-  ) async throws(RefreshError) -> RefreshedToken {
+  ) async throws(SessionError) -> RefreshedToken {
     switch live.contents.kind {
     case .implicit: try await implicit.logInAgain(live, slot, issuer, trace)
     case .user: try await authorizeAgain(live, slot, issuer, trace)
@@ -51,14 +47,14 @@ struct RefreshGrants: Sendable {
   /// continued.
   private func authorizeAgain(
     _ live: LiveSession, _ slot: TokenSlot, _ issuer: SessionIssuer, _ trace: TraceContext?
-  ) async throws(RefreshError) -> RefreshedToken {
+  ) async throws(SessionError) -> RefreshedToken {
     let slot = singleSignOn.slot(of: live, needed: slot)
     let known = suspended.next(of: live, slot, at: shared.clock.monotonicNow)
-    if let known, !known.isReleased { throw RefreshError(SessionError(known.authorization)) }
-    do throws(RefreshError) {
+    if let known, !known.isReleased { throw SessionError(known.authorization) }
+    do throws(SessionError) {
       return try await singleSignOn.authorizeAgain(live, slot, issuer, releasing: known?.authorization, trace)
     } catch {
-      if case .adviceRequired(let authorization) = error.error.kind {
+      if case .adviceRequired(let authorization) = error.kind {
         suspended.hold(authorization, of: live, at: shared.clock.monotonicNow)
       }
       throw error

@@ -39,7 +39,7 @@ struct RefreshState: Sendable {
     case saved(LiveSession)
     case keyAdded(LiveSession)
     case answered(RefreshedToken)
-    case rejected(RefreshError)
+    case rejected(SessionError)
     /// nil: there are no keys to validate the ID token with.
     case validated(TokenVerdict?)
     /// The action failed.
@@ -201,12 +201,12 @@ struct RefreshState: Sendable {
     return .addKey(live)
   }
 
-  private mutating func rejected(_ error: RefreshError, _ now: MonotonicInstant, _ wallNow: Timestamp) -> Action {
-    if let failure = error.error.tokenError {
+  private mutating func rejected(_ error: SessionError, _ now: MonotonicInstant, _ wallNow: Timestamp) -> Action {
+    if let failure = error.tokenError {
       effects.append(.setBackoff(TokenBackoff(afterRefresh: failure, previous: backoff, now: now)))
     }
-    guard error.isFinal, let live else { return .finish(.failure(error.error)) }
-    return end(live.contents, over: live, because: error.error, whateverIsStored: false, wallNow)
+    guard error.isFinal, let live else { return .finish(.failure(error)) }
+    return end(live.contents, over: live, because: error, whateverIsStored: false, wallNow)
   }
 
   private mutating func answered(_ token: RefreshedToken) -> Action {

@@ -22,33 +22,6 @@ struct RefreshedToken: Sendable {
   var expiresAt: Timestamp?
 }
 
-/// Why there is no other token.
-struct RefreshError: Error {
-  let error: SessionError
-  /// Whether there will be none later either: the user has to log in again.
-  let isFinal: Bool
-
-  init(_ error: SessionError, isFinal: Bool = false) {
-    self.error = error
-    self.isFinal = isFinal
-  }
-
-  /// An authorization by single sign-on that failed.
-  init(_ error: AuthorizationError) { self.init(SessionError(error), isFinal: error.isFinal) }
-
-  /// Only `invalid_grant` from a token endpoint is final: an outage never logs anybody out.
-  init(_ error: TokenError) {
-    guard case .rejected(let oauth?) = error.kind, oauth.code == "invalid_grant" else {
-      self.init(SessionError(error))
-      return
-    }
-    self.init(
-      SessionError(
-        .expired, "the issuer gives no more tokens: the user has to log in again", upstreamCode: oauth.code),
-      isFinal: true)
-  }
-}
-
 /// The result of one run of a session's single flight. It refreshes one of the session's tokens, and callers who need
 /// another one may have waited for it.
 struct RefreshOutcome: Sendable {

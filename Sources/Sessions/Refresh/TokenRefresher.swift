@@ -233,7 +233,7 @@ final class TokenRefresher: Sendable {
           try await repository.update(base, by: .refreshOutcome(under: state.lease)) { $0 = contents })
       case .addKey(let live): return .keyAdded(try await repository.withKey(live, job.issuer, state.lease))
       case .request(let live):
-        do throws(RefreshError) {
+        do throws(SessionError) {
           return .answered(try await grants.request(live, job.requirement.slot, job.issuer, job.trace))
         } catch {
           return .rejected(error)

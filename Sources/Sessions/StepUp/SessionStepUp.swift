@@ -48,12 +48,8 @@ package struct SessionStepUp: SessionPart {
     let refresh: RefreshedToken
     let claims: JSONObject?
     do throws(SessionError) {
-      do throws(RefreshError) {
-        refresh = try await singleSignOn.authorizeAgain(
-          live.with(ssoToken: token), .session, issuer, releasing: suspended, trace)
-      } catch {
-        throw error.error
-      }
+      refresh = try await singleSignOn.authorizeAgain(
+        live.with(ssoToken: token), .session, issuer, releasing: suspended, trace)
       claims = try await stepUpClaims(refresh, live, issuer)
     } catch {
       await keepOrEnd(token, after: error, live, isReleased: suspended != nil, issuer, trace)
