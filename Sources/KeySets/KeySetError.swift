@@ -54,25 +54,23 @@ extension KeySetError: CustomStringConvertible {
 }
 
 extension KeySetError {
-  /// The error for a waiter of a shared request.
-  init(_ error: SingleFlightError<KeySetError>) {
-    switch error {
-    case .failed(let error): self = error
+  /// The error for a caller whose wait for a shared request ended.
+  init(endOf wait: EndedWait) {
+    switch wait {
     case .cancelled: self.init(.cancelled, "the caller was cancelled")
     case .deadlineExceeded: self.init(.deadlineExceeded, "the deadline passed before there was a key set")
     }
   }
 
   /// The error of a key set whose issuer's metadata is not available.
-  init(discovery error: SingleFlightError<DiscoveryError>) {
-    switch error {
-    case .failed(let error):
-      self.init(
-        error.kind == .issuerMismatch ? .discoveryIssuerMismatch : .discoveryFailed, error.detail,
-        status: error.status, isRetryable: error.isRetryable)
-    case .cancelled, .deadlineExceeded:
+  init(discovery error: TokenError) {
+    guard case .discovery(let failure) = error.kind else {
       self.init(.discoveryFailed, "the issuer's metadata was not there in time", isRetryable: true)
+      return
     }
+    self.init(
+      failure.kind == .issuerMismatch ? .discoveryIssuerMismatch : .discoveryFailed, failure.detail,
+      status: failure.status, isRetryable: failure.isRetryable)
   }
 }
 

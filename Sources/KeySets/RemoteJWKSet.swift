@@ -31,8 +31,9 @@ public final class RemoteJWKSet: KeySource {
     self.context = context
     self.budget = budget
     state = Locked(KeySetState(policy: policy))
-    loads = SingleFlight(clock: context.upstream.clock, servesEverybody: location.isShared)
-    refetches = SingleFlight(clock: context.upstream.clock, servesEverybody: location.isShared)
+    let (clock, isShared) = (context.upstream.clock, location.isShared)
+    loads = SingleFlight(clock: clock, servesEverybody: isShared, failure: KeySetError.init(endOf:))
+    refetches = SingleFlight(clock: clock, servesEverybody: isShared, failure: KeySetError.init(endOf:))
   }
 
   /// The name of the set.
@@ -85,17 +86,12 @@ public final class RemoteJWKSet: KeySource {
     while true {
       if case .settled(let answer) = look(newerThan: snapshot, since: question, isSought) { return answer }
       let isOwn = Locked(false)
-      do throws(SingleFlightError<KeySetError>) {
-        let fetched = try await refetches.value(for: name, deadline: deadline) {
-          [self] () async throws(KeySetError) in
-          isOwn.withLock { $0 = true }
-          if case .settled(let answer) = look(newerThan: snapshot, since: question, isSought) { return answer }
-          return try await refetch(for: uid, trace)
-        }
-        if isOwn.withLock({ $0 }), let fetched, fetched.sequence > snapshot.sequence { return fetched }
-      } catch {
-        throw KeySetError(error)
+      let fetched = try await refetches.value(for: name, deadline: deadline) { [self] () async throws(KeySetError) in
+        isOwn.withLock { $0 = true }
+        if case .settled(let answer) = look(newerThan: snapshot, since: question, isSought) { return answer }
+        return try await refetch(for: uid, trace)
       }
+      if isOwn.withLock({ $0 }), let fetched, fetched.sequence > snapshot.sequence { return fetched }
       // A request for another user may have been forbidden to that user, or have been older.
       if isOwn.withLock({ $0 }) { return current(newerThan: snapshot) }
       if case .settled(let answer) = look(newerThan: snapshot, since: question, isSought) { return answer }
@@ -136,24 +132,20 @@ public final class RemoteJWKSet: KeySource {
   }
 
   private func load(deadline: Deadline, trace: TraceContext?) async throws(KeySetError) -> KeySetSnapshot {
-    do throws(SingleFlightError<KeySetError>) {
-      let loaded = try await loads.value(for: name, deadline: deadline) { [self] () async throws(KeySetError) in
-        let now = now
-        if let settled = state.withLock({ $0.settled(at: now) }) { return try settled.get() }
-        // The lifetime bounds refreshes; without a set, the budget bounds what callers can cause.
-        let isWithinBudget = budget.withLock { $0.take(at: now) }
-        guard isWithinBudget || state.withLock({ $0.current != nil }) else {
-          throw KeySetError(
-            .fetchFailed, "too many requests for key sets", isRetryable: true,
-            retryAfter: budget.withLock { $0.wait(at: now) })
-        }
-        return try await attempt(trace)
+    let loaded = try await loads.value(for: name, deadline: deadline) { [self] () async throws(KeySetError) in
+      let now = now
+      if let settled = state.withLock({ $0.settled(at: now) }) { return try settled.get() }
+      // The lifetime bounds refreshes; without a set, the budget bounds what callers can cause.
+      let isWithinBudget = budget.withLock { $0.take(at: now) }
+      guard isWithinBudget || state.withLock({ $0.current != nil }) else {
+        throw KeySetError(
+          .fetchFailed, "too many requests for key sets", isRetryable: true,
+          retryAfter: budget.withLock { $0.wait(at: now) })
       }
-      // A refetch may have been faster than the end of this load.
-      return current(newerThan: loaded) ?? loaded
-    } catch {
-      throw KeySetError(error)
+      return try await attempt(trace)
     }
+    // A refetch may have been faster than the end of this load.
+    return current(newerThan: loaded) ?? loaded
   }
 
   /// Makes one request for an unknown `kid`; nil when it is too early for one; throws the error of the last one when it
@@ -246,7 +238,7 @@ public final class RemoteJWKSet: KeySource {
     case .issuer(let issuer):
       if let url = issuer.endpoints[.jwks] { return url }
       let metadata: ProviderMetadata
-      do throws(SingleFlightError<DiscoveryError>) {
+      do throws(TokenError) {
         metadata = try await context.discovery.metadata(for: issuer, trace: trace)
       } catch {
         throw KeySetError(discovery: error)

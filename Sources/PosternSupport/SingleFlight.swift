@@ -4,7 +4,7 @@
 /// may be one that cannot be obtained twice (a rotating token). Each waiter can be cancelled and has a deadline of its
 /// own. The state is behind a lock; waiters are answered outside of it.
 public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable, Failure: Error>: Sendable {
-  private typealias Waiter = Reply<Result<Value, SingleFlightError<Failure>>>
+  private typealias Waiter = Reply<Result<Value, Failure>>
 
   private struct Run {
     let identifier: UInt64
@@ -22,15 +22,21 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable, Failu
 
   private let cancelsAbandonedRuns: Bool
   private let servesEverybody: Bool
+  private let failure: @Sendable (EndedWait) -> Failure
 
-  /// No runs yet; `clock` measures the waiters' deadlines.
+  /// No runs yet; `clock` measures the waiters' deadlines, and `failure` is the error of a waiter that leaves before
+  /// the run ends.
   ///
   /// With `cancelsAbandonedRuns` a run ends with its last waiter: for results that can be obtained again at any time,
   /// so that callers who leave cause no work. With `servesEverybody` callers of several uids wait for the same run: it
   /// has no `CurrentPeer`, and so does not wait in the queues of the uid that happened to start it. Any other run has
   /// the caller's.
-  public init(clock: any EngineClock, cancelsAbandonedRuns: Bool = false, servesEverybody: Bool = false) {
+  public init(
+    clock: any EngineClock, cancelsAbandonedRuns: Bool = false, servesEverybody: Bool = false,
+    failure: @escaping @Sendable (EndedWait) -> Failure
+  ) {
     self.clock = clock
+    self.failure = failure
     self.cancelsAbandonedRuns = cancelsAbandonedRuns
     self.servesEverybody = servesEverybody
   }
@@ -46,10 +52,10 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable, Failu
     for key: Key,
     deadline: Deadline = .never,
     _ operation: @escaping @Sendable () async throws(Failure) -> Value
-  ) async throws(SingleFlightError<Failure>) -> Value {
-    guard !Task.isCancelled else { throw .cancelled }
+  ) async throws(Failure) -> Value {
+    guard !Task.isCancelled else { throw failure(.cancelled) }
     let remaining = deadline.instant.map { $0 - clock.monotonicNow }
-    if let remaining, remaining <= .zero { throw .deadlineExceeded }
+    if let remaining, remaining <= .zero { throw failure(.deadlineExceeded) }
     let identifier = state.withLock { state in
       state.nextIdentifier += 1
       return state.nextIdentifier
@@ -106,29 +112,27 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable, Failu
 
   private static func outcome(
     of operation: @Sendable () async throws(Failure) -> Value
-  ) async -> Result<Value, SingleFlightError<Failure>> {
+  ) async -> Result<Value, Failure> {
     do throws(Failure) {
       return .success(try await operation())
     } catch {
-      return .failure(.failed(error))
+      return .failure(error)
     }
   }
 
-  private func leave(_ key: Key, _ identifier: UInt64, because error: SingleFlightError<Failure>) {
+  private func leave(_ key: Key, _ identifier: UInt64, because end: EndedWait) {
     let (waiter, abandoned) = state.withLock { state -> (Waiter?, Run?) in
       let waiter = state.runs[key]?.waiters.removeValue(forKey: identifier)
       guard cancelsAbandonedRuns, waiter != nil, state.runs[key]?.waiters.isEmpty == true else { return (waiter, nil) }
       return (waiter, state.runs.removeValue(forKey: key))
     }
-    waiter?.fill(.failure(error))
+    waiter?.fill(.failure(failure(end)))
     abandoned?.task?.cancel()
   }
 }
 
-/// Why a waiter of a `SingleFlight` has no value.
-public enum SingleFlightError<Failure: Error>: Error {
-  /// The run ended with this.
-  case failed(Failure)
+/// Why a waiter of a `SingleFlight` left before the run ended.
+public enum EndedWait: Error {
   /// The waiting task was cancelled; the run goes on.
   case cancelled
   /// The waiter's deadline passed; the run goes on.

@@ -41,7 +41,9 @@ public final class DeferredRecordStore: RecordStore {
 
   /// A store that `open` opens. One that `isNeeded` is opened also to check whether that is possible.
   public init(clock: some EngineClock, isNeeded: Bool = false, open: @escaping Opening) {
-    flights = SingleFlight(clock: clock, servesEverybody: true)
+    flights = SingleFlight(clock: clock, servesEverybody: true) { _ in
+      StoreError(.unavailable, "the wait for the store was cancelled")
+    }
     self.isNeeded = isNeeded
     state = Locked(State(opening: open))
   }
@@ -75,14 +77,7 @@ public final class DeferredRecordStore: RecordStore {
   private func enter() async throws(StoreError) -> StoreHandle {
     while true {
       if let tenure = state.withLock({ state in state.tenure.flatMap { $0.enter() ? $0 : nil } }) { return tenure }
-      do throws(SingleFlightError<StoreError>) {
-        try await flights.value(for: Key()) { [self] () async throws(StoreError) in try await open() }
-      } catch {
-        switch error {
-        case .failed(let error): throw error
-        case .cancelled, .deadlineExceeded: throw StoreError(.unavailable, "the wait for the store was cancelled")
-        }
-      }
+      try await flights.value(for: Key()) { [self] () async throws(StoreError) in try await open() }
     }
   }
 

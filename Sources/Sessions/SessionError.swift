@@ -1,6 +1,6 @@
 package import KeySets
 public import OAuthClient
-package import PosternSupport
+import PosternSupport
 public import SessionRecords
 
 /// Why a session could not be made, used or ended.
@@ -135,10 +135,9 @@ public struct SessionError: Error, Sendable {
     self.init(error.kind == .overdrawn ? .overloaded(retryAfter: nil) : .store(error), error.detail)
   }
 
-  /// The error of a session for the end of a wait.
-  package init(_ error: SingleFlightError<SessionError>) {
-    switch error {
-    case .failed(let error): self = error
+  /// The error of a session for a caller whose wait for a shared request ended.
+  init(endOf wait: EndedWait) {
+    switch wait {
     case .cancelled: self.init(.cancelled, "the wait for a token was cancelled")
     case .deadlineExceeded: self.init(.deadlineExceeded, "the deadline passed while waiting for a token")
     }

@@ -18,11 +18,11 @@ struct DiscoveryTests {
     _ issuer: Issuer, _ script: @escaping ScriptedTransport.Script
   ) async -> (DiscoveryError?, requests: [String]) {
     let engine = Engine(script)
-    do throws(SingleFlightError<DiscoveryError>) {
+    do throws(TokenError) {
       _ = try await engine.discovery.metadata(for: issuer)
       return (nil, engine.transport.requests.map(\.url.description))
     } catch {
-      guard case .failed(let failure) = error else { return (nil, []) }
+      guard case .discovery(let failure) = error.kind else { return (nil, []) }
       return (failure, engine.transport.requests.map(\.url.description))
     }
   }
@@ -197,7 +197,7 @@ struct DiscoveryTests {
     _ = try await engine.discovery.metadata(for: issuer)
     #expect(engine.transport.requests.count == 3)
     engine.clock.advance(by: .seconds(86_400))
-    await #expect(throws: SingleFlightError<DiscoveryError>.self) {
+    await #expect(throws: TokenError.self) {
       try await engine.discovery.metadata(for: issuer)
     }
     works.withLock { $0 = true }

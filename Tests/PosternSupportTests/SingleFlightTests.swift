@@ -4,19 +4,22 @@ import Testing
 
 @Suite("SingleFlight runs an operation once for all waiters")
 struct SingleFlightTests {
-  struct Rejected: Error, Equatable {}
+  enum Failure: Error, Equatable {
+    case rejected
+    case left(EndedWait)
+  }
 
-  typealias Flights = SingleFlight<String, Int, Rejected>
+  typealias Flights = SingleFlight<String, Int, Failure>
 
   @Test("two hundred callers make one run and get one value")
   func sharesOneRun() async throws {
-    let flights = Flights(clock: ManualClock())
+    let flights = Flights(clock: ManualClock(), failure: Failure.left)
     let gate = Gate()
     let runs = Locked(0)
     try await withThrowingTaskGroup(of: Int.self) { group in
       for _ in 0..<200 {
         group.addTask {
-          try await flights.value(for: "key") { () async throws(Rejected) in
+          try await flights.value(for: "key") { () async throws(Failure) in
             await gate.pass()
             return runs.withLock { runs in
               runs += 1
@@ -35,10 +38,10 @@ struct SingleFlightTests {
   @Test("what one uid's calls start runs before everybody's run, or that waits behind one uid's work")
   func shares() async throws {
     let executor = ManualExecutor()
-    let own = Flights(clock: ManualClock())
-    let shared = Flights(clock: ManualClock(), servesEverybody: true)
+    let own = Flights(clock: ManualClock(), failure: Failure.left)
+    let shared = Flights(clock: ManualClock(), servesEverybody: true, failure: Failure.left)
     try await CurrentPeer.$executor.withValue(executor) { () async throws in
-      let run: @Sendable () async throws(Rejected) -> Int = { CurrentPeer.executor == nil ? 0 : 1 }
+      let run: @Sendable () async throws(Failure) -> Int = { CurrentPeer.executor == nil ? 0 : 1 }
       #expect(try await shared.value(for: "key", run) == 0)
       #expect(executor.count == 0)
       let waiter = Task { try await own.value(for: "key", run) }
@@ -53,25 +56,19 @@ struct SingleFlightTests {
 
   @Test("a failed run fails all its waiters, and the next caller starts another")
   func failureIsSharedAndNotKept() async throws {
-    let flights = Flights(clock: ManualClock())
-    do throws(SingleFlightError<Rejected>) {
-      _ = try await flights.value(for: "key") { () async throws(Rejected) -> Int in throw Rejected() }
-      Issue.record("no error")
-    } catch {
-      guard case .failed = error else {
-        Issue.record("\(error)")
-        return
-      }
+    let flights = Flights(clock: ManualClock(), failure: Failure.left)
+    await #expect(throws: Failure.rejected) {
+      try await flights.value(for: "key") { () async throws(Failure) -> Int in throw .rejected }
     }
     #expect(try await flights.value(for: "key") { 2 } == 2)
   }
 
   @Test("cancelling the caller that began the run ends its wait only")
   func cancellationIsIndividual() async throws {
-    let flights = Flights(clock: ManualClock())
+    let flights = Flights(clock: ManualClock(), failure: Failure.left)
     let gate = Gate()
     let first = Task {
-      try await flights.value(for: "key") { () async throws(Rejected) in
+      try await flights.value(for: "key") { () async throws(Failure) in
         await gate.pass()
         return Task.isCancelled ? -1 : 7
       }
@@ -80,15 +77,7 @@ struct SingleFlightTests {
     let second = Task { try await flights.value(for: "key") { 99 } }
     #expect(await eventually { flights.waiterCount(for: "key") == 2 })
     first.cancel()
-    do {
-      _ = try await first.value
-      Issue.record("not cancelled")
-    } catch {
-      guard case SingleFlightError<Rejected>.cancelled = error else {
-        Issue.record("\(error)")
-        return
-      }
-    }
+    await #expect(throws: Failure.left(.cancelled)) { try await first.value }
     gate.open()
     #expect(try await second.value == 7, "the run itself is not cancelled")
   }
@@ -97,20 +86,21 @@ struct SingleFlightTests {
     "a run that serves everybody has the uid of the user who started it, or another one has none",
     arguments: [true, false])
   func peerID(servesEverybody: Bool) async throws {
-    let flights = SingleFlight<String, UInt32?, Rejected>(clock: ManualClock(), servesEverybody: servesEverybody)
+    let flights = SingleFlight<String, UInt32?, Failure>(
+      clock: ManualClock(), servesEverybody: servesEverybody, failure: Failure.left)
     let uid = try await CurrentPeer.$uid.withValue(7) {
-      try await flights.value(for: "key") { () async throws(Rejected) in CurrentPeer.uid }
+      try await flights.value(for: "key") { () async throws(Failure) in CurrentPeer.uid }
     }
     #expect(uid == (servesEverybody ? nil : 7))
   }
 
   @Test("the run is completed when no caller waits any more")
   func runsToTheEndAlone() async throws {
-    let flights = Flights(clock: ManualClock())
+    let flights = Flights(clock: ManualClock(), failure: Failure.left)
     let gate = Gate()
     let ended = Locked(false)
     let only = Task {
-      try await flights.value(for: "key") { () async throws(Rejected) in
+      try await flights.value(for: "key") { () async throws(Failure) in
         await gate.pass()
         ended.withLock { $0 = true }
         return 1
@@ -126,7 +116,7 @@ struct SingleFlightTests {
 
   @Test("a task that is cancelled already does not even begin a run")
   func cancelledBefore() async {
-    let flights = Flights(clock: ManualClock())
+    let flights = Flights(clock: ManualClock(), failure: Failure.left)
     let task = Task {
       withUnsafeCurrentTask { $0?.cancel() }
       return try await flights.value(for: "key") { 1 }
@@ -138,32 +128,24 @@ struct SingleFlightTests {
   @Test("each waiter has a deadline of its own")
   func deadlines() async throws {
     let clock = ManualClock()
-    let flights = Flights(clock: clock)
+    let flights = Flights(clock: clock, failure: Failure.left)
     let gate = Gate()
     let patient = Task {
       try await flights.value(for: "key", deadline: Deadline(in: .seconds(10), on: clock)) {
-        () async throws(Rejected) in
+        () async throws(Failure) in
         await gate.pass()
         return 1
       }
     }
     let hasty = Task {
-      try await flights.value(for: "key", deadline: Deadline(in: .seconds(1), on: clock)) { () async throws(Rejected) in
+      try await flights.value(for: "key", deadline: Deadline(in: .seconds(1), on: clock)) { () async throws(Failure) in
         await gate.pass()
         return 1
       }
     }
     #expect(await eventually { flights.waiterCount(for: "key") == 2 && clock.sleeperCount == 2 })
     clock.advance(by: .seconds(2))
-    do {
-      _ = try await hasty.value
-      Issue.record("no deadline")
-    } catch {
-      guard case SingleFlightError<Rejected>.deadlineExceeded = error else {
-        Issue.record("\(error)")
-        return
-      }
-    }
+    await #expect(throws: Failure.left(.deadlineExceeded)) { try await hasty.value }
     gate.open()
     #expect(try await patient.value == 1)
     #expect(await eventually { clock.sleeperCount == 0 }, "no timer outlives its waiter")
@@ -172,9 +154,9 @@ struct SingleFlightTests {
   @Test("a deadline that has passed is reported at once")
   func deadlinePassed() async {
     let clock = ManualClock()
-    let flights = Flights(clock: clock)
+    let flights = Flights(clock: clock, failure: Failure.left)
     let deadline = Deadline(instant: clock.monotonicNow)
-    await #expect(throws: SingleFlightError<Rejected>.self) {
+    await #expect(throws: Failure.left(.deadlineExceeded)) {
       try await flights.value(for: "k", deadline: deadline) { 1 }
     }
   }
@@ -182,7 +164,7 @@ struct SingleFlightTests {
   @Test("waiters that come, are cancelled and time out at random each end exactly once")
   func churn() async {
     let clock = ManualClock()
-    let flights = Flights(clock: clock)
+    let flights = Flights(clock: clock, failure: Failure.left)
     let ended = await withTaskGroup(of: Int.self) { group in
       for number in 0..<500 {
         group.addTask {
@@ -208,7 +190,7 @@ struct SingleFlightTests {
 struct AbandonedRunTests {
   @Test("a run goes on while a caller waits, and is cancelled without one; the next caller gets a run of its own")
   func abandoned() async throws {
-    let flights = SingleFlight<String, Int, Never>(clock: ManualClock(), cancelsAbandonedRuns: true)
+    let flights = SingleFlight<String, Int, EndedWait>(clock: ManualClock(), cancelsAbandonedRuns: true) { $0 }
     let gate = Gate()
     let ends = Locked<[Bool]>([])
     let cancelled = Locked(0)

@@ -138,10 +138,9 @@ extension DecisionFault {
     }
   }
 
-  /// The fault of a wait for a shared request that was to bring `result`.
-  init(_ error: SingleFlightError<DecisionFault>, beforeThereWas result: String) {
-    switch error {
-    case .failed(let fault): self = fault
+  /// The fault of a caller whose wait for a shared request, which was to bring `result`, ended.
+  init(endOf wait: EndedWait, beforeThereWas result: String) {
+    switch wait {
     case .cancelled: self.init(.networkError("cancelled"))
     case .deadlineExceeded: self.init(.networkError("timed out before there was \(result)"))
     }

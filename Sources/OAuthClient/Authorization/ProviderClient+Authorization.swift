@@ -23,7 +23,7 @@ extension ProviderClient {
     _ issuer: Issuer, trace: TraceContext?
   ) async throws(TokenError) -> ProviderMetadata? {
     guard issuer.endpoints[.authorization] == nil else { return nil }
-    let metadata = try await metadata(of: issuer, trace: trace)
+    let metadata = try await discovery.metadata(for: issuer, trace: trace)
     // RFC 7636 section 4.2: S256 is the only method here.
     if let methods = metadata.codeChallengeMethodsSupported, !methods.contains("S256") {
       throw TokenError(.notPossible, "the issuer does not support PKCE with S256")

@@ -26,7 +26,7 @@ public final class ProviderDiscovery: Sendable {
   /// The proofs for all authorization servers, so that their nonces are learnt once.
   let prover: DPoPProver
   private let entries = Locked(BoundedCache<Issuer, Entry>(capacity: capacity))
-  private let flights: SingleFlight<Issuer, ProviderMetadata, DiscoveryError>
+  private let flights: SingleFlight<Issuer, ProviderMetadata, TokenError>
 
   /// Discovery over `transport`, with the user agent `userAgent`.
   public init(
@@ -34,15 +34,21 @@ public final class ProviderDiscovery: Sendable {
   ) {
     upstream = Upstream(transport: transport, clock: clock, observer: observer, userAgent: userAgent)
     prover = DPoPProver(clock: clock)
-    flights = SingleFlight(clock: clock, servesEverybody: true)
+    flights = SingleFlight(clock: clock, servesEverybody: true) { end in
+      switch end {
+      case .cancelled: TokenError(.cancelled, "the wait for the issuer's metadata was cancelled")
+      case .deadlineExceeded: TokenError(.deadlineExceeded, "the deadline passed while waiting for metadata")
+      }
+    }
   }
 
-  /// Returns the metadata of `issuer`. Cancelling the caller or reaching its deadline ends the wait, not the request.
+  /// Returns the metadata of `issuer`; throws a `TokenError` of the kind `discovery` when there is none. Cancelling the
+  /// caller or reaching its deadline ends the wait, not the request.
   public func metadata(
     for issuer: Issuer, deadline: Deadline = .never, trace: TraceContext? = nil
-  ) async throws(SingleFlightError<DiscoveryError>) -> ProviderMetadata {
+  ) async throws(TokenError) -> ProviderMetadata {
     if let entry = freshEntry(for: issuer) { return entry.metadata }
-    return try await flights.value(for: issuer, deadline: deadline) { [self] () async throws(DiscoveryError) in
+    return try await flights.value(for: issuer, deadline: deadline) { [self] () async throws(TokenError) in
       if let entry = freshEntry(for: issuer) { return entry.metadata }
       return try await refresh(issuer, trace: trace)
     }
@@ -68,7 +74,7 @@ public final class ProviderDiscovery: Sendable {
     }
   }
 
-  private func refresh(_ issuer: Issuer, trace: TraceContext?) async throws(DiscoveryError) -> ProviderMetadata {
+  private func refresh(_ issuer: Issuer, trace: TraceContext?) async throws(TokenError) -> ProviderMetadata {
     do throws(DiscoveryError) {
       let metadata = try await fetch(issuer, trace: trace)
       let now = upstream.clock.monotonicNow
@@ -82,7 +88,7 @@ public final class ProviderDiscovery: Sendable {
       let stale = staleMetadata(of: issuer)
       upstream.observer.observe(
         .metadataFailed(issuer: issuer.name, error: error, servesStaleCopy: stale != nil))
-      guard let stale else { throw error }
+      guard let stale else { throw TokenError(.discovery(error), error.detail, status: error.status) }
       return stale
     }
   }

@@ -37,7 +37,12 @@ public final class ClientCredentialsTokens: Sendable {
     upstream = Upstream(transport: transport, clock: clock, observer: observer, userAgent: userAgent)
     resourceProver = DPoPProver(clock: clock)
     requests = TokenRequests(provider: ProviderClient(upstream: upstream, discovery: discovery))
-    flights = SingleFlight(clock: clock, servesEverybody: true)
+    flights = SingleFlight(clock: clock, servesEverybody: true) { end in
+      switch end {
+      case .cancelled: TokenError(.cancelled, "the wait for a token was cancelled")
+      case .deadlineExceeded: TokenError(.deadlineExceeded, "the deadline passed while waiting for a token")
+      }
+    }
   }
 
   /// Returns a fresh token, from the cache or from the issuer.
@@ -110,18 +115,9 @@ public final class ClientCredentialsTokens: Sendable {
     _ grant: ClientCredentialsGrant, newerThan generation: UInt64, deadline: Deadline, trace: TraceContext?
   ) async throws(TokenError) -> AccessToken {
     while true {
-      let token: AccessToken
-      do throws(SingleFlightError<TokenError>) {
-        token = try await flights.value(for: grant, deadline: deadline) { [self] () async throws(TokenError) in
-          if let token = freshToken(for: grant, newerThan: generation) { return token }
-          return try await request(grant, trace: trace)
-        }
-      } catch {
-        switch error {
-        case .failed(let failure): throw failure
-        case .cancelled: throw TokenError(.cancelled, "the wait for a token was cancelled")
-        case .deadlineExceeded: throw TokenError(.deadlineExceeded, "the deadline passed while waiting for a token")
-        }
+      let token = try await flights.value(for: grant, deadline: deadline) { [self] () async throws(TokenError) in
+        if let token = freshToken(for: grant, newerThan: generation) { return token }
+        return try await request(grant, trace: trace)
       }
       // A request that another caller started may end with the very token that was rejected.
       if token.generation > generation { return token }

@@ -65,25 +65,12 @@ package struct ProviderClient: Sendable {
       return url
     }
     guard
-      let url = try await metadata(of: issuer, trace: trace).url(
+      let url = try await discovery.metadata(for: issuer, trace: trace).url(
         of: endpoint, usingMutualTLS: issuer.clientIdentity != nil)
     else {
       throw TokenError(.notPossible, "the issuer's metadata names no usable \(endpoint.rawValue)")
     }
     return url
-  }
-
-  /// Returns the issuer's metadata.
-  package func metadata(of issuer: Issuer, trace: TraceContext?) async throws(TokenError) -> ProviderMetadata {
-    do throws(SingleFlightError<DiscoveryError>) {
-      return try await discovery.metadata(for: issuer, trace: trace)
-    } catch {
-      switch error {
-      case .failed(let failure): throw TokenError(.discovery(failure), failure.detail, status: failure.status)
-      case .cancelled: throw TokenError(.cancelled, "the wait for the issuer's metadata was cancelled")
-      case .deadlineExceeded: throw TokenError(.deadlineExceeded, "the deadline passed while waiting for metadata")
-      }
-    }
   }
 }
 

@@ -28,7 +28,7 @@ final class AdviceFlights: Sendable {
     let delegate: UInt64?
   }
 
-  private let flights: SingleFlight<Name, Answer, Never>
+  private let flights: SingleFlight<Name, Answer, EndedWait>
 
   /// The clock of the deadlines of fetches that wait.
   let clock: any EngineClock
@@ -36,13 +36,13 @@ final class AdviceFlights: Sendable {
   /// No question is under way. A question that no fetch waits for any more is abandoned.
   init(clock: any EngineClock) {
     self.clock = clock
-    flights = SingleFlight(clock: clock, cancelsAbandonedRuns: true)
+    flights = SingleFlight(clock: clock, cancelsAbandonedRuns: true) { $0 }
   }
 
   /// The answer to `ask`, which runs now or already runs for another fetch of the same session with the same advice.
   func answer(
     to name: Name, deadline: Deadline, _ ask: @escaping @Sendable () async -> Answer
-  ) async throws(SingleFlightError<Never>) -> Answer {
+  ) async throws(EndedWait) -> Answer {
     try await flights.value(for: name, deadline: deadline) { () async in await ask() }
   }
 

@@ -79,7 +79,7 @@ struct AdviceRounds: Sendable {
     // However many fetches ask before this one.
     let patience = Deadline(in: rules.wait, on: flights.clock)
     let isCallers = deadline.instant.map { own in patience.instant.map { own <= $0 } ?? true } ?? false
-    do throws(SingleFlightError<Never>) {
+    do throws(EndedWait) {
       while true {
         let answer = try await flights.answer(to: name, deadline: deadline.earlier(patience)) { [policy, fetch] in
           let continuation = fetch.hold(stop)

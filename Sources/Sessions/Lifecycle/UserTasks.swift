@@ -30,19 +30,15 @@ package final class UserTasks: Sendable {
     for uid: UInt32, by deadline: Deadline, isWritten: Bool = true,
     _ body: @escaping @Sendable () async throws(SessionError) -> Value
   ) async throws(SessionError) -> Value {
-    let flight = SingleFlight<UInt32, Value, SessionError>(clock: clock)
-    do throws(SingleFlightError<SessionError>) {
-      return try await flight.value(for: uid, deadline: deadline) { [self] () async throws(SessionError) in
-        guard begin(for: uid, atMost: Self.maxTasks) else {
-          throw SessionError(
-            .overloaded(retryAfter: Self.retryAfter), "too many logins and logouts of this peer are under way")
-        }
-        defer { end(for: uid) }
-        guard isWritten else { return try await body() }
-        return try await store.whileRetained(SessionError.init, body)
+    let flight = SingleFlight<UInt32, Value, SessionError>(clock: clock, failure: SessionError.init(endOf:))
+    return try await flight.value(for: uid, deadline: deadline) { [self] () async throws(SessionError) in
+      guard begin(for: uid, atMost: Self.maxTasks) else {
+        throw SessionError(
+          .overloaded(retryAfter: Self.retryAfter), "too many logins and logouts of this peer are under way")
       }
-    } catch {
-      throw SessionError(error)
+      defer { end(for: uid) }
+      guard isWritten else { return try await body() }
+      return try await store.whileRetained(SessionError.init, body)
     }
   }
 

@@ -52,7 +52,7 @@ final class TokenRefresher: Sendable {
     self.grants = grants
     self.profiles = profiles
     suspended = grants.suspended
-    flights = SingleFlight(clock: shared.clock)
+    flights = SingleFlight(clock: shared.clock, failure: SessionError.init(endOf:))
   }
 
   private var clock: any EngineClock { shared.clock }
@@ -148,18 +148,14 @@ final class TokenRefresher: Sendable {
     by deadline: Deadline = .never,
     _ trace: TraceContext?
   ) async throws(SessionError) -> RefreshOutcome {
-    do throws(SingleFlightError<SessionError>) {
-      return try await flights.value(for: handle.key, deadline: deadline) { [self] () async throws(SessionError) in
-        do throws(SessionError) {
-          let live = try await run(
-            Job(handle: handle, uid: uid, requirement: requirement, issuer: issuer, trace: trace))
-          return RefreshOutcome(slot: requirement.slot, outcome: .success(live))
-        } catch {
-          return RefreshOutcome(slot: requirement.slot, outcome: .failure(error))
-        }
+    try await flights.value(for: handle.key, deadline: deadline) { [self] () async throws(SessionError) in
+      do throws(SessionError) {
+        let live = try await run(
+          Job(handle: handle, uid: uid, requirement: requirement, issuer: issuer, trace: trace))
+        return RefreshOutcome(slot: requirement.slot, outcome: .success(live))
+      } catch {
+        return RefreshOutcome(slot: requirement.slot, outcome: .failure(error))
       }
-    } catch {
-      throw SessionError(error)
     }
   }
 

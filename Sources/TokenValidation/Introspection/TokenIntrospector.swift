@@ -39,7 +39,12 @@ public final class TokenIntrospector: Sendable {
       upstream: Upstream(transport: transport, clock: clock, observer: observer, userAgent: userAgent),
       discovery: discovery)
     checker = IntrospectionChecker(clock: clock, limits: TokenLimits(maxBytes: Self.maxBytes))
-    flights = SingleFlight(clock: clock, cancelsAbandonedRuns: true)
+    flights = SingleFlight(clock: clock, cancelsAbandonedRuns: true) { end in
+      switch end {
+      case .cancelled: TokenError(.cancelled, "the wait for an introspection was cancelled")
+      case .deadlineExceeded: TokenError(.deadlineExceeded, "the deadline passed while waiting for an introspection")
+      }
+    }
   }
 
   /// Returns the verdict on `token`; `hint` may name its kind (`access_token`).
@@ -86,17 +91,12 @@ public final class TokenIntrospector: Sendable {
   private func answer(
     to question: Question, _ deadline: Deadline, _ trace: TraceContext?
   ) async throws(IntrospectionError) -> HTTPResponse {
-    do throws(SingleFlightError<TokenError>) {
+    do throws(TokenError) {
       return try await flights.value(for: question, deadline: deadline) {
         [provider] () async throws(TokenError) in try await Self.ask(question, provider, trace)
       }
     } catch {
-      switch error {
-      case .failed(let failure): throw .unanswered(failure)
-      case .cancelled: throw .unanswered(TokenError(.cancelled, "the wait for an introspection was cancelled"))
-      case .deadlineExceeded:
-        throw .unanswered(TokenError(.deadlineExceeded, "the deadline passed while waiting for an introspection"))
-      }
+      throw .unanswered(error)
     }
   }
 

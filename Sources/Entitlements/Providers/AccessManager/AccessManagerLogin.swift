@@ -31,7 +31,9 @@ final class AccessManagerLogin: Sendable {
     cookieName = settings.cookieName
     location = try settings.baseURL.appending(
       relativePath: "json\(settings.realmPath)/authenticate")
-    flights = SingleFlight(clock: clock, servesEverybody: true)
+    flights = SingleFlight(clock: clock, servesEverybody: true) {
+      DecisionFault(endOf: $0, beforeThereWas: "a session of the evaluator")
+    }
   }
 
   /// Returns the session's token, or one newer than `rejected`. How often a user may have the shared session replaced
@@ -50,20 +52,15 @@ final class AccessManagerLogin: Sendable {
         throw DecisionFault(.replacedTooOften)
       }
     }
-    do throws(SingleFlightError<DecisionFault>) {
-      return try await flights.value(for: Self.run, deadline: link.deadline) {
-        [self] () async throws(DecisionFault) in
-        if let token = current.withLock({ $0 }), token.generation > generation { return token }
-        let value = try await logIn(
-          name, password, over: link.forSharedRequest(timeout: link.point.settings.requests.budget))
-        return current.withLock { current in
-          let token = AccessManagerToken(value: value, generation: (current?.generation ?? 0) + 1)
-          current = token
-          return token
-        }
+    return try await flights.value(for: Self.run, deadline: link.deadline) { [self] () async throws(DecisionFault) in
+      if let token = current.withLock({ $0 }), token.generation > generation { return token }
+      let value = try await logIn(
+        name, password, over: link.forSharedRequest(timeout: link.point.settings.requests.budget))
+      return current.withLock { current in
+        let token = AccessManagerToken(value: value, generation: (current?.generation ?? 0) + 1)
+        current = token
+        return token
       }
-    } catch {
-      throw DecisionFault(error, beforeThereWas: "a session of the evaluator")
     }
   }
 

@@ -45,7 +45,9 @@ final class AdobePassClients: Sendable {
   init(store: any RecordStore, clock: any EngineClock) {
     self.store = store
     self.clock = clock
-    flights = SingleFlight(clock: clock, servesEverybody: true)
+    flights = SingleFlight(clock: clock, servesEverybody: true) {
+      DecisionFault(endOf: $0, beforeThereWas: "an access token")
+    }
   }
 
   /// Returns a token of `client`: newer than `rejected`, and of another registration where `isUnknownClient`, that is
@@ -62,17 +64,12 @@ final class AdobePassClients: Sendable {
       }
     }
     while true {
-      let token: AdobePassToken
-      do throws(SingleFlightError<DecisionFault>) {
-        token = try await flights.value(for: client.key, deadline: link.deadline) {
-          [self] () async throws(DecisionFault) in
-          if let token = fresh(client, newerThan: generation) { return token }
-          let requests = AdobePassRequests(
-            client: client, device: device, link: link.forSharedRequest(timeout: Self.patience))
-          return try await obtain(requests, rejected: isUnknownClient ? rejected?.clientID : nil)
-        }
-      } catch {
-        throw DecisionFault(error, beforeThereWas: "an access token")
+      let token = try await flights.value(for: client.key, deadline: link.deadline) {
+        [self] () async throws(DecisionFault) in
+        if let token = fresh(client, newerThan: generation) { return token }
+        let requests = AdobePassRequests(
+          client: client, device: device, link: link.forSharedRequest(timeout: Self.patience))
+        return try await obtain(requests, rejected: isUnknownClient ? rejected?.clientID : nil)
       }
       // A run that another caller started may end with the very token that was rejected.
       if token.generation > generation { return token }

@@ -38,7 +38,9 @@ final class AuthZENDiscovery: Sendable {
     } else {
       location = try AuthZENEndpoints.wellKnown(of: settings.baseURL)
     }
-    flights = SingleFlight(clock: clock, servesEverybody: true)
+    flights = SingleFlight(clock: clock, servesEverybody: true) {
+      DecisionFault(endOf: $0, beforeThereWas: "metadata")
+    }
   }
 
   /// Returns the endpoints for the uid of the lookup.
@@ -51,14 +53,9 @@ final class AuthZENDiscovery: Sendable {
 
   private func shared(over link: DecisionClient) async throws(DecisionFault) -> AuthZENEndpoints {
     if let endpoints = fresh(at: link.clock.monotonicNow) { return endpoints }
-    do throws(SingleFlightError<DecisionFault>) {
-      return try await flights.value(for: identifier, deadline: link.deadline) {
-        [self] () async throws(DecisionFault) in
-        if let endpoints = fresh(at: link.clock.monotonicNow) { return endpoints }
-        return try await fetch(over: link.forSharedRequest(timeout: link.point.settings.requests.budget))
-      }
-    } catch {
-      throw DecisionFault(error, beforeThereWas: "metadata")
+    return try await flights.value(for: identifier, deadline: link.deadline) { [self] () async throws(DecisionFault) in
+      if let endpoints = fresh(at: link.clock.monotonicNow) { return endpoints }
+      return try await fetch(over: link.forSharedRequest(timeout: link.point.settings.requests.budget))
     }
   }
 
