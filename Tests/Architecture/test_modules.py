@@ -284,6 +284,13 @@ def source_control(package):
     return {one["identity"]: one["requirement"] for one in found}
 
 
+def test_no_symbolic_link_points_nowhere():
+    """The fuzzers share files of the product by links, and are built by hand only: a file that moves breaks them."""
+    links = [path for folder in ("Sources", "Tests") for path in (ROOT / folder).rglob("*") if path.is_symlink()]
+    assert links, "the search finds no links"
+    assert [str(path.relative_to(ROOT)) for path in links if not path.exists()] == []
+
+
 def test_the_playground_requires_the_versions_of_the_root_package(package, playground):
     """Catches another version: both packages are built in one scratch directory and have their checkouts in common."""
     ours = source_control(package)

@@ -1,0 +1,1 @@
+../../../../Sources/PosternJSONRPC/ConversationLimits.swift

@@ -1,1 +1,0 @@
-../../../../Sources/PosternJSONRPC/SessionLimits.swift
