@@ -285,6 +285,7 @@ let package = Package(
         "JOSE",
         "KeySets",
         "OAuthClient",
+        "PosternJSON",
         "PosternSupport",
         "PosternTestSupport",
       ]

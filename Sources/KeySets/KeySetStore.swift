@@ -29,6 +29,9 @@ public final class KeySetStore: Sendable {
   /// More issuers than a configuration has: a dropped source loses its cool-down and its old set.
   static let capacity = 1024
 
+  /// Sets that callers pass along.
+  package let given = GivenKeySets()
+
   private let context: KeySetContext
   private let state = Locked(State())
 

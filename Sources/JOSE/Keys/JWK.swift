@@ -103,6 +103,18 @@ extension JWK {
   }
 }
 
+extension JWK {
+  /// Whether a verification takes no longer than with the keys that issuers publish: an RSA modulus of at most 4096
+  /// bits with an exponent of at most 32.
+  package var isOfUsualSize: Bool {
+    switch material {
+    case .rsaPublic(let key): key.bitCount <= 4096 && key.exponent.count <= 4
+    case .ecPublic, .edwardsPublic, .montgomeryPublic: true
+    case .rsaPrivate, .ecPrivate, .edwardsPrivate, .montgomeryPrivate, .symmetric: false
+    }
+  }
+}
+
 extension [String] {
   /// Whether an element has the same bytes as `text`; `contains` would also find canonically equivalent strings.
   func contains(bytesOf text: String) -> Bool { contains { $0.hasSameBytes(as: text) } }

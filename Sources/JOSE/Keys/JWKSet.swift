@@ -1,3 +1,4 @@
+import PosternCrypto
 public import PosternJSON
 import PosternSupport
 
@@ -88,6 +89,11 @@ extension JWKSet {
       }
     }
     self.init(keys: keys, rejected: rejected)
+  }
+
+  /// The SHA-256 of the set's text, compact and in the order of its members: sets with the same digest are the same.
+  package static func digest(of json: JSONValue) -> [UInt8] {
+    JSONWriter().withBytes(of: json) { HashFunction.sha256.hash($0.bytes) }
   }
 
   private init(keys: [JWK], rejected: [RejectedEntry]) {

@@ -42,9 +42,8 @@ struct TokenIssuer: Sendable {
     }
     tokens = IDTokenConfiguration(issuer: issuer, algorithms: SignatureAlgorithm.asymmetric)
     clientID = reference.clientId
-    keys = try Self.keys(reference, context, keySets)
+    (keys, isBounded) = try Self.keys(reference, context, keySets)
     realm = "peer \(context.caller.peer.uid)"
-    isBounded = false
   }
 
   /// The client that tokens are for; the call must name it if the configuration does not.
@@ -59,17 +58,18 @@ struct TokenIssuer: Sendable {
 
   private static func keys(
     _ reference: some IssuerReference, _ context: CallContext, _ keySets: KeySetStore
-  ) throws(RPCFault) -> any KeySource {
+  ) throws(RPCFault) -> (source: any KeySource, isBounded: Bool) {
     let rules = context.runtime.validation
     switch (reference.jwks, reference.jwksUrl) {
     case (let set?, nil):
       guard rules.allowsInlineKeys else {
         throw .invalidParams("validation.inlineJwks is off: name a configured issuer", path: "/jwks")
       }
-      do throws(KeySetError) {
-        return try StaticJWKSet(json: set)
+      do throws(JOSEError) {
+        let given = try keySets.given.set(set, of: context.uid)
+        return (StaticJWKSet(given.keys), given.isCheap)
       } catch {
-        throw RPCFault(.jwksInvalid, error.detail, data: ["path": "/jwks"])
+        throw RPCFault(.jwksInvalid, error.message, data: ["path": "/jwks"])
       }
     case (nil, let text?):
       let url: HTTPURL
@@ -84,7 +84,7 @@ struct TokenIssuer: Sendable {
       let source = keySets.source(
         at: url, for: context.uid, amongOrigins: rules.keySetOrigins.count,
         allowsPlainHTTPOnLoopback: rules.allowsPlainHTTPOnLoopback)
-      return TracedKeySource(source, trace: context.traceContext)
+      return (TracedKeySource(source, trace: context.traceContext), false)
     case (_?, _?): throw .invalidParams("At most one of jwks and jwksUrl", path: "/jwksUrl")
     case (nil, nil): throw .invalidParams("expectedIssuer needs jwks or jwksUrl", path: "/jwks")
     }
