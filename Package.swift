@@ -594,6 +594,7 @@ let package = Package(
         "PosternConfiguration",
         "PosternJSON",
         "PosternSupport",
+        "PosternYAML",
       ]),
 
     // MARK: - Layer 4: SidecarAccess, who calls and how much

@@ -55,11 +55,12 @@ extension KeyManagementAlgorithm {
     insecurePBES2HS256A128KW, insecurePBES2HS384A192KW, insecurePBES2HS512A256KW,
   ]
 
+  private static let table = asymmetric + symmetric + insecurePasswordBased
+
   /// The row of `name`, compared byte by byte; nil for a name that is not in the table. `RSA1_5` is not in it, because
   /// its padding makes the recipient a decryption oracle (RFC 8725 section 3.2).
   public init?(name: String) {
-    let table = Self.asymmetric + Self.symmetric + Self.insecurePasswordBased
-    guard let row = table.first(where: { $0.name.hasSameBytes(as: name) }) else { return nil }
+    guard let row = Self.table.first(where: { $0.name.hasSameBytes(as: name) }) else { return nil }
     self = row
   }
 

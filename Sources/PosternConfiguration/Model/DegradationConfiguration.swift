@@ -33,7 +33,7 @@ extension ValueForm where Value == Timestamp {
   /// An instant in UTC to the second (RFC 3339).
   fileprivate static var instant: Self {
     ValueForm(
-      schema: ["type": "string", "format": "date-time"], placeholder: Timestamp(secondsSinceEpoch: 0),
+      schema: { ["type": "string", "format": "date-time"] }, placeholder: Timestamp(secondsSinceEpoch: 0),
       json: { .string($0.rfc3339) },
       parse: { scalar, _ throws(ValueProblem) in
         guard let instant = Timestamp(utc: scalar.text) else {

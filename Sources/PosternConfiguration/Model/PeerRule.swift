@@ -76,7 +76,7 @@ extension PeerRule: ConfigurationSection {
 extension ValueForm where Value == String {
   /// The name of a method as on the wire, or `*`.
   fileprivate static var methodName: Self {
-    text(schema: ["type": "string", "pattern": "^([*]|[$]?[A-Za-z./]+)$"]) { name, _ throws(ValueProblem) in
+    text(schema: { ["type": "string", "pattern": "^([*]|[$]?[A-Za-z./]+)$"] }) { name, _ throws(ValueProblem) in
       let isName = name.unicodeScalars.allSatisfy { scalar in
         switch scalar {
         case "a"..."z", "A"..."Z", ".", "/", "$": true

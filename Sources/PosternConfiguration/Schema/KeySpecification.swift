@@ -46,6 +46,9 @@ struct KeySpecification: Sendable {
   /// The name that `…`, `…File` and `…Env` of one secret share.
   var secretName: String?
 
+  /// Whether `text` is one of the names under which the key is found.
+  func isNamed(_ text: String) -> Bool { name == text || formerName == text }
+
   /// The names under which the key is found.
   var names: [String] { [name] + (formerName.map { [$0] } ?? []) }
 }
@@ -63,7 +66,7 @@ struct SectionSpecification: Sendable {
   func withCurrentNames(_ node: SourceNode) -> SourceNode {
     guard case .mapping(var entries) = node.content else { return node }
     for index in entries.indices {
-      guard let key = keys.first(where: { $0.names.contains(entries[index].key) }) else { continue }
+      guard let key = keys.first(where: { $0.isNamed(entries[index].key) }) else { continue }
       if !entries.contains(where: { $0.key == key.name }) { entries[index].key = key.name }
       entries[index].value = key.form.withCurrentNames(entries[index].value)
     }

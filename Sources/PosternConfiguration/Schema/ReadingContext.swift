@@ -25,19 +25,33 @@ final class ReadingContext {
   let dependencies: ConfigurationDependencies
   /// The TCP ports of URLs, each with a key that has one.
   private(set) var ports: [UInt16: String] = [:]
+  /// Whether keys are described instead of read: a reading makes no descriptions.
+  let isDescribing: Bool
+  /// The sections that are left out, made once: a large configuration leaves very many out.
+  private var defaultSections: [ObjectIdentifier: any ConfigurationSection] = [:]
   /// The value that is being read.
   private var current = ConfigurationPath()
   private var origins: [ConfigurationPath: SourceOrigin] = [:]
 
   /// A context for one reading.
-  init(dependencies: ConfigurationDependencies, allowsPlainHTTPOnLoopback: Bool) {
+  init(dependencies: ConfigurationDependencies, allowsPlainHTTPOnLoopback: Bool, isDescribing: Bool = false) {
+    self.isDescribing = isDescribing
     self.dependencies = dependencies
     self.allowsPlainHTTPOnLoopback = allowsPlainHTTPOnLoopback
   }
 
   /// A context for describing the schema, in which nothing is read.
   static func describing() -> ReadingContext {
-    ReadingContext(dependencies: .none, allowsPlainHTTPOnLoopback: false)
+    ReadingContext(dependencies: .none, allowsPlainHTTPOnLoopback: false, isDescribing: true)
+  }
+
+  /// The section of that type as it is when it is left out.
+  func defaultSection<Section: ConfigurationSection>() -> Section {
+    let type = ObjectIdentifier(Section.self)
+    if let known = defaultSections[type] as? Section { return known }
+    let section = Section(reading: SectionReader(nil, at: ConfigurationPath(), in: self))
+    defaultSections[type] = section
+    return section
   }
 
   /// Records the position of the value at `path`.

@@ -25,17 +25,22 @@ struct SecretKeys {
     let file = "\(name)File"
     let variable = "\(name)Env"
     let text: ValueForm<String> = .text
-    func describe(_ key: String, _ documentation: String, _ example: KeySpecification.Example?) {
-      reader.describe(
+    func describe(
+      _ key: String, _ documentation: @autoclosure () -> String, _ example: @autoclosure () -> KeySpecification.Example?
+    ) {
+      reader.describe(key) {
         KeySpecification(
-          name: key, documentation: documentation, form: .value(text.schema), example: example, secretName: name))
+          name: key, documentation: documentation(), form: .value(text.schema()), example: example(), secretName: name)
+      }
     }
     describe(file, documentation, exampleFile)
     describe(variable, "The environment variable that holds what \(file) would.", nil)
     describe(name, "The same secret in this file itself. Works, and warns: prefer \(file).", nil)
 
+    guard reader.isPresent else { return nil }
     let given = [file, variable, name].filter(reader.isGiven)
     guard given.count <= 1 else {
+      _ = reader.recordedEntry(given[1])
       reader.problem("give only one of \(given.joined(separator: ", "))", at: given[1])
       return nil
     }
@@ -81,7 +86,7 @@ struct SecretKeys {
   }
 
   private func inlineSecret(_ name: String) -> Found? {
-    guard let node = reader.entry(name)?.value else { return nil }
+    guard let node = reader.recordedEntry(name)?.value else { return nil }
     guard case .scalar(let scalar) = node.content else {
       reader.problem("must be a single value, not \(node.kind)", at: name)
       return nil

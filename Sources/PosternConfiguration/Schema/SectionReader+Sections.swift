@@ -13,6 +13,10 @@ extension SectionReader {
     _ name: String, formerly formerName: String? = nil, _: Section.Type, _ documentation: String,
     commented: Bool = false
   ) -> Section? {
+    guard context.isDescribing || isGiven(name) else {
+      note(name, formerly: formerName)
+      return nil
+    }
     let section: Section = readSection(name, formerly: formerName, documentation, commented: commented)
     return isGiven(name) ? section : nil
   }
@@ -21,23 +25,26 @@ extension SectionReader {
   func map<Section: ConfigurationSection>(
     _ name: String, of _: Section.Type, _ documentation: String, exampleName: String
   ) -> [String: Section] {
-    describe(
+    describe(name) {
       KeySpecification(
         name: name, documentation: documentation,
-        form: .map(Self.specification(of: Section.self), exampleName: exampleName)))
-    guard let entry = entry(name) else { return [:] }
+        form: .map(Self.specification(of: Section.self), exampleName: exampleName))
+    }
+    guard let entry = recordedEntry(name) else { return [:] }
     switch entry.value.content {
     case .scalar(let scalar) where scalar.isNull:
       return [:]
     case .mapping(let entries):
-      return entries.reduce(into: [:]) { sections, entry in
+      var sections: [String: Section] = [:]
+      sections.reserveCapacity(entries.count)
+      for entry in entries {
         let path = path.key(name).key(entry.key)
         if let message = Self.problem(inName: entry.key) {
           context.problem(message, at: path, origin: entry.keyOrigin)
         }
-        let section: Section = read(entry.value, at: path)
-        sections[entry.key] = section
+        sections[entry.key] = read(entry.value, at: path)
       }
+      return sections
     default:
       problem("must be a section of names, not \(entry.value.kind)", at: name)
       return [:]
@@ -48,11 +55,12 @@ extension SectionReader {
   func sections<Section: ConfigurationSection>(
     _ name: String, _: Section.Type, _ documentation: String, commented: Bool = false
   ) -> [Section]? {
-    describe(
+    describe(name) {
       KeySpecification(
         name: name, documentation: documentation, form: .sections(Self.specification(of: Section.self)),
-        isCommentedSection: commented))
-    guard let entry = entry(name) else { return nil }
+        isCommentedSection: commented)
+    }
+    guard let entry = recordedEntry(name) else { return nil }
     guard case .sequence(let items) = entry.value.content else {
       problem("must be a list, not \(entry.value.kind)", at: name)
       return nil
@@ -63,13 +71,19 @@ extension SectionReader {
   private func readSection<Section: ConfigurationSection>(
     _ name: String, formerly formerName: String? = nil, _ documentation: String, commented: Bool
   ) -> Section {
-    let reader = SectionReader(entry(name)?.value, at: path.key(name), in: context)
+    let node = entry(name)?.value
+    guard context.isDescribing || node != nil else {
+      note(name, formerly: formerName)
+      return context.defaultSection()
+    }
+    let reader = SectionReader(node, at: path.key(name), in: context)
     let section = Section(reading: reader)
     reader.finish()
-    describe(
+    describe(name, formerly: formerName) {
       KeySpecification(
         name: name, formerName: formerName, documentation: documentation, form: .section(reader.specification),
-        isCommentedSection: commented))
+        isCommentedSection: commented)
+    }
     return section
   }
 
@@ -88,9 +102,7 @@ extension SectionReader {
 
   private static func problem(inName name: String) -> String? {
     guard !name.isEmpty, name.utf8.count <= 128 else { return "a name has 1 to 128 bytes" }
-    let isVisible = name.unicodeScalars.allSatisfy {
-      !$0.properties.isWhitespace && $0.properties.generalCategory != .control
-    }
+    let isVisible = name.unicodeScalars.allSatisfy { !$0.isWhitespace && !$0.isControl }
     return isVisible ? nil : "a name must not contain white space or control characters"
   }
 }

@@ -2,80 +2,84 @@ import PosternJSON
 import PosternYAML
 
 extension SectionReader {
+  // Forms and examples are made for keys that are given or described only: a large file leaves very many out.
+
   /// A key with a default.
   func value<Value>(
-    _ name: String, _ form: ValueForm<Value>, default fallback: Value, _ documentation: String,
-    example: KeySpecification.Example? = nil
+    _ name: String, _ form: @autoclosure () -> ValueForm<Value>, default fallback: Value, _ documentation: String,
+    example: @autoclosure () -> KeySpecification.Example? = nil
   ) -> Value {
-    let written = form.json(fallback)
-    describe(
-      KeySpecification(
-        name: name, documentation: form.documented(documentation), form: .value(form.schema), defaultValue: written,
-        example: example ?? .shown(written)))
-    return read(name, form) ?? fallback
+    describe(name, form, documentation, fallback: { $0.json(fallback) }, example: example)
+    return read(name, form()) ?? fallback
   }
 
   /// A key that may be left out, without a default.
   func optional<Value>(
-    _ name: String, _ form: ValueForm<Value>, _ documentation: String, example: KeySpecification.Example
+    _ name: String, _ form: @autoclosure () -> ValueForm<Value>, _ documentation: String,
+    example: @autoclosure () -> KeySpecification.Example
   ) -> Value? {
-    describe(
-      KeySpecification(
-        name: name, documentation: form.documented(documentation), form: .value(form.schema), example: example))
-    return read(name, form)
+    describe(name, form, documentation, example: example)
+    return read(name, form())
   }
 
   /// A key that must be given.
   func required<Value>(
-    _ name: String, _ form: ValueForm<Value>, _ documentation: String, example: KeySpecification.Example
+    _ name: String, _ form: @autoclosure () -> ValueForm<Value>, _ documentation: String,
+    example: @autoclosure () -> KeySpecification.Example
   ) -> Value {
-    describe(
-      KeySpecification(
-        name: name, documentation: form.documented(documentation), form: .value(form.schema), isRequired: true,
-        example: example))
-    if !isGiven(name) { problem("\(name) is missing") }
-    return read(name, form) ?? form.placeholder
+    describe(name, form, documentation, isRequired: true, example: example)
+    return read(name, form()) ?? form().placeholder
   }
 
   /// A list of single values with a default.
   func list<Value>(
-    _ name: String, of form: ValueForm<Value>, default fallback: [Value], _ documentation: String,
-    example: KeySpecification.Example? = nil
+    _ name: String, of form: @autoclosure () -> ValueForm<Value>, default fallback: [Value], _ documentation: String,
+    example: @autoclosure () -> KeySpecification.Example? = nil
   ) -> [Value] {
-    let written = JSONValue.array(fallback.map(form.json))
-    describe(
-      KeySpecification(
-        name: name, documentation: form.documented(documentation), form: .list(form.schema), defaultValue: written,
-        example: example ?? .shown(written)))
+    describe(name, form, documentation, isList: true, fallback: { .array(fallback.map($0.json)) }, example: example)
     return readList(name, form) ?? fallback
   }
 
   /// A list of single values that may be left out, which is not the same as an empty one.
   func optionalList<Value>(
-    _ name: String, of form: ValueForm<Value>, _ documentation: String, example: KeySpecification.Example
+    _ name: String, of form: @autoclosure () -> ValueForm<Value>, _ documentation: String,
+    example: @autoclosure () -> KeySpecification.Example
   ) -> [Value]? {
-    describe(
-      KeySpecification(
-        name: name, documentation: form.documented(documentation), form: .list(form.schema), example: example))
+    describe(name, form, documentation, isList: true, example: example)
     return readList(name, form)
   }
 
   /// A list of single values that must be given, be it empty.
   func requiredList<Value>(
-    _ name: String, of form: ValueForm<Value>, _ documentation: String, example: KeySpecification.Example
+    _ name: String, of form: @autoclosure () -> ValueForm<Value>, _ documentation: String,
+    example: @autoclosure () -> KeySpecification.Example
   ) -> [Value] {
-    describe(
-      KeySpecification(
-        name: name, documentation: form.documented(documentation), form: .list(form.schema), isRequired: true,
-        example: example))
-    if !isGiven(name) { problem("\(name) is missing") }
+    describe(name, form, documentation, isList: true, isRequired: true, example: example)
     return readList(name, form) ?? []
   }
 
+  private func describe<Value>(
+    _ name: String, _ form: () -> ValueForm<Value>, _ documentation: String, isList: Bool = false,
+    isRequired: Bool = false, fallback: (ValueForm<Value>) -> JSONValue? = { _ in nil },
+    example: () -> KeySpecification.Example?
+  ) {
+    if isRequired, !isGiven(name) { problem("\(name) is missing") }
+    describe(name) {
+      let form = form()
+      let written = fallback(form)
+      return KeySpecification(
+        name: name, documentation: form.documented(documentation),
+        form: isList ? .list(form.schema()) : .value(form.schema()), isRequired: isRequired, defaultValue: written,
+        example: example() ?? written.map { .shown($0) })
+    }
+  }
+
   /// Texts by names the operator chooses.
-  func texts(_ name: String, _ documentation: String, example: KeySpecification.Example) -> [String: String] {
-    describe(KeySpecification(name: name, documentation: documentation, form: .texts, example: example))
-    guard let entry = entry(name) else { return [:] }
+  func texts(_ name: String, _ documentation: String, example: @autoclosure () -> KeySpecification.Example) -> [String:
+    String]
+  {
+    describe(name) { KeySpecification(name: name, documentation: documentation, form: .texts, example: example()) }
+    guard let entry = recordedEntry(name) else { return [:] }
     guard case .mapping(let entries) = entry.value.content else {
       problem("must be a section of names and texts, not \(entry.value.kind)", at: name)
       return [:]
@@ -86,16 +90,17 @@ extension SectionReader {
   }
 
   /// The value of `name`, nil when it is left out or wrong.
-  func read<Value>(_ name: String, _ form: ValueForm<Value>) -> Value? {
-    entry(name).flatMap { parse($0.value, form, at: path.key(name)) }
+  func read<Value>(_ name: String, _ form: @autoclosure () -> ValueForm<Value>) -> Value? {
+    entry(name).flatMap { parse($0.value, form(), at: path.key(name)) }
   }
 
-  private func readList<Value>(_ name: String, _ form: ValueForm<Value>) -> [Value]? {
-    guard let entry = entry(name) else { return nil }
+  private func readList<Value>(_ name: String, _ form: () -> ValueForm<Value>) -> [Value]? {
+    guard let entry = recordedEntry(name) else { return nil }
     guard case .sequence(let items) = entry.value.content else {
       problem("must be a list, not \(entry.value.kind)", at: name)
       return nil
     }
+    let form = form()
     return items.enumerated().compactMap { index, item in parse(item, form, at: path.key(name).index(index)) }
   }
 

@@ -1,7 +1,7 @@
 import PosternJSON
 import PosternYAML
 
-/// Reads the keys of one section, and records each key that is read: that is the section's description.
+/// Reads the keys of one section, or records each key that would be read: that is the section's description.
 ///
 /// Without a section to read (it is left out, or the schema is being described) every key yields its default, or a
 /// placeholder where it has none, and nothing is a problem.
@@ -14,6 +14,8 @@ final class SectionReader {
   var isPresent: Bool { entries != nil }
 
   private let entries: [SourceEntry]?
+  /// The names of the keys that were read, each with the one that it had earlier.
+  private var names: [(current: String, former: String?)] = []
   private var specifications: [KeySpecification] = []
 
   /// A reader of `node`, or of nothing. A node that is no section is a problem.
@@ -40,18 +42,17 @@ final class SectionReader {
   /// A reader of nothing.
   convenience init(describing context: ReadingContext) { self.init(nil, at: ConfigurationPath(), in: context) }
 
-  /// The keys that were read.
+  /// The keys that were described.
   var specification: SectionSpecification { SectionSpecification(keys: specifications) }
 
   /// Reports unknown keys. To be called once, when the section has been read.
   func finish() {
-    let names = specifications.map(\.name)
-    let unknown = (entries ?? []).filter { !names.contains($0.key) }
+    let unknown = (entries ?? []).filter { entry in !names.contains { $0.current == entry.key } }
     for (index, entry) in unknown.enumerated() {
       var message = "unknown key"
-      if let key = specifications.first(where: { $0.formerName == entry.key }) {
-        message = "is the former name of \(key.name), which is given, too: leave it out"
-      } else if index < 100, let name = Suggestion.closest(to: entry.key, among: names) {
+      if let key = names.first(where: { $0.former == entry.key }) {
+        message = "is the former name of \(key.current), which is given, too: leave it out"
+      } else if index < 100, let name = Suggestion.closest(to: entry.key, among: names.map(\.current)) {
         // A file of nothing but unknown keys is not worth a search for each of them.
         message += "; did you mean \(name)?"
       }
@@ -74,15 +75,28 @@ final class SectionReader {
     context.warn(message, at: name.map { path.key($0) } ?? path)
   }
 
-  /// The entry of `name`; records its position.
-  func entry(_ name: String) -> SourceEntry? {
-    guard let entry = entries?.first(where: { $0.key == name }) else { return nil }
+  /// The entry of `name`.
+  func entry(_ name: String) -> SourceEntry? { entries?.first { $0.key == name } }
+
+  /// The entry of `name`; records its position, for what is more than one value.
+  func recordedEntry(_ name: String) -> SourceEntry? {
+    guard let entry = entry(name) else { return nil }
     context.record(path.key(name), at: entry.value.origin)
     return entry
   }
 
-  /// Adds a key to the description.
-  func describe(_ specification: KeySpecification) { specifications.append(specification) }
+  /// Notes that the section has a key of that name.
+  func note(_ name: String, formerly formerName: String? = nil) {
+    if isPresent { names.append((name, formerName)) }
+  }
+
+  /// Notes a key, and describes it where that is wanted.
+  func describe(
+    _ name: String, formerly formerName: String? = nil, _ specification: () -> KeySpecification
+  ) {
+    note(name, formerly: formerName)
+    if context.isDescribing { specifications.append(specification()) }
+  }
 }
 
 /// A part of the configuration that is a mapping of known keys.

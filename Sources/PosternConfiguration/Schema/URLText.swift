@@ -1,4 +1,5 @@
 import Glibc
+import PosternSupport
 import PosternYAML
 
 /// An absolute URL as text, taken apart just far enough to judge it (RFC 3986). The messages never quote it: people put
@@ -25,21 +26,27 @@ struct URLText {
     guard isClean else {
       throw ValueProblem("a URL has no spaces, quotes, backslashes or characters beyond ASCII; percent-encode them")
     }
-    guard let colon = text.firstIndex(of: ":"), text[colon...].hasPrefix("://"), colon != text.startIndex else {
+    // All of it is ASCII: bytes are the characters.
+    guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")), text[colon...].startsWithBytes(of: "://"),
+      colon != text.startIndex
+    else {
       throw ValueProblem("must be an absolute URL, as in https://example.com/")
     }
-    scheme = text[..<colon].lowercased()
-    var rest = text[text.index(colon, offsetBy: 3)...]
-    hasFragment = rest.contains("#")
-    if let mark = rest.firstIndex(of: "#") { rest = rest[..<mark] }
-    query = rest.firstIndex(of: "?").map { String(rest[rest.index(after: $0)...]) }
-    if let mark = rest.firstIndex(of: "?") { rest = rest[..<mark] }
-    let authorityEnd = rest.firstIndex(of: "/") ?? rest.endIndex
-    path = String(rest[authorityEnd...])
+    scheme = text[..<colon].lowercasedASCII()
+    var rest = text[colon...].utf8.dropFirst(3)
+    let fragment = rest.firstIndex(of: UInt8(ascii: "#"))
+    hasFragment = fragment != nil
+    if let fragment { rest = rest[..<fragment] }
+    let mark = rest.firstIndex(of: UInt8(ascii: "?"))
+    query = mark.map { String(Substring(rest[rest.index(after: $0)...])) }
+    if let mark { rest = rest[..<mark] }
+    let authorityEnd = rest.firstIndex(of: UInt8(ascii: "/")) ?? rest.endIndex
+    path = String(Substring(rest[authorityEnd...]))
     var authority = rest[..<authorityEnd]
-    hasUserInfo = authority.contains("@")
-    if let at = authority.lastIndex(of: "@") { authority = authority[authority.index(after: at)...] }
-    (host, port) = try Self.split(authority)
+    let at = authority.lastIndex(of: UInt8(ascii: "@"))
+    hasUserInfo = at != nil
+    if let at { authority = authority[authority.index(after: at)...] }
+    (host, port) = try Self.split(Substring(authority))
     guard Self.isHost(host) else {
       throw ValueProblem("the URL's host is not a host name, a dotted IPv4 address or an IPv6 address in brackets")
     }
@@ -59,10 +66,10 @@ struct URLText {
 
   private static func split(_ authority: Substring) throws(ValueProblem) -> (host: String, port: UInt16?) {
     let hostEnd: Substring.Index
-    if authority.hasPrefix("["), let bracket = authority.firstIndex(of: "]") {
-      hostEnd = authority.index(after: bracket)
+    if authority.startsWithBytes(of: "["), let bracket = authority.utf8.firstIndex(of: UInt8(ascii: "]")) {
+      hostEnd = authority.utf8.index(after: bracket)
     } else {
-      hostEnd = authority.firstIndex(of: ":") ?? authority.endIndex
+      hostEnd = authority.utf8.firstIndex(of: UInt8(ascii: ":")) ?? authority.endIndex
     }
     let host = String(authority[..<hostEnd])
     guard hostEnd != authority.endIndex else { return (host, nil) }
@@ -80,7 +87,7 @@ struct URLText {
       return inet_pton(AF_INET6, String(host.dropFirst().dropLast()), &address) == 1
     }
     guard (1...253).contains(host.utf8.count) else { return false }
-    let labels = host.split(separator: ".", omittingEmptySubsequences: false)
+    let labels = Substring(host).split(atByte: ".", omittingEmptySubsequences: false)
     let areLabels = labels.allSatisfy { label in
       (1...63).contains(label.utf8.count)
         && label.unicodeScalars.allSatisfy { YAMLText.mayNameAnchor($0) }
@@ -88,17 +95,19 @@ struct URLText {
     // A last label that is a number means an address (WHATWG URL, "ends in a number"); only the dotted quad is one for
     // us.
     let last = labels.last ?? ""
+    let digits = last.utf8.prefix { (0x30...0x39).contains($0) }
     let endsInNumber =
-      last.first?.isNumber == true && (last.allSatisfy(\.isNumber) || last.lowercased().hasPrefix("0x"))
+      !digits.isEmpty && (digits.count == last.utf8.count || last.lowercasedASCII().startsWithBytes(of: "0x"))
     return areLabels && (!endsInNumber || isIPv4(host))
   }
 
   private static func isIPv4(_ host: String) -> Bool {
-    let parts = host.split(separator: ".", omittingEmptySubsequences: false)
+    let parts = Substring(host).split(atByte: ".", omittingEmptySubsequences: false)
     return parts.count == 4 && parts.allSatisfy { part in UInt8(part).map { String($0) == part } ?? false }
   }
 
   private static func hasBadEscape(_ text: String) -> Bool {
+    guard text.utf8.contains(UInt8(ascii: "%")) else { return false }
     let bytes = Array(text.utf8)
     return bytes.indices.contains { index in
       bytes[index] == UInt8(ascii: "%")

@@ -37,7 +37,7 @@ extension ValueForm where Value == String {
 
   /// A group of this machine, by name or number; the text stays as it was, to be looked up when it is used.
   static var group: Self {
-    text(schema: ["type": ["string", "integer"], "minLength": 1]) { name, context throws(ValueProblem) in
+    text(schema: { ["type": ["string", "integer"], "minLength": 1] }) { name, context throws(ValueProblem) in
       guard context.dependencies.groupIdentifier(name) != nil else {
         throw ValueProblem("there is no group \(ConfigurationPath.printable(name)) on this machine")
       }
@@ -48,7 +48,7 @@ extension ValueForm where Value == String {
   /// `host:port` on a loopback address.
   static var listenAddress: Self {
     let pattern = "^([0-9]{1,3}(\\.[0-9]{1,3}){3}|\\[[0-9a-fA-F:.]+\\]|localhost):[0-9]{1,5}$"
-    return text(schema: ["type": "string", "pattern": .string(pattern)]) { text, _ throws(ValueProblem) in
+    return text(schema: { ["type": "string", "pattern": .string(pattern)] }) { text, _ throws(ValueProblem) in
       try ListenAddress.validate(text)
       return text
     }
@@ -58,7 +58,7 @@ extension ValueForm where Value == String {
   /// 2.4).
   static var pin: Self {
     let pattern: JSONValue = "^sha256/[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$"
-    return text(schema: ["type": "string", "pattern": pattern]) { text, _ throws(ValueProblem) in
+    return text(schema: { ["type": "string", "pattern": pattern] }) { text, _ throws(ValueProblem) in
       try PublicKeyPin.validate(text)
       return text
     }

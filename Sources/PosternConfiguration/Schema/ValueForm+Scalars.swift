@@ -4,7 +4,8 @@ import PosternYAML
 extension ValueForm where Value == Bool {
   /// `true` or `false`.
   static var boolean: Self {
-    ValueForm(schema: ["type": "boolean"], placeholder: false, json: JSONValue.bool) { scalar, _ throws(ValueProblem) in
+    ValueForm(schema: { ["type": "boolean"] }, placeholder: false, json: JSONValue.bool) {
+      scalar, _ throws(ValueProblem) in
       guard scalar.style != .quoted else { throw ValueProblem("write true or false without quotes") }
       switch scalar.text {
       case "true", "True", "TRUE": return true
@@ -19,10 +20,10 @@ extension ValueForm where Value == Int {
   /// A whole number in decimal digits.
   static func integer(_ range: ClosedRange<Int>) -> Self {
     ValueForm(
-      schema: [
-        "type": "integer", "minimum": .integer(Int64(range.lowerBound)), "maximum": .integer(Int64(range.upperBound)),
-      ],
-      bounds: "\(range.lowerBound) to \(range.upperBound)",
+      schema: {
+        ["type": "integer", "minimum": .integer(Int64(range.lowerBound)), "maximum": .integer(Int64(range.upperBound))]
+      },
+      bounds: { "\(range.lowerBound) to \(range.upperBound)" },
       placeholder: range.lowerBound,
       json: { .integer(Int64($0)) },
       parse: { scalar, _ throws(ValueProblem) in
@@ -43,7 +44,7 @@ extension ValueForm where Value == Double {
   /// A number, with or without a fraction.
   static func number(above lowest: Double, upTo highest: Double) -> Self {
     ValueForm(
-      schema: ["type": "number", "exclusiveMinimum": .real(lowest), "maximum": .real(highest)],
+      schema: { ["type": "number", "exclusiveMinimum": .real(lowest), "maximum": .real(highest)] },
       placeholder: highest,
       json: { $0 == $0.rounded() ? .integer(Int64($0)) : .real($0) },
       parse: { scalar, _ throws(ValueProblem) in
@@ -65,14 +66,15 @@ extension ValueForm where Value == String {
   /// A line of text: not empty, no control characters.
   static var text: Self {
     ValueForm(
-      schema: ["type": "string", "minLength": 1], placeholder: "", json: JSONValue.string,
+      schema: { ["type": "string", "minLength": 1] }, placeholder: "", json: JSONValue.string,
       parse: { scalar, _ throws(ValueProblem) in try scalar.line() }
     )
   }
 
   /// A line of text that follows `rule`, which returns the value.
   static func text(
-    schema: JSONObject? = nil, _ rule: @escaping @Sendable (String, ReadingContext) throws(ValueProblem) -> String
+    schema: (@Sendable () -> JSONObject)? = nil,
+    _ rule: @escaping @Sendable (String, ReadingContext) throws(ValueProblem) -> String
   ) -> Self {
     var form = text
     if let schema { form.schema = schema }
@@ -83,7 +85,7 @@ extension ValueForm where Value == String {
   /// Accepts one of `values`; `rejectionReasons` explains other known values that are rejected.
   static func oneOf(_ values: [String], rejectionReasons: [String: String] = [:]) -> Self {
     ValueForm(
-      schema: ["enum": .array(values.map(JSONValue.string))],
+      schema: { ["enum": .array(values.map(JSONValue.string))] },
       placeholder: values.first ?? "",
       json: JSONValue.string,
       parse: { scalar, _ throws(ValueProblem) in
@@ -99,10 +101,12 @@ extension ValueForm where Value: RawRepresentable & CaseIterable, Value.RawValue
   /// Accepts a case of an enumeration, by its raw value or by one of the names that cases had earlier.
   static func choice(_: Value.Type, formerly formerNames: [String: Value] = [:], placeholder: Value) -> Self {
     let values = Value.allCases.map(\.rawValue)
-    let current: JSONObject = ["enum": .array(values.map(JSONValue.string))]
-    let former: JSONObject = ["enum": .array(formerNames.keys.sorted().map(JSONValue.string)), "deprecated": true]
     return ValueForm(
-      schema: formerNames.isEmpty ? current : ["anyOf": [.object(current), .object(former)]],
+      schema: {
+        let current: JSONObject = ["enum": .array(values.map(JSONValue.string))]
+        let former: JSONObject = ["enum": .array(formerNames.keys.sorted().map(JSONValue.string)), "deprecated": true]
+        return formerNames.isEmpty ? current : ["anyOf": [.object(current), .object(former)]]
+      },
       placeholder: placeholder,
       json: { .string($0.rawValue) },
       parse: { scalar, _ throws(ValueProblem) in
@@ -119,9 +123,17 @@ extension SourceScalar {
   /// A line of text: not empty, no control characters.
   fileprivate func line() throws(ValueProblem) -> String {
     guard !text.isEmpty else { throw ValueProblem("must not be empty") }
-    guard !text.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) else {
+    guard !text.unicodeScalars.contains(where: \.isControl) else {
       throw ValueProblem("must not contain control characters or line breaks")
     }
     return text
   }
+}
+
+extension Unicode.Scalar {
+  /// Whether it is a control character. The first 128 need no look-up in Unicode's tables.
+  var isControl: Bool { isASCII ? value < 0x20 || value == 0x7F : properties.generalCategory == .control }
+
+  /// Whether it is white space, in the same way.
+  var isWhitespace: Bool { isASCII ? (9...13).contains(value) || value == 0x20 : properties.isWhitespace }
 }

@@ -19,7 +19,7 @@ extension ValueForm where Value == String {
   /// A redirection endpoint: https, http on loopback (RFC 8252 section 7.3), or a private-use scheme (section 7.1). No
   /// fragment (RFC 6749 section 3.1.2).
   static var redirectURI: Self {
-    text(schema: ["type": "string", "format": "uri"]) { text, _ throws(ValueProblem) in
+    text(schema: { ["type": "string", "format": "uri"] }) { text, _ throws(ValueProblem) in
       try URLRules.redirect(text)
       return text
     }
@@ -27,7 +27,7 @@ extension ValueForm where Value == String {
 
   /// A Redis server: `rediss://host:port/database`, or `redis://` without TLS, or `unix://` and a path.
   static var redisURL: Self {
-    text(schema: ["type": "string", "pattern": "^(rediss?|unix)://"]) { text, context throws(ValueProblem) in
+    text(schema: { ["type": "string", "pattern": "^(rediss?|unix)://"] }) { text, context throws(ValueProblem) in
       if let port = try URLRules.redis(text) { context.note(port: port) }
       return text
     }
@@ -35,7 +35,7 @@ extension ValueForm where Value == String {
 
   /// Where spans go: https, or http on a loopback address, for nothing secret of an issuer's or a user's goes there.
   static var collector: Self {
-    text(schema: webSchema) { text, context throws(ValueProblem) in
+    text(schema: { webSchema }) { text, context throws(ValueProblem) in
       context.note(port: try URLRules.collector(text).webPort)
       return text
     }
@@ -43,7 +43,7 @@ extension ValueForm where Value == String {
 
   /// An https URL without user information and fragment; http on loopback where the configuration allows it.
   private static func web(_ judge: @escaping @Sendable (URLText) throws(ValueProblem) -> Void) -> Self {
-    text(schema: webSchema) { text, context throws(ValueProblem) in
+    text(schema: { webSchema }) { text, context throws(ValueProblem) in
       let url = try URLRules.web(text, allowsPlainHTTPOnLoopback: context.allowsPlainHTTPOnLoopback)
       try judge(url)
       context.note(port: url.webPort)

@@ -6,8 +6,8 @@ extension ValueForm where Value == Duration {
   /// guessing between seconds and milliseconds goes wrong silently.
   static func duration(_ range: ClosedRange<Duration>) -> Self {
     ValueForm(
-      schema: ["type": "string", "pattern": "^[0-9]+(ms|s|m|h|d)$"],
-      bounds: "\(Units.text(of: range.lowerBound)) to \(Units.text(of: range.upperBound))",
+      schema: { ["type": "string", "pattern": "^[0-9]+(ms|s|m|h|d)$"] },
+      bounds: { "\(Units.text(of: range.lowerBound)) to \(Units.text(of: range.upperBound))" },
       placeholder: range.lowerBound,
       json: { .string(Units.text(of: $0)) },
       parse: { scalar, _ throws(ValueProblem) in
@@ -29,12 +29,13 @@ extension ValueForm where Value == Int {
   /// A number of bytes: `16MiB`, `64KiB`, `1GiB`, or plain bytes.
   static func size(_ range: ClosedRange<Int>) -> Self {
     ValueForm(
-      schema: [
-        "type": ["integer", "string"],
-        "minimum": .integer(Int64(range.lowerBound)), "maximum": .integer(Int64(range.upperBound)),
-        "pattern": "^[0-9]+(B|KiB|MiB|GiB)?$",
-      ],
-      bounds: Units.sizeText(of: range),
+      schema: {
+        [
+          "type": ["integer", "string"], "minimum": .integer(Int64(range.lowerBound)),
+          "maximum": .integer(Int64(range.upperBound)), "pattern": "^[0-9]+(B|KiB|MiB|GiB)?$",
+        ]
+      },
+      bounds: { Units.sizeText(of: range) },
       placeholder: range.lowerBound,
       json: { value in
         let text = Units.sizeText(of: value)
@@ -61,7 +62,7 @@ extension ValueForm where Value == UInt32 {
 
   private static func mode(_ bits: PermissionBits) -> Self {
     ValueForm(
-      schema: ["type": ["string", "integer"], "pattern": .string(bits.pattern)],
+      schema: { ["type": ["string", "integer"], "pattern": .string(bits.pattern)] },
       placeholder: bits.minimum,
       json: { .string("0" + String($0, radix: 8)) },
       parse: { scalar, _ throws(ValueProblem) in try bits.parse(scalar) }

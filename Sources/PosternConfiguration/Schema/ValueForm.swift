@@ -4,10 +4,10 @@ import PosternYAML
 /// The form of a single value: how it is read from text, how it is written, and its JSON Schema. Declared once per kind
 /// of value.
 struct ValueForm<Value: Sendable>: Sendable {
-  /// The value as JSON Schema (draft 2020-12) members.
-  var schema: JSONObject
+  /// The value as JSON Schema (draft 2020-12) members. Made when it is described: readings do without.
+  var schema: @Sendable () -> JSONObject
   /// The bounds in words, for documents; nil when there are none.
-  var bounds: String?
+  var bounds: @Sendable () -> String? = { nil }
   /// The value while reading continues after an error, and while the schema is described.
   var placeholder: Value
   /// The value written as JSON or YAML would write it.
@@ -17,7 +17,7 @@ struct ValueForm<Value: Sendable>: Sendable {
 
   /// `documentation` of a key with the bounds of its values.
   func documented(_ documentation: String) -> String {
-    bounds.map { "\(documentation) Range: \($0)." } ?? documentation
+    bounds().map { "\(documentation) Range: \($0)." } ?? documentation
   }
 }
 

@@ -15,8 +15,13 @@ struct DecisionPointFactory {
     after previous: ConfigurationSnapshot? = nil
   ) throws(ConfigurationProblems) -> [String: DecisionPoint] {
     var points: [String: DecisionPoint] = [:]
+    let isIssuerKept = previous.map {
+      IssuerFactory(configuration: configuration, clock: clock).sameness(with: $0.configuration)
+    }
     for (name, given) in configuration.preauthorization {
-      if let kept = unchanged(name, given, devices[name], since: previous) {
+      if given.issuer.flatMap({ isIssuerKept?($0) }) ?? true,
+        let kept = unchanged(name, given, devices[name], since: previous)
+      {
         points[name] = kept
         continue
       }
@@ -38,9 +43,7 @@ struct DecisionPointFactory {
   ) -> DecisionPoint? {
     guard let previous, previous.configuration.preauthorization[name] == given,
       previous.deviceIdentifiers[name] == device?.value,
-      previous.configuration.development == configuration.development,
-      given.issuer.map({ IssuerFactory(configuration: configuration, clock: clock).isSame(issuer: $0, as: previous) })
-        ?? true
+      previous.configuration.development == configuration.development
     else { return nil }
     return previous.decisionPoints[name]
   }

@@ -9,14 +9,24 @@ struct IssuerFactory {
   let configuration: PosternConfiguration
   /// The clock of client assertions.
   let clock: any EngineClock
+  /// The issuers with a resource that accepts only bound tokens: all their tokens are requested with proofs.
+  private let issuersWithDPoP: Set<String>
+
+  init(configuration: PosternConfiguration, clock: any EngineClock) {
+    self.configuration = configuration
+    self.clock = clock
+    issuersWithDPoP = Self.issuersWithDPoP(configuration)
+  }
 
   /// Every configured issuer. The configuration has been checked; only the engine's own checks can fail here. Issuers
   /// with the same configuration as in `previous` are kept.
   func issuers(after previous: ConfigurationSnapshot? = nil) throws(ConfigurationProblems) -> [String: ConfiguredIssuer]
   {
     var issuers: [String: ConfiguredIssuer] = [:]
+    issuers.reserveCapacity(configuration.issuers.count)
+    let isSame = previous.map { sameness(with: $0.configuration) }
     for (name, issuer) in configuration.issuers {
-      if let previous, let kept = previous.issuers[name], isSame(issuer: name, as: previous) {
+      if let kept = previous?.issuers[name], isSame?(name) == true {
         issuers[name] = kept
         continue
       }
@@ -31,11 +41,14 @@ struct IssuerFactory {
     return issuers
   }
 
-  /// Whether all that makes the issuer is as it was for `previous`.
-  func isSame(issuer name: String, as previous: ConfigurationSnapshot) -> Bool {
-    let other = IssuerFactory(configuration: previous.configuration, clock: clock)
-    return configuration.issuers[name] == other.configuration.issuers[name]
-      && configuration.development == other.configuration.development && usesDPoP(name) == other.usesDPoP(name)
+  /// Returns a function that decides whether all that makes the issuer of a name is as it was in `other`.
+  func sameness(with other: PosternConfiguration) -> (String) -> Bool {
+    let isSameMode = configuration.development == other.development
+    let withDPoP = Self.issuersWithDPoP(other)
+    return { [configuration, issuersWithDPoP] name in
+      isSameMode && issuersWithDPoP.contains(name) == withDPoP.contains(name)
+        && configuration.issuers[name] == other.issuers[name]
+    }
   }
 
   private func issuer(_ name: String, _ issuer: IssuerConfiguration) throws(ConfigurationProblems) -> Issuer {
@@ -57,7 +70,8 @@ struct IssuerFactory {
         name: name, identifier: issuer.issuer, clientID: issuer.clientID ?? "",
         clientAuthentication: authentication, endpoints: endpoints, caFile: issuer.tls.caFile,
         clientIdentity: EngineFactory.identity(issuer.clientCertificateFile, issuer.clientKey), pins: pins,
-        allowsPlainHTTPOnLoopback: configuration.development.plainHTTPOnLoopback, usesDPoP: usesDPoP(name))
+        allowsPlainHTTPOnLoopback: configuration.development.plainHTTPOnLoopback,
+        usesDPoP: issuersWithDPoP.contains(name))
     } catch {
       throw EngineFactory.problem("\(path).issuer", "is not usable: \(error)")
     }
@@ -141,9 +155,8 @@ struct IssuerFactory {
     }
   }
 
-  /// Whether one of the issuer's resources accepts only bound tokens: all its tokens are requested with proofs then.
-  private func usesDPoP(_ issuer: String) -> Bool {
-    configuration.resources.values.contains { $0.tokens.issuer == issuer && $0.tokens.senderConstraint == .dpop }
+  private static func issuersWithDPoP(_ configuration: PosternConfiguration) -> Set<String> {
+    Set(configuration.resources.values.compactMap { $0.tokens.senderConstraint == .dpop ? $0.tokens.issuer : nil })
   }
 
   private func clientAuthentication(

@@ -29,10 +29,12 @@ package struct ClientCertificate: Sendable {
         problems.append(ConfigurationProblem(file: "configuration", keyPath: "\(section).\(key)", message: message))
       }
     }
-    for (name, issuer) in configuration.issuers.sorted(by: { $0.key < $1.key }) {
+    let issuers = configuration.issuers.filter { $0.value.clientCertificateFile != nil }
+    for (name, issuer) in issuers.sorted(by: { $0.key < $1.key }) {
       read("issuers.\(name)", "clientCertificateFile", issuer.clientCertificateFile, issuer.clientKey)
     }
-    for (name, resource) in configuration.resources.sorted(by: { $0.key < $1.key }) {
+    let resources = configuration.resources.filter { $0.value.tls.clientCertificateFile != nil }
+    for (name, resource) in resources.sorted(by: { $0.key < $1.key }) {
       let tls = resource.tls
       read("resources.\(name)", "tls.clientCertificateFile", tls.clientCertificateFile, tls.clientKey)
     }
