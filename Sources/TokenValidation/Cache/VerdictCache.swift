@@ -1,3 +1,4 @@
+import Glibc
 import PosternSupport
 
 /// A cache of valid tokens, so that the signature of the same token need not be verified again.
@@ -51,6 +52,11 @@ struct VerdictKey: Sendable, Hashable {
     bytes.append(contentsOf: token.utf8)
     bytes.append(contentsOf: policy.bytes)
     self.bytes = bytes
+  }
+
+  /// Compares the bytes in one piece.
+  static func == (left: VerdictKey, right: VerdictKey) -> Bool {
+    left.bytes.count == right.bytes.count && memcmp(left.bytes, right.bytes, left.bytes.count) == 0
   }
 
   /// Hashes the bytes in one piece, which makes look-ups cheap.
