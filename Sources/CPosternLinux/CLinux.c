@@ -3,9 +3,12 @@
 #include "CLinux.h"
 
 #include <errno.h>
+#include <link.h>
 #include <malloc.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 // Younger than the kernel headers of Debian 12; the numbers are part of the kernel's ABI.
 #ifndef SO_PEERGROUPS
@@ -56,6 +59,22 @@ int clinux_return_memory(int block, int free) {
 }
 
 void clinux_trim_memory(void) { malloc_trim(0); }
+
+// Segments that can be written are left alone: what was relocated in them is in no file.
+static int release_segments(struct dl_phdr_info *object, size_t size, void *unused) {
+  (void)size, (void)unused;
+  uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+  for (size_t index = 0; index < object->dlpi_phnum; index++) {
+    const ElfW(Phdr) *segment = &object->dlpi_phdr[index];
+    if (segment->p_type != PT_LOAD || (segment->p_flags & PF_W) != 0) continue;
+    uintptr_t start = (object->dlpi_addr + segment->p_vaddr) & ~(page - 1);
+    uintptr_t end = object->dlpi_addr + segment->p_vaddr + segment->p_filesz;
+    (void)madvise((void *)start, end - start, MADV_DONTNEED);
+  }
+  return 0;
+}
+
+void clinux_release_code(void) { (void)dl_iterate_phdr(release_segments, NULL); }
 
 static int argument_count;
 static char **arguments;

@@ -44,6 +44,10 @@ int clinux_return_memory(int block, int free);
 // Returns free memory of all arenas of malloc to the system.
 void clinux_trim_memory(void);
 
+// Unmaps the pages of code and constants of the program and its libraries. Those that are used again come back from the
+// page cache, or from their files.
+void clinux_release_code(void);
+
 // The numbers of bytes sent over the TCP connection `fd` since its start, acknowledged by the peer's kernel or not.
 // Returns 0; ENODATA where the kernel does not count them; or another errno.
 int clinux_tcp_sent(int fd, uint64_t *acknowledged, uint64_t *outstanding);

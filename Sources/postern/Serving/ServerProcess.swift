@@ -101,8 +101,12 @@ struct ServerProcess {
     surroundings.replacements = replacements
     surroundings.transports.makeHTTP2 = { transports.makeHTTP2($0, ofOneIn: $1) }
     surroundings.transports.state = { transports.condition }
-    surroundings.reload.onPhase = { manager.reload($0) }
     let memory = MemoryReturn()
+    surroundings.reload.onPhase = { phase in
+      manager.reload(phase)
+      // Reading a configuration takes several times the memory of its text.
+      if phase != .began { memory.used(bytes: .max) }
+    }
     surroundings.onCallEnd = { memory.used(bytes: $0) }
     let debugger = DebuggerCheck()
     // Without /proc a debugger cannot be detected: if the check is on, nothing is fetched.
@@ -143,6 +147,8 @@ struct ServerProcess {
         "socket": .string(server.path ?? "inherited"), "version": .string(Product.version),
         "pid": .stringConvertible(getpid()),
       ])
+    ProcessLimits.trimMemory()
+    ProcessLimits.releaseCode()
 
     let status = try await Self.statusListener(
       loaded.configuration.http, service, server, isTakingOver: inherited != nil, logger)

@@ -102,11 +102,12 @@ class Sidecar:
         eventually(lambda: text in self.log(), what=f"the line '{text}'")
         return self.log()
 
-    def resident_kilobytes(self) -> int:
+    def resident_kilobytes(self, kind: str = "Anon") -> int:
+        """The resident memory of the process's own, or `File` for pages of code, which come when they are used."""
         for line in Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
-            if line.startswith("VmRSS:"):
+            if line.startswith(f"Rss{kind}:"):
                 return int(line.split()[1])
-        raise AssertionError("no VmRSS")
+        raise AssertionError(f"no Rss{kind}")
 
     def signal(self, number: int) -> None:
         self.process.send_signal(number)
