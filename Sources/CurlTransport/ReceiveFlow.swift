@@ -10,6 +10,8 @@ struct ReceiveFlow {
   private var received = (iteration: UInt64(0), callbacks: 0)
   /// Paused after too many of them, until the receive queue resumes it.
   private(set) var isQueued = false
+  /// libcurl waits for more of the request's body.
+  private var waitsForBody = false
 
   /// Counts a piece of the body; false when there were too many in this iteration of the loop.
   mutating func count(in iteration: UInt64) -> Bool {
@@ -22,7 +24,10 @@ struct ReceiveFlow {
   mutating func pause() { paused |= CURLPAUSE_RECV }
 
   /// There is nothing of the request's body yet: libcurl pauses.
-  mutating func pauseSending() { paused |= CURLPAUSE_SEND }
+  mutating func pauseSending() {
+    waitsForBody = true
+    paused |= CURLPAUSE_SEND
+  }
 
   /// The same, until `leaveQueue`.
   mutating func enterQueue() {
@@ -39,7 +44,7 @@ struct ReceiveFlow {
   /// The directions that libcurl has to pause for `control` from now on; nil when it does so already.
   mutating func change(for control: TransferControl?) -> Int32? {
     let takesBytes = !isQueued && control?.takesBytes != false
-    let waitsForBody = paused & CURLPAUSE_SEND != 0 && control?.hasUpload == false
+    waitsForBody = waitsForBody && control?.hasUpload == false
     let wanted =
       control?.isPaused == true
       ? CURLPAUSE_ALL

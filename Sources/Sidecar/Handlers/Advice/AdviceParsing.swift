@@ -15,7 +15,15 @@ enum AdviceParsing {
 
   /// A response that a caller received elsewhere; `path` is its path in the params.
   static func response(_ params: ParseAdvice.Params, path: String = "") throws(RPCFault) -> HTTPResponse {
-    try HTTPResponse(status: params.status, headers: params.headers, body: params.body, path: path)
+    guard (100...599).contains(params.status) else {
+      throw .invalidParams("status must be from 100 to 599", path: "\(path)/status")
+    }
+    var fields = HTTPFields()
+    for (name, value) in params.headers.sorted(by: { $0.key < $1.key }) {
+      for value in value.values { fields.append(name, value) }
+    }
+    return HTTPResponse(
+      status: params.status, fields: fields, body: params.body.map { Array($0.text.utf8) } ?? [])
   }
 }
 

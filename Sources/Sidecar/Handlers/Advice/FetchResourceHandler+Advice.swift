@@ -51,8 +51,8 @@ extension FetchResourceHandler {
 
   /// The delegate that satisfies the fetch's advice, and the store of the fetch meanwhile.
   func advice(
-    _ rules: AdviceRules, _ origin: SuspendedFetches.Origin, _ progress: AdviceProgress?, by deadline: Deadline,
-    _ context: CallContext
+    _ rules: AdviceRules, _ origin: SuspendedFetches.Origin, _ progress: AdviceProgress?, mayContinue: Bool,
+    by deadline: Deadline, _ context: CallContext
   ) -> FetchAdvice {
     FetchAdvice(
       delegate: PolicyDelegate(
@@ -60,7 +60,7 @@ extension FetchResourceHandler {
       consultsDelegate: context.caller.delegate(for: .evaluateAuthorizationPolicy) != nil, progress: progress,
       delegateID: context.caller.delegate(for: .onPolicyAdviceReceived) == nil ? nil : context.caller.connection,
       hold: { [stopped] stop in
-        guard let session = stop.session else { return nil }
+        guard mayContinue, let session = stop.session else { return nil }
         return stopped.hold(
           SuspendedFetches.Fetch(origin: origin, session: session, advices: stop.advices, progress: stop.progress))
       },

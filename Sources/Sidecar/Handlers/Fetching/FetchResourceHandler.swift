@@ -68,13 +68,14 @@ struct FetchResourceHandler: Sendable {
     let uid = context.caller.peer.uid
     var options = options
     let deadline = Deadline(instant: options.timeout.map { clock.monotonicNow + $0 }).earlier(options.context.deadline)
-    // A body that is read once is gone when the fetch continues.
-    if let rules = server.advice, server.authentication == .user, bodies?.hasReader != true {
+    if let rules = server.advice, server.authentication == .user {
       // Without anything of this connection's: it may be gone by then.
       let kept = SuspendedFetches.Origin(
         uid: uid, resource: server.name, baseURL: server.locations.baseURL, request: request, options: options,
         stream: stream, task: task, wait: rules.wait)
-      options.advice = advice(rules, kept, progress, by: deadline, context)
+      // The request's descriptor ends with this call: such a fetch cannot continue in another one.
+      options.advice = advice(
+        rules, kept, progress, mayContinue: bodies?.hasReader != true, by: deadline, context)
     }
     options.tokenRules.tokenDelegate = TokenRefreshDelegate(
       caller: context.caller, task: task, deadline: deadline, clock: clock)
