@@ -10,7 +10,7 @@ import urllib.request
 from collections.abc import Callable
 from typing import NamedTuple
 
-from processes import Failed, call, wait_for_socket
+from processes import Failed, call, cpu_seconds, wait_for_socket
 from tls_upstream import TLSUpstream, is_installed
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -39,9 +39,14 @@ FLIGHTS = {1: (1, 1), 32: (4, 8), 256: (16, 16)}
 MULTIPLEXED = 32  # where small bodies over HTTP/2 are compared with transfers that share connections
 # name, resource, its path at the upstream, file, bytes, connections, requests in flight on each, target ratio
 MORE = [
-    ("1 KB, `auth: device`, 1 in flight", "guarded", "resource", "1k", 1024, (1, 1), None),
-    ("1 KB, `auth: device`, 32 in flight", "guarded", "resource", "1k", 1024, (4, 8), 0.8),
+    ("1 KB, `auth: clientCredentials`, 1 in flight", "guarded", "resource", "1k", 1024, (1, 1), None),
+    ("1 KB, `auth: clientCredentials`, 32 in flight", "guarded", "resource", "1k", 1024, (4, 8), 0.8),
     ("1 MB in one answer, `auth: none`, 8 in flight", "open", "open", "1m", 1048576, (4, 2), 0.25),
+]
+# The same body without JSON: name, option of `bodies`, target ratio. In flight as above.
+BODIES_WITHOUT_JSON = [
+    ('1 MB by `bodyAs: "frames"`, 8 in flight', ["--frames"], 0.5),
+    ('1 MB by `bodyTo: "fd"`, a pipe, 8 in flight', [], 0.8),
 ]
 LIBRARIES = ("requests", "httpx")
 
@@ -225,8 +230,27 @@ class FetchBench:
                 0,
             )
             rows.append({"name": name, "target": target, **lines})
+        for name, ways, target in BODIES_WITHOUT_JSON:
+            say(f"fetchResource, {name}")
+            lines = self.alternately(
+                {
+                    "postern": lambda: self.without_json(server, socket_path, ways),
+                    "peer": lambda: self.curl(f"{self.bench.upstream}/open/1m", 1048576, 8),
+                },
+                {},
+                0,
+            )
+            rows.append({"name": name, "target": target, **lines})
         self.bench.children.stop(server)
         return rows
+
+    def without_json(self, server, socket_path, ways: list[str]) -> Line:
+        command = [self.bench.programs / "bodies", "--socket", socket_path, "--resource", "open", "--path", "1m"]
+        command += ["--bytes", 1048576, *ways]
+        before = cpu_seconds(server.pid)
+        line = self.run_client(command, self.options.fetch_seconds)
+        line["serverCpuUs"] = (cpu_seconds(server.pid) - before) * 1e6 / line["totalRequests"]
+        return line
 
     def measure(self, say: Callable[[str], None]) -> dict:
         transports = self.start_upstreams()

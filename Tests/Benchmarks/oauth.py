@@ -79,7 +79,7 @@ class OAuthBench:
         secret.write_text("svcsecret", encoding="ascii")
         issuer = {"issuer": upstream.issuer, "clientId": "svc", "clientSecretFile": str(secret)}
         base = f"{upstream.base}/resource/"
-        guarded = {"baseUrl": base, "issuer": "play", "auth": "device", "scope": "orders"}
+        guarded = {"baseUrl": base, "issuer": "play", "auth": "clientCredentials", "scope": "orders"}
         configuration = {
             "issuers": {"play": issuer | {"clientAuth": "client_secret_basic"}},
             "resources": {"guarded": guarded},

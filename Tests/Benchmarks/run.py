@@ -71,7 +71,7 @@ class Bench:
             },
             "resources": {
                 "open": {"baseUrl": f"{upstream}/open/", "auth": "none"},
-                "guarded": {"baseUrl": f"{upstream}/resource/", "issuer": "bench", "auth": "device", "scope": "bench"},
+                "guarded": {"baseUrl": f"{upstream}/resource/", "issuer": "bench", "auth": "clientCredentials", "scope": "bench"},
             },
             "store": {"kind": "memory"},
             "log": {"level": self.options.log_level, "format": "json"},
@@ -243,7 +243,7 @@ class Bench:
         for name, count, connections, pipeline, named in (
             ("getInfo", self.options.soak_requests, 16, 4, {}),
             (
-                "fetchResource, `auth: device`, 1 KB",
+                "fetchResource, `auth: clientCredentials`, 1 KB",
                 self.options.soak_fetches,
                 4,
                 8,
