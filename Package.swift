@@ -186,7 +186,7 @@ let package = Package(
 
     // MARK: - Layer 2: BodyDescriptors
 
-    .target(name: "BodyDescriptors", dependencies: ["CPosternLinux", "EventLoops", "PosternSupport"]),
+    .target(name: "BodyDescriptors", dependencies: ["CPosternLinux", "PosternSupport"]),
     .testTarget(
       name: "BodyDescriptorsTests",
       dependencies: [

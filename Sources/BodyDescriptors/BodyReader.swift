@@ -1,5 +1,4 @@
 import CPosternLinux
-import EventLoops
 import Glibc
 public import PosternSupport
 
@@ -12,52 +11,27 @@ public final class BodyReader: Sendable {
     var failure: DescriptorError?
   }
 
-  /// A step of reading.
-  private enum Step {
-    case bytes([UInt8])
-    case failed(errno: CInt)
-  }
-
   private static let pieceBytes = 48 << 10
 
   /// How many bytes the body has; nil: that is known at its end only.
   public let length: Int64?
-  private let descriptor: PassedDescriptor
-  private let kind: PassedDescriptor.Kind
-  private let waits: DescriptorWaits
-  /// How long the writer may send no byte.
-  private let patience: Duration
-  /// Where a file's body begins.
-  private let start: off_t
-  private let pipe: OwnPipe?
-  private let thread: BlockingThread
+  private let source: Source
+  private let thread: BodyThread
   private let state = Locked(State())
 
-  /// A reader of `descriptor`, of `length` bytes; nil: as many as there are.
+  /// A reader of `descriptor`, whose writer may send no byte for `patience`; of `length` bytes, nil: as many as there
+  /// are.
   ///
   /// - Throws: when nothing can be read from it, or it has fewer bytes than that.
   public init(
-    _ descriptor: PassedDescriptor, length: Int64?, _ waits: DescriptorWaits, patience: Duration
+    _ descriptor: PassedDescriptor, length: Int64?, patience: Duration
   ) async throws(DescriptorError) {
-    kind = descriptor.kind
-    guard kind != .other else {
-      throw .unusable("the descriptor is no pipe, connected stream socket, file or character device")
+    thread = BodyThread(patience: patience)
+    source = try await thread.result { _ in Source.make(descriptor) }.get()
+    if let length, let available = source.available, length > available {
+      throw .short(read: available, declared: length)
     }
-    guard descriptor.isReadable else { throw .unusable("the descriptor is not open for reading") }
-    self.descriptor = descriptor
-    self.waits = waits
-    self.patience = patience
-    thread = BlockingThread()
-    pipe = kind == .pipe ? try OwnPipe() : nil
-    guard kind == .file || kind == .memoryFile else {
-      (start, self.length) = (0, length)
-      return
-    }
-    guard let (offset, size) = await thread.run({ Self.extent(of: descriptor) }) else { throw .exhausted }
-    guard offset >= 0, size >= 0 else { throw .failed(errno: EIO) }
-    let available = Int64(max(0, size - offset))
-    if let length, length > available { throw .short(read: available, declared: length) }
-    (start, self.length) = (offset, length ?? available)
+    self.length = length ?? source.available
   }
 
   /// Why it could not read to the end; nil: nothing was wrong.
@@ -69,82 +43,78 @@ public final class BodyReader: Sendable {
       let read = state.withLock { $0.bytes }
       let wanted = length.map { Int(clamping: min(Int64(Self.pieceBytes), $0 - read)) } ?? Self.pieceBytes
       guard wanted > 0 else { return [] }
-      guard let bytes = try await readSome(wanted, at: start + off_t(read)) else { return nil }
+      let bytes = try await thread.result { [source] in source.read(wanted, at: read, on: $0) }.get()
       if bytes.isEmpty, let length { throw .short(read: read, declared: length) }
       state.withLock { $0.bytes += Int64(bytes.count) }
       return bytes
     } catch {
-      state.withLock { $0.failure = error }
+      state.withLock { $0.failure = Task.isCancelled ? nil : error }
       return nil
     }
   }
 
   /// Starts again at the beginning; false when the descriptor is no file.
   @Sendable public func rewind() -> Bool {
-    guard kind == .file || kind == .memoryFile else { return false }
+    guard source.available != nil else { return false }
     state.withLock { $0.bytes = 0 }
     return true
   }
+}
 
-  /// Reads what is there now, or waits until there is something; nil when the calling task was cancelled.
-  private func readSome(_ count: Int, at offset: off_t) async throws(DescriptorError) -> [UInt8]? {
-    while true {
-      let step: Step
-      switch kind {
-      case .pipe: step = Self.step(count) { [pipe, descriptor] in pipe?.read(into: $0, from: descriptor) ?? 0 }
-      case .socket: step = Self.step(count) { [descriptor] in descriptor.receive(into: $0) }
-      case .memoryFile: step = Self.readFile(descriptor, count, at: offset)
-      case .file, .device, .other:
-        let isFile = kind == .file
-        let call: @Sendable () -> Step = { [descriptor] in
-          Self.readFile(descriptor, count, at: isFile ? offset : nil)
-        }
-        guard let result = await thread.run(call) else {
-          if Task.isCancelled { return nil }
-          throw .exhausted
-        }
-        step = result
-      }
-      switch step {
-      case .bytes(let bytes): return bytes
-      case .failed(EAGAIN):
-        switch await waits.wait(for: .readable, of: descriptor, atMost: patience) {
-        case .ready: continue
-        case .timedOut: throw .silent
-        case .cancelled: return nil
-        case .impossible: throw .exhausted
-        }
-      case .failed(let errno): throw .failed(errno: errno)
-      }
+/// A descriptor that a body is read from. On the body's thread.
+private struct Source: Sendable {
+  let descriptor: PassedDescriptor
+  let kind: PassedDescriptor.Kind
+  let pipe: OwnPipe?
+  /// Where a file's body begins, and how many bytes are there; nil: it is no file.
+  var extent: (start: off_t, bytes: Int64)?
+
+  var available: Int64? { extent?.bytes }
+
+  static func make(_ descriptor: PassedDescriptor) -> Result<Source, DescriptorError> {
+    let kind = descriptor.kind
+    guard kind != .other else { return .failure(.wrongKind) }
+    guard descriptor.isReadable else {
+      return .failure(.unusable("the descriptor is not open for reading"))
+    }
+    return Result { () throws(DescriptorError) in
+      var source = Source(descriptor: descriptor, kind: kind, pipe: kind == .pipe ? try OwnPipe() : nil)
+      guard kind == .file || kind == .memoryFile else { return source }
+      var status = stat()
+      let offset = lseek(descriptor.number, 0, SEEK_CUR)
+      guard offset >= 0, fstat(descriptor.number, &status) == 0 else { throw .failed(errno: errno) }
+      source.extent = (offset, Int64(max(0, status.st_size - offset)))
+      return source
     }
   }
 
-  private static func readFile(_ descriptor: PassedDescriptor, _ count: Int, at offset: off_t?) -> Step {
-    step(count) { buffer in
-      var read = 0
-      repeat {
-        read =
-          offset.map { pread(descriptor.number, buffer.baseAddress, buffer.count, $0) }
-          ?? Glibc.read(descriptor.number, buffer.baseAddress, buffer.count)
-      } while read < 0 && errno == EINTR
-      return read < 0 ? -Int(errno) : read
-    }
-  }
-
-  /// Fills at most `count` bytes; `fill` returns their number, or the negative error number.
-  private static func step(_ count: Int, _ fill: (UnsafeMutableRawBufferPointer) -> Int) -> Step {
+  /// Reads what is there, or waits until there is something; none at the end.
+  func read(_ count: Int, at position: Int64, on thread: BodyThread.Core) -> Result<[UInt8], DescriptorError> {
     var result = 0
-    let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
-      result = fill(UnsafeMutableRawBufferPointer(buffer))
-      filled = max(0, result)
+    while true {
+      let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+        result = readSome(into: UnsafeMutableRawBufferPointer(buffer), at: position)
+        filled = max(0, result)
+      }
+      guard result < 0 else {
+        thread.moved()
+        return .success(bytes)
+      }
+      guard CInt(-result) == EAGAIN, extent == nil else { return .failure(.failed(errno: CInt(-result))) }
+      guard thread.wait(for: descriptor, isWriting: false) else { return .failure(.silent) }
     }
-    return result < 0 ? .failed(errno: CInt(-result)) : .bytes(bytes)
   }
 
-  /// The current offset of a file and its size; negative where there is none.
-  private static func extent(of descriptor: PassedDescriptor) -> (offset: off_t, size: off_t) {
-    var status = stat()
-    guard fstat(descriptor.number, &status) == 0 else { return (-1, -1) }
-    return (lseek(descriptor.number, 0, SEEK_CUR), status.st_size)
+  /// One read: the number of bytes, 0 at the end, or the negative error number.
+  private func readSome(into buffer: UnsafeMutableRawBufferPointer, at position: Int64) -> Int {
+    if let pipe { return pipe.read(into: buffer, from: descriptor) }
+    if kind == .socket { return descriptor.receive(into: buffer) }
+    var read = 0
+    repeat {
+      read =
+        extent.map { pread(descriptor.number, buffer.baseAddress, buffer.count, $0.start + off_t(position)) }
+        ?? Glibc.read(descriptor.number, buffer.baseAddress, buffer.count)
+    } while read < 0 && errno == EINTR
+    return read < 0 ? -Int(errno) : read
   }
 }

@@ -15,6 +15,9 @@ public enum DescriptorError: Error, Sendable, Hashable, CustomStringConvertible 
   /// The process has no thread or descriptor to give.
   case exhausted
 
+  static let wrongKind = DescriptorError.unusable(
+    "the descriptor is no pipe, connected stream socket, file or character device")
+
   /// A clause for the caller.
   public var description: String {
     switch self {

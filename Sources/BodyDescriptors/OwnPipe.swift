@@ -2,8 +2,8 @@ import CPosternLinux
 import Glibc
 import PosternSupport
 
-/// A pipe of this process's own between memory and a passed pipe. Only splice(2) moves bytes to and from a pipe without
-/// blocking when its file status flags, which the caller shares, permit blocking.
+/// A pipe of this process's own between memory and a passed pipe. Only splice(2) does not wait for the other end when
+/// the file status flags, which the caller shares, permit blocking.
 final class OwnPipe: Sendable {
   private let input: CInt
   private let output: CInt
@@ -39,7 +39,13 @@ final class OwnPipe: Sendable {
   func read(into buffer: UnsafeMutableRawBufferPointer, from descriptor: PassedDescriptor) -> Int {
     let moved = clinux_move(descriptor.number, input, buffer.count)
     guard moved > 0 else { return moved }
-    let count = Glibc.read(output, buffer.baseAddress, moved)
-    return count < 0 ? -Int(errno) : count
+    // A pipe of packets gives one packet for each read.
+    var read = 0
+    while read < moved {
+      let count = Glibc.read(output, buffer.baseAddress.map { $0 + read }, moved - read)
+      guard count > 0 else { return count < 0 ? -Int(errno) : -Int(EIO) }
+      read += count
+    }
+    return read
   }
 }

@@ -3,15 +3,22 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+// Younger than the headers of Debian 12.
+#ifndef SCM_PIDFD
+#define SCM_PIDFD 4
+#endif
+
 ssize_t clinux_receive(int fd, void *buffer, size_t size, int *descriptors, int *count, int *lost) {
   union {
-    char bytes[CMSG_SPACE(CLINUX_MAX_DESCRIPTORS * sizeof(int))];
+    // With space for what the owner of a passed socket may have switched on: credentials, a label, a pidfd.
+    char bytes[CMSG_SPACE(CLINUX_MAX_DESCRIPTORS * sizeof(int)) + 1024];
     struct cmsghdr align;
   } control;
   struct iovec piece = {.iov_base = buffer, .iov_len = size};
@@ -26,7 +33,13 @@ ssize_t clinux_receive(int fd, void *buffer, size_t size, int *descriptors, int 
   *lost = (message.msg_flags & MSG_CTRUNC) != 0;
   if (message.msg_controllen == 0) return length;
   for (struct cmsghdr *part = CMSG_FIRSTHDR(&message); part != NULL; part = CMSG_NXTHDR(&message, part)) {
-    if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
+    if (part->cmsg_level != SOL_SOCKET) continue;
+    if (part->cmsg_type == SCM_PIDFD) {
+      int process;
+      memcpy(&process, CMSG_DATA(part), sizeof process);
+      if (process >= 0) close(process);
+    }
+    if (part->cmsg_type != SCM_RIGHTS) continue;
     int number = (int)((part->cmsg_len - CMSG_LEN(0)) / sizeof(int));
     for (int i = 0; i < number && *count < CLINUX_MAX_DESCRIPTORS; i++, ++*count)
       memcpy(&descriptors[*count], CMSG_DATA(part) + (size_t)i * sizeof(int), sizeof(int));
@@ -82,6 +95,13 @@ ssize_t clinux_socket_write(int fd, const void *bytes, size_t size) {
   do written = send(fd, bytes, size, MSG_DONTWAIT | MSG_NOSIGNAL);
   while (written < 0 && errno == EINTR);
   return written < 0 ? -errno : written;
+}
+
+int clinux_wait(int fd, int writing, int wakeup) {
+  struct pollfd both[2] = {{.fd = fd, .events = writing ? POLLOUT : POLLIN}, {.fd = wakeup, .events = POLLIN}};
+  while (poll(both, 2, -1) < 0 && errno == EINTR) {
+  }
+  return both[1].revents == 0;
 }
 
 int clinux_has_unread(int fd) {

@@ -104,8 +104,8 @@ final class TransferLoop {
       return start(exchange)
     }
     exchange.transfer?.reception.obeyControl()
-    // Its time has moved: all are examined again.
-    deadline.add(MonotonicInstant(nanoseconds: 0))
+    // Its time has moved.
+    if let due = exchange.due(at: configuration.clock.monotonicNow) { deadline.add(due) }
   }
 
   private func admitWaiting() {

@@ -72,12 +72,23 @@ extension PassedDescriptor {
 /// process behind its file system. So each uid's are closed by a thread of their own, one after the other, and only the
 /// uid's own wait. A descriptor counts until its close returns, which bounds what a uid can make this process keep.
 public final class PassedDescriptors: Sendable {
+  /// A descriptor to be closed.
+  private struct Closing {
+    let number: CInt
+    let onClosed: (@Sendable () -> Void)?
+  }
+
   private struct State {
     /// How many each uid has, those to be closed included.
     var counts: [UInt32: Int] = [:]
-    /// Those to be closed, of each uid with a thread.
-    var closing: [UInt32: [CInt]] = [:]
+    /// Those to be closed, by uid; reversed, so that the next is the last.
+    var closing: [UInt32: [Closing]] = [:]
+    /// The uids with a thread.
+    var threads: Set<UInt32> = []
   }
+
+  /// Beyond so many of one uid's that wait to be closed, others are closed where they come up.
+  private static let mostClosing = 1024
 
   /// The most descriptors of one uid.
   public let limit: Int
@@ -88,6 +99,9 @@ public final class PassedDescriptors: Sendable {
 
   /// How many descriptors `uid` has, those that are being closed included.
   public func count(of uid: UInt32) -> Int { state.withLock { $0.counts[uid] ?? 0 } }
+
+  /// Whether `uid` has as many descriptors as it may have.
+  public func isFull(for uid: UInt32) -> Bool { count(of: uid) >= limit }
 
   /// Takes descriptors that `uid` has passed; nil, and they are closed, when it has too many then.
   public func take(_ numbers: UnsafeBufferPointer<CInt>, of uid: UInt32) -> [PassedDescriptor]? {
@@ -100,47 +114,53 @@ public final class PassedDescriptors: Sendable {
     return count <= limit ? taken : nil
   }
 
-  /// Closes a descriptor that is not one of those taken, such as a connection with unread bytes, among which there may
-  /// be descriptors.
-  public func closeUncounted(_ number: CInt, of uid: UInt32) {
-    state.withLock { $0.counts[uid, default: 0] += 1 }
-    close(number, of: uid)
+  /// Closes a uid's connection after the uid's other descriptors, where there are some to be closed, or where bytes are
+  /// left unread, among which there may be descriptors. `onClosed` is called then, on any thread.
+  public func closeConnection(
+    _ number: CInt, of uid: UInt32, hasUnread: Bool, onClosed: @escaping @Sendable () -> Void
+  ) {
+    let isNow = state.withLock { state in
+      let waiting = state.closing[uid]?.count ?? 0
+      if waiting >= Self.mostClosing || waiting == 0 && !hasUnread && !state.threads.contains(uid) { return true }
+      state.counts[uid, default: 0] += 1
+      return false
+    }
+    guard isNow else { return add(Closing(number: number, onClosed: onClosed), of: uid) }
+    Glibc.close(number)
+    onClosed()
   }
 
   /// Closes `number` on the uid's thread.
-  func close(_ number: CInt, of uid: UInt32) {
-    let isFirst = state.withLock { state in
-      defer { state.closing[uid, default: []].append(number) }
-      return state.closing[uid] == nil
+  fileprivate func close(_ number: CInt, of uid: UInt32) { add(Closing(number: number, onClosed: nil), of: uid) }
+
+  private func add(_ closing: Closing, of uid: UInt32) {
+    let needsThread = state.withLock { state in
+      state.closing[uid, default: []].insert(closing, at: 0)
+      return state.threads.insert(uid).inserted
     }
-    guard isFirst else { return }
+    guard needsThread else { return }
     do throws(SystemThread.StartError) {
       try SystemThread.start("postern-close") { self.closeAll(of: uid) }
     } catch {
-      // No thread: a close that may block is better than a descriptor that is never closed.
-      closeAll(of: uid)
+      // The next one tries again; until then they count.
+      state.withLock { _ = $0.threads.remove(uid) }
     }
   }
 
   private func closeAll(of uid: UInt32) {
-    while let number = next(of: uid) {
-      Glibc.close(number)
-      state.withLock { state in
-        let count = state.counts[uid, default: 1] - 1
-        state.counts[uid] = count > 0 ? count : nil
-      }
+    while let next = next(of: uid) {
+      Glibc.close(next.number)
+      state.withLock { state in state.counts.countDown(uid) }
+      next.onClosed?()
     }
   }
 
-  private func next(of uid: UInt32) -> CInt? {
+  private func next(of uid: UInt32) -> Closing? {
     state.withLock { state in
-      guard var waiting = state.closing[uid], !waiting.isEmpty else {
-        state.closing[uid] = nil
-        return nil
-      }
-      let number = waiting.removeFirst()
-      state.closing[uid] = waiting
-      return number
+      if let next = state.closing[uid]?.popLast() { return next }
+      state.closing[uid] = nil
+      state.threads.remove(uid)
+      return nil
     }
   }
 }

@@ -7,8 +7,6 @@ import Testing
 
 @Suite("Writing a body to a descriptor", .timeLimit(.minutes(1)))
 struct BodyWriterTests {
-  private let waits = DescriptorWaits()
-
   /// As the program does.
   init() { signal(SIGPIPE, SIG_IGN) }
 
@@ -17,7 +15,7 @@ struct BodyWriterTests {
   @Test("bytes are lost or reordered while the pipe is full, or its flags are changed")
   func fullPipe() async throws {
     let pipe = PassedPipe(passesInput: true)
-    let writer = try BodyWriter(pipe.passed, waits, patience: .seconds(30))
+    let writer = try await BodyWriter(pipe.passed, patience: .seconds(30))
     let body = Self.bytes(500_000)
     async let isWritten = writer.write(body)
     var taken: [UInt8] = []
@@ -32,16 +30,16 @@ struct BodyWriterTests {
   func ends() async throws {
     let gone = PassedPipe(passesInput: true)
     close(gone.own)
-    let first = try BodyWriter(gone.passed, waits, patience: .seconds(30))
+    let first = try await BodyWriter(gone.passed, patience: .seconds(30))
     #expect(await !first.write([1]))
     #expect(first.failure == .readerGone)
 
     let sleeper = PassedPipe(passesInput: true)
-    let second = try BodyWriter(sleeper.passed, waits, patience: .milliseconds(10))
+    let second = try await BodyWriter(sleeper.passed, patience: .milliseconds(10))
     #expect(await !second.write(Self.bytes(200_000)))
     #expect(second.failure == .silent)
 
-    let third = try BodyWriter(sleeper.passed, waits, patience: .seconds(30))
+    let third = try await BodyWriter(sleeper.passed, patience: .seconds(30))
     let task = Task { await third.write([1]) }
     task.cancel()
     #expect(await !task.value)
@@ -53,7 +51,7 @@ struct BodyWriterTests {
   func others() async throws {
     var pair: [CInt] = [0, 0]
     #expect(socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0, &pair) == 0)
-    let socket = try BodyWriter(take(pair[0]), waits, patience: .seconds(1))
+    let socket = try await BodyWriter(take(pair[0]), patience: .seconds(1))
     #expect(await socket.write([1, 2, 3]))
     var received: [UInt8] = [0, 0, 0, 0]
     #expect(recv(pair[1], &received, 4, 0) == 3 && received == [1, 2, 3, 0])
@@ -62,23 +60,23 @@ struct BodyWriterTests {
     let file = memoryFile([9, 9, 9])
     lseek(file, 2, SEEK_SET)
     let copy = dup(file)
-    let writer = try BodyWriter(take(file), waits, patience: .seconds(1))
+    let writer = try await BodyWriter(take(file), patience: .seconds(1))
     #expect(await writer.write([1, 2]))
     #expect(pread(copy, &received, 4, 0) == 4 && received == [9, 9, 1, 2])
     close(copy)
 
-    let full = try BodyWriter(take(open("/dev/full", O_WRONLY)), waits, patience: .seconds(1))
+    let full = try await BodyWriter(take(open("/dev/full", O_WRONLY)), patience: .seconds(1))
     #expect(await !full.write([1]))
     #expect(full.failure == .failed(errno: ENOSPC))
   }
 
   @Test("a descriptor is accepted that nothing can be written to")
-  func wrong() {
-    #expect(throws: DescriptorError.self) {
-      try BodyWriter(PassedPipe(passesInput: false).passed, waits, patience: .seconds(1))
+  func wrong() async {
+    await #expect(throws: DescriptorError.self) {
+      try await BodyWriter(PassedPipe(passesInput: false).passed, patience: .seconds(1))
     }
-    #expect(throws: DescriptorError.self) {
-      try BodyWriter(take(open("/", O_RDONLY)), waits, patience: .seconds(1))
+    await #expect(throws: DescriptorError.self) {
+      try await BodyWriter(take(open("/", O_RDONLY)), patience: .seconds(1))
     }
   }
 }

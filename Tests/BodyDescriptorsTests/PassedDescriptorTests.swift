@@ -48,4 +48,17 @@ struct PassedDescriptorTests {
     let path = take(open("/proc/self/status", 0o10000000))
     #expect(!path.isReadable && !path.isWritable)
   }
+
+  @Test("a connection's slot is free before what it passed is closed, or never")
+  func slots() async {
+    let descriptors = PassedDescriptors(limit: 2)
+    let closed = Locked(0)
+    var ends: [CInt] = [0, 0]
+    // With nothing to be read and nothing to be closed it is closed at once.
+    #expect(pipe(&ends) == 0)
+    descriptors.closeConnection(ends[0], of: 7, hasUnread: false) { closed.withLock { $0 += 1 } }
+    #expect(closed.withLock { $0 } == 1 && fcntl(ends[0], F_GETFD) < 0)
+    descriptors.closeConnection(ends[1], of: 7, hasUnread: true) { closed.withLock { $0 += 1 } }
+    #expect(await eventually { closed.withLock { $0 } == 2 && descriptors.count(of: 7) == 0 })
+  }
 }

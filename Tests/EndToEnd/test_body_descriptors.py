@@ -479,6 +479,18 @@ def test_a_connection_that_goes_closes_its_descriptors(sidecar: Sidecar) -> None
 # Neighbours
 
 
+def lingering_socket(listener: socket.socket) -> socket.socket:
+    """A socket whose close waits for 20 s, because its peer reads nothing."""
+    made = socket.create_connection(listener.getsockname())
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\x00\x00\x00\x14\x00\x00\x00")
+    made.setblocking(False)
+    try:
+        while True:
+            made.send(bytes(1 << 16))
+    except BlockingIOError:
+        return made
+
+
 @needs_root
 def test_a_lingering_close_delays_no_neighbour(start: Start, server: EchoServer) -> None:
     """Catches a thread of all callers that closes what one of them passes: a socket that lingers makes that wait for as
@@ -486,20 +498,9 @@ def test_a_lingering_close_delays_no_neighbour(start: Start, server: EchoServer)
     sidecar = start({**BOTH, "resources": {"echo": {"baseUrl": server.base, "auth": "none"}}})
     open_to_all(sidecar.directory)
     listener = socket.create_server(("127.0.0.1", 0))
-
-    def lingering() -> socket.socket:
-        made = socket.create_connection(listener.getsockname())
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\x00\x00\x00\x14\x00\x00\x00")
-        made.setblocking(False)
-        try:
-            while True:
-                made.send(bytes(1 << 16))
-        except BlockingIOError:
-            return made
-
     with connect_as(ALICE, sidecar) as alice, connect_as(BOB, sidecar) as bob:
         for _ in range(8):
-            passed = lingering()
+            passed = lingering_socket(listener)
             rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [passed.fileno()]))]
             alice.socket.sendmsg([b" "], rights)
             # The sidecar's is the last one from here on.
@@ -512,6 +513,44 @@ def test_a_lingering_close_delays_no_neighbour(start: Start, server: EchoServer)
                 assert "result" in fetch(bob, {"path": "pattern/10", "bodyTo": "fd"}, [file.fileno()])
         assert time.monotonic() - before < 10
         assert alice.works()
+
+
+@needs_root
+def test_urgent_data_delays_no_neighbour(start: Start, server: EchoServer) -> None:
+    """Catches descriptors that come with urgent data (MSG_OOB): a read that passes over it has the kernel close them in
+    the thread of all callers."""
+    sidecar = start({**BOTH, "resources": {"echo": {"baseUrl": server.base, "auth": "none"}}})
+    open_to_all(sidecar.directory)
+    listener = socket.create_server(("127.0.0.1", 0))
+    with connect_as(ALICE, sidecar) as alice, connect_as(BOB, sidecar) as bob:
+        for _ in range(4):
+            passed = lingering_socket(listener)
+            rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [passed.fileno()]))]
+            alice.socket.sendmsg([b" "], rights, socket.MSG_OOB)
+            passed.close()
+            alice.socket.send(b" ")
+        before = time.monotonic()
+        for _ in range(50):
+            assert bob.works()
+        assert time.monotonic() - before < 10
+
+
+def test_descriptors_of_processes_do_not_pile_up(sidecar: Sidecar) -> None:
+    """Catches a descriptor for each read that the owner of a passed socket switches on (SO_PASSPIDFD, Linux 6.5)."""
+    ours, theirs = socket.socketpair()
+    try:
+        theirs.setsockopt(socket.SOL_SOCKET, 76, 1)
+    except OSError:
+        pytest.skip("the kernel has no SO_PASSPIDFD")
+    with sidecar.connect() as connection:
+        request(connection, {"path": "echo", "method": "POST", "bodyFrom": "fd"}, [theirs.fileno()], 1)
+        for _ in range(20):
+            ours.send(b"x")
+            time.sleep(0.01)
+        links = [os.readlink(path) for path in Path(f"/proc/{sidecar.process.pid}/fd").iterdir()]
+        assert not [link for link in links if "pidfd" in link], links
+        ours.close()
+        assert connection.answer_to(1)["result"]["status"] == 200
 
 
 @needs_root

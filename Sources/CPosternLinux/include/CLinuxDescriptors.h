@@ -47,6 +47,10 @@ ssize_t clinux_move(int from, int to, size_t size);
 // Writes to a stream socket without blocking and without SIGPIPE. Returns the number of bytes, or -errno.
 ssize_t clinux_socket_write(int fd, const void *bytes, size_t size);
 
+// Waits until `fd` can be read (`writing` 0) or written, or has failed, or cannot be waited for. Returns 0 when the
+// eventfd `wakeup` became readable instead.
+int clinux_wait(int fd, int writing, int wakeup);
+
 // Whether the stream socket `fd` has bytes that were not read.
 int clinux_has_unread(int fd);
 

@@ -29,7 +29,8 @@ final class ConnectionHandler: ReadinessHandler, IterationEnd, @unchecked Sendab
 
   /// Begins to read. What the delegate sends while it is made goes out first.
   func start(_ makeDelegate: (Connection) -> any ConnectionDelegate) throws(EpollError) {
-    try socket.activate(self) { [unowned self] in finish() }
+    try socket.activate(
+      self, onEnd: { [unowned self] in finish() }, onClosed: { [onClosed, connection] in onClosed(connection) })
     connection.attach(self)
     delivery.delegate = makeDelegate(connection)
     writer.drain()
@@ -41,7 +42,6 @@ final class ConnectionHandler: ReadinessHandler, IterationEnd, @unchecked Sendab
     connection.didClose()
     delivery.delegate?.closed(connection, reason: socket.closeReason ?? .peer)
     delivery.delegate = nil
-    onClosed(connection)
   }
 
   // MARK: - Events of the socket

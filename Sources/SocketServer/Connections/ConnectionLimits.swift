@@ -35,9 +35,11 @@ struct ConnectionLimits: Sendable {
     self.connectionsPerUid = connectionsPerUid
   }
 
-  /// Counts a new connection of `uid`, or rejects it.
-  mutating func admit(uid: UInt32, isStranger: Bool = false) -> Decision {
-    if let reason = rejection(of: uid, isStranger: isStranger) {
+  /// Counts a new connection of `uid`, or rejects it. `isFull`: the uid has passed all the descriptors that it may.
+  mutating func admit(uid: UInt32, isStranger: Bool = false, isFull: Bool = false) -> Decision {
+    if let reason = isFull
+      ? .connectionsPerUid(limit: connectionsPerUid) : rejection(of: uid, isStranger: isStranger)
+    {
       let lingers = lingering < Self.lingeringRejections
       if lingers { lingering += 1 }
       return .rejected(reason, lingers: lingers)

@@ -61,6 +61,7 @@ final class ConnectionRegistry: Sendable {
 
   /// Decides about a connection that was just accepted and gives it its handler. On its event loop.
   func admit(_ descriptor: CInt, on loop: ServingLoop) {
+    SocketReader.prepare(descriptor)
     let peer: PeerCredentials
     do throws(SocketServerError) {
       peer = try PeerCredentials(socket: descriptor)
@@ -69,7 +70,8 @@ final class ConnectionRegistry: Sendable {
       return
     }
     let party = Party(uid: peer.uid, isStranger: configuration.isStranger(peer))
-    switch state.withLock({ $0.ledger.admit(uid: party.uid, isStranger: party.isStranger) }) {
+    let isFull = passed.isFull(for: party.uid)
+    switch state.withLock({ $0.ledger.admit(uid: party.uid, isStranger: party.isStranger, isFull: isFull) }) {
     case .admitted(let id): open(descriptor, id, peer, of: party, on: loop)
     case .rejected(let reason, let lingers):
       // Where the kernel knows how (Linux 6.16), it takes none of its descriptors.

@@ -36,7 +36,9 @@ final class ConnectionSocket: @unchecked Sendable {
   /// The process that connected was gone when it was last looked for.
   private var peerHasEnded = false
   /// Called once, when the connection is over.
-  private var onClosed: () -> Void = {}
+  private var onEnd: () -> Void = {}
+  /// Called once, when its descriptor is closed, on any thread.
+  private var onClosed: @Sendable () -> Void = {}
 
   init(_ descriptor: CInt, of connection: Connection, _ reader: SocketReader, lingerTime: Duration) {
     self.descriptor = descriptor
@@ -51,9 +53,13 @@ final class ConnectionSocket: @unchecked Sendable {
 
   // MARK: - Life
 
-  /// Watches the socket from here on, for `handler`; `onClosed` is called once.
-  func activate(_ handler: any ReadinessHandler, onClosed: @escaping () -> Void) throws(EpollError) {
+  /// Watches the socket from here on, for `handler`. `onEnd` is called once, when the connection is over, `onClosed`
+  /// after it, when the descriptor is closed, on any thread.
+  func activate(
+    _ handler: any ReadinessHandler, onEnd: @escaping () -> Void, onClosed: @escaping @Sendable () -> Void
+  ) throws(EpollError) {
     try loop.watch(descriptor, for: .readable, handler)
+    self.onEnd = onEnd
     self.onClosed = onClosed
     isActive = true
   }
@@ -157,10 +163,12 @@ final class ConnectionSocket: @unchecked Sendable {
     if let lingerTimer { loop.cancel(lingerTimer) }
     backlog = SendBacklog()
     loop.unwatch(descriptor)
-    reader.close(descriptor)
+    // Closed before the socket, whose slot is another connection's only when all are closed.
     _ = unclaimed.take(.max)
-    onClosed()
+    reader.close(descriptor, onClosed: onClosed)
     onClosed = {}
+    onEnd()
+    onEnd = {}
   }
 
   /// Closes the connection when the process that connected had exited at the last check, too: the bytes that it left

@@ -26,15 +26,18 @@ struct SocketReader {
     }
   }
 
-  /// Closes the peer's socket: where bytes are left unread, there may be descriptors among them, which the kernel
-  /// closes with it.
-  func close(_ socket: CInt) {
-    guard clinux_has_unread(socket) != 0 else {
-      Glibc.close(socket)
-      return
-    }
+  /// Has the kernel deliver urgent data among the other bytes. Otherwise a read passes over them, and closes the
+  /// descriptors that came with them.
+  static func prepare(_ socket: CInt) {
+    var on: CInt = 1
+    setsockopt(socket, SOL_SOCKET, SO_OOBINLINE, &on, socklen_t(MemoryLayout<CInt>.size))
+  }
+
+  /// Closes the peer's socket, of which nothing is watched any more; calls `onClosed` when it is, on any thread.
+  func close(_ socket: CInt, onClosed: @escaping @Sendable () -> Void) {
+    // First, so that nothing more comes after the look.
     shutdown(socket, CInt(SHUT_RDWR))
-    passed.closeUncounted(socket, of: uid)
+    passed.closeConnection(socket, of: uid, hasUnread: clinux_has_unread(socket) != 0, onClosed: onClosed)
   }
 }
 

@@ -1,5 +1,6 @@
 import EventLoops
 import Glibc
+import PosternSupport
 
 /// A connection over a limit: writes the reason, ends the write side, reads on for a moment so that the peer sees the
 /// reason and no reset, closes.
@@ -7,14 +8,14 @@ final class RejectedConnection: ReadinessHandler {
   private let descriptor: CInt
   private let reader: SocketReader
   private let loop: EpollLoop
-  private let onClosed: () -> Void
+  private let onClosed: @Sendable () -> Void
   private var isFinished = false
   private var timer: LoopTimers.ID?
 
   /// Writes `payload` as one line; without `linger` the connection is closed right behind it.
   init(
     _ descriptor: CInt, _ reader: SocketReader, on loop: EpollLoop, payload: [UInt8], linger: Duration?,
-    onClosed: @escaping () -> Void
+    onClosed: @escaping @Sendable () -> Void
   ) {
     self.descriptor = descriptor
     self.reader = reader
@@ -22,7 +23,7 @@ final class RejectedConnection: ReadinessHandler {
     self.onClosed = onClosed
     let line = payload + [UInt8(ascii: "\n")]
     _ = send(descriptor, line, line.count, CInt(MSG_NOSIGNAL) | CInt(MSG_DONTWAIT))
-    guard let linger, shutdown(descriptor, CInt(SHUT_WR)) == 0,
+    guard let linger, !reader.passed.isFull(for: reader.uid), shutdown(descriptor, CInt(SHUT_WR)) == 0,
       (try? loop.watch(descriptor, for: .readable, self)) != nil
     else {
       finish()
@@ -33,7 +34,7 @@ final class RejectedConnection: ReadinessHandler {
 
   /// The loop ended first.
   deinit {
-    if !isFinished { reader.close(descriptor) }
+    if !isFinished { reader.close(descriptor, onClosed: onClosed) }
   }
 
   func ready(_ readiness: Readiness) {
@@ -47,7 +48,6 @@ final class RejectedConnection: ReadinessHandler {
     isFinished = true
     if let timer { loop.cancel(timer) }
     loop.unwatch(descriptor)
-    reader.close(descriptor)
-    onClosed()
+    reader.close(descriptor, onClosed: onClosed)
   }
 }

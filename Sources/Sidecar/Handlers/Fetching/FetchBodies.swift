@@ -13,14 +13,14 @@ struct FetchBodies: Sendable {
 
   /// The bodies that `params` want from and in `descriptors`, which the call has claimed.
   init(
-    _ params: FetchResource.Params, _ descriptors: [PassedDescriptor], _ waits: DescriptorWaits, patience: Duration
+    _ params: FetchResource.Params, _ descriptors: [PassedDescriptor], patience: Duration
   ) async throws(RPCFault) {
     try Self.check(params)
     var left = descriptors[...]
     if params.bodyFrom != nil {
       let descriptor = try Self.next(&left, for: "bodyFrom")
       do throws(DescriptorError) {
-        reader = try await BodyReader(descriptor, length: params.contentLength, waits, patience: patience)
+        reader = try await BodyReader(descriptor, length: params.contentLength, patience: patience)
       } catch {
         throw Self.fault(error, at: "/bodyFrom")
       }
@@ -28,7 +28,7 @@ struct FetchBodies: Sendable {
     if params.bodyTo != nil {
       let descriptor = try Self.next(&left, for: "bodyTo")
       do throws(DescriptorError) {
-        writer = try BodyWriter(descriptor, waits, patience: patience)
+        writer = try await BodyWriter(descriptor, patience: patience)
       } catch {
         throw Self.fault(error, at: "/bodyTo")
       }

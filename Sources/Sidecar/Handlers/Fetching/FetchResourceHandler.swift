@@ -1,5 +1,4 @@
 import AuthEngine
-import BodyDescriptors
 import HTTPMessages
 import PosternConfiguration
 import PosternJSON
@@ -20,7 +19,6 @@ struct FetchResourceHandler: Sendable {
   let engine: Engine
   let tasks: TaskRegistry
   let stopped: SuspendedFetches
-  let waits = DescriptorWaits()
   /// Where long bodies become results.
   let pool: FairPool
   let clock: any EngineClock
@@ -117,7 +115,7 @@ struct FetchResourceHandler: Sendable {
       throw .invalidParams("The resource's answers are encrypted, which are decrypted as a whole", path: "/bodyTo")
     }
     return try await FetchBodies(
-      params, descriptors, waits, patience: options.timeout ?? server.bounds.timeout)
+      params, descriptors, patience: options.timeout ?? server.bounds.timeout)
   }
 
   /// The configured resource server, with the cookie that no caller may send.
