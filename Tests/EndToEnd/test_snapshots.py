@@ -356,6 +356,8 @@ def tasks(stage: Stage) -> None:
     slow = {"resource": "open", "path": "slow?ms=60000", "task": "slow", "timeoutMs": 60_000}
     held = connection.request("fetchResource", slow)
     eventually(lambda: "result" in connection.answer_to(connection.request("getTask", {"task": "slow"})))
+    # The request of the first has left by the time a second one is answered.
+    connection.call("fetchResource", {"resource": "open", "path": "echo"})
     stage.ask(connection, "fetchResource", "a task's name that is taken", slow)
     for method, condition in [
         ("resumeTask", "running"), ("suspendTask", "running"), ("suspendTask", "suspended"), ("resumeTask", "suspended"),

@@ -147,9 +147,6 @@ struct ServerProcess {
         "socket": .string(server.path ?? "inherited"), "version": .string(Product.version),
         "pid": .stringConvertible(getpid()),
       ])
-    ProcessLimits.trimMemory()
-    ProcessLimits.releaseCode()
-
     let status = try await Self.statusListener(
       loaded.configuration.http, service, server, isTakingOver: inherited != nil, logger)
     manager.ready()
@@ -159,6 +156,9 @@ struct ServerProcess {
     let upkeep = Task { await service.keepSessionsFresh() }
     let tracing = Task { await spans?.run() }
     let watch = Task { await service.watch() }
+    // Last, so that nothing waits for it.
+    ProcessLimits.trimMemory()
+    ProcessLimits.releaseCode()
     await signals.untilEnd()
     upkeep.cancel()
     watch.cancel()
