@@ -205,7 +205,8 @@ final class ResponseReception {
       }
       stream?.movedAt = resources.clock.monotonicNow
       control.moved(received: Int64(bytes.count))
-      control.give(bytes)
+      control.keep(bytes)
+      resources.keptBodies.add(control)
       return .taken
     }
     guard bytes.count <= maxReceivedBytes - body.count else { return rejectBody() }

@@ -58,6 +58,7 @@ final class TransferLoop {
       admitWaiting()
       decode()
       resources.receiveQueue.resume()
+      resources.keptBodies.handOn()
       resumeEnded()
       if inbox.fallAsleep(publishing: snapshot()) {
         isWell = multi.poll(milliseconds: patience()) && isWell

@@ -50,6 +50,13 @@ public final class TransferControl: Sendable {
       return reader
     }
 
+    mutating func takePiece() -> [UInt8]? {
+      guard !pieces.isEmpty else { return nil }
+      let piece = pieces.removeFirst()
+      waitingBytes -= piece.count
+      return piece
+    }
+
     mutating func append(_ bytes: UnsafeBufferPointer<UInt8>) {
       waitingBytes += bytes.count
       if let last = pieces.indices.last, pieces[last].count + bytes.count <= TransferControl.pieceBytes {
@@ -171,13 +178,11 @@ public final class TransferControl: Sendable {
           state.stream.head = nil
           return (.head(head), false, nil)
         }
-        guard !state.stream.pieces.isEmpty else {
+        let wasFull = state.stream.isFull
+        guard let piece = state.stream.takePiece() else {
           if !state.stream.hasEnded { state.stream.reader = continuation }
           return (nil, state.stream.hasEnded, nil)
         }
-        let wasFull = state.stream.isFull
-        let piece = state.stream.pieces.removeFirst()
-        state.stream.waitingBytes -= piece.count
         return (.piece(piece), false, wasFull && !state.stream.isFull ? state.wake : nil)
       }
       wake?()
@@ -186,13 +191,7 @@ public final class TransferControl: Sendable {
   }
 
   /// Ends the stream: no more pieces will come.
-  public func finish() {
-    let reader = state.withLock { state in
-      state.stream.hasEnded = true
-      return state.stream.takeReader()
-    }
-    reader?.resume(returning: nil)
-  }
+  public func finish() { handOn(isOver: true) }
 
   // MARK: - The transport
 
@@ -239,12 +238,29 @@ public final class TransferControl: Sendable {
 
   /// Passes bytes of the body to its reader.
   public func give(_ bytes: UnsafeBufferPointer<UInt8>) {
-    let reader = state.withLock { state -> CheckedContinuation<Part?, Never>? in
-      if let reader = state.stream.takeReader() { return reader }
-      state.stream.append(bytes)
-      return nil
+    keep(bytes)
+    handOn()
+  }
+
+  /// Keeps bytes of the body for its reader, who gets them with `handOn`: many small pieces then wake it once.
+  public func keep(_ bytes: UnsafeBufferPointer<UInt8>) { state.withLock { $0.stream.append(bytes) } }
+
+  /// Passes the first of the pieces that were kept to the reader, where it waits for one.
+  public func handOn() { handOn(isOver: false) }
+
+  private func handOn(isOver: Bool) {
+    var wake: (@Sendable () -> Void)?
+    let (reader, piece) = state.withLock { state -> (CheckedContinuation<Part?, Never>?, [UInt8]?) in
+      if isOver { state.stream.hasEnded = true }
+      guard isOver || !state.stream.pieces.isEmpty, let reader = state.stream.takeReader() else { return (nil, nil) }
+      let wasFull = state.stream.isFull
+      let piece = state.stream.takePiece()
+      // The transport has stopped receiving.
+      if wasFull, !state.stream.isFull { wake = state.wake }
+      return (reader, piece)
     }
-    reader?.resume(returning: .piece(Array(bytes)))
+    wake?()
+    reader?.resume(returning: piece.map { .piece($0) })
   }
 }
 

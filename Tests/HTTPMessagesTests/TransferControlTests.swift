@@ -126,6 +126,33 @@ extension TransferControl {
   }
 }
 
+@Suite("Pieces that are kept for the reader of a body")
+struct KeptPieceTests {
+  private func keep(_ bytes: [UInt8], in control: TransferControl) {
+    bytes.withUnsafeBufferPointer { control.keep($0) }
+  }
+
+  @Test("a waiting reader gets small pieces one by one, or misses what was kept when the stream ends")
+  func joined() async {
+    let control = TransferControl()
+    async let first = control.next()
+    for _ in 0..<100 { await Task.yield() }
+    keep([1, 2], in: control)
+    keep([3], in: control)
+    control.handOn()
+    guard case .piece(let bytes) = await first else { return #expect(Bool(false)) }
+    #expect(bytes == [1, 2, 3])
+    async let second = control.next()
+    for _ in 0..<100 { await Task.yield() }
+    keep([4], in: control)
+    control.finish()
+    guard case .piece(let rest) = await second else { return #expect(Bool(false)) }
+    #expect(rest == [4])
+    let last = await control.next()
+    #expect(last == nil)
+  }
+}
+
 @Suite("A request's body through its control")
 struct BodyUploadTests {
   private func take(_ control: TransferControl, _ count: Int) -> [UInt8]? {
