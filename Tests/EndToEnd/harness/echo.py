@@ -21,12 +21,16 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if self.headers.get("Transfer-Encoding") == "chunked":
             pieces: List[bytes] = []
             while True:
-                size = int(self.rfile.readline(), 16)
+                size = int(self.rfile.readline() or b"broken off", 16)
                 pieces.append(self.rfile.read(size))
                 self.rfile.readline()
                 if size == 0:
                     return b"".join(pieces)
-        return self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        length = int(self.headers.get("Content-Length", 0))
+        body = self.rfile.read(length)
+        if len(body) < length:
+            raise ConnectionError("the request ended within its body")
+        return body
 
     def _serve(self) -> None:
         body = self._body()
