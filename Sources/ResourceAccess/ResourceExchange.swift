@@ -167,10 +167,9 @@ final class ResourceExchange {
     let (result, failure) = await BodySending(supply: supply, control: control).send {
       await deliver(request, options)
     }
-    guard let failure else { return result }
-    var outcome = TransportError.Outcome.replied
-    if case .failure(let error) = result { outcome = error.outcome }
-    throw ResourceError(.invalidRequest, failure, path: ["bodyFrom"], outcome: outcome, retryable: false)
+    // A server may answer before it has the body: then the answer counts.
+    guard let failure, case .failure(let error) = result else { return result }
+    throw ResourceError(.invalidRequest, failure, path: ["bodyFrom"], outcome: error.outcome, retryable: false)
   }
 
   private func deliver(_ request: HTTPRequest, _ options: TransferOptions) async -> Result<HTTPResponse, TransportError>

@@ -14,6 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from harness import settings  # noqa: E402
 from harness.connection import Connection  # noqa: E402
+from harness.echo import EchoServer  # noqa: E402
 from harness.issuer import IssuerDouble  # noqa: E402
 from harness.playground import Playground  # noqa: E402
 from harness.sidecar import Sidecar  # noqa: E402
@@ -47,6 +48,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: List[pytest.Item
         slow = [item for item in items if "slow" in item.keywords]
         config.hook.pytest_deselected(items=slow)
         items[:] = [item for item in items if item not in slow]
+
+
+@pytest.fixture
+def echo() -> Iterator[EchoServer]:
+    """A resource server that sends and takes bodies of any size."""
+    made = EchoServer()
+    yield made
+    made.stop()
 
 
 @pytest.fixture

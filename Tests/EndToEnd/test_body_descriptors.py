@@ -11,7 +11,7 @@ import tempfile
 import threading
 import time
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Sequence
+from typing import Any, Callable, Dict, List, Sequence
 
 import pytest
 
@@ -27,15 +27,8 @@ ECHO = {"resource": "echo"}
 
 
 @pytest.fixture
-def server() -> Iterator[EchoServer]:
-    made = EchoServer()
-    yield made
-    made.stop()
-
-
-@pytest.fixture
-def sidecar(start: Start, server: EchoServer) -> Sidecar:
-    return start({"resources": {"echo": {"baseUrl": server.base, "auth": "none", "timeout": "5s"}}})
+def sidecar(start: Start, echo: EchoServer) -> Sidecar:
+    return start({"resources": {"echo": {"baseUrl": echo.base, "auth": "none", "timeout": "5s"}}})
 
 
 def pass_along(connection: Connection, text: bytes, descriptors: Sequence[int]) -> None:
@@ -168,8 +161,8 @@ def test_the_callers_flags_are_not_changed(sidecar: Sidecar) -> None:
         assert len(drain.bytes()) == 1_000_000
 
 
-def test_a_body_larger_than_the_limit_goes_through(start: Start, server: EchoServer) -> None:
-    sidecar = start({"resources": {"echo": {"baseUrl": server.base, "auth": "none", "maxBodyBytes": 1000}}})
+def test_a_body_larger_than_the_limit_goes_through(start: Start, echo: EchoServer) -> None:
+    sidecar = start({"resources": {"echo": {"baseUrl": echo.base, "auth": "none", "maxBodyBytes": 1000}}})
     with sidecar.connect() as connection:
         reader, writer = os.pipe()
         request(connection, {"path": "pattern/2000000", "bodyTo": "fd"}, [writer], 1)
@@ -183,7 +176,7 @@ def test_a_body_larger_than_the_limit_goes_through(start: Start, server: EchoSer
 
 
 @pytest.mark.parametrize("size", [0, 1, 3_000_000])
-def test_a_body_comes_from_a_pipe_in_chunks(sidecar: Sidecar, server: EchoServer, size: int) -> None:
+def test_a_body_comes_from_a_pipe_in_chunks(sidecar: Sidecar, echo: EchoServer, size: int) -> None:
     with sidecar.connect() as connection:
         reader, writer = os.pipe()
         request(connection, {"path": "echo", "method": "POST", "bodyFrom": "fd"}, [reader], 1)
@@ -192,12 +185,12 @@ def test_a_body_comes_from_a_pipe_in_chunks(sidecar: Sidecar, server: EchoServer
             sink.write(pattern(size))
         result = connection.answer_to(1)["result"]
         assert result["status"] == 200
-        method, _, headers, body = server.requests[-1]
+        method, _, headers, body = echo.requests[-1]
         assert (method, headers.get("Transfer-Encoding")) == ("POST", "chunked")
         assert body == pattern(size)
 
 
-def test_a_body_comes_from_a_file_at_its_offset(sidecar: Sidecar, server: EchoServer) -> None:
+def test_a_body_comes_from_a_file_at_its_offset(sidecar: Sidecar, echo: EchoServer) -> None:
     """With its length; the offset stays where it is."""
     with sidecar.connect() as connection, tempfile.TemporaryFile() as file:
         file.write(b"before" + pattern(200_000))
@@ -205,20 +198,20 @@ def test_a_body_comes_from_a_file_at_its_offset(sidecar: Sidecar, server: EchoSe
         os.lseek(file.fileno(), 6, os.SEEK_SET)
         answer = fetch(connection, {"path": "echo", "method": "PUT", "bodyFrom": "fd"}, [file.fileno()])
         assert answer["result"]["status"] == 200
-        _, _, headers, body = server.requests[-1]
+        _, _, headers, body = echo.requests[-1]
         assert headers["Content-Length"] == "200000" and body == pattern(200_000)
         assert os.lseek(file.fileno(), 0, os.SEEK_CUR) == 6
         fetch(connection, {"path": "echo", "method": "PUT", "bodyFrom": "fd", "contentLength": 10}, [file.fileno()])
-        assert server.requests[-1][3] == pattern(200_000)[:10]
+        assert echo.requests[-1][3] == pattern(200_000)[:10]
 
 
-def test_a_declared_length_is_read_and_no_more(sidecar: Sidecar, server: EchoServer) -> None:
+def test_a_declared_length_is_read_and_no_more(sidecar: Sidecar, echo: EchoServer) -> None:
     with sidecar.connect() as connection:
         reader, writer = os.pipe()
         os.write(writer, b"0123456789rest")
         params = {"path": "echo", "method": "POST", "bodyFrom": "fd", "contentLength": 10}
         assert fetch(connection, params, [reader])["result"]["status"] == 200
-        assert server.requests[-1][2]["Content-Length"] == "10" and server.requests[-1][3] == b"0123456789"
+        assert echo.requests[-1][2]["Content-Length"] == "10" and echo.requests[-1][3] == b"0123456789"
         assert os.read(reader, 100) == b"rest"
         os.close(reader)
         os.close(writer)
@@ -240,7 +233,7 @@ def test_both_ways_at_once(sidecar: Sidecar) -> None:
 
 
 @pytest.mark.parametrize("status", [307, 308])
-def test_a_redirect_sends_a_file_again_and_no_pipe(sidecar: Sidecar, server: EchoServer, status: int) -> None:
+def test_a_redirect_sends_a_file_again_and_no_pipe(sidecar: Sidecar, echo: EchoServer, status: int) -> None:
     with sidecar.connect() as connection:
         params = {"path": f"redirect/{status}-echo", "method": "POST", "bodyFrom": "fd"}
         with tempfile.TemporaryFile() as file:
@@ -248,7 +241,7 @@ def test_a_redirect_sends_a_file_again_and_no_pipe(sidecar: Sidecar, server: Ech
             file.flush()
             os.lseek(file.fileno(), 0, os.SEEK_SET)
             assert fetch(connection, params, [file.fileno()])["result"]["status"] == 200
-            assert [body for *_, body in server.requests[-2:]] == [pattern(100_000)] * 2
+            assert [body for *_, body in echo.requests[-2:]] == [pattern(100_000)] * 2
         reader, writer = os.pipe()
         os.write(writer, b"once")
         os.close(writer)
@@ -267,14 +260,14 @@ def test_a_redirect_sends_a_file_again_and_no_pipe(sidecar: Sidecar, server: Ech
         ({"path": "echo", "method": "POST", "bodyFrom": "fd"}, "/bodyFrom"),
     ],
 )
-def test_a_missing_descriptor(sidecar: Sidecar, server: EchoServer, framing: str, params: Any, path: str) -> None:
+def test_a_missing_descriptor(sidecar: Sidecar, echo: EchoServer, framing: str, params: Any, path: str) -> None:
     with sidecar.connect(framing) as connection:
         error = connection.error("fetchResource", {**ECHO, **params})
         assert (error["code"], error["data"]["path"]) == (-32602, path)
-        assert connection.works() and not server.requests
+        assert connection.works() and not echo.requests
 
 
-def test_wrong_descriptors(sidecar: Sidecar, server: EchoServer) -> None:
+def test_wrong_descriptors(sidecar: Sidecar, echo: EchoServer) -> None:
     """A directory, a listening and a datagram socket, an epoll descriptor, and the wrong direction."""
     listener = socket.create_server(("127.0.0.1", 0))
     datagrams = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -290,7 +283,7 @@ def test_wrong_descriptors(sidecar: Sidecar, server: EchoServer) -> None:
             assert (error["code"], error["data"]["path"]) == (-32602, "/bodyFrom"), descriptor
         for descriptor in wrong[:3] + [reader, writer]:
             Identity(descriptor).is_gone(sidecar)
-        assert not server.requests
+        assert not echo.requests
 
 
 @pytest.mark.parametrize(
@@ -308,14 +301,14 @@ def test_wrong_descriptors(sidecar: Sidecar, server: EchoServer) -> None:
         ({"bodyTo": "fd", "unknown": 1}, "/unknown"),
     ],
 )
-def test_a_rejected_call_claims_its_descriptor(sidecar: Sidecar, server: EchoServer, params: Any, path: Any) -> None:
+def test_a_rejected_call_claims_its_descriptor(sidecar: Sidecar, echo: EchoServer, params: Any, path: Any) -> None:
     """Otherwise the next call would write into the descriptor of this one."""
     with sidecar.connect() as connection:
         rejected = tempfile.TemporaryFile()
         os.write(rejected.fileno(), b"as it was")
         answer = fetch(connection, {"path": "echo", **params}, [rejected.fileno()])
         assert "error" in answer and (path is None or answer["error"]["data"]["path"] == path), answer
-        assert not server.requests
+        assert not echo.requests
         with tempfile.TemporaryFile() as file:
             assert "result" in fetch(connection, {"path": "pattern/10", "bodyTo": "fd"}, [file.fileno()])
             assert os.fstat(file.fileno()).st_size == 10
@@ -402,9 +395,9 @@ def test_a_full_device(sidecar: Sidecar) -> None:
         assert "No space left" in error["message"]
 
 
-def test_a_reader_that_sleeps_delays_only_its_fetch(start: Start, server: EchoServer) -> None:
+def test_a_reader_that_sleeps_delays_only_its_fetch(start: Start, echo: EchoServer) -> None:
     """And ends with its time; meanwhile the connection serves other calls."""
-    sidecar = start({"resources": {"echo": {"baseUrl": server.base, "auth": "none", "timeout": "2s"}}})
+    sidecar = start({"resources": {"echo": {"baseUrl": echo.base, "auth": "none", "timeout": "2s"}}})
     with sidecar.connect(timeout=20) as connection:
         reader, writer = os.pipe()
         before = time.monotonic()
@@ -418,7 +411,7 @@ def test_a_reader_that_sleeps_delays_only_its_fetch(start: Start, server: EchoSe
         os.close(reader)
 
 
-def test_a_short_body(sidecar: Sidecar, server: EchoServer) -> None:
+def test_a_short_body(sidecar: Sidecar, echo: EchoServer) -> None:
     """The server must not take it for whole."""
     with sidecar.connect() as connection:
         reader, writer = os.pipe()
@@ -429,10 +422,23 @@ def test_a_short_body(sidecar: Sidecar, server: EchoServer) -> None:
         assert (error["code"], error["data"]["path"]) == (-32602, "/bodyFrom"), error
         assert error["data"]["outcome"] == "sent_no_reply"
         assert "5 of 10" in error["message"]
-        assert all(body != b"12345" for *_, body in server.requests)
+        assert all(body != b"12345" for *_, body in echo.requests)
         with tempfile.TemporaryFile() as file:
             error = fetch(connection, params, [file.fileno()])["error"]
             assert (error["code"], error["data"]["path"]) == (-32602, "/contentLength")
+
+
+def test_a_source_that_sends_nothing(start: Start, echo: EchoServer) -> None:
+    """Its time ends, and not the caller's params are at fault."""
+    sidecar = start({"resources": {"echo": {"baseUrl": echo.base, "auth": "none", "timeout": "1s"}}})
+    with sidecar.connect(timeout=20) as connection:
+        reader, writer = os.pipe()
+        for _ in range(5):
+            error = fetch(connection, {"path": "echo", "method": "POST", "bodyFrom": "fd"}, [reader])["error"]
+            assert (error["code"], error["data"]["reason"]) == (-32022, "deadline_exceeded"), error
+            assert error["data"]["outcome"] == "sent_no_reply"
+        os.close(reader)
+        os.close(writer)
 
 
 def test_a_server_that_breaks_off(sidecar: Sidecar) -> None:
@@ -492,10 +498,10 @@ def lingering_socket(listener: socket.socket) -> socket.socket:
 
 
 @needs_root
-def test_a_lingering_close_delays_no_neighbour(start: Start, server: EchoServer) -> None:
+def test_a_lingering_close_delays_no_neighbour(start: Start, echo: EchoServer) -> None:
     """Catches a thread of all callers that closes what one of them passes: a socket that lingers makes that wait for as
     long as its owner likes (SO_LINGER, socket(7))."""
-    sidecar = start({**BOTH, "resources": {"echo": {"baseUrl": server.base, "auth": "none"}}})
+    sidecar = start({**BOTH, "resources": {"echo": {"baseUrl": echo.base, "auth": "none"}}})
     open_to_all(sidecar.directory)
     listener = socket.create_server(("127.0.0.1", 0))
     with connect_as(ALICE, sidecar) as alice, connect_as(BOB, sidecar) as bob:
@@ -516,10 +522,10 @@ def test_a_lingering_close_delays_no_neighbour(start: Start, server: EchoServer)
 
 
 @needs_root
-def test_urgent_data_delays_no_neighbour(start: Start, server: EchoServer) -> None:
+def test_urgent_data_delays_no_neighbour(start: Start, echo: EchoServer) -> None:
     """Catches descriptors that come with urgent data (MSG_OOB): a read that passes over it has the kernel close them in
     the thread of all callers."""
-    sidecar = start({**BOTH, "resources": {"echo": {"baseUrl": server.base, "auth": "none"}}})
+    sidecar = start({**BOTH, "resources": {"echo": {"baseUrl": echo.base, "auth": "none"}}})
     open_to_all(sidecar.directory)
     listener = socket.create_server(("127.0.0.1", 0))
     with connect_as(ALICE, sidecar) as alice, connect_as(BOB, sidecar) as bob:
@@ -541,7 +547,7 @@ def test_descriptors_of_processes_do_not_pile_up(sidecar: Sidecar) -> None:
     try:
         theirs.setsockopt(socket.SOL_SOCKET, 76, 1)
     except OSError:
-        pytest.skip("the kernel has no SO_PASSPIDFD")
+        pytest.skip("this kernel has no SO_PASSPIDFD (Linux 6.5)")
     with sidecar.connect() as connection:
         request(connection, {"path": "echo", "method": "POST", "bodyFrom": "fd"}, [theirs.fileno()], 1)
         for _ in range(20):
@@ -554,9 +560,9 @@ def test_descriptors_of_processes_do_not_pile_up(sidecar: Sidecar) -> None:
 
 
 @needs_root
-def test_two_users_bodies_do_not_mix(start: Start, server: EchoServer) -> None:
+def test_two_users_bodies_do_not_mix(start: Start, echo: EchoServer) -> None:
     """100 bodies of each at once: every file has its own user's bytes only."""
-    sidecar = start({**BOTH, "resources": {"echo": {"baseUrl": server.base, "auth": "none"}}})
+    sidecar = start({**BOTH, "resources": {"echo": {"baseUrl": echo.base, "auth": "none"}}})
     open_to_all(sidecar.directory)
     with connect_as(ALICE, sidecar) as alice, connect_as(BOB, sidecar) as bob:
         files = {(uid, number): tempfile.TemporaryFile() for uid in (ALICE, BOB) for number in range(50)}

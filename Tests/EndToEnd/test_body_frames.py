@@ -4,7 +4,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from typing import Any, Callable, Dict, Iterator, List, Tuple
+from typing import Any, Callable, Dict, List, Tuple
 
 import pytest
 
@@ -19,15 +19,8 @@ STREAM = {"resource": "echo", "stream": True, "bodyAs": "frames"}
 
 
 @pytest.fixture
-def server() -> Iterator[EchoServer]:
-    made = EchoServer()
-    yield made
-    made.stop()
-
-
-@pytest.fixture
-def sidecar(start: Start, server: EchoServer) -> Sidecar:
-    return start({**BOTH, "resources": {"echo": {"baseUrl": server.base, "auth": "none"}}})
+def sidecar(start: Start, echo: EchoServer) -> Sidecar:
+    return start({**BOTH, "resources": {"echo": {"baseUrl": echo.base, "auth": "none"}}})
 
 
 def receive(connection: Connection) -> Tuple[Dict[str, str], bytes]:

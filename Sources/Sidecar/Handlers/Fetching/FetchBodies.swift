@@ -22,7 +22,9 @@ struct FetchBodies: Sendable {
       do throws(DescriptorError) {
         reader = try await BodyReader(descriptor, length: params.contentLength, patience: patience)
       } catch {
-        throw Self.fault(error, at: "/bodyFrom")
+        var path = "/bodyFrom"
+        if case .short = error { path = "/contentLength" }
+        throw Self.fault(error, at: path)
       }
     }
     if params.bodyTo != nil {
@@ -53,12 +55,10 @@ struct FetchBodies: Sendable {
       }, rewind: reader.rewind)
   }
 
-  /// The error of a fetch that failed because of the response's descriptor; nil: it failed for another reason.
+  /// The error of a fetch that failed because of a descriptor; nil: it failed for another reason.
   func fault(behind error: ResourceError) -> RPCFault? {
-    guard let failure = writer?.failure else { return nil }
-    var fault = Self.fault(failure, at: "/bodyTo")
-    fault.data["outcome"] = .string(error.outcome.rawValue)
-    return fault
+    writer?.failure.map { Self.fault($0, at: "/bodyTo", error.outcome) }
+      ?? reader?.failure.map { Self.fault($0, at: "/bodyFrom", error.outcome) }
   }
 
   private static func check(_ params: FetchResource.Params) throws(RPCFault) {
@@ -88,7 +88,9 @@ struct FetchBodies: Sendable {
     return next
   }
 
-  private static func fault(_ error: DescriptorError, at path: String) -> RPCFault {
+  private static func fault(
+    _ error: DescriptorError, at path: String, _ outcome: TransportError.Outcome = .notSent
+  ) -> RPCFault {
     let code: RPCErrorCode =
       switch error {
       case .unusable, .failed, .short: .invalidParams
@@ -96,10 +98,10 @@ struct FetchBodies: Sendable {
       case .silent: .deadlineExceeded
       case .exhausted: .overloaded
       }
-    var path = path
-    if case .short = error { path = "/contentLength" }
     return RPCFault(
       code, error.description,
-      data: ["path": .string(path), "outcome": "not_sent", "retryable": .bool(code == .overloaded)])
+      data: [
+        "path": .string(path), "outcome": .string(outcome.rawValue), "retryable": .bool(code == .overloaded),
+      ])
   }
 }
