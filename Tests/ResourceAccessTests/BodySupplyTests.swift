@@ -63,7 +63,7 @@ struct BodySupplyTests {
       ResourceRequest(path: "x", method: "POST"), from: .testing(), options: options)
   }
 
-  @Test("a body that can be read once is sent again without its beginning, or a rejected token is used for ever")
+  @Test("a body that can be read once is retried without its beginning, or a rejected token is used for ever")
   func once() async throws {
     let bodies = Locked<[[UInt8]?]>([])
     let engine = engine(bodies)
