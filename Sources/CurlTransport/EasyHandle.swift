@@ -154,7 +154,7 @@ final class EasyHandle {
     let scope = options.allowsLinkLocal ? 0 : options.peerID.uid &+ 1
     settings.set(CURLOPT_ADDRESS_SCOPE, Int(scope))
     settings.set(CURLOPT_URL, request.url.description)
-    settings.set(CURLOPT_HTTP_CONTENT_DECODING, shape.mayStream ? 1 : 0)
+    settings.set(CURLOPT_HTTP_CONTENT_DECODING, 0)
     // Called often, and only of interest where there is a body and a control.
     let isWatched = options.control != nil && (shape.streamsBody || request.body?.isEmpty == false)
     settings.set(CURLOPT_NOPROGRESS, isWatched ? 0 : 1)

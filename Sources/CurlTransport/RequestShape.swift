@@ -68,10 +68,9 @@ struct RequestShape: Equatable {
     settings.set(CURLOPT_CONNECTTIMEOUT_MS, connectMilliseconds)
     // Rather share a connection that is about to speak HTTP/2 than open another.
     settings.set(CURLOPT_PIPEWAIT, isSecure && sharesConnections ? 1 : 0)
-    // libcurl has the buffer only while a transfer runs; a larger one saves reads of large bodies. What is read at once
-    // is decoded at once, and a reader who does not take it leaves it with libcurl.
-    settings.set(CURLOPT_BUFFERSIZE, mayStream ? CodedStreams.readBytes : 64 << 10)
-    // What `CodedBody` undoes; or none, and yet libcurl undoes it.
+    // libcurl has the buffer only while a transfer runs; a larger one saves reads of large bodies.
+    settings.set(CURLOPT_BUFFERSIZE, 64 << 10)
+    // What `CodedBody` undoes. Of a stream it would only cost the server and this thread time.
     settings.set(CURLOPT_ACCEPT_ENCODING, mayStream ? "identity" : "gzip, deflate")
   }
 

@@ -15,8 +15,10 @@ final class ResponseReception {
 
   /// A body that is handed on in pieces instead of being kept.
   private struct StreamedBody {
-    /// Its weight among the coded streams.
-    let weight: Int
+    /// Its content coding, where it has one that is undone here.
+    var coding: CodedStream?
+    /// Whether libcurl undoes its content coding.
+    let isUndoneByLibcurl: Bool
     /// When something of it came last, or could come again.
     var movedAt: MonotonicInstant
   }
@@ -59,7 +61,7 @@ final class ResponseReception {
 
   /// After an exchange; libcurl must not be working on the handle any more.
   func reset() {
-    if let weight = stream?.weight, weight > 0 { resources.codedStreams.end(weight, of: uid) }
+    if stream?.isUndoneByLibcurl == true { resources.libcurlDecodings.remove(uid) }
     exchange = nil
     requestMark = nil
     head.reset()
@@ -136,7 +138,7 @@ final class ResponseReception {
     HTTPResponseHead(status: head.status, reason: head.reason, url: url, fields: fields)
   }
 
-  /// The response's fields, without those of a content coding that libcurl undoes.
+  /// The response's fields, without those of a content coding, which is undone.
   var fields: HTTPFields {
     var lines = head.lines
     if head.framing.hasContentCoding, hasBody {
@@ -151,6 +153,7 @@ final class ResponseReception {
 
   /// The bound for bodies that libcurl decodes, in codings that were not requested: nothing else happens meanwhile.
   private static let undoneByLibcurlAtMost = 256 << 10
+  private static let unrequestedCodings = "content codings that were not requested"
   /// Beyond it memory is only taken as bytes arrive, whatever the peer declares.
   private static let reservedAtMost = 4 << 20
 
@@ -165,61 +168,78 @@ final class ResponseReception {
   private func beginBody() -> Reaction {
     guard hasBody else { return .taken }
     let codings = head.framing.contentCodings
-    if handle.shape?.mayStream == false, CodedBody.knows(codings) { codingsToUndo = codings }
-    guard settlesCodings() else { return rejected(.protocolError, "content codings that were not requested") }
+    guard canUndo(codings) else { return rejected(.protocolError, Self.unrequestedCodings) }
     if let exchange, exchange.options.control?.begins(responseHead(from: exchange.request.url)) == true {
-      return beginStream(weight: CodedStreams.weight(of: codings))
+      return beginStream(codings)
     }
+    if CodedBody.knows(codings) { codingsToUndo = codings }
     guard let length = head.framing.contentLength, codings.isEmpty || !codingsToUndo.isEmpty else { return .taken }
     guard length <= maxReceivedBytes else { return rejectBody() }
     body.reserveCapacity(min(length, Self.reservedAtMost))
     return .taken
   }
 
-  private func beginStream(weight: Int) -> Reaction {
-    guard weight == 0 || resources.codedStreams.begin(weight, of: uid) else {
-      return rejected(.responseTooLarge, "too many of this user's streams are compressed, which was not requested")
+  private func beginStream(_ codings: [String]) -> Reaction {
+    let coding = CodedStream(codings)
+    guard coding != nil || codings.count < 2 else { return rejected(.protocolError, Self.unrequestedCodings) }
+    let isUndoneByLibcurl = coding == nil && !codings.isEmpty
+    guard !isUndoneByLibcurl || resources.libcurlDecodings.insert(uid) else {
+      return rejected(.responseTooLarge, "another of this user's streams is compressed, which was not requested")
     }
-    stream = StreamedBody(weight: weight, movedAt: resources.clock.monotonicNow)
+    stream = StreamedBody(
+      coding: coding, isUndoneByLibcurl: isUndoneByLibcurl, movedAt: resources.clock.monotonicNow)
     return .taken
   }
 
-  /// Has libcurl undo what is not undone here; false when it must not. Of brotli and Zstandard one alone: a few of
-  /// their bytes can be any number of bytes that a second coding makes nothing of.
-  private func settlesCodings() -> Bool {
-    let codings = head.framing.contentCodings
-    guard !codings.isEmpty, codingsToUndo.isEmpty else { return true }
-    guard codings.count == 1 || CodedBody.knows(codings) else { return false }
-    guard handle.shape?.mayStream == false else { return true }
-    return CurlLibrary.undoesCodingsLate
+  /// Whether `codings` can be undone; has libcurl do it where it is not done here. Of brotli and Zstandard one alone: a
+  /// few of their bytes can be any number of bytes that a second coding makes nothing of.
+  private func canUndo(_ codings: [String]) -> Bool {
+    if CodedBody.knows(codings) { return true }
+    return codings.count == 1 && CurlLibrary.undoesCodingsLate
       && postern_curl_set_long(handle.pointer, CURLOPT_HTTP_CONTENT_DECODING, 1) == CURLE_OK
   }
 
   /// A piece of the body, content codings undone.
   private func receiveBody(_ bytes: UnsafeBufferPointer<UInt8>) -> Reaction {
-    guard mayReceive() else { return .paused }
-    if stream != nil, let control = exchange?.options.control {
-      guard control.takesBytes else {
-        flow.pause()
-        return .paused
-      }
-      stream?.movedAt = resources.clock.monotonicNow
-      control.moved(received: Int64(bytes.count))
-      control.keep(bytes)
-      resources.keptBodies.add(control)
-      return .taken
-    }
+    guard mayReceive() else { return pausedInQueue() }
+    if stream != nil, let control = exchange?.options.control { return streamBody(bytes, to: control) }
     guard bytes.count <= maxReceivedBytes - body.count else { return rejectBody() }
     body.append(contentsOf: bytes)
     if codingsToUndo.isEmpty { exchange?.options.control?.moved(received: Int64(bytes.count)) }
     return .taken
   }
 
+  private func streamBody(_ bytes: UnsafeBufferPointer<UInt8>, to control: TransferControl) -> Reaction {
+    func give(_ piece: UnsafeBufferPointer<UInt8>) {
+      control.moved(received: Int64(piece.count))
+      control.keep(piece)
+    }
+    guard control.takesBytes else {
+      flow.pause()
+      return .paused
+    }
+    stream?.movedAt = resources.clock.monotonicNow
+    defer { resources.keptBodies.add(control) }
+    switch stream?.coding?.undo(bytes, give: give) {
+    case .taken: return .taken
+    case .more: return pausedInQueue()
+    case .broken: return rejected(.protocolError, "the body's content coding cannot be undone")
+    case nil:
+      give(bytes)
+      return .taken
+    }
+  }
+
   /// Counts a piece of the body; false when there were too many in this iteration of the loop: they come again when the
   /// queue resumes it.
   private func mayReceive() -> Bool {
     // HTTP/2 has a thread of its own, with a watchdog.
-    guard !flow.count(in: resources.receiveQueue.iteration), !handle.speaksHTTP2, let exchange else { return true }
+    flow.count(in: resources.receiveQueue.iteration) || handle.speaksHTTP2
+  }
+
+  /// They come again when the queue resumes the transfer.
+  private func pausedInQueue() -> Reaction {
+    guard let exchange else { return .rejected }
     flow.enterQueue()
     resources.receiveQueue.add(uid: uid) { [weak self, weak exchange] in
       // By then the handle may be another exchange's.
@@ -227,7 +247,7 @@ final class ResponseReception {
       flow.leaveQueue()
       obeyControl()
     }
-    return false
+    return .paused
   }
 
   /// libcurl waits for more of the request's body.
@@ -242,8 +262,9 @@ final class ResponseReception {
   }
 
   /// Whether the body has the length that was declared. libcurl looks at that itself over HTTP/1.1; over HTTP/2 it
-  /// takes a stream that the server has reset without an error for complete.
+  /// takes a stream that the server has reset without an error for complete. A content coding marks its own end.
   var isBodyComplete: Bool {
+    guard stream?.coding?.isComplete != false else { return false }
     guard hasBody, !head.framing.isChunked, let length = head.framing.contentLength else { return true }
     // Before content codings are undone.
     return handle.offset(CURLINFO_SIZE_DOWNLOAD_T) == Int64(length)

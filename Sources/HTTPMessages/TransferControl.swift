@@ -36,6 +36,8 @@ public final class TransferControl: Sendable {
     /// Decides by the status whether a response's body is streamed; nil streams none.
     var decides: (@Sendable (Int) -> Bool)?
     var wantsHead = false
+    /// Pieces that wait are joined up to this many bytes.
+    var pieceBytes = TransferControl.pieceBytes
     var head: HTTPResponseHead?
     var pieces: [[UInt8]] = []
     var waitingBytes = 0
@@ -59,11 +61,11 @@ public final class TransferControl: Sendable {
 
     mutating func append(_ bytes: UnsafeBufferPointer<UInt8>) {
       waitingBytes += bytes.count
-      if let last = pieces.indices.last, pieces[last].count + bytes.count <= TransferControl.pieceBytes {
+      if let last = pieces.indices.last, pieces[last].count + bytes.count <= pieceBytes {
         return pieces[last].append(contentsOf: bytes)
       }
       var piece: [UInt8] = []
-      piece.reserveCapacity(max(bytes.count, TransferControl.pieceBytes))
+      piece.reserveCapacity(max(bytes.count, pieceBytes))
       piece.append(contentsOf: bytes)
       pieces.append(piece)
     }
@@ -80,8 +82,8 @@ public final class TransferControl: Sendable {
 
   /// The number of unread bytes from which on no more are read from the server.
   public static let window = 256 << 10
-  /// The largest piece; smaller ones that wait are joined. A multiple of three, so that pieces in base64 need no
-  /// padding.
+  /// The largest piece of a message; smaller ones that wait are joined. A multiple of three, so that pieces in base64
+  /// need no padding.
   public static let pieceBytes = 48 << 10
 
   private let state = Locked(State())
@@ -158,10 +160,13 @@ public final class TransferControl: Sendable {
 
   // MARK: - The reader of the body
 
-  /// Streams the body of each later response whose status `decides` accepts, with the response's head before it if
-  /// `withHead`. `decides` is called on the transport's thread.
-  public func takeBodies(withHead: Bool = false, where decides: @escaping @Sendable (_ status: Int) -> Bool) {
+  /// Streams the body of each later response whose status `decides` accepts, in pieces of at most `bytes`, with the
+  /// response's head before it if `withHead`. `decides` is called on the transport's thread.
+  public func takeBodies(
+    piecesOf bytes: Int = pieceBytes, withHead: Bool = false, where decides: @escaping @Sendable (_ status: Int) -> Bool
+  ) {
     state.withLock { state in
+      state.stream.pieceBytes = bytes
       state.stream.decides = decides
       state.stream.wantsHead = withHead
     }

@@ -63,6 +63,8 @@ public struct FetchOptions: Sendable {
     /// With `deliver`: takes the response's head, once, before the first piece and as soon as it is certain that no
     /// other request follows. False ends the fetch as it does there.
     public var deliverHead: (@Sendable (HTTPResponseHead) async -> Bool)?
+    /// The largest piece, in bytes: fewer and larger ones cost less.
+    public var pieceBytes = TransferControl.pieceBytes
     /// The request's body, in place of the request's own; nil: that one.
     public var supply: BodySupply?
   }

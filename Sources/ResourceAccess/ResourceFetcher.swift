@@ -81,8 +81,10 @@ public final class ResourceFetcher: Sendable {
       return try await operation.run(prepared.message)
     }
     task.control.takeBodies(
-      withHead: options.streaming.deliverHead != nil, where: server.streams(consultsDelegate: options.consultsDelegate))
-    let delivery = BodyDelivery(task: task, deliver: deliver, deliverHead: options.streaming.deliverHead)
+      piecesOf: options.streaming.pieceBytes, withHead: options.streaming.deliverHead != nil,
+      where: server.streams(consultsDelegate: options.consultsDelegate))
+    let delivery = BodyDelivery(
+      task: task, deliver: deliver, deliverHead: options.streaming.deliverHead, largest: options.streaming.pieceBytes)
     async let taken = delivery.pump()
     // A fetch that fails has no use for the rest of the body: leaving cancels the pump and waits for it.
     defer { task.control.finish() }

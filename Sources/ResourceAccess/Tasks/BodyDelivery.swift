@@ -15,6 +15,8 @@ struct BodyDelivery {
   let task: NetworkTask
   let deliver: @Sendable ([UInt8]) async -> Bool
   let deliverHead: (@Sendable (HTTPResponseHead) async -> Bool)?
+  /// The largest piece, in bytes.
+  let largest: Int
 
   /// Delivers parts until there are no more, or one is not taken. Runs concurrently with the exchange, as a child of
   /// the task that waits for it, and where that runs, so that a piece need not change threads.
@@ -64,7 +66,6 @@ struct BodyDelivery {
 
   /// False when it is not taken, or the calling task was cancelled.
   private func hand(_ piece: [UInt8]) async -> Bool {
-    let largest = TransferControl.pieceBytes
     for start in stride(from: 0, to: piece.count, by: largest) {
       let part = piece.count > largest ? Array(piece[start..<min(start + largest, piece.count)]) : piece
       guard !Task.isCancelled, await deliver(part) else { return false }

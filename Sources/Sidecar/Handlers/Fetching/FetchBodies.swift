@@ -45,7 +45,11 @@ struct FetchBodies: Sendable {
 
   /// Has a fetch with `options` use the descriptors.
   func apply(to options: inout FetchOptions) {
-    if let writer { options.streaming.deliver = writer.write }
+    if let writer {
+      options.streaming.deliver = writer.write
+      // All that waits, with one call of the body's thread.
+      options.streaming.pieceBytes = TransferControl.window
+    }
     guard let reader else { return }
     options.streaming.supply = BodySupply(
       length: reader.length,
