@@ -12,6 +12,7 @@ public final class ResourceFetcher: Sendable {
   private let deviceTokens: ClientCredentialsTokens
   private let prover: DPoPProver
   private let limiter: OriginLimiter
+  private let scopeReports: ScopeReports
   let flights: AdviceFlights
   /// The cookies of resources that keep them.
   public let cookies = CookieJars()
@@ -25,6 +26,7 @@ public final class ResourceFetcher: Sendable {
     self.deviceTokens = deviceTokens
     prover = deviceTokens.resourceProver
     limiter = OriginLimiter(clock: clock, observer: observer)
+    scopeReports = ScopeReports(observer: observer)
     flights = AdviceFlights(clock: clock)
   }
 
@@ -133,12 +135,12 @@ public final class ResourceFetcher: Sendable {
     case .none: return nil
     case .user:
       guard let session = options.session else { throw ResourceError(.notAuthenticated, "no live user session") }
-      return try await TokenSource.tokens(of: session, .user)
+      return try await TokenSource.tokens(of: session, .user, reports: scopeReports)
     case .implicit:
       guard let session = options.session else {
         throw ResourceError(.notImplicitlyAuthenticated, "no live implicit session")
       }
-      return try await TokenSource.tokens(of: session, .implicit)
+      return try await TokenSource.tokens(of: session, .implicit, reports: scopeReports)
     case .clientCredentials:
       guard let grant = server.tokens.clientCredentials else {
         throw ResourceError(

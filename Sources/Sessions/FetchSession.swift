@@ -50,6 +50,9 @@ package struct SessionTokens: Sendable {
   package let handle: SessionHandle
   private let session: FetchSession
 
+  /// The uid that owns the session.
+  package var uid: UInt32 { session.uid }
+
   fileprivate init(handle: SessionHandle, session: FetchSession) {
     self.handle = handle
     self.session = session

@@ -68,6 +68,12 @@ public struct SessionError: Error, Sendable {
     self.keysRetryable = keysRetryable
   }
 
+  /// Whether the issuer does not grant the scope that a token was wanted for (RFC 6749 section 5.2).
+  var isScopeRejected: Bool {
+    guard case .tokenEndpoint = kind else { return false }
+    return upstreamCode == "invalid_scope"
+  }
+
   /// Whether the same call may succeed later without anybody changing anything; nil where the question makes no sense.
   public var isRetryable: Bool? {
     switch kind {

@@ -90,6 +90,46 @@ def test_the_authorization_request_is_pushed_and_names_nothing_secret(
     assert len(begun["state"]) == 43 and expect.RFC3339_MILLISECONDS.match(begun["expiresAt"])
 
 
+def test_a_login_asks_for_what_the_users_resources_need(
+    start: Start, connect: Connect, settings: Dict[str, Any], playground: Playground
+) -> None:
+    """And for nothing that a resource needs which is not the users'."""
+    settings["issuers"]["shop"]["scope"] = "openid"
+    mine = settings["resources"]["mine"]
+    settings["resources"]["other"] = {**mine, "scope": "profile orders"}
+    settings["resources"]["jobs"] = {**mine, "auth": "clientCredentials", "scope": "email"}
+    connection = connect(start(settings))
+    assert login(connection, playground)["scope"] == "openid orders profile"
+    assert login(connection, playground, scope="openid profile")["scope"] == "openid profile"
+
+
+def test_a_login_does_not_ask_for_what_a_rule_hides(
+    start: Start, connect: Connect, settings: Dict[str, Any], playground: Playground
+) -> None:
+    settings["issuers"]["shop"]["scope"] = "openid"
+    settings["resources"]["other"] = {**settings["resources"]["mine"], "scope": "profile"}
+    rule = {"uid": os.getuid(), "methods": ["*"], "resources": ["mine"]}
+    connection = connect(start({**settings, "peers": [rule]}))
+    assert login(connection, playground)["scope"] == "openid orders"
+
+
+def test_a_token_that_lacks_a_resources_scope_is_used_and_reported_once(
+    start: Start, connect: Connect, settings: Dict[str, Any], playground: Playground
+) -> None:
+    """The issuer does not extend the scope when it refreshes: the server decides whether the token is enough."""
+    sidecar = start(settings)
+    connection = connect(sidecar)
+    sessions = [login(connection, playground, scope="openid profile offline_access")["session"] for _ in range(2)]
+    for session in (sessions[0], sessions[0], sessions[1]):
+        assert fetch(connection, session=session)["status"] in (200, 403)
+    log = sidecar.awaits_log("lacks a part of the resource's scope")
+    lines = [json.loads(line) for line in log.splitlines() if "lacks a part of the resource's scope" in line]
+    assert len(lines) == 2
+    assert all(line["level"] == "warning" and line["resource"] == "mine" for line in lines)
+    assert [line["missing"] for line in lines] == ["orders", "orders"], lines
+    assert not any(session in log for session in sessions)
+
+
 def test_what_was_asked_of_the_login_is_demanded_of_its_id_token(
     connection: Connection, playground: Playground
 ) -> None:

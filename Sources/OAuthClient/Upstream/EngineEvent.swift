@@ -13,6 +13,9 @@ public enum EngineEvent: Sendable {
   case tokenFailed(issuer: String, error: TokenError)
   /// A resource server rejected the token, and the request is retried with a newer one.
   case tokenRejected(resource: String)
+  /// A user's token lacks these names of the resource's scope, and is used all the same; reported once per session and
+  /// resource.
+  case scopeMissing(resource: String, names: [String])
   /// A resource's answer has advice of an access manager other than the configured one, which is not followed.
   case foreignAdvice(resource: String)
   /// An issuer's metadata was read.

@@ -58,7 +58,7 @@ extension IssuerConfiguration: ConfigurationSection {
       "redirectUri", .redirectURI, "Where the provider sends users back to, for the SSO grant and postern login.",
       example: .commented("http://127.0.0.1:8765/callback"))
     scope = keys.optional(
-      "scope", .text, "Scope to request, its parts separated by spaces.",
+      "scope", .text, "Scope to request, its parts separated by spaces; logins add the scopes of users' resources.",
       example: .shown("openid profile offline_access"))
     clientAuth = authentication ?? (Self.hasSecret("clientSecret", keys) ? .clientSecretBasic : .none)
     idToken = keys.section("idToken", IDTokenConfiguration.self, "Requirements on ID tokens.")

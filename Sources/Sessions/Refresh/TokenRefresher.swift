@@ -62,7 +62,21 @@ final class TokenRefresher: Sendable {
 
   /// A fresh token of the session, refreshed where need be. While the issuer is out of reach or slow, one that has not
   /// expired yet is returned.
+  ///
+  /// Where the issuer does not grant the scope that is wanted, it is the session's own token: the resource server
+  /// decides whether that is enough.
   func token(_ query: TokenQuery) async throws(SessionError) -> FoundToken {
+    do throws(SessionError) {
+      return try await tokenInScope(query)
+    } catch {
+      guard query.scope != nil, query.audience == nil, !query.isNarrow, error.isScopeRejected else { throw error }
+      var any = query
+      any.scope = nil
+      return try await tokenInScope(any)
+    }
+  }
+
+  private func tokenInScope(_ query: TokenQuery) async throws(SessionError) -> FoundToken {
     var refreshes = 0
     var others = 0
     while refreshes < Self.maxRefreshes, others < Self.maxOtherRefreshes {

@@ -91,6 +91,14 @@ package final class ConfigurationSnapshot: Sendable {
   /// Every resource server.
   package var allServers: [ResourceServer] { Array(resources.servers.values) }
 
+  /// The scope of logins at an issuer: the issuer's own, and those of its users' resources that `isVisible`; nil where
+  /// neither is configured.
+  func loginScope(of issuer: String, where isVisible: (_ resource: String) -> Bool) -> String? {
+    let wanted = resources.userScopes[issuer, default: []].filter { isVisible($0.resource) }.map(\.scope)
+    guard !wanted.isEmpty else { return issuers[issuer]?.scope }
+    return ScopeText.union([issuers[issuer]?.scope ?? "openid"] + wanted)
+  }
+
   /// The cookies that are kept.
   package var cookies: [CookiePolicy] { resources.servers.values.compactMap(\.cookies) }
 
@@ -133,6 +141,19 @@ package final class ConfigurationSnapshot: Sendable {
 private struct ConfiguredResources: Sendable {
   let servers: [String: ResourceServer]
   let payloadKeys: [String: PayloadKeys]
+  /// The scopes of the resources with users' tokens, by issuer and in the order of the resources' names.
+  let userScopes: [String: [(resource: String, scope: String)]]
+
+  init(servers: [String: ResourceServer], payloadKeys: [String: PayloadKeys]) {
+    self.servers = servers
+    self.payloadKeys = payloadKeys
+    var scopes: [String: [(resource: String, scope: String)]] = [:]
+    for server in servers.values where server.authentication == .user {
+      guard let issuer = server.tokens.issuer?.name, let scope = server.tokens.scope else { continue }
+      scopes[issuer, default: []].append((server.name, scope))
+    }
+    userScopes = scopes.mapValues { $0.sorted { $0.resource < $1.resource } }
+  }
 
   /// The resource server of that name, with the keys of now.
   func server(_ name: String) -> ResourceServer? {

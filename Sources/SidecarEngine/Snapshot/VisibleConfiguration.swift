@@ -57,6 +57,11 @@ package struct VisibleConfiguration: Sendable {
     return try runtime.issuer(name)
   }
 
+  /// The scope of a login at the issuer of that name that does not name one. What is hidden adds nothing to it.
+  package func loginScope(of issuer: String) -> String? {
+    runtime.loginScope(of: issuer, where: scope.contains(resource:))
+  }
+
   /// The key set of an issuer.
   package func keys(of configured: ConfiguredIssuer, in keySets: KeySetStore) -> RemoteJWKSet {
     runtime.keys(of: configured, in: keySets)

@@ -45,6 +45,10 @@ package struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver 
       metrics.tokenCache("rejected")
       log.log(
         .info, "token rejected by the resource, refreshing", about: resource, ["resource": .string(resource)])
+    case .scopeMissing(let resource, let names):
+      log.log(
+        .warning, "a user's token lacks a part of the resource's scope, and is used all the same", about: resource,
+        ["resource": .string(resource), "missing": .string(names.joined(separator: " "))])
     case .foreignAdvice(let resource):
       log.log(
         .warning, "the resource gives advice of another access manager, which is not followed", about: resource,

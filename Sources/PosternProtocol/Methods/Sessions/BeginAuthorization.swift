@@ -25,7 +25,7 @@ public enum BeginAuthorization: RPCMethod {
     public static let memberDocs = [
       "issuer": "A configured issuer's name",
       "redirectUri": "Where the issuer sends the user back to; default: the issuer's configured redirectUri",
-      "scope": "The scope; default: the issuer's, else openid",
+      "scope": "The scope; default: the issuer's, else openid, and what its users' resources need",
       "prompt": "none, login, consent or select_account",
       "acrValues": "Authentication contexts, of which the ID token must have one",
       "maxAge": "How many seconds ago the user may have authenticated at most",

@@ -16,7 +16,7 @@ public enum BeginDeviceAuthorization: RPCMethod {
 
     public static let memberDocs = [
       "issuer": "A configured issuer's name",
-      "scope": "The scope; default: the issuer's",
+      "scope": "The scope; default: the issuer's, and what its users' resources need",
     ]
   }
 

@@ -40,7 +40,7 @@ struct SessionHandlers: Sendable {
       redirectURI.utf8.contains(UInt8(ascii: ":")), !redirectURI.utf8.contains(UInt8(ascii: "#"))
     else { throw .invalidParams("redirectUri must be an absolute URI without a fragment", path: "/redirectUri") }
     var request = AuthorizationRequest(redirectURI: redirectURI)
-    request.scope = params.scope
+    request.scope = params.scope ?? context.runtime.loginScope(of: params.issuer)
     request.prompt = params.prompt
     request.acrValues = try InputLimits.list(params.acrValues, "acrValues") ?? []
     let texts = [
@@ -82,7 +82,8 @@ struct SessionHandlers: Sendable {
     let issuer = try context.runtime.sessionIssuer(params.issuer, engine)
     do throws(SessionError) {
       let begun = try await engine.sessions.beginDeviceAuthorization(
-        at: issuer, scope: params.scope, ownedBy: context.uid, trace: context.traceContext)
+        at: issuer, scope: params.scope ?? context.runtime.loginScope(of: params.issuer), ownedBy: context.uid,
+        trace: context.traceContext)
       return BeginDeviceAuthorization.Result(
         handle: begun.handle.text, userCode: begun.userCode, verificationUri: begun.verificationURI,
         verificationUriComplete: begun.verificationURIComplete, expiresAt: begun.expiresAt.rfc3339,
