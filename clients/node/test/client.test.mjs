@@ -9,7 +9,7 @@ import {
   ResourceError,
   SessionError,
   TokenError,
-} from "@postern/client";
+} from "postern-auth";
 import { Playground, Sidecar, login } from "./support/upstream.mjs";
 import { eventually, rejection, within } from "./support/waiting.mjs";
 

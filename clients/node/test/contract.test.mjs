@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
 import { test } from "node:test";
-import { Client } from "@postern/client";
+import { Client } from "postern-auth";
 import { packageRoot, repositoryRoot, typescriptPath } from "./support/consumer.mjs";
 import { differences, loadTypes } from "./support/schema.mjs";
 

@@ -5,7 +5,7 @@ import { createServer } from "node:http";
 import { after, before, test } from "node:test";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { Client, createFetch, FetchError, RequestError, ResourceError } from "@postern/client";
+import { Client, createFetch, FetchError, RequestError, ResourceError } from "postern-auth";
 import { Playground, Sidecar, login, signOn } from "./support/upstream.mjs";
 import { eventually, rejection, within } from "./support/waiting.mjs";
 

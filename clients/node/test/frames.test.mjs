@@ -4,7 +4,7 @@ import { readdirSync } from "node:fs";
 import { createRequire } from "node:module";
 import net from "node:net";
 import { after, before, test } from "node:test";
-import { CancelledError, Client } from "@postern/client";
+import { CancelledError, Client } from "postern-auth";
 import { Playground, Sidecar } from "./support/upstream.mjs";
 import { answer, FakeSidecar, refuse, tell, tellPiece } from "./support/fake.mjs";
 import { eventually, rejection, within } from "./support/waiting.mjs";

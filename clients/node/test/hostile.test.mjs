@@ -10,7 +10,7 @@ import {
   DeadlineError,
   PosternError,
   RequestError,
-} from "@postern/client";
+} from "postern-auth";
 import { FakeSidecar, answer, encoded, refuse, tell } from "./support/fake.mjs";
 import { eventually, rejection, within } from "./support/waiting.mjs";
 

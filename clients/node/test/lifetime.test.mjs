@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { afterEach, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
-import { Client, createFetch } from "@postern/client";
+import { Client, createFetch } from "postern-auth";
 import { answer, FakeSidecar } from "./support/fake.mjs";
 import { eventually, rejection, within } from "./support/waiting.mjs";
 

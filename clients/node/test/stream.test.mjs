@@ -4,7 +4,7 @@ import { writeFile } from "node:fs/promises";
 import { after, before, test } from "node:test";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { CancelledError, Client, createFetch, FetchError } from "@postern/client";
+import { CancelledError, Client, createFetch, FetchError } from "postern-auth";
 import { Playground, Sidecar } from "./support/upstream.mjs";
 import { makeConsumer, runNode } from "./support/consumer.mjs";
 import { answer, encoded, FakeSidecar, refuse, tell } from "./support/fake.mjs";
@@ -121,7 +121,7 @@ test("a result that nobody asks for is no unhandled rejection", async () => {
 
 test("a body that was read in part and then forgotten ends with its task, and keeps no program", async () => {
   const source = `
-    import { Client, createFetch } from "@postern/client";
+    import { Client, createFetch } from "postern-auth";
     import { setTimeout as pause } from "node:timers/promises";
     const client = new Client();
     const fetch = createFetch({ client, resource: "open", streaming: true });

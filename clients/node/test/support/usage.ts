@@ -1,6 +1,6 @@
 // Compiled, never run: what a program may write, and (@ts-expect-error) what it may not.
-import { AdviceError, Client, createFetch, FetchError, PosternError, SessionError } from "@postern/client";
-import type { GetInfoResult, Grant, Journey } from "@postern/client";
+import { AdviceError, Client, createFetch, FetchError, PosternError, SessionError } from "postern-auth";
+import type { GetInfoResult, Grant, Journey } from "postern-auth";
 
 export async function usage(signal: AbortSignal): Promise<void> {
   const client = new Client({ socketPath: "/run/postern/postern.sock", timeoutMs: 1000 });
