@@ -451,7 +451,7 @@ def is_scanned_for_words(name):
         return path.suffix == ".json"
     if path.suffix in CODE | {".md"} or path.name == "Makefile" or name == ".ci/run":
         return True
-    if re.match(r"clients/\w+/tests?/", name):
+    if re.match(r"clients/\w+/tests?/", name) or path.name == "LICENSE":
         return False
     return name.startswith(FOR_USERS) and path.suffix in FOR_USERS_SUFFIXES
 
