@@ -1,6 +1,7 @@
 "use strict";
 
-const { RequestError, notSent } = require("./errors.js");
+const { notSent } = require("./error-codes.js");
+const { RequestError } = require("./errors.js");
 const { onAbort } = require("./signals.js");
 
 /** @type {{params: {body?: string, bodyBase64?: string}, type?: string | null}} */

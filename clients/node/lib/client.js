@@ -3,7 +3,7 @@
 const { EventEmitter } = require("node:events");
 const { Channel } = require("./channel.js");
 const { Delegates } = require("./delegates.js");
-const { ConnectionError } = require("./errors.js");
+const { ClientClosed, ConnectionError } = require("./errors.js");
 const { EventIterator } = require("./events.js");
 const { METHODS } = require("./methods.js");
 const { socketPath } = require("./socket-path.js");
@@ -188,7 +188,7 @@ class Client extends EventEmitter {
 
   #lost(connection, error, wasCurrent) {
     this.#delegates.abandon(connection, error);
-    if (wasCurrent && error.reason !== "connection_closed") this.#emit("disconnected", error);
+    if (wasCurrent && !(error instanceof ClientClosed)) this.#emit("disconnected", error);
   }
 
   #notified(method, params) {

@@ -18,7 +18,7 @@ const OPTIONS = ["client", "socketPath", "resource", "session", "auth", "timeout
 const REDIRECTS = ["follow", "manual", "error"];
 
 /** The error of `fetch`: a `TypeError` as with every fetch; `cause` is the error of the sidecar. */
-class FetchError extends TypeError {
+class FetchFailed extends TypeError {
   /** @param {PosternError} cause */
   constructor(cause) {
     super(`fetch failed: ${cause.message}`, { cause });
@@ -30,7 +30,7 @@ class FetchError extends TypeError {
   }
 
   get name() {
-    return "FetchError";
+    return "FetchFailed";
   }
 
   get reason() {
@@ -101,7 +101,7 @@ async function wholeResponse(client, params, options, judge) {
 
 /** The signal's own reason is not wrapped. */
 function wrapped(error) {
-  return error instanceof PosternError ? new FetchError(error) : error;
+  return error instanceof PosternError ? new FetchFailed(error) : error;
 }
 
 function headersOf(given, type) {
@@ -121,4 +121,4 @@ function isRedirect({ status, headers }) {
   return [301, 302, 303, 307, 308].includes(status) && headers.location !== undefined;
 }
 
-module.exports = { createFetch, FetchError };
+module.exports = { createFetch, FetchFailed };

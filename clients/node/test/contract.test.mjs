@@ -10,7 +10,7 @@ import { differences, loadTypes } from "./support/schema.mjs";
 
 const require = createRequire(import.meta.url);
 const { METHODS, OWN_METHODS, onlyReads } = require("../lib/methods.js");
-const { REASONS } = require("../lib/errors.js");
+const { REASONS } = require("../lib/error-codes.js");
 const ts = require(typescriptPath);
 
 const document = JSON.parse(readFileSync(path.join(repositoryRoot, "proto-docs/openrpc.json"), "utf8"));

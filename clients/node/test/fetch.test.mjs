@@ -5,7 +5,7 @@ import { createServer } from "node:http";
 import { after, before, test } from "node:test";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { Client, createFetch, FetchError, RequestError, ResourceError } from "postern-auth";
+import { Client, createFetch, FetchFailed, RequestError, FetchError } from "postern-auth";
 import { Playground, Sidecar, login, signOn } from "./support/upstream.mjs";
 import { eventually, rejection, within } from "./support/waiting.mjs";
 
@@ -50,8 +50,8 @@ test("paths, absolute URLs, URL and Request objects name the same resource; the 
 
 test("an origin that the resource does not allow is refused, whatever the path", async () => {
   const error = await rejection(orders("https://attacker.example/"));
-  assert.ok(error instanceof FetchError && error instanceof TypeError);
-  assert.ok(error.cause instanceof ResourceError);
+  assert.ok(error instanceof FetchFailed && error instanceof TypeError);
+  assert.ok(error.cause instanceof FetchError);
   assert.deepEqual([error.reason, error.code, error.outcome], ["origin_not_allowed", 1007, "not_sent"]);
 });
 

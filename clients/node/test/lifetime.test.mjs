@@ -127,5 +127,5 @@ test("clients and streams are disposed of", async () => {
   assert.equal((await rejection(streamed.result)).reason, "request_cancelled");
   await eventually(() => server.sockets.size === 0);
   await client[asyncDispose]();
-  assert.equal((await rejection(client.getInfo())).reason, "connection_closed");
+  assert.equal((await rejection(client.getInfo())).reason, "client_closed");
 });

@@ -1,5 +1,5 @@
 // Compiled, never run: what a program may write, and (@ts-expect-error) what it may not.
-import { AdviceError, Client, createFetch, FetchError, PosternError, SessionError } from "postern-auth";
+import { AdviceRequired, Client, createFetch, FetchFailed, PosternError, SessionError } from "postern-auth";
 import type { GetInfoResult, Grant, Journey } from "postern-auth";
 
 export async function usage(signal: AbortSignal): Promise<void> {
@@ -77,10 +77,10 @@ export async function usage(signal: AbortSignal): Promise<void> {
   try {
     await client.health();
   } catch (error) {
-    if (error instanceof AdviceError) error.continuation?.toUpperCase();
+    if (error instanceof AdviceRequired) error.continuation?.toUpperCase();
     if (error instanceof SessionError && error.reason === "session_expired") error.upstream?.code;
     if (error instanceof PosternError && error.outcome === "not_sent" && error.retryable) error.path;
-    if (error instanceof FetchError) error.cause.method;
+    if (error instanceof FetchFailed) error.cause.method;
   }
   client.ref().unref();
   await client.close();
