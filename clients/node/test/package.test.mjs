@@ -62,25 +62,35 @@ test("npm packs these files", { skip: spawnSync("npm", ["--version"]).error && "
   assert.deepEqual(files.map((file) => file.path).sort(), await packedFiles());
 });
 
-test("the types describe it to programs of both kinds, strictly", async () => {
-  const usage = path.join(packageRoot, "test/support/usage.ts");
-  for (const name of ["usage.mts", "usage.cts"]) await copyFile(usage, path.join(consumer.directory, name));
-  const compilerOptions = {
-    strict: true,
-    noEmit: true,
-    noUncheckedIndexedAccess: true,
-    target: "es2022",
-    lib: ["es2022", "dom", "dom.iterable"],
-    module: "node16",
-    moduleResolution: "node16",
-    types: [],
-  };
-  const configuration = JSON.stringify({ compilerOptions, files: ["usage.mts", "usage.cts"] });
-  await writeFile(path.join(consumer.directory, "tsconfig.json"), configuration);
-  const tsc = path.join(path.dirname(typescriptPath), "tsc.js");
-  const { status, stdout } = await runNode([tsc, "-p", "."], { cwd: consumer.directory, seconds: 120 });
-  assert.equal(status, 0, stdout);
-});
+const DOM = ["dom", "dom.iterable"];
+for (const [what, sources, lib] of [
+  ["with lib dom", ["usage.ts", "without-dom.ts"], DOM],
+  ["without lib dom", ["without-dom.ts"], []],
+  ["with the types of a Node program", ["without-dom.ts", "with-node.ts", "node-globals.d.ts"], []],
+]) {
+  test(`the types describe it to programs of both kinds, strictly, ${what}`, async () => {
+    const copies = sources.flatMap((source) =>
+      source.endsWith(".d.ts") ? [[source, source]] : [".mts", ".cts"].map((end) => [source, source.replace(".ts", end)]),
+    );
+    const support = path.join(packageRoot, "test/support");
+    for (const [source, name] of copies) await copyFile(path.join(support, source), path.join(consumer.directory, name));
+    const compilerOptions = {
+      strict: true,
+      noEmit: true,
+      noUncheckedIndexedAccess: true,
+      target: "es2022",
+      lib: ["es2022", ...lib],
+      module: "node16",
+      moduleResolution: "node16",
+      types: [],
+    };
+    const configuration = JSON.stringify({ compilerOptions, files: copies.map(([, name]) => name) });
+    await writeFile(path.join(consumer.directory, "tsconfig.json"), configuration);
+    const tsc = path.join(path.dirname(typescriptPath), "tsc.js");
+    const { status, stdout } = await runNode([tsc, "-p", "."], { cwd: consumer.directory, seconds: 120 });
+    assert.equal(status, 0, stdout);
+  });
+}
 
 test("the sources keep to the types that they state", async () => {
   const tsc = path.join(path.dirname(typescriptPath), "tsc.js");

@@ -68,6 +68,8 @@ export async function usage(signal: AbortSignal): Promise<void> {
   const get = createFetch({ client, resource: "billing" });
   const plain: typeof fetch = get;
   const response = await get("invoices", { method: "POST", body: new FormData(), redirect: "manual", signal });
+  const whole: Response = response;
+  whole.headers.append("x", "y");
   response.postern.attempts.toFixed();
   response.headers.get("x");
   const { postern } = await createFetch({ client, streaming: true })("invoices");
