@@ -1,6 +1,6 @@
 "use strict";
 
-const { GRACE_MS, checkedTimeout, withMeta } = require("./call-options.js");
+const { GRACE_MS, checkOptions, checkedTimeout, withMeta } = require("./call-options.js");
 const { Connection } = require("./connection.js");
 const { fromAnswer, notSent } = require("./error-codes.js");
 const { ClientClosed, DeadlineExceeded, Unavailable } = require("./errors.js");
@@ -41,6 +41,7 @@ class Channel {
   call(method, params = {}, options = {}) {
     return new Promise((resolve, reject) => {
       if (this.closing) throw closed(method);
+      checkOptions(options);
       const { signal } = options;
       if (signal?.aborted) throw signal.reason;
       const timeoutMs = checkedTimeout(options.timeoutMs ?? this.options.timeoutMs);
@@ -86,6 +87,14 @@ class Channel {
   /** Keeps the process alive while the sum is positive, like a waiting call. */
   hold(difference) {
     this.#live(difference);
+  }
+
+  /** For people. */
+  get state() {
+    if (this.hasEnded) return "closed";
+    if (this.closing) return "closing";
+    if (this.connection === undefined) return "not connected";
+    return this.connection.isReady ? "connected" : "connecting";
   }
 
   /** Closes when all calls have their responses. */

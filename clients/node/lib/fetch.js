@@ -3,6 +3,7 @@
 const { bodyParams } = require("./body.js");
 const { Client } = require("./client.js");
 const { PosternError } = require("./errors.js");
+const { checkNames } = require("./names.js");
 const { RedirectReporter } = require("./redirects.js");
 const { toResponse } = require("./response.js");
 const { BODY_ERROR } = require("./stream.js");
@@ -14,7 +15,9 @@ const OWN_HEADERS = new Set([
   ...["transfer-encoding", "upgrade", "user-agent"],
 ]);
 const MAX_BODY_BYTES = 11 * 1024 * 1024; // in base64, a message of less than 16 MiB
-const OPTIONS = ["client", "socketPath", "resource", "session", "auth", "timeoutMs", "maxBodyBytes", "streaming"];
+const OPTIONS = new Set([
+  ...["client", "socketPath", "resource", "session", "auth", "timeoutMs", "maxBodyBytes", "streaming"],
+]);
 const REDIRECTS = ["follow", "manual", "error"];
 
 /** The error of `fetch`: a `TypeError` as with every fetch; `cause` is the error of the sidecar. */
@@ -58,8 +61,7 @@ class FetchFailed extends TypeError {
 function createFetch(options = {}) {
   const { client: given, socketPath, resource, session, auth, timeoutMs } = options;
   const { maxBodyBytes = MAX_BODY_BYTES, streaming = false } = options;
-  const unknown = Object.keys(options).find((name) => !OPTIONS.includes(name));
-  if (unknown !== undefined) throw new TypeError(`no option is called ${unknown}`);
+  checkNames("createFetch", options, OPTIONS);
   const client = given ?? new Client({ socketPath });
   const redirects = new RedirectReporter(client);
 
