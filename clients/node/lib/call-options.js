@@ -6,9 +6,12 @@ const OPTIONS = new Set(["timeoutMs", "signal", "traceparent"]);
 // The sidecar's own answer to `meta.timeoutMs` knows more than a timer here.
 const GRACE_MS = 250;
 
-/** @param {object} options */
+/** @param {{signal?: AbortSignal}} options */
 function checkOptions(options) {
   checkNames("a call", options, OPTIONS);
+  const { signal } = options;
+  if (signal === undefined || typeof signal?.addEventListener === "function") return;
+  throw new TypeError("signal must be an AbortSignal");
 }
 
 function checkedTimeout(timeoutMs) {

@@ -65,7 +65,9 @@ function createFetch(options = {}) {
   const client = given ?? new Client({ socketPath });
   const redirects = new RedirectReporter(client);
 
-  async function fetch(input, init = {}) {
+  async function fetch(input, given) {
+    if (input === undefined) throw new TypeError("fetch needs a path or a URL");
+    const init = given ?? {};
     const request = typeof input === "object" && input !== null && !(input instanceof URL) ? input : undefined;
     const path = encoded((request ? request.url : String(input)).split("#", 1)[0]);
     const method = String(init.method ?? request?.method ?? "GET").toUpperCase();
