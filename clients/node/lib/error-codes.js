@@ -86,8 +86,12 @@ const CLASSES = new Map(REASONS.map(([code, , type]) => [code, type]));
 /** The class for codes that this version does not know, by their thousands. */
 const FAMILIES = [PosternError, FetchError, ValidationUndecided, AuthenticationError, PosternError, SessionError];
 
+// Codes with the error of a token endpoint.
+const OF_THE_TOKEN_ENDPOINT = new Set([1003, 5003]);
+
 function classOf(code, data) {
-  if (code === 1003 && data.upstream?.code === "invalid_client") return ClientAuthenticationError;
+  const error = data.error ?? data.upstream?.code;
+  if (OF_THE_TOKEN_ENDPOINT.has(code) && error === "invalid_client") return ClientAuthenticationError;
   return CLASSES.get(code) ?? FAMILIES[Math.floor(code / 1000)] ?? PosternError;
 }
 

@@ -90,7 +90,10 @@ class FetchError extends PosternError {}
 /** There is no live session or token for the fetch: log the user in. */
 class NotAuthenticated extends FetchError {}
 
-/** The issuer does not accept the sidecar's own client id and secret: correct the configuration. No login helps. */
+/**
+ * The issuer does not accept the sidecar's own client id and secret: correct the configuration. No login helps. From
+ * fetches with client credentials, and from everything that obtains tokens of a session.
+ */
 class ClientAuthenticationError extends FetchError {}
 
 class AboutAdvice extends FetchError {

@@ -21,7 +21,9 @@ function pythonErrors() {
 
 test("every exception of the Python client is a class of that name here, below the same class, for the same codes", () => {
   const source = pythonErrors();
-  const classes = [...source.matchAll(/^class ([A-Z]\w+)\((\w+)/gm)].filter(([, name]) => name !== "PosternError");
+  // StatusError is raise_for_status's; programs that use fetch look at `response.ok`.
+  const others = ["PosternError", "StatusError"];
+  const classes = [...source.matchAll(/^class ([A-Z]\w+)\((\w+)/gm)].filter(([, name]) => !others.includes(name));
   assert.ok(classes.length >= 19);
   for (const [, name, base] of classes) {
     assert.equal(typeof postern[name], "function", `${name} is missing`);
@@ -54,6 +56,10 @@ test("a wrong client secret is told apart from a user who has to log in", async 
   assert.ok(!(error instanceof postern.NotAuthenticated));
   const scope = fromAnswer({ code: 1003, message: "m", data: { upstream: { code: "invalid_scope" } } });
   assert.equal(scope.name, "NotAuthenticated");
+  const login = await rejection(client.createSession({
+    issuer: "play", grant: { type: "refresh_token", refreshToken: "r" },
+  }));
+  assert.deepEqual([login.name, login.code, login.data.error], ["ClientAuthenticationError", 5003, "invalid_client"]);
 });
 
 test("the errors of the client itself have classes of their own", async (t) => {

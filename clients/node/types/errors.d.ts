@@ -129,7 +129,10 @@ export class ConfigurationInvalid extends PosternError {
 export class FetchError extends PosternError {}
 /** There is no live session or token for the fetch: log the user in. */
 export class NotAuthenticated extends FetchError {}
-/** The issuer does not accept the sidecar's own client id and secret: correct the configuration. No login helps. */
+/**
+ * The issuer does not accept the sidecar's own client id and secret: correct the configuration. No login helps. From
+ * fetches with client credentials, and from everything that obtains tokens of a session.
+ */
 export class ClientAuthenticationError extends FetchError {}
 /** The user has to do something first: `authenticateWithAdvice`, then `fetchResource`, both with `continuation`. */
 export class AdviceRequired extends FetchError {
