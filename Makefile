@@ -36,7 +36,7 @@ TEST_PACKAGES := $(DEMO_PACKAGES) glewlwyd netcat-openbsd nginx-light openssl pr
 # Everything else: a browser, the site, the package and the image, systemd's tools, other languages.
 ALL_PACKAGES := $(TEST_PACKAGES) buildah chromium debhelper dpkg-dev gcc libc6-dev libjsonrpccpp-dev lintian man-db \
   node-typescript perl procps python3-markdown python3-pygments systemd util-linux
-# `make test-node`: the example with Express. It comes with two hundred others, small ones, which nothing else needs.
+# `make test-node` and `make test-documents`: the example with Express. It comes with two hundred others, small ones, which nothing else needs.
 NODE_PACKAGES := node-express
 
 ##@ Everyday
@@ -177,6 +177,7 @@ record-durations: deps release providers ## Write Tests/EndToEnd/durations.json 
 
 .PHONY: test-documents
 test-documents: deps release docc ## What the documents show is what happens: examples, guides, the site's links and looks
+	$(call install,$(NODE_PACKAGES))
 	$(call binaries,$(RELEASE)) $(call pytest,$(PYTHON)) Tests/Documents
 
 # Two libraries that share no code with ours, pinned, in a virtual environment of their own.

@@ -14,6 +14,8 @@ const browsers = new Map();
 const COOKIE = origin.startsWith("https:") ? "__Host-id" : "id";
 const MAX_BROWSERS = 10_000;
 const MAX_AGE_MS = 8 * 60 * 60 * 1000;
+// Reasons of errors about a session that is over.
+const HAS_ENDED = ["session_not_found", "session_expired"];
 
 /** A new id for each login: one that was known before it is worth nothing after it. */
 function addBrowser(response, browser) {
@@ -28,7 +30,10 @@ function addBrowser(response, browser) {
 /** The sidecar revokes the tokens, and ends the login at the issuer. */
 async function removeBrowser(browser) {
   browsers.delete(browser?.id);
-  if (browser?.session !== undefined) await client.endSession({ session: browser.session });
+  if (browser?.session === undefined) return;
+  await client.endSession({ session: browser.session }).catch((error) => {
+    if (!HAS_ENDED.includes(error.reason)) throw error;
+  });
 }
 
 function browserOf(request) {
@@ -126,8 +131,6 @@ async function completeStepUp(browser, callbackUrl, response) {
 
 // MARK: errors
 
-const LOGIN_AGAIN = ["session_not_found", "session_expired"];
-
 app.use((given, request, response, next) => {
   const { browser } = request;
   const error = given instanceof FetchFailed ? given.cause : given;
@@ -135,7 +138,7 @@ app.use((given, request, response, next) => {
   if (error instanceof AdviceRequired && error.continuation !== undefined) {
     return startStepUp(browser, error, request, response).catch(next);
   }
-  if (error instanceof NotAuthenticated || LOGIN_AGAIN.includes(error.reason)) {
+  if (error instanceof NotAuthenticated || HAS_ENDED.includes(error.reason)) {
     browsers.delete(browser?.id);
     return response.redirect("/login");
   }

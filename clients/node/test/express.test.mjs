@@ -199,6 +199,10 @@ test("a session that has ended at the sidecar: the user logs in again", async ()
   const { sessions: [{ session }] } = await client.listSessions();
   await client.endSession({ session });
   assert.ok((await browser.open("/orders")).url.startsWith(`${provider}/oidc/authorize`));
+  await browser.loggedIn();
+  const { sessions: [again] } = await client.listSessions();
+  await client.endSession({ session: again.session });
+  assert.match((await browser.open(`${origin}/logout`, { method: "POST" })).text, /href="\/login"/);
 });
 
 test("the run ends with all that it started", async () => {
