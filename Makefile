@@ -36,6 +36,8 @@ TEST_PACKAGES := $(DEMO_PACKAGES) glewlwyd netcat-openbsd nginx-light openssl pr
 # Everything else: a browser, the site, the package and the image, systemd's tools, other languages.
 ALL_PACKAGES := $(TEST_PACKAGES) buildah chromium debhelper dpkg-dev gcc libc6-dev libjsonrpccpp-dev lintian man-db \
   node-typescript perl procps python3-markdown python3-pygments systemd util-linux
+# The example with Express (`make test-node`, `make test-documents`): with two hundred small ones that nothing else needs.
+NODE_PACKAGES := node-express
 
 ##@ Everyday
 
@@ -175,6 +177,7 @@ record-durations: deps release providers ## Write Tests/EndToEnd/durations.json 
 
 .PHONY: test-documents
 test-documents: deps release docc ## What the documents show is what happens: examples, guides, the site's links and looks
+	$(call install,$(NODE_PACKAGES))
 	$(call binaries,$(RELEASE)) $(call pytest,$(PYTHON)) Tests/Documents
 
 # Two libraries that share no code with ours, pinned, in a virtual environment of their own.
@@ -234,7 +237,8 @@ bench-python: release $(CLIENT_PYTHON)/installed # What a call of the Python cli
 NODES = $(shell { command -v node; echo /usr/bin/node; } | sort -u)
 
 .PHONY: test-node
-test-node: deps release ## The Node client against the built binaries
+test-node: deps release ## The Node client, and the example with Express, against the built binaries
+	$(call install,$(NODE_PACKAGES))
 	@for node in $(NODES); do \
 	  echo "== $$node $$($$node --version)"; \
 	  $(call binaries,$(RELEASE)) \

@@ -43,7 +43,7 @@ RELEASED = re.compile(r"^## \[?\d", re.MULTILINE)
 CODE = {".swift", ".c", ".h"}
 SCRIPTS = {".py", ".js", ".mjs", ".cjs", ".ts", ".mts", ".sh"}
 # Folders where scripts and everything else is for users, beside Swift, C and Markdown, which are read everywhere.
-FOR_USERS = ("clients/", "deploy/", "proto-docs/tool/", "Tests/Benchmarks/", "Tests/Demo/")
+FOR_USERS = ("clients/", "deploy/", "examples/", "proto-docs/tool/", "Tests/Benchmarks/", "Tests/Demo/")
 FOR_USERS_SUFFIXES = SCRIPTS | {".yaml", ".service", ".socket", ".html", ".css", ".json", ""}
 # The members of an example that were written by hand.
 EXAMPLE_TEXT = re.compile(r'^ *"(?:title|text)": .*$', re.MULTILINE)
@@ -451,7 +451,7 @@ def is_scanned_for_words(name):
         return path.suffix == ".json"
     if path.suffix in CODE | {".md"} or path.name == "Makefile" or name == ".ci/run":
         return True
-    if re.match(r"clients/\w+/tests?/", name):
+    if re.match(r"clients/\w+/tests?/", name) or path.name == "LICENSE":
         return False
     return name.startswith(FOR_USERS) and path.suffix in FOR_USERS_SUFFIXES
 

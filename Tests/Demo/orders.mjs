@@ -1,4 +1,4 @@
-import { Client, createFetch } from "@postern/client";
+import { Client, createFetch } from "postern-auth";
 
 const client = new Client();
 const fetch = createFetch({ client, resource: "orders" }); // a fetch like any other, with tokens

@@ -149,8 +149,8 @@ development: { plainHTTPOnLoopback: true }
 END
   # The packages that pip and npm would install.
   cp "$stage"/orders.py "$stage"/pay.py "$stage"/orders.mjs .
-  mkdir -p node_modules/@postern
-  ln -s "$root/clients/node" node_modules/@postern/client
+  mkdir node_modules
+  ln -s "$root/clients/node" node_modules/postern-auth
   export PYTHONPATH=$root/clients/python/src PYTHONDONTWRITEBYTECODE=1
   PATH=$(dirname "$(command -v "$python")"):$(dirname "$postern"):$PATH
   hash -r

@@ -82,9 +82,9 @@ def test_the_python_of_the_readme(stage):
 
 def test_the_javascript_of_the_readme(stage):
     sidecar, _ = stage.billing()
-    package = sidecar.directory / "node_modules" / "@postern"
-    package.mkdir(parents=True)
-    (package / "client").symlink_to(stages.ROOT / "clients" / "node")
+    packages = sidecar.directory / "node_modules"
+    packages.mkdir()
+    (packages / "postern-auth").symlink_to(stages.ROOT / "clients" / "node")
     file = sidecar.directory / "program.mjs"
     file.write_text(program("js") + "\nconsole.log(invoice);")
     assert stage.run_program(sidecar, ["node", str(file)]) == "{ path: '/billing/invoices/7', token: true }\n"

@@ -4,6 +4,7 @@ import { DelegateFunctions, Events, PosternEvent } from "./types/events";
 import { FetchResourceParams, FetchResourceResult, ListTasksParams, Task } from "./types/fetch-resource";
 import { CallOptions, Methods } from "./types/methods";
 import { ConnectionError, PosternError } from "./types/errors";
+import { AbortSignal, ByteStream, RequestInit, Response, URL } from "./types/platform";
 import { ListSessionsParams, Session } from "./types/sessions";
 
 export * from "./types/common";
@@ -61,7 +62,7 @@ export interface StreamedFetch {
   /** Name of the task, for `getTask`, `suspendTask` and similar methods. */
   task: string;
   /** The body as it arrives. Cancelling it cancels the task. It ends with an error when the body is incomplete. */
-  body: ReadableStream<Uint8Array> & AsyncIterable<Uint8Array>;
+  body: ByteStream;
   /** Status and headers, as soon as they have arrived, before the body. */
   head: Promise<Pick<FetchResourceResult, "task" | "status" | "reason" | "url" | "headers">>;
   /** The result, without a body; resolves when the body has ended. */

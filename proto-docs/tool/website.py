@@ -35,6 +35,7 @@ NAVIGATION: List[Tuple[str, List[str]]] = [
         "proto-docs/sessions.md", "proto-docs/step-up.md", "proto-docs/socat.md", "proto-docs/containers.md",
         "deploy/README.md"]),
     ("Migration", ["proto-docs/migration/README.md", "proto-docs/migration/*.md"]),
+    ("Examples", ["examples/*/*.md"]),
     ("Clients", [
         "proto-docs/python.md", "clients/python/README.md", "clients/python/*.md", "clients/python/*/*.md", "proto-docs/node.md", "clients/node/README.md", "clients/node/*.md",
         "clients/node/*/*.md", "proto-docs/swift.md", "clients/*/*.md", "clients/*/*/*.md"]),

@@ -1,6 +1,7 @@
 "use strict";
 
-const { RequestError, notSent } = require("./errors.js");
+const { notSent } = require("./error-codes.js");
+const { RequestError } = require("./errors.js");
 const { onAbort } = require("./signals.js");
 
 /** @type {{params: {body?: string, bodyBase64?: string}, type?: string | null}} */
@@ -14,7 +15,7 @@ async function readAll(stream, maxBytes, signal) {
   let size = 0;
   try {
     for (;;) {
-      const { done, value } = await reader.read();
+      const { done, value } = await nextPiece(reader);
       if (signal?.aborted) throw signal.reason;
       if (done) return Buffer.concat(pieces, size);
       if (!(value instanceof Uint8Array)) throw new TypeError("a request body must consist of bytes");
@@ -31,6 +32,23 @@ async function readAll(stream, maxBytes, signal) {
   }
 }
 
+/** Any other fetch sends such a body as "[object Object]", which is never what was meant. */
+function isWithoutText(body) {
+  if (typeof body !== "object") return false;
+  const prototype = Object.getPrototypeOf(body);
+  const isPlain = prototype === null || prototype === Object.prototype || Array.isArray(body) || body instanceof Map;
+  return isPlain && typeof body[Symbol.asyncIterator] !== "function";
+}
+
+/** The next piece. An error of the program's stream is a failed fetch, as with every fetch. */
+async function nextPiece(reader) {
+  try {
+    return await reader.read();
+  } catch (cause) {
+    throw new TypeError("fetch failed: the request's body cannot be read", { cause });
+  }
+}
+
 /**
  * What `fetch` takes as a body, as params of `fetchResource`, and the media type it implies.
  * @returns {Promise<typeof NULL_BODY>}
@@ -41,6 +59,9 @@ async function bodyParams(body, maxBytes, signal) {
     const media = typeof body === "string" ? "text/plain" : "application/x-www-form-urlencoded";
     // Half of a surrogate pair becomes U+FFFD, as in every fetch.
     return { params: { body: Buffer.from(String(body)).toString() }, type: `${media};charset=UTF-8` };
+  }
+  if (isWithoutText(body)) {
+    throw new TypeError("a body cannot be an array or a plain object: JSON.stringify makes it a string");
   }
   const carrier = new Response(body);
   const bytes = await readAll(carrier.body, maxBytes, signal);

@@ -1,7 +1,18 @@
 "use strict";
 
+const { checkNames } = require("./names.js");
+
+const OPTIONS = new Set(["timeoutMs", "signal", "traceparent"]);
 // The sidecar's own answer to `meta.timeoutMs` knows more than a timer here.
 const GRACE_MS = 250;
+
+/** @param {{signal?: AbortSignal}} options */
+function checkOptions(options) {
+  checkNames("a call", options, OPTIONS);
+  const { signal } = options;
+  if (signal === undefined || typeof signal?.addEventListener === "function") return;
+  throw new TypeError("signal must be an AbortSignal");
+}
 
 function checkedTimeout(timeoutMs) {
   if (timeoutMs === undefined) return undefined;
@@ -23,4 +34,4 @@ function withMeta(params, { traceparent }, timeoutMs) {
   return { ...params, meta };
 }
 
-module.exports = { GRACE_MS, checkedTimeout, withMeta };
+module.exports = { GRACE_MS, checkOptions, checkedTimeout, withMeta };

@@ -1,8 +1,9 @@
 "use strict";
 
-const { GRACE_MS, checkedTimeout, withMeta } = require("./call-options.js");
+const { GRACE_MS, checkOptions, checkedTimeout, withMeta } = require("./call-options.js");
 const { Connection } = require("./connection.js");
-const { ConnectionError, DeadlineError, UnavailableError, fromAnswer, notSent } = require("./errors.js");
+const { fromAnswer, notSent } = require("./error-codes.js");
+const { ClientClosed, DeadlineExceeded, Unavailable } = require("./errors.js");
 const { requestTail, requestText, sizeOf } = require("./message.js");
 const { onlyReads, URGENT } = require("./methods.js");
 const { onAbort } = require("./signals.js");
@@ -40,6 +41,7 @@ class Channel {
   call(method, params = {}, options = {}) {
     return new Promise((resolve, reject) => {
       if (this.closing) throw closed(method);
+      checkOptions(options);
       const { signal } = options;
       if (signal?.aborted) throw signal.reason;
       const timeoutMs = checkedTimeout(options.timeoutMs ?? this.options.timeoutMs);
@@ -47,7 +49,7 @@ class Channel {
       const urgent = URGENT.has(method);
       if (!urgent && this.queue.size >= this.options.maxQueued) {
         const message = `${this.queue.size} calls are waiting already`;
-        throw notSent(UnavailableError, "overloaded", message, { method, retryable: true });
+        throw notSent(Unavailable, "overloaded", message, { method, retryable: true });
       }
       const reads = onlyReads(method, params);
       const call = { method, tail, urgent, resolve, reject, sends: 0, losses: 0, reads };
@@ -85,6 +87,14 @@ class Channel {
   /** Keeps the process alive while the sum is positive, like a waiting call. */
   hold(difference) {
     this.#live(difference);
+  }
+
+  /** For people. */
+  get state() {
+    if (this.hasEnded) return "closed";
+    if (this.closing) return "closing";
+    if (this.connection === undefined) return "not connected";
+    return this.connection.isReady ? "connected" : "connecting";
   }
 
   /** Closes when all calls have their responses. */
@@ -273,7 +283,7 @@ class Channel {
   #expire(call) {
     const data = { outcome: call.sends > 0 ? "unknown" : "not_sent", retryable: true };
     const details = { reason: "deadline_exceeded", code: -32022, data, method: call.method };
-    this.#abandon(call, new DeadlineError(`no response to ${call.method} in time`, details));
+    this.#abandon(call, new DeadlineExceeded(`no response to ${call.method} in time`, details));
   }
 
   /** The caller leaves; the call is cancelled, and its response still frees a slot for the next call. */
@@ -318,7 +328,7 @@ class Channel {
 }
 
 function closed(method) {
-  return notSent(ConnectionError, "connection_closed", "the client is closed", { method });
+  return notSent(ClientClosed, "client_closed", "the client is closed", { method });
 }
 
 /** The rule of wire.md, section 3: a call that was certainly not sent, or reads, is retried, but not for ever. */

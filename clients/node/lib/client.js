@@ -3,9 +3,10 @@
 const { EventEmitter } = require("node:events");
 const { Channel } = require("./channel.js");
 const { Delegates } = require("./delegates.js");
-const { ConnectionError } = require("./errors.js");
+const { ClientClosed, ConnectionError } = require("./errors.js");
 const { EventIterator } = require("./events.js");
-const { METHODS } = require("./methods.js");
+const { METHODS, OWN_METHODS } = require("./methods.js");
+const { checkNames, withSuggestions } = require("./names.js");
 const { socketPath } = require("./socket-path.js");
 const { openStream } = require("./stream.js");
 
@@ -21,6 +22,8 @@ const DEFAULTS = {
   delegateTimeoutMs: 180_000,
 };
 
+const OPTIONS = new Set([...Object.keys(DEFAULTS), "socketPath", "timeoutMs", "delegates"]);
+const EVENT_OPTIONS = new Set(["signal", "maxBuffered"]);
 const MAY_BE_ZERO = new Set(["connectWaitMs", "reconnectWaitMs"]);
 
 /** A client of the sidecar. Connects with the first call. Emits events, `reconnected`, `disconnected`, `refused`. */
@@ -91,6 +94,7 @@ class Client extends EventEmitter {
   async *events(names, options = {}) {
     /** @type {{signal?: AbortSignal, maxBuffered?: number}} */
     const { signal, maxBuffered = 1000 } = options;
+    checkNames("events", options, EVENT_OPTIONS);
     const events = [...names];
     if (signal?.aborted) throw signal.reason;
     const iterator = new EventIterator({
@@ -159,6 +163,12 @@ class Client extends EventEmitter {
     this.#channel.destroy();
   }
 
+  /** What `console.log` prints: the socket and the connection, and nothing of what passes through them. */
+  [Symbol.for("nodejs.util.inspect.custom")](depth, options, inspect) {
+    const { socketPath } = this;
+    return `${this.constructor.name} ${inspect({ socketPath, state: this.#channel.state }, options)}`;
+  }
+
   async #changeSubscription(method, params, options) {
     const result = await this.call(method, params, options);
     this.#subscribed = new Set(result.subscribed);
@@ -188,7 +198,7 @@ class Client extends EventEmitter {
 
   #lost(connection, error, wasCurrent) {
     this.#delegates.abandon(connection, error);
-    if (wasCurrent && error.reason !== "connection_closed") this.#emit("disconnected", error);
+    if (wasCurrent && !(error instanceof ClientClosed)) this.#emit("disconnected", error);
   }
 
   #notified(method, params) {
@@ -223,6 +233,8 @@ for (const [name, [method]] of Object.entries(METHODS)) {
   Object.defineProperty(Client.prototype, name, { value: call, writable: true, configurable: true });
 }
 
+Object.setPrototypeOf(Client.prototype, withSuggestions(EventEmitter.prototype, [...Object.keys(METHODS), ...OWN_METHODS]));
+
 // Node 18 has the symbol under a registered name only.
 const asyncDispose = Symbol.asyncDispose ?? Symbol.for("nodejs.asyncDispose");
 Object.defineProperty(Client.prototype, asyncDispose, { value: Client.prototype.close });
@@ -234,6 +246,7 @@ function isLeaving(error) {
 
 /** @returns {Record<string, any>} */
 function checked(given) {
+  checkNames("Client", given, OPTIONS);
   /** @type {Record<string, any>} */
   const options = { timeoutMs: given.timeoutMs };
   for (const [name, fallback] of Object.entries(DEFAULTS)) {
@@ -243,9 +256,6 @@ function checked(given) {
     }
     options[name] = value;
   }
-  const known = new Set([...Object.keys(DEFAULTS), "socketPath", "timeoutMs", "delegates"]);
-  const unknown = Object.keys(given).find((name) => !known.has(name));
-  if (unknown !== undefined) throw new TypeError(`no option is called ${unknown}`);
   return options;
 }
 

@@ -1,7 +1,8 @@
 "use strict";
 
 const net = require("node:net");
-const { ConnectionError, fromAnswer, notSent } = require("./errors.js");
+const { fromAnswer, notSent } = require("./error-codes.js");
+const { ConnectionFailed, ConnectionLost, ProtocolViolation } = require("./errors.js");
 const { frame, FrameSplitter, Splitter } = require("./framing.js");
 const { mostValues, sizeOf } = require("./message.js");
 
@@ -41,7 +42,7 @@ class Connection {
     const fault = faultOf(this.path);
     if (fault !== undefined) {
       const message = `${JSON.stringify(this.path)} is no path of a socket: ${fault}`;
-      process.nextTick(() => this.#end(notSent(ConnectionError, "connection_failed", message, {})));
+      process.nextTick(() => this.#end(notSent(ConnectionFailed, "connection_failed", message, {})));
       return;
     }
     const socket = net.createConnection({ path: this.path });
@@ -187,20 +188,20 @@ class Connection {
 
   #violation(what) {
     const message = `the other side of ${this.path} sent ${what}`;
-    this.#end(new ConnectionError(message, { reason: "protocol_violation", data: { outcome: "unknown" } }));
+    this.#end(new ProtocolViolation(message, { reason: "protocol_violation", data: { outcome: "unknown" } }));
   }
 
   #lost() {
     const within = this.splitter.isPartial ? " within a response" : "";
     const message = `the connection to ${this.path} was lost${within}`;
     const data = { outcome: "unknown", retryable: true };
-    return new ConnectionError(message, { reason: "connection_lost", data, cause: this.cause });
+    return new ConnectionLost(message, { reason: "connection_lost", data, cause: this.cause });
   }
 
   #unreachable(cause) {
     const why = cause ? `: ${cause.message}` : "";
     const message = `no sidecar responds at ${this.path}${why}`;
-    return notSent(ConnectionError, "connection_failed", message, { cause, retryable: true });
+    return notSent(ConnectionFailed, "connection_failed", message, { cause, retryable: true });
   }
 
   #end(error) {

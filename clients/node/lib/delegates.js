@@ -1,5 +1,7 @@
 "use strict";
 
+const { didYouMean } = require("./names.js");
+
 const NAMES = ["onPolicyAdviceReceived", "evaluateAuthorizationPolicy", "updateRequest", "evaluateTokenRefresh"];
 const PREFIX = "delegate.";
 const METHOD_NOT_FOUND = -32601;
@@ -23,7 +25,7 @@ class Delegates {
     const handlers = new Map();
     for (const [name, handler] of Object.entries(functions)) {
       if (handler === undefined) continue;
-      if (!NAMES.includes(name)) throw new TypeError(`no delegate is called ${name}: ${NAMES.join(", ")}`);
+      if (!NAMES.includes(name)) throw new TypeError(`no delegate is called ${name}${didYouMean(name, NAMES)}`);
       if (typeof handler !== "function") throw new TypeError(`the delegate ${name} must be a function`);
       handlers.set(PREFIX + name, handler);
     }

@@ -3,6 +3,7 @@
 const { bodyParams } = require("./body.js");
 const { Client } = require("./client.js");
 const { PosternError } = require("./errors.js");
+const { checkNames } = require("./names.js");
 const { RedirectReporter } = require("./redirects.js");
 const { toResponse } = require("./response.js");
 const { BODY_ERROR } = require("./stream.js");
@@ -14,11 +15,13 @@ const OWN_HEADERS = new Set([
   ...["transfer-encoding", "upgrade", "user-agent"],
 ]);
 const MAX_BODY_BYTES = 11 * 1024 * 1024; // in base64, a message of less than 16 MiB
-const OPTIONS = ["client", "socketPath", "resource", "session", "auth", "timeoutMs", "maxBodyBytes", "streaming"];
+const OPTIONS = new Set([
+  ...["client", "socketPath", "resource", "session", "auth", "timeoutMs", "maxBodyBytes", "streaming"],
+]);
 const REDIRECTS = ["follow", "manual", "error"];
 
 /** The error of `fetch`: a `TypeError` as with every fetch; `cause` is the error of the sidecar. */
-class FetchError extends TypeError {
+class FetchFailed extends TypeError {
   /** @param {PosternError} cause */
   constructor(cause) {
     super(`fetch failed: ${cause.message}`, { cause });
@@ -30,7 +33,7 @@ class FetchError extends TypeError {
   }
 
   get name() {
-    return "FetchError";
+    return "FetchFailed";
   }
 
   get reason() {
@@ -58,12 +61,13 @@ class FetchError extends TypeError {
 function createFetch(options = {}) {
   const { client: given, socketPath, resource, session, auth, timeoutMs } = options;
   const { maxBodyBytes = MAX_BODY_BYTES, streaming = false } = options;
-  const unknown = Object.keys(options).find((name) => !OPTIONS.includes(name));
-  if (unknown !== undefined) throw new TypeError(`no option is called ${unknown}`);
+  checkNames("createFetch", options, OPTIONS);
   const client = given ?? new Client({ socketPath });
   const redirects = new RedirectReporter(client);
 
-  async function fetch(input, init = {}) {
+  async function fetch(input, given) {
+    if (input === undefined) throw new TypeError("fetch needs a path or a URL");
+    const init = given ?? {};
     const request = typeof input === "object" && input !== null && !(input instanceof URL) ? input : undefined;
     const path = encoded((request ? request.url : String(input)).split("#", 1)[0]);
     const method = String(init.method ?? request?.method ?? "GET").toUpperCase();
@@ -101,7 +105,7 @@ async function wholeResponse(client, params, options, judge) {
 
 /** The signal's own reason is not wrapped. */
 function wrapped(error) {
-  return error instanceof PosternError ? new FetchError(error) : error;
+  return error instanceof PosternError ? new FetchFailed(error) : error;
 }
 
 function headersOf(given, type) {
@@ -121,4 +125,4 @@ function isRedirect({ status, headers }) {
   return [301, 302, 303, 307, 308].includes(status) && headers.location !== undefined;
 }
 
-module.exports = { createFetch, FetchError };
+module.exports = { createFetch, FetchFailed };

@@ -1,25 +1,25 @@
 "use strict";
 
 const { Client } = require("./client.js");
-const { createFetch, FetchError } = require("./fetch.js");
 const errors = require("./errors.js");
+const { createFetch, FetchFailed } = require("./fetch.js");
 
-module.exports = {
-  Client,
-  createFetch,
-  FetchError,
-  PosternError: errors.PosternError,
-  ConnectionError: errors.ConnectionError,
-  RequestError: errors.RequestError,
-  InternalError: errors.InternalError,
-  ForbiddenError: errors.ForbiddenError,
-  UnavailableError: errors.UnavailableError,
-  DeadlineError: errors.DeadlineError,
-  CancelledError: errors.CancelledError,
-  ConfigurationError: errors.ConfigurationError,
-  ResourceError: errors.ResourceError,
-  AdviceError: errors.AdviceError,
-  TokenError: errors.TokenError,
-  AuthenticationError: errors.AuthenticationError,
-  SessionError: errors.SessionError,
+module.exports = { Client, createFetch, FetchFailed, ...errors };
+
+/** Former names: of a class that is `undefined` an `instanceof` would fail only when there is an error to handle. */
+const FORMER = {
+  ForbiddenError: "Forbidden",
+  UnavailableError: "Unavailable",
+  DeadlineError: "DeadlineExceeded",
+  CancelledError: "Cancelled",
+  ConfigurationError: "ConfigurationInvalid",
+  ResourceError: "FetchError",
+  AdviceError: "AdviceRequired, and AdviceFailed",
+  TokenError: "ValidationUndecided",
 };
+for (const [name, now] of Object.entries(FORMER)) {
+  const get = () => {
+    throw new ReferenceError(`${name} is now called ${now}`);
+  };
+  Object.defineProperty(module.exports, name, { get });
+}

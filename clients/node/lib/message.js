@@ -1,6 +1,7 @@
 "use strict";
 
-const { RequestError, notSent } = require("./errors.js");
+const { notSent } = require("./error-codes.js");
+const { RequestError } = require("./errors.js");
 
 // The sidecar's own limits (limits.depth; jansson's integers). Its error for a message that it cannot parse has no id,
 // which would make all other calls of the connection uncertain: so such a message is rejected here.

@@ -1,6 +1,6 @@
 "use strict";
 
-const { ForbiddenError } = require("./errors.js");
+const { Forbidden } = require("./errors.js");
 
 // The sidecar truncates longer URLs of tasks.
 const LONGEST_TASK_URL = 2048;
@@ -31,7 +31,7 @@ class RedirectReporter {
     try {
       return (await this.client.getTask({ task })).url;
     } catch (error) {
-      this.isForbidden = error instanceof ForbiddenError;
+      this.isForbidden = error instanceof Forbidden;
       return undefined;
     }
   }

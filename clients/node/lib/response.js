@@ -22,7 +22,12 @@ function toResponse({ method }, result, redirected, stream) {
   }
   const { status, reason, url, body, bodyBase64, headers: _, ...postern } = result;
   const response = new Response(bodyOf(method, result, stream), { status, statusText: bytes(reason ?? ""), headers });
-  return decorate(response, { url: withoutFragment(url), redirected, postern: Object.freeze(postern) });
+  return decorate(response, {
+    type: "basic",
+    url: withoutFragment(url),
+    redirected,
+    postern: Object.freeze(postern),
+  });
 }
 
 function decorate(response, values) {

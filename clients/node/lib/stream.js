@@ -2,7 +2,7 @@
 
 const { randomUUID } = require("node:crypto");
 const { Channel } = require("./channel.js");
-const { CancelledError, ConnectionError, PosternError, RequestError } = require("./errors.js");
+const { Cancelled, PosternError, ProtocolViolation, RequestError } = require("./errors.js");
 
 // The bytes that are buffered for the reader.
 const AHEAD_BYTES = 256 * 1024;
@@ -107,7 +107,7 @@ class StreamedFetch {
   #took({ sequence, dataBase64 }) {
     if (sequence !== this.#expected || typeof dataBase64 !== "string") {
       const details = { reason: "protocol_violation", data: { outcome: "unknown" } };
-      return this.connection.destroy(new ConnectionError("a piece of the body is missing", details));
+      return this.connection.destroy(new ProtocolViolation("a piece of the body is missing", details));
     }
     this.#expected += 1;
     this.#add(new Uint8Array(Buffer.from(dataBase64, "base64")));
@@ -221,7 +221,7 @@ class StreamedFetch {
   onError(error) {
     this.#end();
     this.#error = this.#bodyError(error);
-    if (!(error instanceof PosternError) || error instanceof CancelledError) this.#pieces = [];
+    if (!(error instanceof PosternError) || error instanceof Cancelled) this.#pieces = [];
     this.#closeWhenTaken();
   }
 
@@ -297,7 +297,7 @@ function ignore() {}
 
 function leave(channel) {
   const details = { reason: "request_cancelled", code: -32800, method: "fetchResource" };
-  channel.destroy(new CancelledError("cancelled by its reader", details));
+  channel.destroy(new Cancelled("cancelled by its reader", details));
 }
 
 function openStream(options, delegates, sidecar, params, given) {

@@ -1,7 +1,7 @@
 // A server that answers, refuses, drops, cuts and babbles at random: every call settles once, and nothing stays behind.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Client, PosternError } from "@postern/client";
+import { Client, PosternError } from "postern-auth";
 import { FakeSidecar, answer, refuse } from "./support/fake.mjs";
 import { within } from "./support/waiting.mjs";
 

@@ -2,14 +2,15 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import {
-  CancelledError,
+  Cancelled,
   Client,
-  DeadlineError,
+  DeadlineExceeded,
+  NotAuthenticated,
   RequestError,
-  ResourceError,
+  FetchError,
   SessionError,
-  TokenError,
-} from "@postern/client";
+  ValidationUndecided,
+} from "postern-auth";
 import { Playground, Sidecar, login } from "./support/upstream.mjs";
 import { eventually, rejection, within } from "./support/waiting.mjs";
 
@@ -52,12 +53,12 @@ test("a fetch gets a token by itself and gives headers as they came", async () =
 test("errors have the class of their family and say what the sidecar said", async () => {
   const cases = [
     [() => client.fetchResource({ resource: "nobody" }), RequestError, "invalid_params", -32602],
-    [() => client.fetchResource({ resource: "open", path: "../x" }), ResourceError, "invalid_url", 1006],
-    [() => client.getTask({ task: "none" }), ResourceError, "task_not_found", 1016],
+    [() => client.fetchResource({ resource: "open", path: "../x" }), FetchError, "invalid_url", 1006],
+    [() => client.getTask({ task: "none" }), FetchError, "task_not_found", 1016],
     [() => client.getSession({ session: "none" }), SessionError, "session_not_found", 5001],
-    [() => client.verifyJws({ jws: "a.b.c", jwks: { keys: 1 } }), TokenError, "jwks_invalid", 2004],
+    [() => client.verifyJws({ jws: "a.b.c", jwks: { keys: 1 } }), ValidationUndecided, "jwks_invalid", 2004],
     [() => client.call("noSuchMethod"), RequestError, "method_not_found", -32601],
-    [() => client.fetchResource({ resource: "mine", path: "orders" }), ResourceError, "not_authenticated", 1001],
+    [() => client.fetchResource({ resource: "mine", path: "orders" }), NotAuthenticated, "not_authenticated", 1001],
   ];
   for (const [call, type, reason, code] of cases) {
     const error = await rejection(call());
@@ -87,7 +88,7 @@ test("timeoutMs is the sidecar's, whose answer knows the outcome", async () => {
   let error;
   for (let count = 0; count < 5 && error?.outcome !== "sent_no_reply"; count++) {
     error = await rejection(client.fetchResource({ resource: "open", path: "slow?ms=60000" }, { timeoutMs: 100 }));
-    assert.ok(error instanceof DeadlineError);
+    assert.ok(error instanceof DeadlineExceeded);
   }
   assert.equal(error.outcome, "sent_no_reply");
 });
@@ -109,7 +110,7 @@ test("a task can be held, let go and cancelled by its name", async () => {
   assert.equal((await client.suspendTask({ task: "held" })).state, "suspended");
   assert.equal((await client.resumeTask({ task: "held" })).state, "running");
   assert.equal((await client.cancelTask({ task: "held" })).state, "cancelled");
-  assert.ok((await call) instanceof CancelledError);
+  assert.ok((await call) instanceof Cancelled);
 });
 
 test("a user's session from login to end", async () => {

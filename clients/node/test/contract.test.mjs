@@ -4,13 +4,13 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
 import { test } from "node:test";
-import { Client } from "@postern/client";
+import { Client } from "postern-auth";
 import { packageRoot, repositoryRoot, typescriptPath } from "./support/consumer.mjs";
 import { differences, loadTypes } from "./support/schema.mjs";
 
 const require = createRequire(import.meta.url);
 const { METHODS, OWN_METHODS, onlyReads } = require("../lib/methods.js");
-const { REASONS } = require("../lib/errors.js");
+const { REASONS } = require("../lib/error-codes.js");
 const ts = require(typescriptPath);
 
 const document = JSON.parse(readFileSync(path.join(repositoryRoot, "proto-docs/openrpc.json"), "utf8"));

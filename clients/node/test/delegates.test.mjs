@@ -1,7 +1,7 @@
 // The sidecar's own requests, answered by functions.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { Client } from "@postern/client";
+import { Client } from "postern-auth";
 import { FakeSidecar, answer } from "./support/fake.mjs";
 import { Playground, Sidecar } from "./support/upstream.mjs";
 import { eventually, within } from "./support/waiting.mjs";

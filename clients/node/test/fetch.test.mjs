@@ -2,10 +2,11 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer } from "node:http";
+import { Readable } from "node:stream";
 import { after, before, test } from "node:test";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { Client, createFetch, FetchError, RequestError, ResourceError } from "@postern/client";
+import { Client, createFetch, FetchFailed, RequestError, FetchError } from "postern-auth";
 import { Playground, Sidecar, login, signOn } from "./support/upstream.mjs";
 import { eventually, rejection, within } from "./support/waiting.mjs";
 
@@ -32,6 +33,7 @@ test("a Response is a native one, with a token nobody saw", async () => {
   assert.equal(response.url, `${playground.baseUrl}/resource/orders`);
   assert.equal(response.headers.get("content-type"), "application/json");
   assert.ok(response.body instanceof ReadableStream);
+  assert.equal(response.type, (await fetch(response.url)).type);
   assert.equal(response.postern.attempts, 1);
   const copy = response.clone();
   assert.equal(copy.url, response.url);
@@ -50,8 +52,8 @@ test("paths, absolute URLs, URL and Request objects name the same resource; the 
 
 test("an origin that the resource does not allow is refused, whatever the path", async () => {
   const error = await rejection(orders("https://attacker.example/"));
-  assert.ok(error instanceof FetchError && error instanceof TypeError);
-  assert.ok(error.cause instanceof ResourceError);
+  assert.ok(error instanceof FetchFailed && error instanceof TypeError);
+  assert.ok(error.cause instanceof FetchError);
   assert.deepEqual([error.reason, error.code, error.outcome], ["origin_not_allowed", 1007, "not_sent"]);
 });
 
@@ -69,6 +71,10 @@ const pieces = () =>
       controller.close();
     },
   });
+async function* generated() {
+  yield bytes("in ");
+  yield bytes("pieces");
+}
 const bytes = (text) => new TextEncoder().encode(text);
 const urlEncoded = "application/x-www-form-urlencoded";
 const bodies = [
@@ -81,6 +87,10 @@ const bodies = [
   ["an ArrayBuffer", () => bytes("buffer").buffer, "buffer", undefined],
   ["a Buffer", () => Buffer.from("node"), "node", undefined],
   ["a ReadableStream", pieces, "in pieces", undefined],
+  ["a Readable of Node", () => Readable.from(["in ", "pieces"]), "in pieces", undefined],
+  ["an asynchronous generator", generated, "in pieces", undefined],
+  ["a view of other numbers", () => new Uint16Array([0x4241, 0x4443]), "ABCD", undefined],
+  ["a number", () => 5, "5", "text/plain;charset=UTF-8"],
 ];
 for (const [what, body, text, type] of bodies) {
   test(`${what} is sent as the platform's fetch sends it`, async () => {
@@ -201,10 +211,45 @@ test("what makes no sense is a TypeError, as in every fetch", async () => {
     [{ redirect: "perhaps" }],
     [{ integrity: "sha256-x" }],
     [{ headers: { "bad name": "x" } }],
+    [{ method: "POST", body: { a: 1 } }],
+    [{ method: "POST", body: [1, 2] }],
+    [{ method: "POST", body: new Map([["a", 1]]) }],
+    [{ signal: {} }],
   ];
   for (const [init] of cases) {
     assert.ok((await rejection(open("echo", init))) instanceof TypeError, JSON.stringify(init));
   }
+});
+
+test("a body that is no text is an error that has the remedy, and nothing is sent", async () => {
+  const error = await rejection(open("echo", { method: "POST", body: { a: 1 } }));
+  assert.match(error.message, /JSON\.stringify/);
+  assert.equal((await rejection(open("echo", { signal: {} }))).message, "signal must be an AbortSignal");
+});
+
+test("a request body whose stream fails is a TypeError with the program's own error, as in every fetch", async () => {
+  const mine = new Error("the disk is full");
+  const failing = () => new ReadableStream({ pull: () => Promise.reject(mine) });
+  const broken = async function* () {
+    yield bytes("a piece");
+    throw mine;
+  };
+  const url = `${playground.baseUrl}/open/echo`;
+  for (const body of [failing, broken]) {
+    for (const [fetch, input] of [[open, "echo"], [globalThis.fetch, url]]) {
+      const error = await rejection(fetch(input, { method: "POST", body: body(), duplex: "half" }));
+      assert.ok(error instanceof TypeError);
+      assert.equal(error.cause, mine);
+    }
+  }
+});
+
+test("the arguments are those of every fetch: without input it fails, init may be null, a used Request is an error", async () => {
+  assert.ok((await rejection(open())) instanceof TypeError);
+  assert.equal((await open("echo", null)).status, 200);
+  const used = new Request(`${playground.baseUrl}/open/echo`, { method: "POST", body: "x" });
+  await used.text();
+  assert.ok((await rejection(open(used))) instanceof TypeError);
 });
 
 test("a fetch for a user's session, and one that times out", async () => {

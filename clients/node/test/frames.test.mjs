@@ -4,7 +4,7 @@ import { readdirSync } from "node:fs";
 import { createRequire } from "node:module";
 import net from "node:net";
 import { after, before, test } from "node:test";
-import { CancelledError, Client } from "@postern/client";
+import { Cancelled, Client } from "postern-auth";
 import { Playground, Sidecar } from "./support/upstream.mjs";
 import { answer, FakeSidecar, refuse, tell, tellPiece } from "./support/fake.mjs";
 import { eventually, rejection, within } from "./support/waiting.mjs";
@@ -91,7 +91,7 @@ test("streams at once do not mix, and who stops early disturbs nobody", async ()
   const reading = rejection(bytesOf(cancelled));
   await within(cancelled.head);
   await client.cancelTask({ task: cancelled.task });
-  assert.ok((await reading) instanceof CancelledError);
+  assert.ok((await reading) instanceof Cancelled);
   for (const [number, stream] of streams.entries()) {
     assert.ok((await within(bytesOf(stream), 30)).equals(pattern(sizes[number])));
   }

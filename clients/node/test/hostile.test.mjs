@@ -3,14 +3,16 @@ import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 import { afterEach, test } from "node:test";
 import {
-  AdviceError,
+  AdviceRequired,
   Client,
   ConnectionError,
   createFetch,
-  DeadlineError,
+  DeadlineExceeded,
+  FetchError,
   PosternError,
+  SessionError,
   RequestError,
-} from "@postern/client";
+} from "postern-auth";
 import { FakeSidecar, answer, encoded, refuse, tell } from "./support/fake.mjs";
 import { eventually, rejection, within } from "./support/waiting.mjs";
 
@@ -330,7 +332,7 @@ test("a server that never answers: timeoutMs ends the call, says what is known a
   const { server, client } = await fake({ onRequest: ({ id, method }, socket) => method === "health" && answer(socket, id, {}) });
   await client.health(); // on a connection that is there a request is sent at once
   const error = await rejection(client.getInfo({}, { timeoutMs: 20 }));
-  assert.ok(error instanceof DeadlineError);
+  assert.ok(error instanceof DeadlineExceeded);
   assert.deepEqual([error.reason, error.outcome], ["deadline_exceeded", "unknown"]);
   await eventually(() => server.requests.length === 3);
   const [, request, cancel] = server.requests;
@@ -347,7 +349,7 @@ test("a server that stops reading: calls end by their time, and no more are take
   const overloaded = errors.filter(({ reason }) => reason === "overloaded");
   assert.equal(overloaded.length, 3);
   assert.ok(overloaded.every(({ outcome }) => outcome === "not_sent"));
-  assert.ok(errors.filter((error) => error instanceof DeadlineError).length === 2);
+  assert.ok(errors.filter((error) => error instanceof DeadlineExceeded).length === 2);
 });
 
 test("an aborted signal ends the call with its reason and cancels it; the late answer harms nothing", async () => {
@@ -467,9 +469,11 @@ test("a connection that is one too many is told as such", async () => {
 });
 
 const oddErrors = [
-  [{ code: 1999, message: "new", data: { reason: "brand_new" } }, PosternError, "brand_new"],
-  [{ code: 1017, message: "m", data: { reason: "advice_required" } }, AdviceError, "advice_required"],
-  [{ code: 1017, message: "m", data: { reason: "other" } }, PosternError, "other"],
+  [{ code: 1999, message: "new", data: { reason: "brand_new" } }, FetchError, "brand_new"],
+  [{ code: 5999, message: "new", data: { reason: "brand_new" } }, SessionError, "brand_new"],
+  [{ code: 9999, message: "new", data: { reason: "brand_new" } }, PosternError, "brand_new"],
+  [{ code: 1017, message: "m", data: { reason: "advice_required" } }, AdviceRequired, "advice_required"],
+  [{ code: 1017, message: "m", data: { reason: "other" } }, AdviceRequired, "other"],
   [{ code: "x", data: null }, PosternError, "unknown"],
   ["text", PosternError, "unknown"],
   [null, PosternError, "unknown"],
@@ -491,7 +495,7 @@ test("close waits for what is under way, takes no more, and destroy does not wai
   const call = client.getInfo();
   const closed = client.close();
   const refused = await rejection(client.getInfo());
-  assert.deepEqual([refused.reason, refused.outcome], ["connection_closed", "not_sent"]);
+  assert.deepEqual([refused.reason, refused.outcome], ["client_closed", "not_sent"]);
   assert.deepEqual(await within(call), {});
   await within(closed);
   await eventually(() => server.sockets.size === 0);
@@ -501,7 +505,7 @@ test("close waits for what is under way, takes no more, and destroy does not wai
   await eventually(() => other.server.requests.length === 1);
   other.client.destroy();
   const error = await pending;
-  assert.deepEqual([error.reason, error.outcome], ["connection_closed", "unknown"]);
+  assert.deepEqual([error.reason, error.outcome], ["client_closed", "unknown"]);
 });
 
 test("close waits for calls that wait for a sidecar, and may be called twice", async () => {

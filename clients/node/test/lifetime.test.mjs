@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { afterEach, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
-import { Client, createFetch } from "@postern/client";
+import { Client, createFetch } from "postern-auth";
 import { answer, FakeSidecar } from "./support/fake.mjs";
 import { eventually, rejection, within } from "./support/waiting.mjs";
 
@@ -127,5 +127,5 @@ test("clients and streams are disposed of", async () => {
   assert.equal((await rejection(streamed.result)).reason, "request_cancelled");
   await eventually(() => server.sockets.size === 0);
   await client[asyncDispose]();
-  assert.equal((await rejection(client.getInfo())).reason, "connection_closed");
+  assert.equal((await rejection(client.getInfo())).reason, "client_closed");
 });

@@ -1,7 +1,7 @@
 // Lists that come in pages, as iterators over all of them; and what a caller sends is its own business.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { Client } from "@postern/client";
+import { Client } from "postern-auth";
 import { answer, FakeSidecar } from "./support/fake.mjs";
 import { Playground, Sidecar } from "./support/upstream.mjs";
 import { eventually, rejection, within } from "./support/waiting.mjs";

@@ -1,10 +1,11 @@
 // What a program that installs the package gets: both module systems, the types, the command.
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { copyFile, readFile, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import path from "node:path";
 import { after, test } from "node:test";
-import { makeConsumer, packageRoot, runNode, typescriptPath } from "./support/consumer.mjs";
+import { makeConsumer, packageRoot, packedFiles, repositoryRoot, runNode, typescriptPath } from "./support/consumer.mjs";
 import { FakeSidecar, answer, refuse } from "./support/fake.mjs";
 
 const consumer = await makeConsumer();
@@ -19,43 +20,77 @@ async function run(name, source, options) {
 
 test("import and require give the same names and the same classes", async () => {
   const source = `
-    import * as esm from "@postern/client";
+    import * as esm from "postern-auth";
     import { createRequire } from "node:module";
-    const cjs = createRequire(import.meta.url)("@postern/client");
+    const cjs = createRequire(import.meta.url)("postern-auth");
     const names = Object.keys(cjs).sort();
     if (names.join() !== Object.keys(esm).sort().join()) throw new Error("other names");
     for (const name of names) if (cjs[name] !== esm[name]) throw new Error(name);
     console.log(names.length);`;
   assert.ok(Number(await run("both.mjs", source)) >= 17);
-  assert.equal(await run("one.cjs", 'console.log(typeof require("@postern/client").createFetch)'), "function");
+  assert.equal(await run("one.cjs", 'console.log(typeof require("postern-auth").createFetch)'), "function");
 });
 
 test("nothing beside the exports can be loaded, and nothing else is needed", async () => {
-  const source = 'try { require("@postern/client/lib/channel.js") } catch (error) { console.log(error.code) }';
+  const source = 'try { require("postern-auth/lib/channel.js") } catch (error) { console.log(error.code) }';
   assert.equal(await run("inside.cjs", source), "ERR_PACKAGE_PATH_NOT_EXPORTED");
   const description = JSON.parse(await readFile(path.join(packageRoot, "package.json"), "utf8"));
   assert.deepEqual([description.dependencies, description.engines.node], [undefined, ">=18"]);
 });
 
-test("the types describe it to programs of both kinds, strictly", async () => {
-  const usage = path.join(packageRoot, "test/support/usage.ts");
-  for (const name of ["usage.mts", "usage.cts"]) await copyFile(usage, path.join(consumer.directory, name));
-  const compilerOptions = {
-    strict: true,
-    noEmit: true,
-    noUncheckedIndexedAccess: true,
-    target: "es2022",
-    lib: ["es2022", "dom", "dom.iterable"],
-    module: "node16",
-    moduleResolution: "node16",
-    types: [],
-  };
-  const configuration = JSON.stringify({ compilerOptions, files: ["usage.mts", "usage.cts"] });
-  await writeFile(path.join(consumer.directory, "tsconfig.json"), configuration);
-  const tsc = path.join(path.dirname(typescriptPath), "tsc.js");
-  const { status, stdout } = await runNode([tsc, "-p", "."], { cwd: consumer.directory, seconds: 120 });
-  assert.equal(status, 0, stdout);
+test("the package has its license, what a registry shows, and no file that users do not need", async () => {
+  const read = (...names) => readFile(path.join(...names), "utf8");
+  const packed = await packedFiles();
+  assert.deepEqual([...new Set(packed.map((file) => file.replace(/\/.*/, "/")))], [
+    ...["LICENSE", "README.md", "bin/", "index.d.mts", "index.d.ts", "index.mjs", "lib/", "package.json", "types/"],
+  ]);
+  assert.equal(await read(packageRoot, "LICENSE"), await read(repositoryRoot, "LICENSE"), "LICENSE is another text");
+  const description = JSON.parse(await read(packageRoot, "package.json"));
+  assert.equal(description.name, "postern-auth");
+  for (const name of ["description", "keywords", "homepage", "repository", "bugs", "license", "engines"]) {
+    assert.ok(description[name], `package.json lacks ${name}`);
+  }
 });
+
+// Debian's nodejs comes without npm, whose package has hundreds of others with it: the rule above is its rule.
+test("npm packs these files", { skip: spawnSync("npm", ["--version"]).error && "npm is not installed" }, async () => {
+  const env = { ...process.env, npm_config_cache: `${consumer.directory}/npm`, npm_config_update_notifier: "false" };
+  const { status, stdout, stderr } = spawnSync("npm", ["pack", "--dry-run", "--json"], { cwd: packageRoot, env });
+  assert.equal(status, 0, `${stderr}`);
+  const [{ name, files }] = JSON.parse(stdout);
+  assert.equal(name, "postern-auth");
+  assert.deepEqual(files.map((file) => file.path).sort(), await packedFiles());
+});
+
+const DOM = ["dom", "dom.iterable"];
+for (const [what, sources, lib] of [
+  ["with lib dom", ["usage.ts", "without-dom.ts"], DOM],
+  ["without lib dom", ["without-dom.ts"], []],
+  ["with the types of a Node program", ["without-dom.ts", "with-node.ts", "node-globals.d.ts"], []],
+]) {
+  test(`the types describe it to programs of both kinds, strictly, ${what}`, async () => {
+    const copies = sources.flatMap((source) =>
+      source.endsWith(".d.ts") ? [[source, source]] : [".mts", ".cts"].map((end) => [source, source.replace(".ts", end)]),
+    );
+    const support = path.join(packageRoot, "test/support");
+    for (const [source, name] of copies) await copyFile(path.join(support, source), path.join(consumer.directory, name));
+    const compilerOptions = {
+      strict: true,
+      noEmit: true,
+      noUncheckedIndexedAccess: true,
+      target: "es2022",
+      lib: ["es2022", ...lib],
+      module: "node16",
+      moduleResolution: "node16",
+      types: [],
+    };
+    const configuration = JSON.stringify({ compilerOptions, files: copies.map(([, name]) => name) });
+    await writeFile(path.join(consumer.directory, "tsconfig.json"), configuration);
+    const tsc = path.join(path.dirname(typescriptPath), "tsc.js");
+    const { status, stdout } = await runNode([tsc, "-p", "."], { cwd: consumer.directory, seconds: 120 });
+    assert.equal(status, 0, stdout);
+  });
+}
 
 test("the sources keep to the types that they state", async () => {
   const tsc = path.join(path.dirname(typescriptPath), "tsc.js");
@@ -77,7 +112,7 @@ test("a program that is done ends, though its client is not closed", async (t) =
   const fake = await FakeSidecar.start({ onRequest: ({ id }, socket) => answer(socket, id, { subscribed: [] }) });
   t.after(() => fake.stop());
   const source = `
-    const { Client } = require("@postern/client");
+    const { Client } = require("postern-auth");
     const client = new Client();
     client.on("event.sessionEnded", () => {});
     client.subscribe({ events: ["event.sessionEnded"] }, { timeoutMs: 60000 }).then(() => console.log("done"));`;
@@ -96,7 +131,7 @@ test("a program that waits for an event stays until it comes", async (t) => {
   });
   t.after(() => fake.stop());
   const source = `
-    import { Client } from "@postern/client";
+    import { Client } from "postern-auth";
     for await (const { event, params } of new Client().events(["event.configReloaded"])) {
       console.log(event, params.at);
       break;
@@ -115,7 +150,7 @@ test("what a listener throws is the program's, and ends neither the connection n
   });
   t.after(() => fake.stop());
   const source = `
-    import { Client } from "@postern/client";
+    import { Client } from "postern-auth";
     process.on("uncaughtException", ({ message }) => console.log(message));
     const client = new Client();
     client.on("event.configReloaded", () => { throw new Error("from the listener"); });

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { after, before, test } from "node:test";
-import { Client } from "@postern/client";
+import { Client } from "postern-auth";
 import { makeConsumer, packageRoot, repositoryRoot, runNode } from "./support/consumer.mjs";
 import { binary, Playground, Sidecar, signOn } from "./support/upstream.mjs";
 

@@ -4,7 +4,7 @@ import http from "node:http";
 import net from "node:net";
 import { once } from "node:events";
 import { afterEach, test } from "node:test";
-import { Client } from "@postern/client";
+import { Client } from "postern-auth";
 import { Sidecar } from "./support/upstream.mjs";
 import { eventually, rejection, within } from "./support/waiting.mjs";
 

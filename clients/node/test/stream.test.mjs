@@ -4,7 +4,7 @@ import { writeFile } from "node:fs/promises";
 import { after, before, test } from "node:test";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { CancelledError, Client, createFetch, FetchError } from "@postern/client";
+import { Cancelled, Client, createFetch, FetchFailed } from "postern-auth";
 import { Playground, Sidecar } from "./support/upstream.mjs";
 import { makeConsumer, runNode } from "./support/consumer.mjs";
 import { answer, encoded, FakeSidecar, refuse, tell } from "./support/fake.mjs";
@@ -71,7 +71,7 @@ test("cancelling the body ends the task", async () => {
   const reader = body.getReader();
   await within(reader.read());
   await reader.cancel();
-  assert.ok((await rejection(result)) instanceof CancelledError);
+  assert.ok((await rejection(result)) instanceof Cancelled);
   await eventually(async () => (await stateOf(task)) === "cancelled");
 });
 
@@ -85,7 +85,7 @@ test("cancel() and an aborted signal end the task and the reading of its body", 
   const first = client.stream({ resource: "open", path: large });
   const reading = rejection(new Response(first.body).arrayBuffer());
   first.cancel();
-  assert.ok((await reading) instanceof CancelledError);
+  assert.ok((await reading) instanceof Cancelled);
 
   const abort = new AbortController();
   const second = client.stream({ resource: "open", path: large }, { signal: abort.signal });
@@ -121,7 +121,7 @@ test("a result that nobody asks for is no unhandled rejection", async () => {
 
 test("a body that was read in part and then forgotten ends with its task, and keeps no program", async () => {
   const source = `
-    import { Client, createFetch } from "@postern/client";
+    import { Client, createFetch } from "postern-auth";
     import { setTimeout as pause } from "node:timers/promises";
     const client = new Client();
     const fetch = createFetch({ client, resource: "open", streaming: true });
@@ -281,14 +281,14 @@ test("a suspension that is refused leaves the stream whole: it is held back by n
   await refused.end();
 });
 
-test("createFetch({ streaming }): a body that breaks ends with a FetchError; HEAD has none", async (t) => {
+test("createFetch({ streaming }): a body that breaks ends with a FetchFailed; HEAD has none", async (t) => {
   const broken = await Sidecar.start(playground, {
     resources: { bad: { baseUrl: `${playground.misbehaving}/`, auth: "none" } },
   });
   t.after(() => broken.stop());
   const fetch = createFetch({ socketPath: broken.socketPath, resource: "bad", streaming: true });
   const error = await rejection(fetch("closeBody").then((response) => response.text()));
-  assert.ok(error instanceof TypeError && error instanceof FetchError);
+  assert.ok(error instanceof TypeError && error instanceof FetchFailed);
   assert.equal(error.outcome, error.cause.outcome);
   for (const streaming of [true, false]) {
     const head = await createFetch({ client, resource: "open", streaming })("bytes/1000", { method: "HEAD" });

@@ -62,7 +62,7 @@ export type Reason =
 export type LocalReason =
   | "connection_failed"
   | "connection_lost"
-  | "connection_closed"
+  | "client_closed"
   | "protocol_violation"
   | "events_overflowed";
 
@@ -99,43 +99,66 @@ export class PosternError extends Error {
   readonly cause?: unknown;
 }
 
-/** The connection: not established, lost, or another protocol. */
+/** The connection to the sidecar. */
 export class ConnectionError extends PosternError {}
+/** There is no connection; nothing was sent. */
+export class ConnectionFailed extends ConnectionError {}
+/** The connection ended before the response; `outcome` shows whether the call may have been executed. */
+export class ConnectionLost extends ConnectionError {}
+/** A message from the socket violates the protocol. The connection was closed. */
+export class ProtocolViolation extends ConnectionLost {}
+/** The client was closed while, or before, it was called. */
+export class ClientClosed extends ConnectionLost {}
 /** The request itself is invalid; `path` points to the param. */
 export class RequestError extends PosternError {}
 /** A bug in the sidecar. */
 export class InternalError extends PosternError {}
 /** This user is not permitted to do that. */
-export class ForbiddenError extends PosternError {}
+export class Forbidden extends PosternError {}
 /** The sidecar accepts no more calls now: overloaded, or shutting down. */
-export class UnavailableError extends PosternError {}
+export class Unavailable extends PosternError {}
 /** The call timed out. */
-export class DeadlineError extends PosternError {}
+export class DeadlineExceeded extends PosternError {}
 /** Cancelled by `cancelTask`, or a body by its reader. */
-export class CancelledError extends PosternError {}
+export class Cancelled extends PosternError {}
 /** `reloadConfig` found problems. */
-export class ConfigurationError extends PosternError {
+export class ConfigurationInvalid extends PosternError {
   readonly problems?: unknown[];
 }
 /** The fetch failed. */
-export class ResourceError extends PosternError {}
-/** The user has to do something first, or that was not sufficient. */
-export class AdviceError extends ResourceError {
+export class FetchError extends PosternError {}
+/** There is no live session or token for the fetch: log the user in. */
+export class NotAuthenticated extends FetchError {}
+/**
+ * The issuer does not accept the sidecar's own client id and secret: correct the configuration. No login helps. From
+ * fetches with client credentials, and from everything that obtains tokens of a session.
+ */
+export class ClientAuthenticationError extends FetchError {}
+/** The user has to do something first: `authenticateWithAdvice`, then `fetchResource`, both with `continuation`. */
+export class AdviceRequired extends FetchError {
   readonly advice?: Advice;
   readonly advices?: Advice[];
   readonly response?: FetchResourceResult;
   readonly continuation?: string;
   readonly expiresAt?: string;
 }
-/** A token could not be validated, whether or not it is valid. */
-export class TokenError extends PosternError {}
-/** A login or a step-up failed. */
+/** The advice was not satisfied, or that was not sufficient. */
+export class AdviceFailed extends FetchError {
+  readonly advice?: Advice;
+  readonly advices?: Advice[];
+  readonly response?: FetchResourceResult;
+}
+/** A token could not be validated: treat it as not valid. */
+export class ValidationUndecided extends PosternError {}
+/** A login or a step-up at an access manager failed. */
 export class AuthenticationError extends PosternError {}
 /** A session, its issuer or the store. */
 export class SessionError extends PosternError {}
+/** The user has not decided yet: call again after `retryAfterMs`. */
+export class AuthorizationPending extends SessionError {}
 
-/** The error of a fetch: a `TypeError` as with every fetch; `cause` is the error of the sidecar. */
-export class FetchError extends TypeError {
+/** The error of `createFetch`'s functions: a `TypeError` as with every fetch; `cause` is the error of the sidecar. */
+export class FetchFailed extends TypeError {
   readonly cause: PosternError;
   readonly reason: PosternError["reason"];
   readonly code?: number;

@@ -1,5 +1,6 @@
 import { Advice, HeaderLines } from "./common";
 import { HealthStatus } from "./control";
+import { AbortSignal } from "./platform";
 
 /** The params of each event. */
 export interface Events {

@@ -4,6 +4,7 @@ import * as preauthorize from "./preauthorize";
 import * as tokens from "./tokens";
 import * as authenticate from "./authenticate";
 import * as sessions from "./sessions";
+import { AbortSignal } from "./platform";
 
 /** Options of every call, in addition to its params. */
 export interface CallOptions {

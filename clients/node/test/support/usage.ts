@@ -1,6 +1,6 @@
 // Compiled, never run: what a program may write, and (@ts-expect-error) what it may not.
-import { AdviceError, Client, createFetch, FetchError, PosternError, SessionError } from "@postern/client";
-import type { GetInfoResult, Grant, Journey } from "@postern/client";
+import { AdviceRequired, Client, createFetch, FetchFailed, PosternError, SessionError } from "postern-auth";
+import type { GetInfoResult, Grant, Journey } from "postern-auth";
 
 export async function usage(signal: AbortSignal): Promise<void> {
   const client = new Client({ socketPath: "/run/postern/postern.sock", timeoutMs: 1000 });
@@ -68,6 +68,8 @@ export async function usage(signal: AbortSignal): Promise<void> {
   const get = createFetch({ client, resource: "billing" });
   const plain: typeof fetch = get;
   const response = await get("invoices", { method: "POST", body: new FormData(), redirect: "manual", signal });
+  const whole: Response = response;
+  whole.headers.append("x", "y");
   response.postern.attempts.toFixed();
   response.headers.get("x");
   const { postern } = await createFetch({ client, streaming: true })("invoices");
@@ -77,10 +79,10 @@ export async function usage(signal: AbortSignal): Promise<void> {
   try {
     await client.health();
   } catch (error) {
-    if (error instanceof AdviceError) error.continuation?.toUpperCase();
+    if (error instanceof AdviceRequired) error.continuation?.toUpperCase();
     if (error instanceof SessionError && error.reason === "session_expired") error.upstream?.code;
     if (error instanceof PosternError && error.outcome === "not_sent" && error.retryable) error.path;
-    if (error instanceof FetchError) error.cause.method;
+    if (error instanceof FetchFailed) error.cause.method;
   }
   client.ref().unref();
   await client.close();

@@ -1,0 +1,213 @@
+// The example with Express, as its one command starts it, used as a browser uses it: over HTTP, with cookies and forms.
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import net from "node:net";
+import path from "node:path";
+import { createInterface } from "node:readline";
+import { after, before, beforeEach, test } from "node:test";
+import { Client } from "postern-auth";
+import { repositoryRoot } from "./support/consumer.mjs";
+import { binary } from "./support/upstream.mjs";
+
+let directory, example, origin, provider, client;
+
+async function freePort() {
+  const server = net.createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+before(async () => {
+  directory = await mkdtemp("/tmp/postern-express-");
+  const [port, providerPort] = [await freePort(), await freePort()];
+  origin = `http://127.0.0.1:${port}`;
+  provider = `http://127.0.0.1:${providerPort}`;
+  const commands = ["postern", "playground"].map((name) => path.dirname(binary(name)));
+  const env = {
+    PATH: [path.dirname(process.execPath), ...commands, process.env.PATH].join(":"),
+    PORT: `${port}`,
+    PROVIDER_PORT: `${providerPort}`,
+    POSTERN_SOCKET: `${directory}/s`,
+  };
+  example = spawn(path.join(repositoryRoot, "examples/express/run"), { env, stdio: ["ignore", "pipe", "pipe"] });
+  let log = "";
+  example.stderr.on("data", (data) => (log += data));
+  const ended = once(example, "exit").then(([status]) => assert.fail(`the example ended with ${status}: ${log}`));
+  ended.catch(() => {});
+  const [line] = await Promise.race([once(createInterface(example.stdout), "line"), ended]);
+  assert.equal(line, `Open ${origin}`);
+  client = new Client({ socketPath: `${directory}/s`, connectWaitMs: 10_000 });
+});
+after(async () => {
+  await client?.close();
+  if (example?.exitCode === null) {
+    const ended = once(example, "exit");
+    example.kill();
+    await ended;
+  }
+  await rm(directory, { recursive: true, force: true });
+});
+beforeEach(async () => {
+  for await (const { session } of client.sessions()) await client.endSession({ session });
+});
+
+/** A browser's cookies by origin; it follows redirects, and shows the page at their end. */
+class Browser {
+  cookies = new Map();
+
+  async open(url, { method = "GET", form } = {}) {
+    const at = new URL(url, this.url ?? origin);
+    const headers = { cookie: [...(this.cookies.get(at.origin) ?? [])].map((pair) => pair.join("=")).join("; ") };
+    const body = form && new URLSearchParams(form);
+    const response = await fetch(at, { method, headers, body, redirect: "manual" });
+    this.#store(at.origin, response.headers.getSetCookie());
+    this.url = at.href;
+    const location = response.headers.get("location");
+    if (location !== null) return this.open(location);
+    return { status: response.status, headers: response.headers, text: await response.text(), url: this.url };
+  }
+
+  #store(origin, setCookies) {
+    const own = this.cookies.get(origin) ?? new Map();
+    for (const text of setCookies) {
+      const [, name, value] = text.match(/^([^=]+)=([^;]*)/);
+      if (/Expires=Thu, 01 Jan 1970/.test(text)) own.delete(name);
+      else own.set(name, value);
+    }
+    this.cookies.set(origin, own);
+  }
+
+  /** Sends the provider's form. */
+  async signIn({ text, url }, user = "alice") {
+    assert.ok(url.startsWith(provider), url);
+    const [, transaction] = text.match(/name="transaction" value="([^"]+)"/);
+    return this.open("/oidc/login", { method: "POST", form: { transaction, username: user, password: `${user}-password` } });
+  }
+
+  async loggedIn(user) {
+    const page = await this.signIn(await this.open(`${origin}/login`), user);
+    assert.equal(page.status, 200, page.text);
+    return page;
+  }
+}
+
+test("a user logs in, sees their orders, and the browser has nothing but an opaque id", async () => {
+  const browser = new Browser();
+  assert.match((await browser.open("/")).text, /href="\/login"/);
+  const home = await browser.loggedIn();
+  assert.equal(home.url, `${origin}/`);
+  assert.match(home.text, /Welcome, user-1001/);
+  const orders = await browser.open("/orders");
+  assert.equal(orders.status, 200);
+  assert.match(orders.text, /&#34;orders&#34;/);
+  assert.equal(orders.headers.get("cache-control"), "no-store");
+  const [[name, id], ...others] = [...browser.cookies.get(origin)];
+  assert.deepEqual([name, others.length], ["id", 0]);
+  assert.match(id, /^[\w-]{43}$/);
+  const { sessions } = await client.listSessions();
+  assert.equal(sessions.length, 1);
+  for (const shown of [id, home.text, orders.text]) assert.ok(!shown.includes(sessions[0].session), "the handle left");
+});
+
+test("the id changes with the login, and the cookie is not for scripts and other sites", async () => {
+  const browser = new Browser();
+  const page = await browser.open(`${origin}/login`);
+  const early = browser.cookies.get(origin).get("id");
+  await browser.signIn(page);
+  assert.notEqual(browser.cookies.get(origin).get("id"), early);
+  const old = new Browser();
+  old.cookies.set(origin, new Map([["id", early]]));
+  assert.ok((await old.open(`${origin}/orders`)).url.startsWith(provider), "the id from before the login is logged in");
+  const { headers } = await fetch(`${origin}/login`, { redirect: "manual" });
+  assert.match(headers.getSetCookie()[0], /HttpOnly; SameSite=Lax/);
+});
+
+test("without a login the way is to the provider, and with an invented cookie as well", async () => {
+  const browser = new Browser();
+  assert.ok((await browser.open("/orders")).url.startsWith(`${provider}/oidc/authorize`));
+  const inventive = new Browser();
+  inventive.cookies.set(origin, new Map([["id", "a".repeat(43)]]));
+  assert.ok((await inventive.open("/vault")).url.startsWith(`${provider}/oidc/authorize`));
+});
+
+test("a callback that another browser started logs nobody in", async () => {
+  const attacker = new Browser();
+  const page = await attacker.open(`${origin}/login`);
+  const [, transaction] = page.text.match(/name="transaction" value="([^"]+)"/);
+  const body = new URLSearchParams({ transaction, username: "bob", password: "bob-password" });
+  const response = await fetch(`${provider}/oidc/login`, { method: "POST", body, redirect: "manual" });
+  const callback = response.headers.get("location");
+  assert.ok(callback.startsWith(`${origin}/callback`), callback);
+  const victim = new Browser();
+  assert.equal((await victim.open(callback)).status, 400);
+  await victim.open(`${origin}/login`);
+  assert.equal((await victim.open(callback)).status, 400);
+  assert.equal((await attacker.open(callback)).status, 200);
+});
+
+test("step-up: the vault sends the user to the provider for a second factor, and comes back with what is in it", async () => {
+  const browser = new Browser();
+  await browser.loggedIn();
+  const { sessions: [before] } = await client.listSessions();
+  assert.equal(before.acr, "pwd");
+  const page = await browser.open("/vault");
+  const vault = await browser.signIn(page);
+  assert.deepEqual([vault.status, vault.url], [200, `${origin}/vault`]);
+  const { sessions: [now] } = await client.listSessions();
+  assert.deepEqual([now.session, now.acr], [before.session, "mfa"]);
+  assert.equal((await browser.open("/vault")).url, `${origin}/vault`, "once is enough");
+});
+
+test("step-up by another user is an error, and the session stays as it was", async () => {
+  const browser = new Browser();
+  await browser.loggedIn();
+  const page = await browser.signIn(await browser.open("/vault"), "bob");
+  assert.deepEqual([page.status, page.url.startsWith(`${origin}/callback`)], [403, true]);
+  assert.match(page.text, /authorization_failed/);
+  assert.match((await browser.open("/")).text, /user-1001/);
+  assert.equal((await browser.open("/orders")).status, 200);
+});
+
+test("logout ends the session in the sidecar, the cookie, and the id that somebody has kept", async () => {
+  const browser = new Browser();
+  await browser.loggedIn();
+  const kept = new Map(browser.cookies.get(origin));
+  const page = await browser.open("/logout", { method: "POST" });
+  assert.match(page.text, /Log in/);
+  assert.equal(browser.cookies.get(origin).size, 0);
+  assert.deepEqual((await client.listSessions()).sessions, []);
+  browser.cookies.set(origin, kept);
+  assert.doesNotMatch((await browser.open("/")).text, /user-1001/);
+  assert.equal((await browser.open("/logout")).status, 404, "a link can log a user out");
+});
+
+test("a second login of the same browser ends the first one", async () => {
+  const browser = new Browser();
+  await browser.loggedIn();
+  await browser.open("/login");
+  const { sessions } = await client.listSessions();
+  assert.equal(sessions.length, 1);
+});
+
+test("a session that has ended at the sidecar: the user logs in again", async () => {
+  const browser = new Browser();
+  await browser.loggedIn();
+  const { sessions: [{ session }] } = await client.listSessions();
+  await client.endSession({ session });
+  assert.ok((await browser.open("/orders")).url.startsWith(`${provider}/oidc/authorize`));
+  await browser.loggedIn();
+  const { sessions: [again] } = await client.listSessions();
+  await client.endSession({ session: again.session });
+  assert.match((await browser.open(`${origin}/logout`, { method: "POST" })).text, /href="\/login"/);
+});
+
+test("the run ends with all that it started", async () => {
+  const ended = once(example, "exit");
+  example.kill();
+  assert.deepEqual(await ended, [0, null]);
+  for (const address of [origin, provider]) await assert.rejects(fetch(address), TypeError);
+});
