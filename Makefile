@@ -36,7 +36,7 @@ TEST_PACKAGES := $(DEMO_PACKAGES) glewlwyd netcat-openbsd nginx-light openssl pr
 # Everything else: a browser, the site, the package and the image, systemd's tools, other languages.
 ALL_PACKAGES := $(TEST_PACKAGES) buildah chromium debhelper dpkg-dev gcc libc6-dev libjsonrpccpp-dev lintian man-db \
   node-typescript perl procps python3-markdown python3-pygments systemd util-linux
-# The example with Express (`make test-node`, `make test-documents`): with two hundred small ones that nothing else needs.
+# The example with Express (`test-node`, `test-documents`): with two hundred small ones that nothing else needs.
 NODE_PACKAGES := node-express
 
 ##@ Everyday
