@@ -28,3 +28,15 @@ export const {
   SessionError,
   AuthorizationPending,
 } = postern;
+
+// Former names.
+export const {
+  ForbiddenError,
+  UnavailableError,
+  DeadlineError,
+  CancelledError,
+  ConfigurationError,
+  ResourceError,
+  AdviceError,
+  TokenError,
+} = postern;

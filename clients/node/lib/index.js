@@ -6,20 +6,16 @@ const { createFetch, FetchFailed } = require("./fetch.js");
 
 module.exports = { Client, createFetch, FetchFailed, ...errors };
 
-/** Former names: of a class that is `undefined` an `instanceof` would fail only when there is an error to handle. */
+/** Former names of classes, for programs that catch by them. */
 const FORMER = {
-  ForbiddenError: "Forbidden",
-  UnavailableError: "Unavailable",
-  DeadlineError: "DeadlineExceeded",
-  CancelledError: "Cancelled",
-  ConfigurationError: "ConfigurationInvalid",
-  ResourceError: "FetchError",
-  AdviceError: "AdviceRequired, and AdviceFailed",
-  TokenError: "ValidationUndecided",
+  ForbiddenError: errors.Forbidden,
+  UnavailableError: errors.Unavailable,
+  DeadlineError: errors.DeadlineExceeded,
+  CancelledError: errors.Cancelled,
+  ConfigurationError: errors.ConfigurationInvalid,
+  ResourceError: errors.FetchError,
+  // The class of AdviceRequired and AdviceFailed.
+  AdviceError: Object.getPrototypeOf(errors.AdviceRequired),
+  TokenError: errors.ValidationUndecided,
 };
-for (const [name, now] of Object.entries(FORMER)) {
-  const get = () => {
-    throw new ReferenceError(`${name} is now called ${now}`);
-  };
-  Object.defineProperty(module.exports, name, { get });
-}
+for (const [name, value] of Object.entries(FORMER)) Object.defineProperty(module.exports, name, { value });

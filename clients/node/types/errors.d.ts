@@ -166,3 +166,43 @@ export class FetchFailed extends TypeError {
   readonly outcome?: Outcome;
   readonly data: ErrorData;
 }
+
+/** @deprecated Now `Forbidden`. */
+export const ForbiddenError: typeof Forbidden;
+/** @deprecated Now `Forbidden`. */
+export type ForbiddenError = Forbidden;
+
+/** @deprecated Now `Unavailable`. */
+export const UnavailableError: typeof Unavailable;
+/** @deprecated Now `Unavailable`. */
+export type UnavailableError = Unavailable;
+
+/** @deprecated Now `DeadlineExceeded`. */
+export const DeadlineError: typeof DeadlineExceeded;
+/** @deprecated Now `DeadlineExceeded`. */
+export type DeadlineError = DeadlineExceeded;
+
+/** @deprecated Now `Cancelled`. */
+export const CancelledError: typeof Cancelled;
+/** @deprecated Now `Cancelled`. */
+export type CancelledError = Cancelled;
+
+/** @deprecated Now `ConfigurationInvalid`. */
+export const ConfigurationError: typeof ConfigurationInvalid;
+/** @deprecated Now `ConfigurationInvalid`. */
+export type ConfigurationError = ConfigurationInvalid;
+
+/** @deprecated Now `FetchError`. */
+export const ResourceError: typeof FetchError;
+/** @deprecated Now `FetchError`. */
+export type ResourceError = FetchError;
+
+/** @deprecated Now `ValidationUndecided`. */
+export const TokenError: typeof ValidationUndecided;
+/** @deprecated Now `ValidationUndecided`. */
+export type TokenError = ValidationUndecided;
+
+/** @deprecated Now `AdviceRequired` and `AdviceFailed`. */
+export const AdviceError: abstract new () => AdviceRequired | AdviceFailed;
+/** @deprecated Now `AdviceRequired` and `AdviceFailed`. */
+export type AdviceError = AdviceRequired | AdviceFailed;
