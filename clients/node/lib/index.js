@@ -4,8 +4,6 @@ const { Client } = require("./client.js");
 const errors = require("./errors.js");
 const { createFetch, FetchFailed } = require("./fetch.js");
 
-module.exports = { Client, createFetch, FetchFailed, ...errors };
-
 /** Former names of classes, for programs that catch by them. */
 const FORMER = {
   ForbiddenError: errors.Forbidden,
@@ -18,4 +16,5 @@ const FORMER = {
   AdviceError: Object.getPrototypeOf(errors.AdviceRequired),
   TokenError: errors.ValidationUndecided,
 };
-for (const [name, value] of Object.entries(FORMER)) Object.defineProperty(module.exports, name, { value });
+
+module.exports = { Client, createFetch, FetchFailed, ...errors, ...FORMER };
