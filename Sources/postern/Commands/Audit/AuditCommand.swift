@@ -20,7 +20,7 @@ struct VerifyAudit: ParsableCommand {
       that was changed, removed, inserted or moved. Exit code: 0 whole, 1 broken, 2 not decided.
 
       Examples:
-        postern audit verify /var/lib/postern/audit.log --key-file /etc/postern/secrets/audit
+        postern audit verify /var/lib/postern/audit.log --key-file audit.key
       """)
 
   @Argument(help: "The files of one log.", completion: .file())

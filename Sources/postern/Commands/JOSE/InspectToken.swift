@@ -15,7 +15,7 @@ struct InspectToken: ParsableCommand {
 
       Examples:
         postern jose inspect < token.txt
-        postern jose inspect --jwks keys.json --issuer https://idp.example.com --audience shop < token.txt
+        postern jose inspect --jwks keys.json --audience shop < token.txt
       """)
 
   @Option(help: "File with a JWK Set to check the signature with.")
