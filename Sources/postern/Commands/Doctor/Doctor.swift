@@ -71,6 +71,8 @@ struct Doctor: AsyncParsableCommand {
       entries = report.closed(after: .zero)
     }
     print(json ? JSONWriter(pretty: isatty(1) == 1).string(entries.json(configuration: path)) : entries.text)
+    // Before the sentence on standard error.
+    fflush(nil)
     if entries.failures > 0 {
       FailureNote.print("\(entries.failures) of \(entries.count) checks failed")
       throw ExitCode(1)
