@@ -201,6 +201,7 @@ def offered(directory: Path, line: str, current: str, *words: str, **environment
     done = subprocess.run(
         ["bash", "-c", BASH, "bash", line, current, *words], capture_output=True, text=True, timeout=30, cwd=directory,
         env={"PATH": f"{Path(binaries.postern()).parent}:{os.environ['PATH']}", **environment})
+    assert done.stderr == "", "a message would end up in the line that is being typed"
     return done.stdout.split()
 
 

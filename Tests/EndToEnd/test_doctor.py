@@ -123,6 +123,24 @@ def test_clocks_that_differ(issuer: IssuerDouble, configuration: Dict[str, Any],
     assert found["status"] == "failed" and "s behind this machine's" in found["found"], found
 
 
+def test_a_server_cannot_command_the_terminal(
+    issuer: IssuerDouble, configuration: Dict[str, Any], directory: Path
+) -> None:
+    """Catches an escape sequence in what a server chose, which a terminal would obey."""
+    configuration["issuers"] = {"play": {
+        "issuer": issuer.base, "clientId": "shop", "redirectUri": "https://shop.example/callback"}}
+    del configuration["resources"]["orders"]
+    issuer.metadata["token_endpoint_auth_methods_supported"] = ["\x1b]0;gotcha\x07"]
+    issuer.metadata["authorization_endpoint"] = issuer.base + "/authorize"
+    issuer.serve_keys({"keys": []})
+    issuer.answers["/authorize"] = lambda _: (
+        302, {"Location": "https://shop.example/callback?error=%1b%5b2Jgotcha&state=x"}, b"")
+    path = directory / "postern.yaml"
+    path.write_text(json.dumps(configuration))
+    done = subprocess.run([binaries.postern(), "doctor", str(path)], capture_output=True, text=True, timeout=60)
+    assert done.stdout.count("gotcha") == 2 and "\x1b" not in done.stdout and "\x07" not in done.stdout, done.stdout
+
+
 @pytest.fixture
 def silent() -> Iterator[int]:
     """The port of a server that accepts connections and never answers."""
@@ -188,6 +206,17 @@ def test_a_redis_server_that_is_not_there(configuration: Dict[str, Any], directo
 def test_problems_of_the_configuration_are_checks_that_failed(directory: Path) -> None:
     code, checks = diagnose({"resources": {"billing": {"baseURL": "https://api.example.com"}}}, directory)
     assert code == 1 and "baseUrl" in checks["configuration"]["found"], checks
+
+
+def test_variables_that_are_not_used_are_named(
+    configuration: Dict[str, Any], directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A proxy that works for curl is not used here, which would take long to find out."""
+    monkeypatch.setenv("https_proxy", "http://127.0.0.1:1")
+    path = directory / "postern.yaml"
+    path.write_text(json.dumps(configuration))
+    done = subprocess.run([binaries.postern(), "doctor", str(path)], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and "https_proxy" in done.stdout, done
 
 
 def test_a_running_sidecar_is_found(configuration: Dict[str, Any], directory: Path, start: Any) -> None:

@@ -11,8 +11,17 @@ struct ConfigurationOption: ParsableArguments {
     completion: Self.completion)
   var config: String?
 
-  /// The path of the file; a default one that is not safe to use is an error.
-  func path() throws -> String { try config ?? DefaultConfiguration.path() }
+  /// The path of the file. Without one, or where it is not safe to use, the reason is printed, and the command exits as
+  /// for wrong usage.
+  func path() throws -> String {
+    if let config { return config }
+    do throws(DefaultConfiguration.Failure) {
+      return try DefaultConfiguration.path()
+    } catch {
+      FailureNote.print(error.description)
+      throw ExitCode.validationFailure
+    }
+  }
 }
 
 /// The same, or the file as an argument.
@@ -31,6 +40,11 @@ struct ConfigurationArgument: ParsableArguments {
 
 /// The configuration file where none is named.
 enum DefaultConfiguration {
+  /// Why there is none.
+  struct Failure: Error, CustomStringConvertible {
+    let description: String
+  }
+
   /// In the working directory.
   static let local = "postern.yaml"
   /// The system's.
@@ -38,19 +52,18 @@ enum DefaultConfiguration {
 
   /// The first of the two that exists. A file that other users could have put there, or could change, is not taken: it
   /// names the programs' socket and where secrets are sent.
-  static func path() throws -> String {
+  static func path() throws(Failure) -> String {
     var link = stat()
     if lstat(local, &link) == 0 {
       if let doubt = doubt(link) {
-        FailureNote.print("./\(local) is not used by default: \(doubt); name it with --config to use it")
-        throw ExitCode.validationFailure
+        throw Failure(description: "./\(local) is not used by default: \(doubt); name it with --config to use it")
       }
       return local
     }
     // A directory that cannot be read is reported with the file.
     if access(system, F_OK) == 0 || errno == EACCES { return system }
-    FailureNote.print("there is neither ./\(local) nor \(system): name the configuration file with --config")
-    throw ExitCode.validationFailure
+    throw Failure(
+      description: "there is neither ./\(local) nor \(system): name the configuration file with --config")
   }
 
   /// Why the local file, or link, is not to be trusted; nil where only this user or root can have written it.

@@ -48,7 +48,7 @@ struct Doctor: AsyncParsableCommand {
     let path = try configuration.path()
     // As `serve` does: the same variables count.
     let environment = ProcessEnvironment.current
-    _ = LibraryEnvironment.clear()
+    let heeded = LibraryEnvironment.clear()
     let report = DoctorReport()
     let entries: [DoctorReport.Entry]
     do throws(ConfigurationProblems) {
@@ -60,7 +60,8 @@ struct Doctor: AsyncParsableCommand {
         loaded.configuration, identity, clock: SystemClock(), isTrial: true)
       let store = try StoreAssembly(loaded.configuration.store, isNeeded: true)
       report.add("configuration", tried: "read \(path)", .ok("no problems"))
-      LocalExamination(loaded, notes: snapshot.notes, environment: environment, report).run()
+      let notes = snapshot.notes + heeded.map { "\($0.message)" }
+      LocalExamination(loaded, notes: notes, environment: environment, report).run()
       entries = await Self.examine(snapshot, store, report, within: .milliseconds(Int64(timeout * 1000)))
     } catch {
       for problem in error.problems {

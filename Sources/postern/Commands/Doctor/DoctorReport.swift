@@ -83,9 +83,14 @@ extension [DoctorReport.Entry] {
     map { entry in
       let status = entry.finding?.status.rawValue ?? ""
       let line = "\(status)\(String(repeating: " ", count: Swift.max(1, 9 - status.utf8.count)))\(entry.name): "
-      let cure = entry.finding?.cure.map { "\n         cure: \($0)" } ?? ""
-      return line + "\(entry.tried): \(entry.finding?.found ?? "")" + cure
+      let cure = entry.finding?.cure.map { "\n         cure: \(Self.printable($0))" } ?? ""
+      return Self.printable(line + "\(entry.tried): \(entry.finding?.found ?? "")") + cure
     }.joined(separator: "\n")
+  }
+
+  /// Servers choose a part of the text: none of it may command the terminal.
+  private static func printable(_ text: String) -> String {
+    String(String.UnicodeScalarView(text.unicodeScalars.map { $0.properties.generalCategory == .control ? "?" : $0 }))
   }
 
   /// The same for programs.

@@ -12,7 +12,7 @@ struct LocalExamination {
   private let environment: [String: String]
   private let report: DoctorReport
 
-  /// `notes` are the warnings of the engine about the configuration.
+  /// `notes` are warnings about the configuration and the environment.
   init(
     _ loaded: ConfigurationLoader.Loaded, notes: [String], environment: [String: String], _ report: DoctorReport
   ) {
