@@ -66,12 +66,14 @@ def test_it_holds_what_it_is_for_and_nothing_is_anybodys_to_write(package: Path)
 def test_the_manual_names_every_command_and_is_well_formed(package: Path, directory: Path) -> None:
     needs("man")
     subprocess.run(["dpkg-deb", "--extract", str(package), str(directory / "root")], check=True)
-    page = directory / "root/usr/share/man/man1/postern.1.gz"
-    done = subprocess.run(
-        ["man", "--local-file", "--warnings", str(page)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        env={"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "MANWIDTH": "100"})
-    assert (done.returncode, done.stderr.decode()) == (0, "")
-    text = done.stdout.decode()
+    pages = {}
+    for page in (directory / "root/usr/share/man/man1").iterdir():
+        done = subprocess.run(
+            ["man", "--local-file", "--warnings", str(page)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env={"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "MANWIDTH": "100"})
+        assert (done.returncode, done.stderr.decode()) == (0, ""), page
+        pages[page.name] = done.stdout.decode()
+    text = pages["postern.1.gz"]
     for command in ["serve", "call", "login", "probe", "check-config", "doctor", "jose verify", "openrpc", "configuration"]:
         assert f"   postern {command}\n" in text, command
 

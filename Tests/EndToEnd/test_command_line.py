@@ -4,12 +4,14 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 from typing import Callable, List
 
 import pytest
 
-from harness import binaries
+from harness import binaries, settings
+from harness.playground import Playground
 from harness.sidecar import Sidecar
 
 
@@ -232,6 +234,29 @@ def test_completions_know_what_runs(directory: Path, start: Callable[..., Sideca
     elsewhere.mkdir()
     found = offered(elsewhere, "postern login ", "", "postern", "login", "", POSTERN_SOCKET=sidecar.path)
     assert found[:1] == ["corp"] or Path("/etc/postern/postern.yaml").exists(), found
+
+
+def test_completions_know_the_callers_sessions(
+    directory: Path, playground: Playground, start: Callable[..., Sidecar]
+) -> None:
+    configuration = settings.standard(directory, playground)
+    sidecar = start(configuration)
+    with sidecar.connect() as connection:
+        made = connection.call("createSession", {
+            "issuer": "play", "grant": {"type": "tokens", "accessToken": "opaque", "expiresIn": 600}})
+    words = ["postern", "call", "getSession", "session", "="]
+    found = offered(directory, "postern call getSession session=", "", *words, POSTERN_SOCKET=sidecar.path)
+    assert found == [made["session"]]
+
+
+def test_every_command_has_a_manual_page(directory: Path) -> None:
+    """`make man`: catches a command without a page, and a page without its options or examples."""
+    tool = Path(__file__).resolve().parents[2] / "deploy/debian/manual.py"
+    dump = run("--experimental-dump-help").stdout
+    subprocess.run([sys.executable, str(tool), "2026-01-01", str(directory / "man")], input=dump, text=True, check=True)
+    pages = {page.stem: page.read_text() for page in (directory / "man").iterdir()}
+    assert pages.keys() >= {"-".join(["postern", *command]) for command in COMMANDS}
+    assert "\\fB\\-\\-timeout\\fR" in pages["postern-doctor"] and "postern call getInfo" in pages["postern-call"]
 
 
 def test_the_version_is_one_word_with_a_commit_after_it() -> None:

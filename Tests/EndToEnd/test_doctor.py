@@ -76,6 +76,23 @@ def test_a_wrong_secret_is_the_clients(configuration: Dict[str, Any], directory:
     assert "clientAuth" in token["cure"] and checks["issuers.play: discovery"]["status"] == "ok"
 
 
+def test_client_authentication_where_no_token_can_be_requested(
+    configuration: Dict[str, Any], directory: Path, playground: Playground
+) -> None:
+    """An application whose users log in: a wrong secret would be found with the first login."""
+    configuration["resources"]["orders"]["auth"] = "user"
+    found = diagnose(configuration, directory)[1]
+    assert found["issuers.play: client authentication"]["status"] == "ok", found
+    assert found["issuers.play: token"]["status"] == "skipped" and "a user" in found["issuers.play: token"]["found"]
+    Path(configuration["issuers"]["play"]["clientSecretFile"]).write_text("another")
+    code, found = diagnose(configuration, directory)
+    check = found["issuers.play: client authentication"]
+    assert code == 1 and check["status"] == "failed" and "clientAuth" in check["cure"], found
+    configuration["issuers"]["play"]["endpoints"] = {"introspection": playground.base + "/open/text"}
+    check = diagnose(configuration, directory)[1]["issuers.play: client authentication"]
+    assert check["status"] == "skipped" and "not decided" in check["found"], check
+
+
 def test_an_issuer_that_is_not_there(configuration: Dict[str, Any], directory: Path) -> None:
     """The checks that need its metadata are not tried: three failures would hide the one cause."""
     configuration["issuers"]["play"]["issuer"] = "http://127.0.0.1:1/oidc"

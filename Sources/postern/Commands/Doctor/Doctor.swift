@@ -15,7 +15,7 @@ struct Doctor: AsyncParsableCommand {
     abstract: "Finds out what does not work: this machine's files and socket, and each issuer.",
     discussion: """
       Reads the configuration as `serve` does, and then tries, for each issuer: discovery, keys, a token request where \
-      a resource has auth: clientCredentials, the redirect URI (an authorization request with prompt=none, as no user), \
+      a resource has auth: clientCredentials, else client authentication by introspection, the redirect URI (an authorization request with prompt=none, as no user), \
       and compares clocks; here: permissions, the session store, the socket and its directory. Each line has what was \
       tried, what came, and the cure. Run it as the sidecar's user. Resources are not contacted; tokens and secrets are \
       not printed.

@@ -2,6 +2,7 @@ import AuthEngine
 import Glibc
 import HTTPMessages
 import PosternConfiguration
+import PosternJSON
 import PosternSupport
 import SidecarEngine
 import SidecarObservability
@@ -30,6 +31,8 @@ struct IssuerExamination: Sendable {
   private struct Checks: Sendable {
     let discovery: Int
     let keys: Int
+    /// Nil where a token is requested, which shows more, and where there is nothing to authenticate with.
+    let authentication: Int?
     let redirect: Int
     let clock: Int
   }
@@ -103,14 +106,16 @@ struct IssuerExamination: Sendable {
       grants.append(Grant(check: check, resource: server.name, grant: grant))
     }
     if grants.isEmpty {
-      let why =
-        issuer.clientID.isEmpty
-        ? "not tried: there is no clientId"
-        : "not tried: no resource has auth: clientCredentials, and other grants need a user"
+      let why = "not tried: no resource has auth: clientCredentials, and other grants need a user"
       report.add("issuers.\(name): token", tried: "request one", .skipped(why))
     }
+    let method = issuer.clientAuthentication.method
+    let authentication =
+      grants.isEmpty && !issuer.clientID.isEmpty && method != "none"
+      ? begin("client authentication", "introspect an invented token, as \(issuer.clientID) by \(method)") : nil
     let checks = Checks(
-      discovery: discovery, keys: keys, redirect: begin("redirect URI", "begin an authorization as no user"),
+      discovery: discovery, keys: keys, authentication: authentication,
+      redirect: begin("redirect URI", "begin an authorization as no user"),
       clock: begin("clock", "compare its Date with this machine's"))
     return Target(
       name: name, issuer: issuer, keys: keySets.source(for: issuer), redirectURI: settings?.redirectURI,
@@ -134,6 +139,13 @@ struct IssuerExamination: Sendable {
           group.addTask { report.end(grant.check, await requestToken(grant, target)) }
         } else {
           skip(grant.check)
+        }
+      }
+      if let authentication = target.checks.authentication {
+        if isKnown || endpoints[.introspection] != nil {
+          group.addTask { report.end(authentication, await tryAuthentication(target)) }
+        } else {
+          skip(authentication)
         }
       }
       if isKnown || endpoints[.authorization] != nil {
@@ -198,6 +210,31 @@ struct IssuerExamination: Sendable {
       return .ok("the issuer returned a token, which is not kept")
     } catch {
       return .failed(Self.explained(error), cure: Self.cure(error, issuer: target.name, resource: grant.resource))
+    }
+  }
+
+  /// Introspects a token that no issuer has issued: it is active for no client, and the answer shows whether the client
+  /// was authenticated (RFC 7662 section 2.1).
+  private func tryAuthentication(_ target: Target) async -> DoctorFinding {
+    let provider = ProviderClient(upstream: upstream, discovery: discovery)
+    do throws(TokenError) {
+      let response = try await provider.post(
+        [(name: "token", value: PKCE.random().verifier)], to: .introspection, of: target.issuer, maxBytes: 256 << 10,
+        for: .introspection(target.name), timeout: patience, trace: nil
+      ).response
+      guard response.status != 200 else {
+        let answer = try? JSONParser(maxBytes: 256 << 10, maxDepth: 16).parse(response.body)
+        return answer?["active"]?.boolValue == nil
+          ? .skipped("not decided: the answer is not that of an introspection endpoint") : .ok("the issuer accepts it")
+      }
+      let error = TokenResponse.failure(response, of: "introspection endpoint")
+      guard response.status == 401 || error.oauthError?.code == "invalid_client" else {
+        return .skipped("not decided: \(error.detail), as for a client that may not introspect")
+      }
+      return .failed(Self.explained(error), cure: Self.clientCure("issuers.\(target.name)"))
+    } catch {
+      if case .notPossible = error.kind { return .skipped("not tried: the issuer has no introspection endpoint") }
+      return .failed(Self.explained(error), cure: Self.cure(error, issuer: target.name))
     }
   }
 
@@ -315,7 +352,7 @@ struct IssuerExamination: Sendable {
     case .rejected(let answer):
       switch answer?.code {
       case "invalid_client":
-        return "\(path): clientId, the secret or key, and clientAuth must be those that the issuer has registered"
+        return clientCure(path)
       case "unauthorized_client", "unsupported_grant_type":
         return "permit the client this grant (client_credentials) at the issuer"
       case "invalid_scope", "invalid_target":
@@ -327,6 +364,10 @@ struct IssuerExamination: Sendable {
     case .notPossible: return "correct \(path): endpoints, clientAuth"
     case .cancelled, .deadlineExceeded: return "see whether the issuer answers at all; --timeout gives it more time"
     }
+  }
+
+  private static func clientCure(_ path: String) -> String {
+    "\(path): clientId, the secret or key, and clientAuth must be those that the issuer has registered"
   }
 
   private static func cure(_ failure: TransportError, _ path: String) -> String {
