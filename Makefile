@@ -10,8 +10,13 @@ PYTHON ?= $(shell python3 -c 'import pytest' 2>/dev/null && echo python3 || echo
 # A Python that has Debian's Markdown and Pygments.
 SITE_PYTHON ?= $(shell python3 -c 'import markdown, pygments' 2>/dev/null && echo python3 || echo /usr/bin/python3)
 BUILD_FLAGS := --disable-build-manifest-caching --explicit-target-dependency-import-check error
+# The commit, for --version: the name of an object that contains it, so that another commit is linked, and nothing is
+# compiled again. None without git, or by `swift build` alone.
+COMMIT := $(shell git describe --always --dirty --exclude '*' --abbrev=12 2>/dev/null)
+COMMIT_OBJECT := $(if $(COMMIT),$(CURDIR)/.build/commit/$(COMMIT).o)
 # Bound at the start, so that the tables of library calls are read-only.
-RELEASE_FLAGS := $(BUILD_FLAGS) -c release --static-swift-stdlib -Xlinker -z -Xlinker now
+RELEASE_FLAGS := $(BUILD_FLAGS) -c release --static-swift-stdlib -Xlinker -z -Xlinker now \
+  $(addprefix -Xlinker ,$(COMMIT_OBJECT))
 RELEASE := .build/release
 CONFIG ?= postern.yaml
 
@@ -68,8 +73,12 @@ build: deps-demo ## Debug build of everything
 	$(SWIFT) build $(BUILD_FLAGS)
 	$(call build-playground,.build) $(BUILD_FLAGS)
 
+$(CURDIR)/.build/commit/%.o: | deps-demo
+	@rm -rf $(@D) && mkdir -p $(@D)
+	@echo 'const char postern_commit[] = "$*";' | cc -x c -c -o $@ -
+
 .PHONY: release
-release: deps-demo ## Release build: .build/release/postern and .build/release/playground
+release: deps-demo $(COMMIT_OBJECT) ## Release build: .build/release/postern and .build/release/playground
 	$(SWIFT) build $(RELEASE_FLAGS) --product postern
 	$(call build-playground,.build) $(RELEASE_FLAGS) --product playground
 
@@ -88,6 +97,13 @@ deb: deps release ## The Debian package, tested: .build/deb/postern_*.deb
 	deploy/debian/build.sh $(RELEASE)/postern .build/deb
 	@POSTERN_DEB=$$(ls .build/deb/postern_*.deb) \
 	  $(MAKE) --no-print-directory test-deployment DEPLOYMENT_TESTS=Tests/Deployment/test_debian.py
+
+.PHONY: man
+man: release ## The manual pages, from the program's own help: .build/man/postern.1, postern-call.1, …
+	@rm -rf .build/man
+	$(RELEASE)/postern --experimental-dump-help \
+	  | $(PYTHON) deploy/debian/manual.py "$$(git log -1 --format=%cs 2>/dev/null || date --utc +%Y-%m-%d)" .build/man
+	@echo "man -l .build/man/postern.1"
 
 .PHONY: run
 run: release ## Run the sidecar in the foreground (CONFIG=postern.yaml)

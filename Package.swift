@@ -727,6 +727,7 @@ let package = Package(
         "PosternHardening",
         "PosternJSON",
         "PosternJSONRPC",
+        "PosternProtocol",
         "PosternSupport",
         "PosternTelemetry",
         "SessionStore",

@@ -90,3 +90,8 @@ int clinux_argument_count(void) { return argument_count; }
 const char *clinux_argument(int index) {
   return index >= 0 && index < argument_count ? arguments[index] : NULL;
 }
+
+// Weak: a plain `swift build` links no such object.
+extern const char postern_commit[] __attribute__((weak));
+
+const char *clinux_commit(void) { return postern_commit; }

@@ -18,6 +18,11 @@ public enum ProtocolMethods {
     all.map { describe($0) }
   }
 
+  /// The description of the method of that name; nil when there is none.
+  public static func description(of name: String) -> MethodDescription? {
+    all.first { $0.name == name }.map { describe($0) }
+  }
+
   private static func describe<Method: RPCMethod>(_ method: Method.Type) -> MethodDescription {
     MethodDescription(method)
   }

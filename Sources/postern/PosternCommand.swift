@@ -9,14 +9,20 @@ struct PosternCommand: AsyncParsableCommand {
     commandName: "postern",
     abstract: "The auth sidecar for your application: JSON-RPC on a Unix socket, keys and tokens kept inside.",
     discussion: """
-      Start it with `postern serve --config postern.yaml`, call it with `postern call getInfo`, or with any tool that \
-      can write a line to a Unix socket:
-        echo '{"jsonrpc":"2.0","id":1,"method":"getInfo"}' | socat -t 30 - UNIX-CONNECT:/run/postern/postern.sock
+      Start it with `postern serve`, call it with `postern call getInfo`, or with any tool that can write a line to a \
+      Unix socket. When something does not work, `postern doctor` shows what.
+
+      Examples:
+        postern check-config postern.yaml
+        postern serve --config postern.yaml
+        postern call getInfo
+        echo '{"jsonrpc":"2.0","id":1,"method":"getInfo"}' |
+          socat -t 30 - UNIX-CONNECT:/run/postern/postern.sock
       """,
-    version: "postern \(Product.version)",
+    version: version,
     subcommands: [
-      Serve.self, CallMethod.self, Login.self, Probe.self, CheckConfiguration.self, JOSECommand.self, AuditCommand.self,
-      PrintOpenRPC.self, PrintConfiguration.self,
+      Serve.self, CallMethod.self, Login.self, Probe.self, CheckConfiguration.self, Doctor.self, JOSECommand.self,
+      AuditCommand.self, PrintOpenRPC.self, PrintConfiguration.self,
     ]
   )
 
@@ -28,6 +34,9 @@ struct PosternCommand: AsyncParsableCommand {
       var command = try parseAsRoot(arguments)
       if let serve = command as? Serve {
         try await serve.run()
+      } else if let doctor = command as? Doctor {
+        try await doctor.run()
+        exit()
       } else {
         try command.run()
         exit()
@@ -35,6 +44,12 @@ struct PosternCommand: AsyncParsableCommand {
     } catch {
       exit(withError: error)
     }
+  }
+
+  /// The release, and the commit where the build names one (`make release` does).
+  private static var version: String {
+    let commit = clinux_commit().map { " (\(String(cString: $0)))" } ?? ""
+    return "postern \(Product.version)\(commit)"
   }
 
   /// Fails with EX_USAGE when no command is given: a success would let a probe pass that checked nothing.

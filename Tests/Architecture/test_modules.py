@@ -436,9 +436,8 @@ def test_the_table_of_what_rules_bound_is_the_code():
     """Catches a method whose bounds changed in the code and not in operations.md, or that is in no row."""
     declared = {}
     for path in sorted((ROOT / "Sources/PosternProtocol/Methods").rglob("*.swift")):
-        found = re.search(
-            r'static let name = "([^"]+)"\n  public static let bounds: PeerBounds = ([^\n]+)', path.read_text(encoding="utf-8"))
-        if found:
+        form = r'static let name = "([^"]+)"\n  public static let bounds: PeerBounds = ([^\n]+)'
+        for found in re.finditer(form, path.read_text(encoding="utf-8")):
             every = ["resources", "issuers", "preauthorization"]
             names = set(every) if found[2] == ".all" else {name for name in every if f".{name}" in found[2]}
             declared[found[1]] = names

@@ -92,7 +92,7 @@ def facts(root, programs, postern):
         ("Kernel", platform.release()),
         (
             "Postern",
-            f"{_first_line([postern, '--version'])}, commit {commit or 'unknown'}{' with changes' if changed else ''}",
+            f"{_first_line([postern, '--version']).partition(' (')[0]}, commit {commit or 'unknown'}{' with changes' if changed else ''}",
         ),
         ("Swift", _first_line(["swift", "--version"])),
         ("C compiler", _first_line(["cc", "--version"])),

@@ -163,7 +163,7 @@ step "Errors" \
 run "postern call fetchResource '{\"resource\":\"orders\",\"path\":\"orders\",\"metod\":\"GET\"}'"
 [[ $status == 1 ]] || fail "postern call ended with $status"
 expect '$answer.code == -32602 and $answer.data.reason == "invalid_params" and $answer.data.path == "/metod"'
-run "postern call fetchResource '{\"resource\":\"orders\",\"path\":\"../admin\"}' | jq -c '{code, reason: .data.reason, outcome: .data.outcome}'"
+run "postern call fetchResource '{\"resource\":\"orders\",\"path\":\"../admin\"}' 2>&1 | jq -c '{code, reason: .data.reason, outcome: .data.outcome}'"
 expect '$answer.code == 1006 and $answer.outcome == "not_sent"'
 
 counted() { [[ $(postern call metrics) == *'outcome=\"request_cancelled\"} 1'* ]]; } # a moment after the response

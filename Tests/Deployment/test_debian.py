@@ -55,6 +55,7 @@ def test_it_holds_what_it_is_for_and_nothing_is_anybodys_to_write(package: Path)
         "/usr/bin/postern", "/lib/systemd/system/postern.service", "/lib/systemd/system/postern.socket",
         "/usr/lib/systemd/user/postern.service", "/usr/lib/systemd/user/postern.socket",
         "/usr/lib/sysusers.d/postern.conf", "/usr/lib/tmpfiles.d/postern.conf", "/usr/share/man/man1/postern.1.gz",
+        "/usr/share/man/man1/postern-call.1.gz", "/usr/share/man/man1/postern-doctor.1.gz",
         "/usr/share/doc/postern/copyright", "/usr/share/doc/postern/examples/postern.yaml",
         "/usr/share/bash-completion/completions/postern",
     }
@@ -65,13 +66,15 @@ def test_it_holds_what_it_is_for_and_nothing_is_anybodys_to_write(package: Path)
 def test_the_manual_names_every_command_and_is_well_formed(package: Path, directory: Path) -> None:
     needs("man")
     subprocess.run(["dpkg-deb", "--extract", str(package), str(directory / "root")], check=True)
-    page = directory / "root/usr/share/man/man1/postern.1.gz"
-    done = subprocess.run(
-        ["man", "--local-file", "--warnings", str(page)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        env={"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "MANWIDTH": "100"})
-    assert (done.returncode, done.stderr.decode()) == (0, "")
-    text = done.stdout.decode()
-    for command in ["serve", "call", "login", "probe", "check-config", "jose verify", "openrpc", "configuration"]:
+    pages = {}
+    for page in (directory / "root/usr/share/man/man1").iterdir():
+        done = subprocess.run(
+            ["man", "--local-file", "--warnings", str(page)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env={"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "MANWIDTH": "100"})
+        assert (done.returncode, done.stderr.decode()) == (0, ""), page
+        pages[page.name] = done.stdout.decode()
+    text = pages["postern.1.gz"]
+    for command in ["serve", "call", "login", "probe", "check-config", "doctor", "jose verify", "openrpc", "configuration"]:
         assert f"   postern {command}\n" in text, command
 
 

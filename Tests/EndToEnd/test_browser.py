@@ -125,7 +125,7 @@ def test_a_user_who_cancels_is_told_in_both_places(
     picture(user, "postern-failed")
     done = command.end()
     assert done.returncode == 1
-    error = json.loads(done.stdout)
+    error = json.loads(done.stderr.splitlines()[-1])
     assert error["code"] == 5005 and error["data"]["upstream"]["code"] == "access_denied"
     with sidecar.connect() as connection:
         assert connection.call("listSessions") == {"sessions": []}

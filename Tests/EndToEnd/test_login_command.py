@@ -49,6 +49,13 @@ def port() -> int:
     return free_port()
 
 
+def error_of(done: Any) -> Dict[str, Any]:
+    """The sidecar's error, after the command's own lines on standard error; nothing of it is on standard output."""
+    assert done.stdout == "", done
+    found: Dict[str, Any] = json.loads(done.stderr.splitlines()[-1])
+    return found
+
+
 def visit(url: str, fields: Optional[Dict[str, str]] = None) -> Any:
     parts = urlsplit(url)
     connection = http.client.HTTPConnection("127.0.0.1", parts.port, timeout=20)
@@ -87,9 +94,9 @@ def test_a_login_that_fails_is_told(login: Callable[..., Login], playground: Pla
     status, _, page = visit(authorize(command.url))
     assert status == 400 and "<h1>You are not signed in</h1>" in page
     done = command.end()
-    assert done.returncode == 1 and json.loads(done.stdout)["code"] == 5005
+    assert done.returncode == 1 and error_of(done)["code"] == 5005
     nobody = login("nobody").end()
-    assert nobody.returncode == 1 and json.loads(nobody.stdout)["code"] == 5009
+    assert nobody.returncode == 1 and error_of(nobody)["code"] == 5009
 
 
 def test_nobody_comes_back(login: Callable[..., Login]) -> None:
@@ -252,7 +259,7 @@ def test_a_loopback_redirect_uri_is_listened_at(
     status, page = fetch_page(host, port, f"/signed/in?error=access_denied&state={state}")
     assert status == 400 and "<h1>You are not signed in</h1>" in page
     done = command.end()
-    assert done.returncode == 1 and json.loads(done.stdout)["code"] == 5005
+    assert done.returncode == 1 and error_of(done)["code"] == 5005
 
 
 def test_a_port_takes_precedence_over_the_issuers_redirect_uri(

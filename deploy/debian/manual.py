@@ -1,9 +1,14 @@
 #!/usr/bin/env python3
-"""Writes postern(1) from the program's own help: postern --experimental-dump-help | manual.py DATE."""
+"""Writes postern(1) and a page for each command, such as postern-call(1), from the program's own help:
+
+    postern --experimental-dump-help | manual.py DATE DIRECTORY
+"""
 from __future__ import annotations
 
 import json
 import sys
+from itertools import groupby
+from pathlib import Path
 from typing import Any, Dict, List
 
 SECTIONS = """.SH FILES
@@ -40,11 +45,11 @@ def escaped(text: str) -> str:
 def paragraphs(text: str) -> str:
     """Lines that begin with blanks are examples and keep their form."""
     out: List[str] = []
-    for line in text.split("\n"):
-        if line.startswith("  "):
-            out.append(".PP\n.RS 4\n.nf\n" + escaped(line.strip()) + "\n.fi\n.RE\n.PP")
+    for is_example, lines in groupby(text.split("\n"), key=lambda line: line.startswith("  ")):
+        if is_example:
+            out.append(".PP\n.RS 4\n.nf\n" + "\n".join(escaped(line[2:]) for line in lines) + "\n.fi\n.RE\n.PP")
         else:
-            out.append(escaped(line) if line else ".PP")
+            out += [escaped(line) if line else ".PP" for line in lines]
     return "\n".join(out) + "\n"
 
 
@@ -77,20 +82,35 @@ def described(command: Dict[str, Any]) -> str:
     return out
 
 
+def leaves_of(command: Dict[str, Any], name: str) -> List[Dict[str, Any]]:
+    """The commands without commands of their own, each with its words as `full`."""
+    children = [child for child in command.get("subcommands", []) if child["commandName"] != "help"]
+    below = [leaf for child in children for leaf in leaves_of(child, f"{name} {child['commandName']}")]
+    return below or [{**command, "full": name}]
+
+
+def head(title: str, name: str, summary: str, date: str) -> str:
+    out = f'.\\" Made from the help of the program.\n.TH {escaped(title)} 1 "{date}" postern "User commands"\n'
+    return out + f".SH NAME\n{escaped(name)} \\- {escaped(summary)}\n.SH SYNOPSIS\n"
+
+
+def leaf_page(leaf: Dict[str, Any], date: str) -> str:
+    """The page of one command."""
+    name = leaf["full"].replace(" ", "-")
+    summary = leaf["abstract"].rstrip(".")
+    out = head(name.upper(), name, summary[0].lower() + summary[1:], date) + usage(leaf["full"], leaf)
+    out += ".SH DESCRIPTION\n" + paragraphs(leaf["abstract"])
+    if leaf.get("discussion"):
+        out += ".PP\n" + paragraphs(leaf["discussion"])
+    options = described(leaf)
+    return out + (".SH OPTIONS\n" + options if options else "") + ".SH SEE ALSO\n.BR postern (1)\n"
+
+
 def page(command: Dict[str, Any], date: str) -> str:
+    """The page of the program, with all commands."""
     name = command["commandName"]
-    out = f'.\\" Made from the help of the program.\n.TH POSTERN 1 "{date}" postern "User commands"\n'
-    out += f".SH NAME\n{name} \\- auth sidecar for an application\n.SH SYNOPSIS\n"
-    leaves: List[Dict[str, Any]] = []
-
-    def collect(parent: str, one: Dict[str, Any]) -> None:
-        children = [child for child in one.get("subcommands", []) if child["commandName"] != "help"]
-        for child in children:
-            collect(f"{parent} {child['commandName']}", child)
-        if not children:
-            leaves.append({**one, "full": parent})
-
-    collect(name, command)
+    leaves = leaves_of(command, name)
+    out = head("POSTERN", name, "auth sidecar for an application", date)
     out += ".br\n".join(usage(leaf["full"], leaf) for leaf in leaves)
     out += ".SH DESCRIPTION\n" + paragraphs(command["abstract"]) + ".PP\n" + paragraphs(command["discussion"])
     out += ".SH COMMANDS\n"
@@ -102,4 +122,13 @@ def page(command: Dict[str, Any], date: str) -> str:
     return out + SECTIONS
 
 
-sys.stdout.write(page(json.load(sys.stdin)["command"], sys.argv[1]))
+def main(date: str, directory: Path) -> None:
+    command = json.load(sys.stdin)["command"]
+    directory.mkdir(parents=True, exist_ok=True)
+    name = command["commandName"]
+    (directory / f"{name}.1").write_text(page(command, date), encoding="utf-8")
+    for leaf in leaves_of(command, name):
+        (directory / f"{leaf['full'].replace(' ', '-')}.1").write_text(leaf_page(leaf, date), encoding="utf-8")
+
+
+main(sys.argv[1], Path(sys.argv[2]))

@@ -34,6 +34,10 @@ int clinux_forbid_dumps(void);
 int clinux_argument_count(void);
 const char *clinux_argument(int index);
 
+// The commit that the program was built from, where the build links an object that names it (the Makefile's `release`);
+// else NULL.
+const char *clinux_commit(void);
+
 // Names the calling thread: at most 15 bytes of `name`, which ends with a zero (PR_SET_NAME).
 void clinux_name_thread(const char *name);
 

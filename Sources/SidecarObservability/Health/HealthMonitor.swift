@@ -203,7 +203,7 @@ package final class HealthMonitor: Sendable {
   }
 
   /// The largest clock skew that is not reported: half of the usual tolerance of token validation.
-  static let toleratedSkew = Duration.seconds(15)
+  package static let toleratedSkew = Duration.seconds(15)
 
   /// An issuer's clock was compared with this machine's; true when that is news of a difference.
   package func clock(of issuer: String, skew: Duration) -> Bool {

@@ -5,7 +5,8 @@ import PosternSupport
 /// How to reach a running sidecar.
 struct SocketOptions: ParsableArguments {
   @Option(
-    help: "The socket. Default: $POSTERN_SOCKET, else $XDG_RUNTIME_DIR/postern.sock, else /run/postern/postern.sock.")
+    help: "The socket. Default: $POSTERN_SOCKET, else $XDG_RUNTIME_DIR/postern.sock, else /run/postern/postern.sock.",
+    completion: .file())
   var socket: String?
 
   @Option(help: "Seconds to wait for the answer.")

@@ -1,35 +1,59 @@
 import ArgumentParser
 import Glibc
 import PosternJSON
+import PosternProtocol
+import PosternSupport
 
-/// `postern call METHOD [PARAMS]`.
+/// `postern call METHOD [PARAMS…]`.
 struct CallMethod: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "call",
-    abstract: "Calls a method of a running sidecar and prints the answer.",
+    abstract: "Calls a method of a running sidecar and prints the result.",
     discussion: """
-      Prints the result (or the error) as indented JSON on a terminal, as one line in a pipe.
-      Exit code: 0 result, 1 the sidecar answered with an error, 2 no answer.
+      The params are one JSON object, or one word each:
+        name=value     a string
+        name:=JSON     any JSON: number, boolean, list, object
+        name=@FILE     the text of a file, as it is
+        name:=@FILE    the JSON in a file
+        @FILE          all params, as a JSON object in a file
+        -              all params, from standard input, which is @- for one param
+      At most one word has all params, and the others add to it.
+
+      Prints the result on standard output, an error on standard error: indented JSON on a terminal, else one line.
+      Exit code: 0 result, 1 the sidecar answered with an error, 2 no answer, 64 wrong arguments.
 
       Examples:
         postern call getInfo
-        postern call fetchResource '{"resource":"billing","path":"invoices"}'
-        postern call fetchResource - < params.json
+        postern call fetchResource resource=billing path=invoices/7
+        postern call fetchResource path=invoices parameters:='{"year":2026}'
+        postern call fetchResource '{"resource":"billing","path":"invoices/7"}'
+        echo '{"path":"invoices"}' | postern call fetchResource - resource=billing
       """
   )
 
+  /// As large as the longest message that a sidecar can be configured to accept.
+  private static let maxFileBytes = 1 << 30
+
   @OptionGroup var options: SocketOptions
 
-  @Argument(help: "The method's name, e.g. getInfo.")
+  @Argument(
+    help: "The method's name, e.g. getInfo.",
+    completion: .custom { _, _, _ in CompletionNames.methods })
   var method: String
 
-  @Argument(help: "The params, a JSON object; - reads them from standard input.")
-  var params: String?
+  @Argument(
+    help: "The params: name=value, name:=JSON, @FILE, - (standard input) or a JSON object.",
+    completion: .custom { words, index, _ in CompletionNames.params(words, at: index) })
+  var params: [String] = []
 
   func run() throws {
-    let params = try readParams()
     var request: JSONObject = ["jsonrpc": "2.0", "id": 1, "method": .string(method)]
-    if let params { request["params"] = params }
+    do throws(ParamsArguments.Failure) {
+      request["params"] = try ParamsArguments.params(of: params, read: Self.read)
+    } catch {
+      FailureNote.print("\(error); see postern call --help")
+      throw ExitCode.validationFailure
+    }
     let answer: JSONValue
     do {
       answer = try Self.exchange(.object(request), options)
@@ -37,23 +61,16 @@ struct CallMethod: ParsableCommand {
       FailureNote.print("\(error)")
       throw ExitCode(2)
     }
-    let writer = JSONWriter(pretty: isatty(1) == 1)
-    if let result = answer["result"] {
-      print(writer.string(result))
-    } else {
-      print(writer.string(answer["error"] ?? answer))
+    guard let result = answer["result"] else {
+      Self.showError(answer["error"] ?? answer)
       throw ExitCode(1)
     }
+    print(JSONWriter(pretty: isatty(1) == 1).string(result))
   }
 
-  private func readParams() throws -> JSONValue? {
-    guard let params else { return nil }
-    let text = params == "-" ? StandardInput.readAll() : Array(params.utf8)
-    do {
-      return try JSONParser(allowsNUL: true).parse(text)
-    } catch {
-      throw ValidationError("The params are \(error).")
-    }
+  /// Prints a sidecar's error on standard error.
+  static func showError(_ error: JSONValue) {
+    FailureNote.write(JSONWriter(pretty: isatty(2) == 1).string(error))
   }
 
   /// Sends `request` and waits for the answer with its id; notifications in between are passed over.
@@ -64,5 +81,19 @@ struct CallMethod: ParsableCommand {
       let answer = try JSONParser(maxBytes: .max, maxDepth: 2048, allowsNUL: true).parse(client.receiveLine())
       if answer["method"] == nil { return answer }
     }
+  }
+
+  /// Reads a file, a pipe or standard input.
+  private static func read(_ path: String) throws(ParamsArguments.Failure) -> [UInt8] {
+    let descriptor = path == "-" ? 0 : open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw ParamsArguments.Failure("\(path): \(SystemError.text())") }
+    defer { if descriptor > 0 { close(descriptor) } }
+    var status = stat()
+    guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT != S_IFDIR else {
+      throw ParamsArguments.Failure("\(path) is not a file")
+    }
+    let bytes = StandardInput.readAll(from: descriptor, atMost: maxFileBytes + 1)
+    guard bytes.count <= maxFileBytes else { throw ParamsArguments.Failure("\(path) is larger than 1 GiB") }
+    return bytes
   }
 }

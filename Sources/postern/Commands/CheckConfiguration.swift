@@ -9,13 +9,20 @@ struct CheckConfiguration: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "check-config",
     abstract: "Checks a configuration file, reports every problem with its position, and exits 0 or 1.",
-    discussion: "Environment overrides (POSTERN__…) and secret files are read as `serve` would; nothing is contacted."
+    discussion: """
+      Environment overrides (POSTERN__…) and secret files are read as `serve` would; nothing is contacted: `postern \
+      doctor` does that.
+
+      Examples:
+        postern check-config
+        postern check-config /etc/postern/postern.yaml
+      """
   )
 
-  @Option(help: "The configuration file (YAML or JSON).")
-  var config: String
+  @OptionGroup var configuration: ConfigurationArgument
 
   func run() throws {
+    let config = try configuration.path()
     do throws(ConfigurationProblems) {
       let loaded = try ConfigurationLoader(methodNames: Product.methodNames)
         .load(path: config, environment: ProcessEnvironment.current)

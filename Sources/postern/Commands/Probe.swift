@@ -5,11 +5,16 @@ import PosternJSON
 struct Probe: ParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Exits 0 when the sidecar answers, 1 when it does not.",
-    discussion:
-      "With --ready it must also be able to do its work: health is not \"down\". Prints nothing when all is well."
+    discussion: """
+      With --ready it must also be able to do its work: health is not "down". Prints nothing when all is well.
+
+      Examples:
+        postern probe
+        postern probe --ready --timeout 5
+      """
   )
 
-  @Option(help: "The socket. Default as for `call`.")
+  @Option(help: "The socket. Default as for `call`.", completion: .file())
   var socket: String?
 
   @Option(help: "Seconds to wait for the answer.")

@@ -11,21 +11,25 @@ struct Serve: AsyncParsableCommand {
       A socket passed by systemd (LISTEN_FDS) takes precedence over --socket, and that over listen.path.
       Start, reload and stop are reported to NOTIFY_SOCKET, and a heartbeat as often as WATCHDOG_USEC requires.
       Exit status 78: the configuration has problems, or the limit of open files is too low.
+
+      Examples:
+        postern serve
+        postern serve --config postern.yaml --socket ./postern.sock
       """
   )
 
   /// EX_CONFIG of sysexits.h: a restart changes nothing before the file is corrected.
   private static let badConfiguration = ExitCode(78)
 
-  @Option(help: "The configuration file (YAML or JSON).")
-  var config: String
+  @OptionGroup var configuration: ConfigurationOption
 
-  @Option(help: "Where to listen, instead of the configuration's listen.path.")
+  @Option(help: "Where to listen, instead of the configuration's listen.path.", completion: .file())
   var socket: String?
 
   func run() async throws {
+    let path = try configuration.path()
     do {
-      try await ServerProcess(configurationPath: config, socketPath: socket).run()
+      try await ServerProcess(configurationPath: path, socketPath: socket).run()
     } catch let problems as ConfigurationProblems {
       for problem in problems.warnings { FailureNote.print("warning: \(problem.description)") }
       for problem in problems.problems { FailureNote.print(problem.description) }

@@ -144,8 +144,8 @@ struct ServerProcess {
     logger.info(
       "listening",
       metadata: [
-        "socket": .string(server.path ?? "inherited"), "version": .string(Product.version),
-        "pid": .stringConvertible(getpid()),
+        "configuration": .string(path), "socket": .string(server.path ?? "inherited"),
+        "version": .string(Product.version), "pid": .stringConvertible(getpid()),
       ])
     let status = try await Self.statusListener(
       loaded.configuration.http, service, server, isTakingOver: inherited != nil, logger)

@@ -7,7 +7,12 @@ import Sidecar
 struct DecryptToken: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "decrypt", abstract: "Decrypts a compact JWE with a key.",
-    discussion: "Exit code: 0 decrypted, 1 not decrypted, 2 not decided.")
+    discussion: """
+      Exit code: 0 decrypted, 1 not decrypted, 2 not decided.
+
+      Examples:
+        postern jose decrypt --jwk private.json < token.txt
+      """)
 
   @Option(help: "File with the private or shared JWK.")
   var jwk: KeyFile

@@ -12,6 +12,10 @@ struct InspectToken: ParsableCommand {
     discussion: """
       Nothing it prints is trusted: a token that shows no fault here may still be forged. With --jwks the signature is \
       checked too. Exit code: 0 when a report was printed, 2 for an invalid option.
+
+      Examples:
+        postern jose inspect < token.txt
+        postern jose inspect --jwks keys.json --audience shop < token.txt
       """)
 
   @Option(help: "File with a JWK Set to check the signature with.")

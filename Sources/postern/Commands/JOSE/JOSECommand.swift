@@ -1,4 +1,7 @@
 import ArgumentParser
+import Glibc
+import PosternJSON
+import PosternJSONRPC
 
 /// `postern jose`: tokens by hand, offline.
 struct JOSECommand: ParsableCommand {
@@ -7,4 +10,21 @@ struct JOSECommand: ParsableCommand {
     subcommands: [VerifyToken.self, DecryptToken.self, InspectToken.self])
 
   func run() throws { throw ValidationError("A command is needed.") }
+}
+
+/// Prints the result of an offline method, as `postern call` would.
+enum JOSEReport {
+  /// Exit code 0: what `body` returned, unless that has `valid: false`, which is 1; 2 when it could not be decided.
+  static func print(_ body: () throws(RPCFault) -> JSONValue) throws {
+    let writer = JSONWriter(pretty: isatty(1) == 1)
+    let result: JSONValue
+    do throws(RPCFault) {
+      result = try body()
+    } catch {
+      FailureNote.print("\(error.code.reason): \(error.message)")
+      throw ExitCode(2)
+    }
+    Swift.print(writer.string(result))
+    if result["valid"]?.boolValue == false { throw ExitCode(1) }
+  }
 }

@@ -6,6 +6,7 @@ import PosternSupport
 /// A JSON file with a key or a key set.
 struct KeyFile: ExpressibleByArgument {
   static let maxBytes = 1 << 20
+  static var defaultCompletionKind: CompletionKind { .file() }
 
   let path: String
 

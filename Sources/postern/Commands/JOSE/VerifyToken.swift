@@ -7,7 +7,12 @@ import Sidecar
 struct VerifyToken: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "verify", abstract: "Verifies a compact JWS with a key or a key set.",
-    discussion: "Only the signature is checked, no claim. Exit code: 0 valid, 1 not valid, 2 not decided.")
+    discussion: """
+      Only the signature is checked, no claim. Exit code: 0 valid, 1 not valid, 2 not decided.
+
+      Examples:
+        postern jose verify --jwks keys.json < token.txt
+      """)
 
   @Option(help: "File with a JWK Set.")
   var jwks: KeyFile?

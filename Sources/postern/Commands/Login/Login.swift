@@ -13,11 +13,16 @@ struct Login: ParsableCommand {
       issuer's redirectUri if that is a loopback address; otherwise, or with --port, http://127.0.0.1[:PORT]/callback, \
       which must be registered at the issuer (without --port: for any port).
       Exit code: 0 there is a session, 1 the login failed, 2 no sidecar, or the browser did not come back in time.
+
+      Examples:
+        postern login corp
+        postern login corp --no-browser --port 8765
       """)
 
   @OptionGroup var options: SocketOptions
 
-  @Argument(help: "The issuer's name in the configuration.")
+  @Argument(
+    help: "The issuer's name in the configuration.", completion: .custom { _, _, _ in CompletionNames.issuers() })
   var issuer: String
 
   @Option(help: "Scope to request; default: the issuer's.")
@@ -117,7 +122,7 @@ struct Login: ParsableCommand {
 
   private func result(of answer: JSONValue) throws -> JSONValue {
     if let result = answer["result"] { return result }
-    show(answer["error"] ?? answer)
+    CallMethod.showError(answer["error"] ?? answer)
     throw ExitCode(1)
   }
 

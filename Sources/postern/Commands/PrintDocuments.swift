@@ -1,6 +1,7 @@
 import ArgumentParser
 import PosternConfiguration
 import PosternJSON
+import SidecarObservability
 
 /// `postern configuration`: what can be configured.
 struct PrintConfiguration: ParsableCommand {
@@ -26,5 +27,15 @@ struct PrintConfiguration: ParsableCommand {
     case .example: print(ConfigurationSchema.annotatedExample(), terminator: "")
     case .schema: print(JSONWriter(pretty: true).string(ConfigurationSchema.jsonSchema()))
     }
+  }
+}
+
+/// `postern openrpc`.
+struct PrintOpenRPC: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "openrpc", abstract: "Prints the OpenRPC document, as rpc.discover returns it.")
+
+  func run() {
+    print(JSONWriter(pretty: true).string(Product.openRPCDocument))
   }
 }

@@ -1,3 +1,13 @@
+package import PosternConfiguration
+
+/// Why the configuration was not reloaded; the running one stays.
+package enum ReloadFailure: Error, Sendable {
+  /// The file has problems.
+  case problems(ConfigurationProblems)
+  /// Another reload is at work.
+  case busy
+}
+
 /// The phase of a reload, for the service manager.
 package enum ReloadPhase: Sendable, Hashable {
   /// The configuration is being read.
