@@ -17,10 +17,10 @@ COLUMNS = 120
 
 # Made from what is scanned elsewhere: the configuration, the protocol, the examples, the benchmark's report.
 GENERATED = {
-    "clients/python/src/postern/_async_methods.py",
-    "clients/python/src/postern/_methods.py",
-    "clients/python/src/postern/reasons.py",
-    "clients/python/src/postern/types.py",
+    "clients/python/src/postern_auth/_async_methods.py",
+    "clients/python/src/postern_auth/_methods.py",
+    "clients/python/src/postern_auth/reasons.py",
+    "clients/python/src/postern_auth/types.py",
     "proto-docs/benchmarks.md",
     "proto-docs/configuration.schema.json",
     "proto-docs/openrpc.json",
@@ -443,7 +443,7 @@ def repository_files():
 
 def is_scanned_for_words(name):
     path = Path(name)
-    if name in GENERATED or name in OLD_NAMES or name.startswith(GENERATED_FOLDERS):
+    if name in GENERATED or name in OLD_NAMES or name.startswith(GENERATED_FOLDERS) or name.endswith("/LICENSE"):
         return False
     if decision := re.match(r"proto-docs/decisions/(\d+)-", name):
         return int(decision.group(1)) > LAST_EXEMPT_DECISION

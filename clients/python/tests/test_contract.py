@@ -13,7 +13,7 @@ from typing import Any, get_args
 
 import pytest
 
-from postern import AsyncClient, Client, delegates, errors, events, reasons, types
+from postern_auth import AsyncClient, Client, delegates, errors, events, reasons, types
 
 PACKAGE = Path(__file__).resolve().parents[1]
 ROOT = PACKAGE.parents[1]

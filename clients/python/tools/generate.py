@@ -21,7 +21,7 @@ from emit_reasons import reasons_module  # noqa: E402
 from emit_types import Types  # noqa: E402
 
 ROOT = HERE.parents[2]
-PACKAGE = HERE.parent / "src" / "postern"
+PACKAGE = HERE.parent / "src" / "postern_auth"
 
 
 def generate(document: dict[str, Any]) -> dict[str, str]:

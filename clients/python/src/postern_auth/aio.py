@@ -573,4 +573,4 @@ class AsyncClient(AsyncMethods):
         return functools.partial(type(self), timeout=self.timeout, limits=self._limits), (self.path,)
 
     def __repr__(self) -> str:
-        return f"<postern.AsyncClient {self.path}>"
+        return f"<postern_auth.AsyncClient {self.path}>"

@@ -37,7 +37,7 @@ _LONGEST_POLL = 1 << 30
 _NAP = 1.0
 #: How long a thread that cannot send waits for the reader to notice the connection's end.
 _NOTICE = 1.0
-log = logging.getLogger("postern")
+log = logging.getLogger("postern_auth")
 
 #: A notification about a stream, or a piece of its body.
 Part = Union[Message, _framing.Piece]

@@ -575,7 +575,7 @@ class Client(Methods):
         return functools.partial(type(self), timeout=self.timeout, limits=self._limits), (self.path,)
 
     def __repr__(self) -> str:
-        return f"<postern.Client {self.path}>"
+        return f"<postern_auth.Client {self.path}>"
 
 
 class Call:

@@ -1,7 +1,7 @@
 """Client for Postern, the auth sidecar.
 
->>> import postern
->>> with postern.Client() as client:
+>>> import postern_auth
+>>> with postern_auth.Client() as client:
 ...     client.get_info().name
 'postern'
 """

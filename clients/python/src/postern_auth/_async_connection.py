@@ -25,7 +25,7 @@ from ._wire import members
 from .errors import ConnectionLost, DeadlineExceeded, PosternError, ProtocolViolation, from_answer, inherited
 
 _READ = 1 << 18
-log = logging.getLogger("postern")
+log = logging.getLogger("postern_auth")
 
 #: A response, or the error instead of one.
 Settled = Union[Message, PosternError]
