@@ -443,7 +443,7 @@ def repository_files():
 
 def is_scanned_for_words(name):
     path = Path(name)
-    if name in GENERATED or name in OLD_NAMES or name.startswith(GENERATED_FOLDERS) or name.endswith("/LICENSE"):
+    if name in GENERATED or name in OLD_NAMES or name.startswith(GENERATED_FOLDERS):
         return False
     if decision := re.match(r"proto-docs/decisions/(\d+)-", name):
         return int(decision.group(1)) > LAST_EXEMPT_DECISION
@@ -451,7 +451,7 @@ def is_scanned_for_words(name):
         return path.suffix == ".json"
     if path.suffix in CODE | {".md"} or path.name == "Makefile" or name == ".ci/run":
         return True
-    if re.match(r"clients/\w+/tests?/", name):
+    if re.match(r"clients/\w+/tests?/", name) or path.name == "LICENSE":
         return False
     return name.startswith(FOR_USERS) and path.suffix in FOR_USERS_SUFFIXES
 

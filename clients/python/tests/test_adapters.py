@@ -197,11 +197,11 @@ def test_the_user_has_time_whatever_the_library_says(client: Client, session: st
 
 def test_the_sidecar_may_bound_each_fetch(sidecar: Sidecar) -> None:
     with Client(sidecar.path) as client, requests.Session() as session:
-        session.mount("http+postern://", PosternAdapter(client, timeout_ms=100))
+        session.mount("http+postern://", PosternAdapter(client, total_timeout=0.1))
         with pytest.raises(requests.Timeout) as raised:
             session.get("http+postern://open/slow?ms=20000")
         assert cast("postern_auth.PosternError", raised.value.__cause__).code == -32022
-        with httpx.Client(transport=PosternTransport(client, timeout_ms=100)) as plain:
+        with httpx.Client(transport=PosternTransport(client, total_timeout=0.1)) as plain:
             with pytest.raises(httpx.TimeoutException):
                 plain.get("http+postern://open/slow?ms=20000")
 

@@ -54,7 +54,7 @@ def test_a_resource_is_fetched_with_a_token_nobody_sees(client: Client) -> None:
     assert result.url.endswith("/resource/echo")
     assert json.loads(echo["body"]) == {"year": 2026, "tags": ["a", "ä"]}
     assert echo["headers"]["x-two"] == ["a", "b"]
-    assert result.headers["content-type"][0].startswith("application/json")
+    assert result.headers["Content-Type"].startswith("application/json")
     assert result.attempts == 1
     assert result.timing.total_ms >= 0
 

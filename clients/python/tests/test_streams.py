@@ -132,7 +132,7 @@ def test_a_stream_that_stalls(client: Client) -> None:
 
 def test_the_whole_may_have_a_bound(client: Client) -> None:
     with (
-        client.stream_resource("open", "slow?ms=20000", timeout_ms=200) as stream,
+        client.stream_resource("open", "slow?ms=20000", total_timeout=0.2) as stream,
         pytest.raises(postern_auth.DeadlineExceeded) as raised,
     ):
         stream.read()

@@ -5,10 +5,10 @@ from __future__ import annotations
 import textwrap
 from typing import Any
 
-from naming import BASES, CLASSES, TYPES, is_secret, snake
+from naming import BASES, CLASSES, DESCRIPTIONS, TYPES, is_secret, own_words, snake
 
 Schema = dict[str, Any]
-KNOWN = set(CLASSES.values())
+KNOWN = {*CLASSES.values(), "Headers"}
 
 HEADER = '''"""What methods take and answer. Generated from proto-docs/openrpc.json by tools/generate.py: do not edit.
 
@@ -25,6 +25,7 @@ from datetime import datetime
 from typing import Any, Literal, Optional, Union
 
 from ._conveniences import FetchedBody, GrantForms, JourneyAnswers, JWEPlaintext, JWSPayload, PartForms
+from ._headers import Headers
 from ._wire import items, mapping, optional, optional_time, present, time, wire
 '''
 
@@ -37,10 +38,16 @@ def sentence(text: str) -> str:
 class Types:
     """The classes that were met, in the order in which they can be defined."""
 
-    def __init__(self) -> None:
+    def __init__(self, names: set[str], methods: set[str]) -> None:
+        """`names`, `methods`: the protocol's parameters and members, and its methods."""
+        self._names, self._methods = names, methods
         self.classes: dict[str, str] = {}
         self.aliases: dict[str, str] = {}
         self._schemas: dict[str, Schema] = {}
+
+    def sentence(self, text: str) -> str:
+        """A description of the protocol, in the names of Python."""
+        return sentence(own_words(text, self._names, self._methods))
 
     def module(self) -> str:
         names = sorted([*self.classes, *self.aliases])
@@ -115,7 +122,8 @@ class Types:
         for member, inner in members:
             kind, reader = self._member(member, inner, f"{where}.{member}", member in required)
             default = _default(member in required, is_secret(name, member))
-            description = sentence(inner.get("description", ""))
+            text = DESCRIPTIONS.get(f"{where}.{member}", inner.get("description", ""))
+            description = self.sentence(text)
             fields.append(f"    {snake(member)}: {kind}{default}\n    #: {description}")
             readers.append(f'        members["{snake(member)}"] = {reader}')
         fields = [

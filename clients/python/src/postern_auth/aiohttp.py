@@ -17,10 +17,12 @@ import aiohttp
 from multidict import CIMultiDict, CIMultiDictProxy
 from yarl import URL
 
+from . import _http
+from ._arguments import milliseconds
 from ._async_streams import AsyncResourceStream
 from ._chunks import ResponseHead
 from ._conveniences import decoded
-from ._http import Target, cannot_stream, collected, response_headers, timeout_of
+from ._http import Target, cannot_stream, collected, timeout_of
 from .aio import AsyncClient
 from .errors import DeadlineExceeded, PosternError
 from .types import Auth, FetchResult
@@ -80,7 +82,7 @@ class PosternResponse:
         self.reason = result.reason
         self.url = URL(result.url)
         self.real_url = self.url
-        self.headers: CIMultiDictProxy[str] = CIMultiDictProxy(CIMultiDict(response_headers(result)))
+        self.headers: CIMultiDictProxy[str] = CIMultiDictProxy(CIMultiDict(result.headers.lines()))
 
     @property
     def ok(self) -> bool:
@@ -174,7 +176,8 @@ class PosternSession:
     :param timeout: Seconds for each request, or a `ClientTimeout` (its `total`); None: no limit. Default: that
         of the client.
     :param streaming: Returns responses before their bodies, which then have no size limit: use them with `async with`.
-    :param timeout_ms: The timeout of each fetch in the sidecar; default: the resource's.
+    :param total_timeout: Seconds for each fetch in the sidecar, at most 600; default: the resource's timeout.
+    :param timeout_ms: Deprecated: `total_timeout`, in milliseconds.
     """
 
     def __init__(
@@ -188,12 +191,13 @@ class PosternSession:
         timeout: float | aiohttp.ClientTimeout | None = _OWN,
         raise_for_status: bool = False,
         streaming: bool = False,
+        total_timeout: float | None = None,
         timeout_ms: int | None = None,
     ) -> None:
         self.client = client
         self._streaming = streaming
         self._options = (resource, auth, session)
-        self._timeout_ms = timeout_ms
+        self._timeout_ms = milliseconds(total_timeout, timeout_ms, "total_timeout")
         self._headers = dict(headers or {})
         self._timeout = timeout
         self._raise = raise_for_status
@@ -288,7 +292,7 @@ class PosternSession:
     async def _sent(self, arguments: dict[str, Any], timeout: float | None) -> PosternResponse:
         method: str = arguments["method"]
         if self._streaming:
-            stream = await self.client.stream_resource(**arguments, timeout=timeout)
+            stream = await _http.stream_async(self.client, arguments, timeout)
             try:
                 return PosternResponse(method, await stream.head(), stream)
             except BaseException as error:
@@ -296,7 +300,7 @@ class PosternSession:
                 if not (isinstance(error, PosternError) and cannot_stream(error)):
                     raise
         whole = None if timeout is None else timeout + self.client.step_up_seconds
-        return PosternResponse(method, await self.client.fetch_resource(**arguments, timeout=whole))
+        return PosternResponse(method, await _http.fetch_async(self.client, arguments, whole))
 
     async def close(self) -> None:
         """The client is its owner's to close."""

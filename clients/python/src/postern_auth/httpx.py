@@ -11,9 +11,11 @@ from typing import Any
 
 import httpx
 
+from . import _http
+from ._arguments import milliseconds
 from ._async_streams import AsyncResourceStream
 from ._chunks import ResponseHead
-from ._http import Target, cannot_stream, collected, collected_async, response_headers, timeout_of
+from ._http import Target, cannot_stream, collected, collected_async, timeout_of
 from ._streams import ResourceStream
 from .aio import AsyncClient
 from .client import Client
@@ -83,7 +85,7 @@ class _AsyncStream(httpx.AsyncByteStream):
 
 def _pairs(result: FetchResult | ResponseHead) -> list[tuple[str, str]]:
     # The client would keep cookies and send them again; they are the sidecar's, `extensions` has them.
-    return [pair for pair in response_headers(result) if pair[0] != "set-cookie"]
+    return [pair for pair in result.headers.lines() if pair[0] != "set-cookie"]
 
 
 def _extensions(result: FetchResult | ResponseHead, postern: Any) -> dict[str, Any]:
@@ -130,7 +132,8 @@ class PosternTransport(_Transport, httpx.BaseTransport):
         `httpx` does with its own option, and reports them in `history`.
     :param streaming: Returns responses before their bodies, which then have no size limit; `httpx` reads them
         unless it streams.
-    :param timeout_ms: The timeout of each fetch in the sidecar; default: the resource's.
+    :param total_timeout: Seconds for each fetch in the sidecar, at most 600; default: the resource's timeout.
+    :param timeout_ms: Deprecated: `total_timeout`, in milliseconds.
     """
 
     def __init__(
@@ -142,9 +145,11 @@ class PosternTransport(_Transport, httpx.BaseTransport):
         session: str | None = None,
         follow_redirects: bool | None = None,
         streaming: bool = False,
+        total_timeout: float | None = None,
         timeout_ms: int | None = None,
     ) -> None:
-        super().__init__(Target(resource, auth, session, follow_redirects, timeout_ms), streaming)
+        bound = milliseconds(total_timeout, timeout_ms, "total_timeout")
+        super().__init__(Target(resource, auth, session, follow_redirects, bound), streaming)
         self.client = client
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
@@ -157,12 +162,12 @@ class PosternTransport(_Transport, httpx.BaseTransport):
                 except PosternError as error:
                     if not cannot_stream(error):
                         raise
-            return _whole(self.client.fetch_resource(**params, timeout=timeout + self.client.step_up_seconds))
+            return _whole(_http.fetch(self.client, params, timeout + self.client.step_up_seconds))
         except PosternError as error:
             raise _translated(error, request) from error
 
     def _streamed(self, request: httpx.Request, params: dict[str, Any], timeout: float) -> httpx.Response:
-        stream = self.client.stream_resource(**params, timeout=timeout)
+        stream = _http.stream(self.client, params, timeout)
         try:
             head = stream.head
             return _response(head, _Stream(stream, request), stream)
@@ -183,9 +188,11 @@ class AsyncPosternTransport(_Transport, httpx.AsyncBaseTransport):
         session: str | None = None,
         follow_redirects: bool | None = None,
         streaming: bool = False,
+        total_timeout: float | None = None,
         timeout_ms: int | None = None,
     ) -> None:
-        super().__init__(Target(resource, auth, session, follow_redirects, timeout_ms), streaming)
+        bound = milliseconds(total_timeout, timeout_ms, "total_timeout")
+        super().__init__(Target(resource, auth, session, follow_redirects, bound), streaming)
         self.client = client
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
@@ -198,12 +205,12 @@ class AsyncPosternTransport(_Transport, httpx.AsyncBaseTransport):
                 except PosternError as error:
                     if not cannot_stream(error):
                         raise
-            return _whole(await self.client.fetch_resource(**params, timeout=timeout + self.client.step_up_seconds))
+            return _whole(await _http.fetch_async(self.client, params, timeout + self.client.step_up_seconds))
         except PosternError as error:
             raise _translated(error, request) from error
 
     async def _streamed(self, request: httpx.Request, params: dict[str, Any], timeout: float) -> httpx.Response:
-        stream = await self.client.stream_resource(**params, timeout=timeout)
+        stream = await _http.stream_async(self.client, params, timeout)
         try:
             head = await stream.head()
             return _response(head, _AsyncStream(stream, request), stream)

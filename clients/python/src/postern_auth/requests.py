@@ -20,8 +20,10 @@ from urllib3 import HTTPResponse
 from urllib3._collections import HTTPHeaderDict  # urllib3 1.26 has it nowhere else
 from urllib3.exceptions import ProtocolError, ReadTimeoutError
 
+from . import _http
+from ._arguments import milliseconds
 from ._chunks import ResponseHead
-from ._http import Target, cannot_stream, collected, response_headers, timeout_of
+from ._http import Target, cannot_stream, collected, timeout_of
 from ._streams import ResourceStream
 from .client import Client
 from .errors import DeadlineExceeded, PosternError
@@ -111,7 +113,8 @@ class PosternAdapter(BaseAdapter):
     :param session: The user's session.
     :param follow_redirects: Whether the sidecar follows redirects; default: for `http+postern` URLs. Otherwise
         `requests` does, and reports them in `history`.
-    :param timeout_ms: The timeout of each fetch in the sidecar; default: the resource's.
+    :param total_timeout: Seconds for each fetch in the sidecar, at most 600; default: the resource's timeout.
+    :param timeout_ms: Deprecated: `total_timeout`, in milliseconds.
     """
 
     def __init__(
@@ -122,11 +125,13 @@ class PosternAdapter(BaseAdapter):
         auth: Auth | None = None,
         session: str | None = None,
         follow_redirects: bool | None = None,
+        total_timeout: float | None = None,
         timeout_ms: int | None = None,
     ) -> None:
         super().__init__()
         self.client = client
-        self._target = Target(resource, auth, session, follow_redirects, timeout_ms)
+        bound = milliseconds(total_timeout, timeout_ms, "total_timeout")
+        self._target = Target(resource, auth, session, follow_redirects, bound)
 
     def send(  # noqa: PLR0917 - as requests calls it
         self,
@@ -148,11 +153,11 @@ class PosternAdapter(BaseAdapter):
             raise _translated(error)(str(error), request=request) from error
 
     def _whole(self, request: requests.PreparedRequest, params: dict[str, Any], timeout: float) -> requests.Response:
-        result = self.client.fetch_resource(**params, timeout=timeout + self.client.step_up_seconds)
+        result = _http.fetch(self.client, params, timeout + self.client.step_up_seconds)
         return self._response(request, result, HTTPResponse, io.BytesIO(result.content), result)
 
     def _streamed(self, request: requests.PreparedRequest, params: dict[str, Any], timeout: float) -> requests.Response:
-        stream = self.client.stream_resource(**params, timeout=timeout)
+        stream = _http.stream(self.client, params, timeout)
         try:
             return self._response(request, stream.head, _StreamedResponse, _Body(stream), stream)
         except BaseException as error:
@@ -169,7 +174,7 @@ class PosternAdapter(BaseAdapter):
         body: io.IOBase,
         postern: FetchResult | ResourceStream,
     ) -> requests.Response:
-        lines = HTTPHeaderDict(response_headers(result))
+        lines = HTTPHeaderDict(result.headers.lines())
         response = requests.Response()
         response.status_code = result.status
         response.reason = result.reason or ""

@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from ._conveniences import FetchedBody, GrantForms, JourneyAnswers, JWEPlaintext, JWSPayload, PartForms
+from ._headers import Headers
 from ._wire import items, mapping, optional, optional_time, present, time, wire
 
 __all__ = [
@@ -503,8 +504,8 @@ class FetchResult(FetchedBody):
     status: int
     #: The URL that answered, after redirects.
     url: str
-    #: Lower-case name to an array of values, in order.
-    headers: dict[str, list[str]] = field(repr=False)
+    #: By name, in any case: `headers["Content-Type"]`; `get_list` has each line.
+    headers: Headers = field(repr=False)
     #: How many requests the resource got, redirects not counted.
     attempts: int
     #: Whether a rejected token was refreshed.
@@ -519,7 +520,7 @@ class FetchResult(FetchedBody):
     body: str | None = field(default=None, repr=False)
     #: The body otherwise.
     body_base64: str | None = field(default=None, repr=False)
-    #: With bodyTo: how many bytes were written.
+    #: With body_to: how many bytes were written.
     body_bytes: int | None = None
     #: With 429 and 503: how long the server wants no requests (Retry-After).
     retry_after_ms: int | None = None
@@ -532,7 +533,7 @@ class FetchResult(FetchedBody):
         members["task"] = value["task"]
         members["status"] = value["status"]
         members["url"] = value["url"]
-        members["headers"] = value["headers"]
+        members["headers"] = Headers.from_json(value["headers"])
         members["attempts"] = value["attempts"]
         members["token_refreshed"] = value["tokenRefreshed"]
         members["advices_satisfied"] = items(Advice.from_json, value["advicesSatisfied"])
@@ -742,7 +743,7 @@ class Preauthorization:
     outcome: Literal["response", "failure"]
     #: One for each resource, in the order of the request; empty when there is a status.
     decisions: list[Decision]
-    #: Features of disableFeatures that this decision point cannot switch off.
+    #: Features of disable_features that this decision point cannot switch off.
     unhonored_features: list[Literal["LOCAL_CACHE", "REMOTE_CACHE"]]
     #: Why there are no decisions.
     status: Status | None = None
@@ -1204,7 +1205,7 @@ class AuthorizationRequest:
     state: str = field(repr=False)
     #: When the authorization expires.
     expires_at: datetime
-    #: The redirectUri that was used, when the call left it out.
+    #: The redirect_uri that was used, when the call left it out.
     redirect_uri: str | None = None
 
     @classmethod
@@ -1234,7 +1235,7 @@ class AuthorizationRequest:
 class DeviceAuthorization:
     """The code and URL to show to the user."""
 
-    #: The handle to pass to completeDeviceAuthorization.
+    #: The handle to pass to complete_device_authorization.
     handle: str = field(repr=False)
     #: The code that the user types.
     user_code: str
@@ -1510,7 +1511,7 @@ class JourneyStep(JourneyAnswers):
     #: callbacks: the user has to answer; completed: it is over; failed: the access manager rejected it.
     state: Literal["callbacks", "completed", "failed"]
     #: With callbacks: one-time value for the next call. With completed: the suspended fetch's; pass it to
-    #: fetchResource.
+    #: fetch_resource.
     continuation: str | None = field(default=None, repr=False)
     #: The questions to the user: the access manager's own JSON, unchanged.
     callbacks: list[dict[str, Any]] | None = field(default=None, repr=False)
@@ -1524,7 +1525,7 @@ class JourneyStep(JourneyAnswers):
     expires_at: datetime | None = None
     #: The transaction that the journey was about; only the resource shows whether it was confirmed.
     tx_id: str | None = None
-    #: The session's handle, with completed; not with noSession.
+    #: The session's handle, with completed; not with no_session.
     session: str | None = field(default=None, repr=False)
     #: Whether the session has new tokens; with completed.
     session_upgraded: bool | None = None
