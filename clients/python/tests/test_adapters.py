@@ -28,7 +28,7 @@ from test_delegates import PASSWORD
 import postern_auth
 from postern_auth import AsyncClient, Client
 from postern_auth._http import MOST_BODY, collected, timeout_of
-from postern_auth.aiohttp import PosternSession
+from postern_auth.aiohttp import PosternResponse, PosternSession
 from postern_auth.httpx import AsyncPosternTransport, PosternTransport
 from postern_auth.requests import PosternAdapter
 
@@ -339,6 +339,20 @@ async def test_a_session_in_the_manner_of_aiohttp(sidecar: Sidecar, playground: 
                 await plain.get("echo", headers={"Authorization": "x"})
             with pytest.raises(ValueError, match="same time"):
                 await plain.post("echo", json=1, data=b"x")
+        assert (await (await plain.get("status/404")).read()) is not None
+        with pytest.raises(aiohttp.ClientResponseError) as strictly:
+            await plain.get("status/404", raise_for_status=True)
+        assert strictly.value.status == 404
+        seen: list[int] = []
+
+        async def check(answer: PosternResponse) -> None:
+            seen.append(answer.status)
+
+        own = PosternSession(client, resource="open", raise_for_status=check)
+        assert (await own.get("status/404")).status == 404
+        assert seen == [404]
+        assert (await own.get("status/404", raise_for_status=False)).status == 404
+        assert seen == [404], "that of the request takes precedence"
         strict = PosternSession(client, resource="open", raise_for_status=True)
         with pytest.raises(aiohttp.ClientResponseError):
             await strict.get("status/404")

@@ -8,9 +8,9 @@ async with PosternSession(client, resource="billing") as session:
 from __future__ import annotations
 
 import json as _json
-from collections.abc import AsyncIterator, Generator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Generator, Mapping
 from types import TracebackType
-from typing import Any, cast
+from typing import Any, Callable, Union, cast
 from urllib.parse import quote, urlencode
 
 import aiohttp
@@ -146,6 +146,10 @@ class PosternResponse:
     close = release
 
 
+#: Whether a status from 400 on is an exception, or what checks each response.
+RaiseForStatus = Union[bool, Callable[[PosternResponse], Awaitable[None]]]
+
+
 class _Requesting:
     """To be awaited, or entered."""
 
@@ -175,6 +179,8 @@ class PosternSession:
     :param client: Its delegates handle step-up; it is not closed with the session.
     :param timeout: Seconds for each request, or a `ClientTimeout` (its `total`); None: no limit. Default: that
         of the client.
+    :param raise_for_status: Whether each response with a status from 400 on is raised as
+        `aiohttp.ClientResponseError`; or an asynchronous callable that checks it. A request may have its own.
     :param streaming: Returns responses before their bodies, which then have no size limit: use them with `async with`.
     :param total_timeout: Seconds for each fetch in the sidecar, at most 600; default: the resource's timeout.
     :param timeout_ms: Deprecated: `total_timeout`, in milliseconds.
@@ -189,7 +195,7 @@ class PosternSession:
         session: str | None = None,
         headers: Mapping[str, str] | None = None,
         timeout: float | aiohttp.ClientTimeout | None = _OWN,
-        raise_for_status: bool = False,
+        raise_for_status: RaiseForStatus = False,
         streaming: bool = False,
         total_timeout: float | None = None,
         timeout_ms: int | None = None,
@@ -213,8 +219,9 @@ class PosternSession:
         data: Any = None,
         allow_redirects: bool = True,
         timeout: float | aiohttp.ClientTimeout | None = _OWN,
+        raise_for_status: RaiseForStatus | None = None,
     ) -> _Requesting:
-        """`data`: bytes, text, a file, or a mapping for a form."""
+        """`data`: bytes, text, a file, or a mapping for a form. `raise_for_status`: default: that of the session."""
         return _Requesting(
             self,
             {
@@ -226,6 +233,7 @@ class PosternSession:
                 "data": data,
                 "allow_redirects": allow_redirects,
                 "timeout": timeout,
+                "raise_for_status": raise_for_status,
             },
         )
 
@@ -259,6 +267,7 @@ class PosternSession:
         data: Any,
         allow_redirects: bool,
         timeout: float | aiohttp.ClientTimeout | None,
+        raise_for_status: RaiseForStatus | None = None,
     ) -> PosternResponse:
         """One request."""
         if json is not None and data is not None:
@@ -284,9 +293,15 @@ class PosternSession:
             response = await self._sent(arguments, bound)
         except PosternError as error:
             raise _translated(error) from error
-        if self._raise and not response.ok:
+        check = self._raise if raise_for_status is None else raise_for_status
+        try:
+            if callable(check):
+                await check(response)
+            elif check:
+                response.raise_for_status()
+        except BaseException:
             response.release()
-            response.raise_for_status()
+            raise
         return response
 
     async def _sent(self, arguments: dict[str, Any], timeout: float | None) -> PosternResponse:
