@@ -171,7 +171,7 @@ def test_advice_and_logins_step_by_step(caller: Any, playground: Playground) -> 
 
 
 def test_fetches_and_tasks(caller: Any) -> None:
-    result = caller.fetch_resource("open", "echo", task=uuid.uuid4().hex, timeout_ms=5000)
+    result = caller.fetch_resource("open", "echo", task=uuid.uuid4().hex, timeout=5)
     for method in (caller.get_task, caller.suspend_task, caller.resume_task, caller.cancel_task):
         task = method(result.task)
         assert task.state == "completed" and task.received_bytes > 0 and task.started_at.tzinfo is not None

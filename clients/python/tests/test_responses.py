@@ -9,7 +9,7 @@ import pickle
 import pytest
 
 import postern_auth
-from postern_auth import FetchResult, Headers, ResponseHead
+from postern_auth import FetchResult, Headers, ResponseHead, types
 from postern_auth.delegates import AnsweredRequest
 from postern_auth.errors import StatusError, from_answer
 
@@ -120,3 +120,28 @@ def test_headers_go_out_as_lines() -> None:
 
     line = _framing.request(1, "parseAdvice", {"status": 401, "headers": Headers(LINES)}, 10_000)
     assert json.loads(line)["params"]["headers"] == LINES
+
+
+KEY = {"alg": "ES256"}
+VALID: dict[str, object] = {"valid": True, "claims": {"sub": "u"}, "header": {}, "key": KEY, "cached": False}
+INVALID: dict[str, object] = {"valid": False, "error": {"code": "expired", "message": "m"}}
+
+
+def test_a_verdict_is_true_if_it_is_valid() -> None:
+    """`if client.validate_access_token(…)` that lets every token pass."""
+    valid, invalid = types.token_verdict(VALID), types.token_verdict(INVALID)
+    assert valid and valid.valid and isinstance(valid, types.ValidToken) and valid.error is None
+    assert not invalid and not invalid.valid and isinstance(invalid, types.InvalidToken) and invalid.claims is None
+    assert invalid.error.code == "expired"
+    assert valid.to_json() == VALID and invalid.to_json()["valid"] is False
+    assert not types.introspection_verdict(INVALID) and types.introspection_verdict({"valid": True, "claims": {}})
+    assert types.jws_verdict({"valid": True, "payload": "text"}).content == b"text"
+    assert types.jwe_verdict({"valid": True, "plaintextBase64": "AA=="}).content == b"\0"
+    assert not types.jws_verdict({**INVALID, "header": {"alg": "none"}})
+
+
+@pytest.mark.parametrize("value", [{"valid": "false"}, {"valid": 1}, {"valid": False}, {"valid": True}, {}])
+def test_a_verdict_of_another_shape_is_none(value: dict[str, object]) -> None:
+    """A verdict without claims or reason that counts as valid."""
+    with pytest.raises(KeyError):
+        types.token_verdict(value)

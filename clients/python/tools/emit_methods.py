@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from typing import Any
 
 from emit_types import Types
-from naming import BY_HAND, DESCRIPTIONS, method_name, snake
+from naming import BY_HAND, DESCRIPTIONS, VERDICTS, method_name, snake
 
 Method = dict[str, Any]
 
@@ -102,7 +103,8 @@ def methods_module(methods: list[Method], types: Types, asynchronous: bool) -> s
         if method["name"] == "fetchResource":
             bodies.append(_method(method, types, asynchronous, streaming=True))
     body = "\n".join(bodies)
-    used = [name for name in [*types.classes, *types.aliases] if name in body]
+    readers = [verdict.reader for verdict in VERDICTS.values()]
+    used = [name for name in [*types.classes, *types.aliases, *readers] if re.search(rf"\b{name}\b", body)]
     return HEADER.format(
         title="The methods of `AsyncClient`." if asynchronous else "The methods of `Client`.",
         name="AsyncMethods" if asynchronous else "Methods",
@@ -193,6 +195,8 @@ def _parameter(method: str, parameter: dict[str, Any], types: Types) -> tuple[st
 
 def _result(method: Method, types: Types) -> tuple[str, str]:
     name = types.name_of(method["result"]["schema"], f"{method['name']}.result")
+    if name in VERDICTS:
+        return name, VERDICTS[name].reader
     return name, "as_object" if name.startswith("dict[") else f"{name}.from_json"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import keyword
 import re
+from dataclasses import dataclass
 
 #: Methods whose names are no identifiers.
 METHOD_NAMES = {"rpc.discover": "discover", "$/cancelRequest": "cancel_request"}
@@ -75,6 +76,24 @@ CLASSES = {
     "authenticateWithAdvice.response": "ResponseWithAdvice",
     "authenticateWithAdvice.result": "JourneyStep",
     "authenticateWithAdvice.result.error": "JourneyFailure",
+}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A result with `valid` that is one of two classes, so that type checkers know which members it has."""
+
+    valid: str
+    invalid: str
+    #: The function that reads it.
+    reader: str
+
+
+VERDICTS = {
+    "TokenVerdict": Verdict("ValidToken", "InvalidToken", "token_verdict"),
+    "IntrospectionVerdict": Verdict("ValidIntrospection", "InvalidIntrospection", "introspection_verdict"),
+    "JWSVerdict": Verdict("ValidJWS", "InvalidJWS", "jws_verdict"),
+    "JWEVerdict": Verdict("ValidJWE", "InvalidJWE", "jwe_verdict"),
 }
 
 #: Hand-written bases that add conveniences.

@@ -40,6 +40,10 @@ from .types import (
     TaskList,
     TokenRevocation,
     TokenVerdict,
+    introspection_verdict,
+    jwe_verdict,
+    jws_verdict,
+    token_verdict,
 )
 
 _Result = TypeVar("_Result")
@@ -533,7 +537,7 @@ class AsyncMethods:
                 "previousIdToken": previous_id_token,
             }
         )
-        return await self._invoke("validateIdToken", params, TokenVerdict.from_json, timeout, traceparent)
+        return await self._invoke("validateIdToken", params, token_verdict, timeout, traceparent)
 
     async def validate_access_token(
         self,
@@ -584,7 +588,7 @@ class AsyncMethods:
                 "now": now,
             }
         )
-        return await self._invoke("validateAccessToken", params, TokenVerdict.from_json, timeout, traceparent)
+        return await self._invoke("validateAccessToken", params, token_verdict, timeout, traceparent)
 
     async def validate_logout_token(
         self,
@@ -622,7 +626,7 @@ class AsyncMethods:
                 "now": now,
             }
         )
-        return await self._invoke("validateLogoutToken", params, TokenVerdict.from_json, timeout, traceparent)
+        return await self._invoke("validateLogoutToken", params, token_verdict, timeout, traceparent)
 
     async def introspect_token(
         self,
@@ -655,7 +659,7 @@ class AsyncMethods:
                 "requiredScopes": required_scopes,
             }
         )
-        return await self._invoke("introspectToken", params, IntrospectionVerdict.from_json, timeout, traceparent)
+        return await self._invoke("introspectToken", params, introspection_verdict, timeout, traceparent)
 
     async def verify_jws(
         self,
@@ -677,7 +681,7 @@ class AsyncMethods:
         :param algorithms: The algorithms to accept; default: all that fit the key.
         """
         params: dict[str, Any] = present({"jws": jws, "jwks": jwks, "jwk": jwk, "algorithms": algorithms})
-        return await self._invoke("verifyJws", params, JWSVerdict.from_json, timeout, traceparent)
+        return await self._invoke("verifyJws", params, jws_verdict, timeout, traceparent)
 
     async def decrypt_jwe(
         self,
@@ -698,7 +702,7 @@ class AsyncMethods:
         :param algorithms: The key management algorithms to accept; default: all but PBES2.
         """
         params: dict[str, Any] = present({"jwe": jwe, "jwk": jwk, "algorithms": algorithms})
-        return await self._invoke("decryptJwe", params, JWEVerdict.from_json, timeout, traceparent)
+        return await self._invoke("decryptJwe", params, jwe_verdict, timeout, traceparent)
 
     async def create_session(
         self,

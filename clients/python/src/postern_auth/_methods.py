@@ -40,6 +40,10 @@ from .types import (
     TaskList,
     TokenRevocation,
     TokenVerdict,
+    introspection_verdict,
+    jwe_verdict,
+    jws_verdict,
+    token_verdict,
 )
 
 _Result = TypeVar("_Result")
@@ -531,7 +535,7 @@ class Methods:
                 "previousIdToken": previous_id_token,
             }
         )
-        return self._invoke("validateIdToken", params, TokenVerdict.from_json, timeout, traceparent)
+        return self._invoke("validateIdToken", params, token_verdict, timeout, traceparent)
 
     def validate_access_token(
         self,
@@ -582,7 +586,7 @@ class Methods:
                 "now": now,
             }
         )
-        return self._invoke("validateAccessToken", params, TokenVerdict.from_json, timeout, traceparent)
+        return self._invoke("validateAccessToken", params, token_verdict, timeout, traceparent)
 
     def validate_logout_token(
         self,
@@ -620,7 +624,7 @@ class Methods:
                 "now": now,
             }
         )
-        return self._invoke("validateLogoutToken", params, TokenVerdict.from_json, timeout, traceparent)
+        return self._invoke("validateLogoutToken", params, token_verdict, timeout, traceparent)
 
     def introspect_token(
         self,
@@ -653,7 +657,7 @@ class Methods:
                 "requiredScopes": required_scopes,
             }
         )
-        return self._invoke("introspectToken", params, IntrospectionVerdict.from_json, timeout, traceparent)
+        return self._invoke("introspectToken", params, introspection_verdict, timeout, traceparent)
 
     def verify_jws(
         self,
@@ -675,7 +679,7 @@ class Methods:
         :param algorithms: The algorithms to accept; default: all that fit the key.
         """
         params: dict[str, Any] = present({"jws": jws, "jwks": jwks, "jwk": jwk, "algorithms": algorithms})
-        return self._invoke("verifyJws", params, JWSVerdict.from_json, timeout, traceparent)
+        return self._invoke("verifyJws", params, jws_verdict, timeout, traceparent)
 
     def decrypt_jwe(
         self,
@@ -696,7 +700,7 @@ class Methods:
         :param algorithms: The key management algorithms to accept; default: all but PBES2.
         """
         params: dict[str, Any] = present({"jwe": jwe, "jwk": jwk, "algorithms": algorithms})
-        return self._invoke("decryptJwe", params, JWEVerdict.from_json, timeout, traceparent)
+        return self._invoke("decryptJwe", params, jwe_verdict, timeout, traceparent)
 
     def create_session(
         self,
