@@ -84,8 +84,8 @@ class Target:
         return present(members)
 
 
-# `Client.fetch_resource` sends an explicit timeout as that of the fetch, too, in place of the resource's. The timeout of
-# a library is for one connection, and has a default.
+# `Client.fetch_resource` sends an explicit timeout as that of the fetch, too, in place of the resource's. The timeout
+# of a library is for one connection, and has a default.
 
 
 def fetch(client: Client, members: dict[str, Any], timeout: float | None) -> FetchResult:
