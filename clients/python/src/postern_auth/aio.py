@@ -20,8 +20,9 @@ from ._async_dispatch import AsyncAsking, AsyncDispatch, AsyncEventStream
 from ._async_methods import AsyncMethods
 from ._async_streams import AsyncBeginning, AsyncResourceStream, blocking
 from ._bodies import Bodies, Body, Target, Unpassable, is_small, knows_bodies
-from ._connection import CannotPass, lost
+from ._connection import CannotPass
 from ._dial import PASSING, pauses
+from ._exchange import lost
 from ._limits import STREAMS_EACH, Deadline, Limits
 from ._retry import Retries
 from .client import bounded, new_task, parameters, read

@@ -17,9 +17,10 @@ from typing import Any, Callable, TypeVar
 from . import delegates
 from ._address import Path, socket_path
 from ._bodies import Bodies, Body, Target, Unpassable, is_small, knows_bodies
-from ._connection import CannotPass, Connection, lost, seconds
+from ._connection import CannotPass, Connection, seconds
 from ._dial import PASSING, pauses
 from ._dispatch import Asking, Dispatch, EventStream
+from ._exchange import lost
 from ._limits import STREAMS_EACH, Deadline, Limits
 from ._methods import Methods
 from ._pending import Pending
