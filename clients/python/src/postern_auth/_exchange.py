@@ -162,6 +162,10 @@ class Exchange(Generic[_Request, _Slots]):
 
     # The end
 
+    def close(self, error: PosternError) -> None:
+        """Ends the connection, and all waiting calls with `error`. A second call has no effect."""
+        raise NotImplementedError
+
     def end_all(self, error: PosternError) -> None:
         """Ends all waits for slots, and all requests in progress with `error`. Later ones find `_error`."""
         self.slots.end()
