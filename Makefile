@@ -237,12 +237,15 @@ $(CLIENT_PYTHON_OLDEST)/installed: clients/python/requirements-oldest.txt | deps
 test-python: deps release lint-python $(CLIENT_PYTHON_OLDEST)/installed ## The Python client: tests and examples against the built binaries
 	cd clients/python && export PYTHONPATH=src:$(CURDIR)/Tests/Tools $(call binaries,$(CURDIR)/$(RELEASE)) && \
 	  $(CURDIR)/$(CLIENT_PYTHON)/bin/python -m pytest -q -p skips && \
-	  $(CURDIR)/$(CLIENT_PYTHON_OLDEST)/bin/python -m pytest -q -p skips tests/test_adapters.py
+	  $(CURDIR)/$(CLIENT_PYTHON_OLDEST)/bin/python -m pytest -q -p skips tests/test_adapters.py tests/test_auth.py
 
 .PHONY: lint-python
-lint-python: $(CLIENT_PYTHON)/installed # The Python client's style, types and generated code
+lint-python: $(CLIENT_PYTHON)/installed # The Python client's style, types, generated code and what PyPI checks
 	cd clients/python && export PATH="$(CURDIR)/$(CLIENT_PYTHON)/bin:$$PATH" && \
 	  ruff check --quiet && ruff format --quiet --check && python tools/generate.py --check && mypy && pyright
+	@rm -rf $(CLIENT_PYTHON)-dist
+	$(CLIENT_PYTHON)/bin/python -m build --no-isolation --outdir $(CLIENT_PYTHON)-dist clients/python >/dev/null
+	$(CLIENT_PYTHON)/bin/twine check --strict $(CLIENT_PYTHON)-dist/*
 
 .PHONY: bench-python
 bench-python: release $(CLIENT_PYTHON)/installed # What a call of the Python client costs over the raw socket

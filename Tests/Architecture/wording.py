@@ -17,10 +17,10 @@ COLUMNS = 120
 
 # Made from what is scanned elsewhere: the configuration, the protocol, the examples, the benchmark's report.
 GENERATED = {
-    "clients/python/src/postern/_async_methods.py",
-    "clients/python/src/postern/_methods.py",
-    "clients/python/src/postern/reasons.py",
-    "clients/python/src/postern/types.py",
+    "clients/python/src/postern_auth/_async_methods.py",
+    "clients/python/src/postern_auth/_methods.py",
+    "clients/python/src/postern_auth/reasons.py",
+    "clients/python/src/postern_auth/types.py",
     "proto-docs/benchmarks.md",
     "proto-docs/configuration.schema.json",
     "proto-docs/openrpc.json",

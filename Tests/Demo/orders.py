@@ -1,6 +1,6 @@
 import requests
-from postern import Client
-from postern.requests import PosternAdapter
+from postern_auth import Client
+from postern_auth.requests import PosternAdapter
 
 http = requests.Session()
 http.mount("http+postern://", PosternAdapter(Client()))  # the one new line

@@ -1,7 +1,7 @@
 import sys
-import postern
+import postern_auth
 
-client = postern.Client()
+client = postern_auth.Client()
 
 
 def confirm(request):  # called while the fetch waits; a real one has a dialog with the user

@@ -21,7 +21,7 @@ from machines.files import ROOT, postern
 
 sys.path.insert(0, str(ROOT / "clients" / "python" / "src"))
 
-import postern as client  # noqa: E402
+import postern_auth as client  # noqa: E402
 
 CALLERS = 6
 RESTARTS = 6

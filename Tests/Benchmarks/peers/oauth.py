@@ -53,7 +53,7 @@ def bearer(options: argparse.Namespace) -> str:
 def blocking(options: argparse.Namespace) -> Iterator[Callable[[], Answer]]:
     """What one worker calls."""
     if options.through == "client":
-        from postern import Client
+        from postern_auth import Client
 
         with Client(options.socket, timeout=TIMEOUT) as client:
 
@@ -68,8 +68,8 @@ def blocking(options: argparse.Namespace) -> Iterator[Callable[[], Answer]]:
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
     with contextlib.ExitStack() as stack:
         if options.through == "postern":
-            from postern import Client
-            from postern.httpx import PosternTransport
+            from postern_auth import Client
+            from postern_auth.httpx import PosternTransport
 
             transport = PosternTransport(stack.enter_context(Client(options.socket)))
             session = stack.enter_context(httpx.Client(transport=transport, timeout=TIMEOUT, trust_env=False))
@@ -96,7 +96,7 @@ def blocking(options: argparse.Namespace) -> Iterator[Callable[[], Answer]]:
 async def awaited(options: argparse.Namespace) -> AsyncIterator[Callable[[], Awaitable[Answer]]]:
     """The same for tasks."""
     if options.through == "client":
-        from postern import AsyncClient
+        from postern_auth import AsyncClient
 
         async with AsyncClient(options.socket, timeout=TIMEOUT) as client:
 
@@ -111,8 +111,8 @@ async def awaited(options: argparse.Namespace) -> AsyncIterator[Callable[[], Awa
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
     async with contextlib.AsyncExitStack() as stack:
         if options.through == "postern":
-            from postern import AsyncClient
-            from postern.httpx import AsyncPosternTransport
+            from postern_auth import AsyncClient
+            from postern_auth.httpx import AsyncPosternTransport
 
             transport = AsyncPosternTransport(await stack.enter_async_context(AsyncClient(options.socket)))
             client = httpx.AsyncClient(transport=transport, timeout=TIMEOUT, trust_env=False)

@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "Tests" / "EndToEnd
 
 from harness.sidecar import Sidecar
 
-from postern import AsyncClient, Client
+from postern_auth import AsyncClient, Client
 
 #: Microseconds at the median, over the raw socket.
 BOUNDS = {"Client": 40.0, "AsyncClient": 80.0}

@@ -18,7 +18,7 @@ from harness import journeys, settings
 from harness.playground import Playground
 from harness.sidecar import Sidecar
 
-from postern import Client
+from postern_auth import Client
 
 
 @pytest.fixture

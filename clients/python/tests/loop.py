@@ -7,7 +7,7 @@ import functools
 from collections.abc import Coroutine
 from typing import Any, Callable
 
-from postern import AsyncClient
+from postern_auth import AsyncClient
 
 
 def in_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:

@@ -25,12 +25,12 @@ from harness.waiting import eventually
 from loop import in_loop
 from test_delegates import PASSWORD
 
-import postern
-from postern import AsyncClient, Client
-from postern._http import MOST_BODY, collected, timeout_of
-from postern.aiohttp import PosternSession
-from postern.httpx import AsyncPosternTransport, PosternTransport
-from postern.requests import PosternAdapter
+import postern_auth
+from postern_auth import AsyncClient, Client
+from postern_auth._http import MOST_BODY, collected, timeout_of
+from postern_auth.aiohttp import PosternResponse, PosternSession
+from postern_auth.httpx import AsyncPosternTransport, PosternTransport
+from postern_auth.requests import PosternAdapter
 
 
 @pytest.fixture
@@ -116,7 +116,7 @@ def test_requests_keep_no_cookies(mounted: requests.Session, playground: Playgro
 def test_requests_errors_are_its_own(mounted: requests.Session, directory: Path) -> None:
     with pytest.raises(requests.exceptions.ReadTimeout) as late:
         mounted.get("http+postern://open/slow?ms=20000", timeout=0.2)
-    assert isinstance(late.value.__cause__, postern.DeadlineExceeded)
+    assert isinstance(late.value.__cause__, postern_auth.DeadlineExceeded)
     assert late.value.request is not None
     with pytest.raises(requests.exceptions.InvalidHeader):
         mounted.get("http+postern://open/echo", headers={"Authorization": "Bearer x"})
@@ -146,7 +146,7 @@ def test_requests_with_step_up(client: Client, session: str) -> None:
         other.mount("http+postern://", PosternAdapter(client, session=session))
         with pytest.raises(requests.RequestException) as raised:
             other.get("http+postern://gate/transaction/pay")
-    assert isinstance(raised.value.__cause__, postern.AdviceRequired)
+    assert isinstance(raised.value.__cause__, postern_auth.AdviceRequired)
 
 
 def test_the_times_of_libraries() -> None:
@@ -184,7 +184,7 @@ async def test_no_bound_in_the_manner_of_aiohttp(sidecar: Sidecar) -> None:
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_the_user_has_time_whatever_the_library_says(client: Client, session: str, stream: bool) -> None:
-    def confirm(request: postern.delegates.AdviceReceived) -> bool:
+    def confirm(request: postern_auth.delegates.AdviceReceived) -> bool:
         time.sleep(1.2)
         return client.authenticate_with_advice(continuation=request.continuation, answers=PASSWORD).state == "completed"
 
@@ -197,11 +197,11 @@ def test_the_user_has_time_whatever_the_library_says(client: Client, session: st
 
 def test_the_sidecar_may_bound_each_fetch(sidecar: Sidecar) -> None:
     with Client(sidecar.path) as client, requests.Session() as session:
-        session.mount("http+postern://", PosternAdapter(client, timeout_ms=100))
+        session.mount("http+postern://", PosternAdapter(client, total_timeout=0.1))
         with pytest.raises(requests.Timeout) as raised:
             session.get("http+postern://open/slow?ms=20000")
-        assert cast("postern.PosternError", raised.value.__cause__).code == -32022
-        with httpx.Client(transport=PosternTransport(client, timeout_ms=100)) as plain:
+        assert cast("postern_auth.PosternError", raised.value.__cause__).code == -32022
+        with httpx.Client(transport=PosternTransport(client, total_timeout=0.1)) as plain:
             with pytest.raises(httpx.TimeoutException):
                 plain.get("http+postern://open/slow?ms=20000")
 
@@ -216,7 +216,7 @@ def test_time_that_runs_out_within_a_body_says_so(start: Callable[..., Sidecar],
             with pytest.raises(requests.Timeout) as raised:
                 answer.content  # noqa: B018
     assert isinstance(raised.value, requests.ConnectionError), "as requests has it"
-    assert isinstance(raised.value.__cause__, postern.DeadlineExceeded)
+    assert isinstance(raised.value.__cause__, postern_auth.DeadlineExceeded)
 
 
 # httpx
@@ -278,7 +278,7 @@ def test_httpx_errors_are_its_own(client: Client) -> None:
             plain.get("http+postern://open/echo", headers={"Authorization": "Bearer x"})
         with pytest.raises(httpx.TransportError) as raised:
             plain.get("http+postern://nowhere/x")
-        assert isinstance(raised.value.__cause__, postern.RequestError)
+        assert isinstance(raised.value.__cause__, postern_auth.RequestError)
 
 
 @in_loop
@@ -339,6 +339,20 @@ async def test_a_session_in_the_manner_of_aiohttp(sidecar: Sidecar, playground: 
                 await plain.get("echo", headers={"Authorization": "x"})
             with pytest.raises(ValueError, match="same time"):
                 await plain.post("echo", json=1, data=b"x")
+        assert (await (await plain.get("status/404")).read()) is not None
+        with pytest.raises(aiohttp.ClientResponseError) as strictly:
+            await plain.get("status/404", raise_for_status=True)
+        assert strictly.value.status == 404
+        seen: list[int] = []
+
+        async def check(answer: PosternResponse) -> None:
+            seen.append(answer.status)
+
+        own = PosternSession(client, resource="open", raise_for_status=check)
+        assert (await own.get("status/404")).status == 404
+        assert seen == [404]
+        assert (await own.get("status/404", raise_for_status=False)).status == 404
+        assert seen == [404], "that of the request takes precedence"
         strict = PosternSession(client, resource="open", raise_for_status=True)
         with pytest.raises(aiohttp.ClientResponseError):
             await strict.get("status/404")
@@ -352,7 +366,7 @@ async def test_aiohttp_with_step_up(sidecar: Sidecar, playground: Playground) ->
         plain = PosternSession(client, resource="gate", session=session)
         with pytest.raises(aiohttp.ClientError) as raised:
             await plain.get("service/pay")
-        assert isinstance(raised.value.__cause__, postern.AdviceRequired)
+        assert isinstance(raised.value.__cause__, postern_auth.AdviceRequired)
 
 
 # All
@@ -362,7 +376,7 @@ async def test_aiohttp_with_step_up(sidecar: Sidecar, playground: Playground) ->
     "body", [b"x" * (MOST_BODY + 1), iter([b"x" * (1 << 20)] * 100), io.BytesIO(b"x" * (20 << 20))]
 )
 def test_bodies_have_a_limit(body: Any) -> None:
-    with pytest.raises(postern.RequestError, match="more than"):
+    with pytest.raises(postern_auth.RequestError, match="more than"):
         collected(body)
 
 
@@ -511,6 +525,6 @@ def test_nothing_of_these_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
         "import sys\n"
         "for name in ('requests', 'httpx', 'aiohttp', 'urllib3', 'multidict', 'yarl'):\n"
         "    sys.modules[name] = None\n"
-        "import postern, postern.__main__\n"
+        "import postern_auth, postern_auth.__main__\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=30)

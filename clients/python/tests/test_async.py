@@ -14,8 +14,8 @@ from harness.sidecar import Sidecar
 from loop import connection_of, in_loop
 from test_connection import PARAMS, half, leaving, says, silent
 
-import postern
-from postern import AsyncClient, Limits
+import postern_auth
+from postern_auth import AsyncClient, Limits
 
 
 @in_loop
@@ -23,13 +23,13 @@ async def test_results_and_errors_are_those_of_the_other_client(sidecar: Sidecar
     async with AsyncClient(sidecar.path) as client:
         assert (await client.get_info()).pid == sidecar.process.pid
         assert (await client.fetch_resource("orders", "echo", method="POST", body=b"\x00")).ok
-        with pytest.raises(postern.RequestError) as raised:
+        with pytest.raises(postern_auth.RequestError) as raised:
             await client.fetch_resource("nowhere", "x")
         assert raised.value.path == "/resource"
         deep: Any = 1
         for _ in range(200):
             deep = [deep]
-        with pytest.raises(postern.RequestError, match="nested"):
+        with pytest.raises(postern_auth.RequestError, match="nested"):
             await client.call("getInfo", {"x": deep})
 
 
@@ -63,14 +63,14 @@ async def test_cancelling_the_task_cancels_the_call(sidecar: Sidecar) -> None:
 async def test_time_runs_out_there_and_here(sidecar: Sidecar, directory: Path) -> None:
     async with AsyncClient(sidecar.path) as client:
         for _ in range(5):  # the machine may pause for longer than the client waits for the sidecar's word
-            with pytest.raises(postern.DeadlineExceeded) as raised:
+            with pytest.raises(postern_auth.DeadlineExceeded) as raised:
                 await client.fetch_resource("open", "slow?ms=20000", timeout=0.2)
             if raised.value.code == -32022:
                 break
         assert raised.value.code == -32022
     double = Double(directory / "silent.sock", silent)
     async with AsyncClient(double.path) as client:
-        with pytest.raises(postern.DeadlineExceeded) as raised:
+        with pytest.raises(postern_auth.DeadlineExceeded) as raised:
             await client.call("getInfo", timeout=0.2)
         assert raised.value.outcome == "unknown"
     double.stop()
@@ -84,7 +84,7 @@ async def test_each_call_has_its_own_time(directory: Path) -> None:
         begun = time.monotonic()
 
         async def ended(timeout: float) -> float:
-            with pytest.raises(postern.DeadlineExceeded, match=f"within {timeout:g} s"):
+            with pytest.raises(postern_auth.DeadlineExceeded, match=f"within {timeout:g} s"):
                 await client.call("getInfo", timeout=timeout)
             return time.monotonic() - begun
 
@@ -105,7 +105,7 @@ async def test_the_time_of_a_call_is_not_that_of_a_stream(sidecar: Sidecar) -> N
         async with await client.stream_resource("open", "bytes/3000000", timeout=4) as stream:
             size = 0
             for _ in range(3):
-                with pytest.raises(postern.DeadlineExceeded):
+                with pytest.raises(postern_auth.DeadlineExceeded):
                     await client.fetch_resource("open", "slow?ms=20000", timeout=1.5)
             async for piece in stream:
                 size += len(piece)
@@ -118,7 +118,7 @@ def test_what_is_no_answer_ends_the_call(double: Double, script: Callable[[Peer]
 
     async def test() -> None:
         async with AsyncClient(double.path, timeout=5, limits=Limits(answer_bytes=200_000)) as client:
-            with pytest.raises(postern.ConnectionLost) as raised:
+            with pytest.raises(postern_auth.ConnectionLost) as raised:
                 await client.call("fetchResource", {**PARAMS, "method": "POST"})
             assert raised.value.outcome == "unknown"
             assert (await client.call("health"))["method"] == "health"
@@ -136,7 +136,7 @@ def test_repetition(double: Double, method: str, repeated: bool) -> None:
             if repeated:
                 assert (await call)["method"] == "fetchResource"
             else:
-                with pytest.raises(postern.ConnectionLost):
+                with pytest.raises(postern_auth.ConnectionLost):
                     await call
 
     in_loop(test)()
@@ -146,7 +146,7 @@ def test_repetition(double: Double, method: str, repeated: bool) -> None:
 @in_loop
 async def test_no_sidecar_is_told_at_once(directory: Path) -> None:
     client = AsyncClient(directory / "none.sock")
-    with pytest.raises(postern.ConnectionFailed, match=r"none\.sock"):
+    with pytest.raises(postern_auth.ConnectionFailed, match=r"none\.sock"):
         await client.get_info()
 
 
@@ -186,8 +186,8 @@ async def test_a_sidecar_that_does_not_read(double: Double) -> None:
         large = {"grant": "x" * (4 << 20)}
         failed = await asyncio.gather(*(client.call("createSession", large) for _ in range(3)), return_exceptions=True)
         assert time.monotonic() - begun < 5
-        assert [type(one) for one in failed] == [postern.DeadlineExceeded] * 3
-        outcomes = sorted(str(one.outcome) for one in failed if isinstance(one, postern.PosternError))
+        assert [type(one) for one in failed] == [postern_auth.DeadlineExceeded] * 3
+        outcomes = sorted(str(one.outcome) for one in failed if isinstance(one, postern_auth.PosternError))
         assert outcomes == ["not_sent", "not_sent", "unknown"], "what waited for its turn was never sent"
         release.set()
 
@@ -198,7 +198,7 @@ async def test_errors_without_an_id_find_their_caller(start: Callable[..., Sidec
     async with AsyncClient(sidecar.path) as client:
         other = asyncio.ensure_future(client.fetch_resource("open", "slow?ms=200"))
         await asyncio.sleep(0)
-        with pytest.raises(postern.RequestError) as raised:
+        with pytest.raises(postern_auth.RequestError) as raised:
             await client.fetch_resource("open", "echo", method="POST", body="x" * 100_000)
         assert raised.value.reason == "message_too_large"
         assert (await other).ok
@@ -220,8 +220,8 @@ async def test_a_closed_client_says_so(sidecar: Sidecar) -> None:
     while connection_of(client) is None or not connection_of(client)._pending:
         await asyncio.sleep(0.005)
     await client.aclose()
-    with pytest.raises(postern.ClientClosed):
+    with pytest.raises(postern_auth.ClientClosed):
         await call
-    with pytest.raises(postern.ClientClosed):
+    with pytest.raises(postern_auth.ClientClosed):
         await client.get_info()
     assert json.dumps(repr(client))

@@ -25,10 +25,10 @@ from test_others import Callers, callers  # noqa: F401 - a fixture
 from test_streams import RESULT as HEAD
 from test_streams import chunk, pattern
 
-import postern
-from postern import Client
-from postern._bodies import DIRECT
-from postern._framing import Frames, Piece
+import postern_auth
+from postern_auth import Client
+from postern_auth._bodies import DIRECT
+from postern_auth._framing import Frames, Piece
 
 MIB = 1 << 20
 RESULT = {"task": "t", **HEAD}
@@ -205,7 +205,7 @@ def test_who_stops_early_disturbs_nobody(caller: Callers) -> None:
     caller.leave(left)
     reading = caller.read(cancelled)
     caller.call("cancelTask", {"task": "cancelled"}).result(20)
-    with pytest.raises(postern.Cancelled):
+    with pytest.raises(postern_auth.Cancelled):
         reading.result(20)
     assert caller.read(whole).result(20) == pattern(2_000_000)
     assert len(caller.streaming) == 1
@@ -218,7 +218,7 @@ def test_a_reader_that_goes_ends_the_fetch(caller: Callers) -> None:
         call = caller.fetch("bytes/1000000000", body_to=file)
         assert os.read(reader, 10) == pattern(10)
         os.close(reader)
-        with pytest.raises(postern.PosternError) as raised:
+        with pytest.raises(postern_auth.PosternError) as raised:
             call.result(20)
     assert (raised.value.reason, raised.value.path) == ("request_cancelled", "/bodyTo")
     assert caller.fetch("bytes/1").result(20).content == b"\0"
@@ -229,7 +229,7 @@ def test_real_errors_are_raised(caller: Callers, directory: Path) -> None:
     (directory / "file").write_bytes(b"")
     with (
         os.fdopen(os.open(directory / "file", os.O_RDONLY), "wb", 0) as file,
-        pytest.raises(postern.RequestError) as raised,
+        pytest.raises(postern_auth.RequestError) as raised,
     ):
         caller.fetch("bytes/1", body_to=file).result(20)
     assert raised.value.path == "/bodyTo"
@@ -286,7 +286,7 @@ def test_no_descriptor_is_left(caller: Callers, directory: Path) -> None:
         assert caller.read(stream).result(20)
         left = caller.stream(resource="open", path="bytes/1000000000", method="POST", body=b"x" * (DIRECT + 1))
         caller.leave(left)
-        with pytest.raises(postern.PosternError):
+        with pytest.raises(postern_auth.PosternError):
             sent(caller, b"x" * (DIRECT + 1), headers={"Host": "reserved"})
 
     everything()
@@ -301,7 +301,7 @@ def test_a_kernel_that_passes_no_descriptors(caller: Callers, monkeypatch: pytes
         raise PermissionError(1, "SO_PASSRIGHTS is off")
 
     for module in ("_connection", "_async_connection"):
-        monkeypatch.setattr(f"postern.{module}.rights", refused)
+        monkeypatch.setattr(f"postern_auth.{module}.rights", refused)
     data = pattern(DIRECT + 1)
     assert sent(caller, data) == told(data)
     with tempfile.TemporaryFile() as file:
@@ -434,7 +434,7 @@ def test_a_resource_that_needs_bodies_as_a_whole(callers: Make, double: Double) 
     with tempfile.TemporaryFile() as file:
         file.write(b"x" * (DIRECT + 1))
         file.seek(0)
-        with pytest.raises(postern.RequestError):
+        with pytest.raises(postern_auth.RequestError):
             caller.fetch("p", method="POST", body=file).result(20)
 
 
@@ -445,7 +445,7 @@ def test_a_lost_connection_is_not_retried_with_a_body_that_is_gone(
     heard: list[dict[str, Any]] = []
     double.scripts = [lambda peer: heard.append(peer.receive())]
     caller = callers(double.path)
-    with tempfile.TemporaryFile() as file, pytest.raises(postern.ConnectionLost):
+    with tempfile.TemporaryFile() as file, pytest.raises(postern_auth.ConnectionLost):
         caller.fetch("p", body_to=file).result(20)
     assert len(heard) == 1, "a part may have been written"
 
@@ -493,7 +493,7 @@ def test_frames_that_are_none(bad: bytes) -> None:
     for step in (1, len(bad)):
         splitter = Frames(1000)
         pieces = [bad[start : start + step] for start in range(0, len(bad), step)]
-        with pytest.raises(postern.ProtocolViolation):
+        with pytest.raises(postern_auth.ProtocolViolation):
             collections.deque(map(splitter.feed, pieces), 0)
 
 

@@ -16,8 +16,8 @@ import pytest
 from harness.sidecar import Sidecar
 from harness.waiting import eventually
 
-import postern
-from postern import Client, Grant, Limits, Part
+import postern_auth
+from postern_auth import Client, Grant, Limits, Part
 
 
 def nested(depth: int) -> Any:
@@ -54,7 +54,7 @@ def test_a_resource_is_fetched_with_a_token_nobody_sees(client: Client) -> None:
     assert result.url.endswith("/resource/echo")
     assert json.loads(echo["body"]) == {"year": 2026, "tags": ["a", "ä"]}
     assert echo["headers"]["x-two"] == ["a", "b"]
-    assert result.headers["content-type"][0].startswith("application/json")
+    assert result.headers["Content-Type"].startswith("application/json")
     assert result.attempts == 1
     assert result.timing.total_ms >= 0
 
@@ -87,22 +87,22 @@ def test_a_no_is_a_result(client: Client) -> None:
 @pytest.mark.parametrize(
     ("call", "kind", "reason", "path"),
     [
-        (lambda c: c.fetch_resource("nowhere", "x"), postern.RequestError, "invalid_params", "/resource"),
-        (lambda c: c.call("noSuchMethod"), postern.RequestError, "method_not_found", None),
-        (lambda c: c.call("getInfo", {"typo": 1}), postern.RequestError, "invalid_params", "/typo"),
-        (lambda c: c.fetch_resource("open", "../x"), postern.FetchError, "invalid_url", None),
+        (lambda c: c.fetch_resource("nowhere", "x"), postern_auth.RequestError, "invalid_params", "/resource"),
+        (lambda c: c.call("noSuchMethod"), postern_auth.RequestError, "method_not_found", None),
+        (lambda c: c.call("getInfo", {"typo": 1}), postern_auth.RequestError, "invalid_params", "/typo"),
+        (lambda c: c.fetch_resource("open", "../x"), postern_auth.FetchError, "invalid_url", None),
         (
             lambda c: c.fetch_resource("mine", "echo", auth="implicit"),
-            postern.NotAuthenticated,
+            postern_auth.NotAuthenticated,
             "not_implicitly_authenticated",
             None,
         ),
-        (lambda c: c.get_task("none"), postern.FetchError, "task_not_found", None),
-        (lambda c: c.get_session("none"), postern.SessionError, "session_not_found", None),
-        (lambda c: c.validate_id_token("x", issuer="none"), postern.ValidationUndecided, "issuer_unknown", None),
+        (lambda c: c.get_task("none"), postern_auth.FetchError, "task_not_found", None),
+        (lambda c: c.get_session("none"), postern_auth.SessionError, "session_not_found", None),
+        (lambda c: c.validate_id_token("x", issuer="none"), postern_auth.ValidationUndecided, "issuer_unknown", None),
         (
             lambda c: c.authenticate_with_advice(continuation="none"),
-            postern.AuthenticationError,
+            postern_auth.AuthenticationError,
             "continuation_unknown",
             None,
         ),
@@ -111,10 +111,10 @@ def test_a_no_is_a_result(client: Client) -> None:
 def test_errors_have_their_family_and_reason(
     client: Client, call: Callable[[Client], Any], kind: type[Exception], reason: str, path: str | None
 ) -> None:
-    with pytest.raises(postern.PosternError) as raised:
+    with pytest.raises(postern_auth.PosternError) as raised:
         call(client)
     error = raised.value
-    assert type(error) is kind or (kind is postern.FetchError and isinstance(error, kind))
+    assert type(error) is kind or (kind is postern_auth.FetchError and isinstance(error, kind))
     assert error.reason == reason
     assert error.code != 0
     assert path is None or error.path == path
@@ -141,7 +141,7 @@ def test_sessions_come_and_go(client: Client, session: str) -> None:
     assert token.access_token
     assert token.access_token not in repr(token) and session not in repr(found), "a secret in a repr"
     assert client.end_session(session).ended
-    with pytest.raises(postern.SessionError):
+    with pytest.raises(postern_auth.SessionError):
         client.refresh_session(session)
 
 
@@ -161,7 +161,7 @@ def test_grants_hide_what_they_hold() -> None:
 def test_time_that_runs_out_is_told_by_the_sidecar(client: Client) -> None:
     for _ in range(5):  # the machine may pause for longer than the client waits for the sidecar's word
         begun = time.monotonic()
-        with pytest.raises(postern.DeadlineExceeded) as raised:
+        with pytest.raises(postern_auth.DeadlineExceeded) as raised:
             client.fetch_resource("open", "slow?ms=20000", timeout=0.3)
         assert time.monotonic() - begun < 5
         if raised.value.code == -32022:
@@ -202,11 +202,11 @@ def test_threads_may_wait_for_the_same_call(client: Client) -> None:
 def test_a_call_can_be_cancelled(client: Client) -> None:
     call = client.start("fetchResource", {"resource": "open", "path": "slow?ms=20000"})
     call.cancel()
-    with pytest.raises(postern.Cancelled):
+    with pytest.raises(postern_auth.Cancelled):
         call.result()
     call = client.start("fetchResource", {"resource": "open", "path": "slow?ms=20000"})
     client.cancel_request(call.identifier)
-    with pytest.raises(postern.Cancelled):
+    with pytest.raises(postern_auth.Cancelled):
         call.result()
 
 
@@ -246,12 +246,12 @@ def test_tasks_can_be_steered(client: Client) -> None:
     assert client.suspend_task("steered").state == "suspended"
     assert client.resume_task("steered").state == "running"
     assert client.cancel_task("steered").state == "cancelled"
-    with pytest.raises(postern.Cancelled):
+    with pytest.raises(postern_auth.Cancelled):
         call.result()
 
 
 def test_a_request_that_is_too_large_is_not_sent(client: Client) -> None:
-    with pytest.raises(postern.RequestError) as raised:
+    with pytest.raises(postern_auth.RequestError) as raised:
         client.fetch_resource("open", "echo", method="POST", parameters={"text": "x" * (17 << 20)})
     assert (raised.value.reason, raised.value.outcome) == ("message_too_large", "not_sent")
     assert client.get_info().name == "postern"
@@ -261,10 +261,10 @@ def test_a_sidecar_that_takes_less_says_so(start: Callable[..., Sidecar]) -> Non
     """The sidecar's error has no id: it must find the one caller it is about."""
     sidecar = start({"limits": {"messageBytes": "64KiB"}})
     with Client(sidecar.path, timeout=10) as client:
-        with pytest.raises(postern.RequestError):
+        with pytest.raises(postern_auth.RequestError):
             client.fetch_resource("open", "echo", method="POST", body="x" * 100_000)
         other = client.start("fetchResource", {"resource": "open", "path": "slow?ms=300"})
-        with pytest.raises(postern.RequestError) as raised:
+        with pytest.raises(postern_auth.RequestError) as raised:
             client.fetch_resource("open", "echo", method="POST", body="x" * 100_000)
         assert raised.value.reason == "message_too_large"
         assert other.result()["status"] == 200
@@ -278,7 +278,7 @@ def test_a_sidecar_that_takes_less_says_so(start: Callable[..., Sidecar]) -> Non
     ],
 )
 def test_what_is_nested_too_deeply_is_not_sent(client: Client, parameters: dict[str, Any]) -> None:
-    with pytest.raises(postern.RequestError, match="nested"):
+    with pytest.raises(postern_auth.RequestError, match="nested"):
         client.fetch_resource("open", "echo", method="POST", parameters=parameters)
 
 
@@ -292,7 +292,7 @@ def test_what_json_cannot_say_is_not_sent(client: Client, value: Any) -> None:
 def test_answers_have_a_limit(sidecar: Sidecar) -> None:
     with Client(sidecar.path, timeout=10, limits=Limits(answer_bytes=100_000)) as client:
         assert len(client.fetch_resource("open", "bytes/1000").content) == 1000
-        with pytest.raises(postern.ProtocolViolation, match="more than 100000 bytes"):
+        with pytest.raises(postern_auth.ProtocolViolation, match="more than 100000 bytes"):
             client.fetch_resource("open", "bytes/1000000")
         assert client.get_info().name == "postern", "a new connection"
 
@@ -337,8 +337,8 @@ def test_a_closed_client_says_so(sidecar: Sidecar) -> None:
     client = Client(sidecar.path)
     call = client.start("fetchResource", {"resource": "open", "path": "slow?ms=20000"})
     client.close()
-    with pytest.raises(postern.ClientClosed):
+    with pytest.raises(postern_auth.ClientClosed):
         call.result()
-    with pytest.raises(postern.ClientClosed):
+    with pytest.raises(postern_auth.ClientClosed):
         client.get_info()
     client.close()

@@ -1,4 +1,4 @@
-"""`python -m postern`: what it prints and its exit status."""
+"""`python -m postern_auth`: what it prints and its exit status."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from test_connection import silent
 
 
 def run(*arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "postern", *arguments]
+    command = [sys.executable, "-m", "postern_auth", *arguments]
     return subprocess.run(command, input=given, capture_output=True, text=True, timeout=60, check=False)
 
 
@@ -37,7 +37,7 @@ def test_conveniences(sidecar: Sidecar) -> None:
     assert "configuration" in done.stdout
     done = run("version", "--socket", sidecar.path)
     assert done.returncode == 0
-    assert "postern-client" in done.stdout
+    assert "postern-auth" in done.stdout
     assert "protocol" in done.stdout
     done = run("get", "open", "text?charset=utf-8", "--socket", sidecar.path)
     assert done.returncode == 0

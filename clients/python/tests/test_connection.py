@@ -20,9 +20,9 @@ from harness.connection import Connection
 from harness.sidecar import Sidecar
 from harness.waiting import eventually
 
-import postern
-from postern import AsyncClient, Client, Limits, _connection
-from postern._retry import READS, only_reads
+import postern_auth
+from postern_auth import AsyncClient, Client, Limits, _connection
+from postern_auth._retry import READS, only_reads
 
 QUICK = Limits(connect=1, reconnect=1)
 PARAMS = {"resource": "r", "path": "p"}
@@ -55,7 +55,10 @@ def says(text: bytes) -> Callable[[Peer], None]:
 
 def test_no_socket_is_told_with_its_path(directory: Path) -> None:
     path = directory / "none.sock"
-    with Client(path) as client, pytest.raises(postern.ConnectionFailed, match=r"none\.sock.*POSTERN_SOCKET") as raised:
+    with (
+        Client(path) as client,
+        pytest.raises(postern_auth.ConnectionFailed, match=r"none\.sock.*POSTERN_SOCKET") as raised,
+    ):
         client.get_info()
     assert raised.value.outcome == "not_sent"
     assert isinstance(raised.value, ConnectionError)
@@ -65,7 +68,7 @@ def test_a_socket_nobody_listens_at(directory: Path) -> None:
     path = directory / "stale.sock"
     with socket.socket(socket.AF_UNIX) as stale:
         stale.bind(str(path))
-    with Client(path) as client, pytest.raises(postern.ConnectionFailed, match="no process listens"):
+    with Client(path) as client, pytest.raises(postern_auth.ConnectionFailed, match="no process listens"):
         client.get_info()
 
 
@@ -81,7 +84,7 @@ def test_a_socket_nobody_listens_at(directory: Path) -> None:
 )
 def test_what_is_no_path_of_a_socket(path: str, why: str) -> None:
     """Catches a ValueError of Python's own, and a path that is cut at its NUL and leads to another socket."""
-    with Client(path) as client, pytest.raises(postern.ConnectionFailed, match=why) as raised:
+    with Client(path) as client, pytest.raises(postern_auth.ConnectionFailed, match=why) as raised:
         client.get_info()
     assert (raised.value.outcome, raised.value.retryable) == ("not_sent", False)
 
@@ -89,7 +92,7 @@ def test_what_is_no_path_of_a_socket(path: str, why: str) -> None:
         async with AsyncClient(path) as client:
             await client.get_info()
 
-    with pytest.raises(postern.ConnectionFailed, match=why):
+    with pytest.raises(postern_auth.ConnectionFailed, match=why):
         asyncio.run(call())
 
 
@@ -109,7 +112,7 @@ def test_a_queue_that_is_full_is_not_waited_for_for_ever(directory: Path) -> Non
                 break
             waiting.append(one)
         begun = time.monotonic()
-        with Client(path, limits=Limits(connect=0.3)) as client, pytest.raises(postern.ConnectionFailed):
+        with Client(path, limits=Limits(connect=0.3)) as client, pytest.raises(postern_auth.ConnectionFailed):
             client.get_info()
         assert 0.2 < time.monotonic() - begun < 5
         for one in waiting:
@@ -119,18 +122,18 @@ def test_a_queue_that_is_full_is_not_waited_for_for_ever(directory: Path) -> Non
 @pytest.mark.parametrize(
     ("script", "kind", "text"),
     [
-        (leaving, postern.ConnectionLost, "closed the connection"),
-        (half, postern.ConnectionLost, "within a response"),
-        (says(b"HTTP/1.1 400 Bad Request\r\n\r\n"), postern.ProtocolViolation, "no JSON-RPC message"),
-        (says(b"\xff\xfe\n"), postern.ProtocolViolation, "no JSON-RPC message"),
-        (says(b"[]\n"), postern.ProtocolViolation, "no JSON-RPC message"),
-        (says(b"[" * 100_000 + b"\n"), postern.ProtocolViolation, "no JSON-RPC message"),
-        (says(b'{"id":1}\n'), postern.ProtocolViolation, "another shape"),
-        (says(b'{"id":[1],"result":1}\n'), postern.ProtocolViolation, "another shape"),
-        (says(b'{"id":1,"result":1,"error":{"code":1}}\n'), postern.ProtocolViolation, "another shape"),
-        (says(b'{"id":1,"error":"text"}\n'), postern.ProtocolViolation, "another shape"),
-        (says(b"1" * 9000 + b"\n"), postern.ProtocolViolation, "no JSON-RPC message"),
-        (says(b"x" * 300_000), postern.ProtocolViolation, "more than 200000 bytes"),
+        (leaving, postern_auth.ConnectionLost, "closed the connection"),
+        (half, postern_auth.ConnectionLost, "within a response"),
+        (says(b"HTTP/1.1 400 Bad Request\r\n\r\n"), postern_auth.ProtocolViolation, "no JSON-RPC message"),
+        (says(b"\xff\xfe\n"), postern_auth.ProtocolViolation, "no JSON-RPC message"),
+        (says(b"[]\n"), postern_auth.ProtocolViolation, "no JSON-RPC message"),
+        (says(b"[" * 100_000 + b"\n"), postern_auth.ProtocolViolation, "no JSON-RPC message"),
+        (says(b'{"id":1}\n'), postern_auth.ProtocolViolation, "another shape"),
+        (says(b'{"id":[1],"result":1}\n'), postern_auth.ProtocolViolation, "another shape"),
+        (says(b'{"id":1,"result":1,"error":{"code":1}}\n'), postern_auth.ProtocolViolation, "another shape"),
+        (says(b'{"id":1,"error":"text"}\n'), postern_auth.ProtocolViolation, "another shape"),
+        (says(b"1" * 9000 + b"\n"), postern_auth.ProtocolViolation, "no JSON-RPC message"),
+        (says(b"x" * 300_000), postern_auth.ProtocolViolation, "more than 200000 bytes"),
     ],
 )
 def test_what_is_no_answer_ends_the_call(
@@ -141,13 +144,13 @@ def test_what_is_no_answer_ends_the_call(
     with Client(double.path, timeout=5, limits=limits) as client:
         with pytest.raises(kind, match=text) as raised:
             client.call("fetchResource", {**PARAMS, "method": "POST"})
-        assert isinstance(raised.value, postern.PosternError)
+        assert isinstance(raised.value, postern_auth.PosternError)
         assert raised.value.outcome == "unknown"
         assert client.call("health")["method"] == "health", "the next call has a new connection"
 
 
 def test_a_result_of_another_shape(double: Double) -> None:
-    with Client(double.path) as client, pytest.raises(postern.ProtocolViolation, match="getInfo"):
+    with Client(double.path) as client, pytest.raises(postern_auth.ProtocolViolation, match="getInfo"):
         client.get_info()
 
 
@@ -161,11 +164,11 @@ def test_errors_nobody_knows_yet(double: Double) -> None:
 
     double.scripts = [script]
     with Client(double.path) as client:
-        with pytest.raises(postern.PosternError) as raised:
+        with pytest.raises(postern_auth.PosternError) as raised:
             client.call("getInfo")
-        assert type(raised.value) is postern.PosternError
+        assert type(raised.value) is postern_auth.PosternError
         assert (raised.value.reason, raised.value.retryable, raised.value.retry_after) == ("brand_new", True, 1.5)
-        with pytest.raises(postern.FetchError):
+        with pytest.raises(postern_auth.FetchError):
             client.call("getInfo")
 
 
@@ -200,7 +203,7 @@ def test_what_was_sent_is_repeated_when_it_reads(double: Double) -> None:
 )
 def test_what_was_sent_is_not_repeated_otherwise(double: Double, method: str, params: dict[str, Any]) -> None:
     double.scripts = [leaving, obliging]
-    with Client(double.path) as client, pytest.raises(postern.ConnectionLost) as raised:
+    with Client(double.path) as client, pytest.raises(postern_auth.ConnectionLost) as raised:
         client.call(method, params)
     assert raised.value.outcome == "unknown"
     assert double.connections == 1
@@ -223,7 +226,7 @@ def test_what_only_reads_is_what_the_protocol_names() -> None:
 
 def test_repetitions_end(double: Double) -> None:
     double.scripts = [leaving]
-    with Client(double.path) as client, pytest.raises(postern.ConnectionLost):
+    with Client(double.path) as client, pytest.raises(postern_auth.ConnectionLost):
         client.call("getInfo")
     assert double.connections == 3
 
@@ -272,7 +275,7 @@ def test_but_not_for_ever(double: Double) -> None:
         assert client.call("getInfo")
         double.stop()
         begun = time.monotonic()
-        with pytest.raises(postern.ConnectionFailed):
+        with pytest.raises(postern_auth.ConnectionFailed):
             client.call("getInfo")
         assert 0.2 < time.monotonic() - begun < 5
 
@@ -306,7 +309,7 @@ def test_what_was_cut_off_is_repeated_only_if_it_reads(double: Double, outcome: 
 
     double.scripts = [cut_off, cut_off, obliging]
     with Client(double.path) as client:
-        with pytest.raises(postern.Unavailable) as raised:
+        with pytest.raises(postern_auth.Unavailable) as raised:
             client.call("createSession")
         assert raised.value.outcome == outcome
         assert client.call("getSession")["method"] == "getSession"
@@ -318,7 +321,7 @@ def test_draining_without_a_successor_is_told(double: Double) -> None:
             peer.send({"id": message["id"], "error": {"code": -32021, "message": "m", "data": {"outcome": "not_sent"}}})
 
     double.scripts = [drain]
-    with Client(double.path, limits=Limits(reconnect=0.3)) as client, pytest.raises(postern.Unavailable) as raised:
+    with Client(double.path, limits=Limits(reconnect=0.3)) as client, pytest.raises(postern_auth.Unavailable) as raised:
         client.call("getInfo")
     assert raised.value.reason == "shutting_down"
 
@@ -329,9 +332,9 @@ def test_too_many_connections_are_told(double: Double) -> None:
         peer.receive()
 
     double.scripts = [full]
-    with Client(double.path) as client, pytest.raises(postern.PosternError) as raised:
+    with Client(double.path) as client, pytest.raises(postern_auth.PosternError) as raised:
         client.call("createSession")
-    assert isinstance(raised.value, postern.Unavailable) or raised.value.outcome == "not_sent"
+    assert isinstance(raised.value, postern_auth.Unavailable) or raised.value.outcome == "not_sent"
 
 
 # Time
@@ -340,7 +343,7 @@ def test_too_many_connections_are_told(double: Double) -> None:
 def test_a_sidecar_that_is_silent_is_not_waited_for_for_ever(double: Double) -> None:
     double.scripts = [silent]
     begun = time.monotonic()
-    with Client(double.path, timeout=0.3) as client, pytest.raises(postern.DeadlineExceeded) as raised:
+    with Client(double.path, timeout=0.3) as client, pytest.raises(postern_auth.DeadlineExceeded) as raised:
         client.call("getInfo")
     assert time.monotonic() - begun < 5
     assert raised.value.outcome == "unknown"
@@ -350,7 +353,7 @@ def test_what_was_given_up_is_cancelled_there(double: Double) -> None:
     heard: list[dict[str, Any]] = []
     double.scripts = [lambda peer: heard.extend(peer.messages())]
     with Client(double.path, timeout=0.2) as client:
-        with pytest.raises(postern.DeadlineExceeded):
+        with pytest.raises(postern_auth.DeadlineExceeded):
             client.call("getInfo")
         assert client.start("health").identifier == 2, "the same connection"
         eventually(lambda: len(heard) == 3)
@@ -366,7 +369,7 @@ def test_a_sidecar_that_does_not_read(double: Double) -> None:
     try:
         with Client(double.path, timeout=0.4) as client:
             begun = time.monotonic()
-            with pytest.raises(postern.DeadlineExceeded) as raised:
+            with pytest.raises(postern_auth.DeadlineExceeded) as raised:
                 client.call("createSession", {"grant": "x" * (4 << 20)})
             assert time.monotonic() - begun < 5
             assert raised.value.outcome == "not_sent"
@@ -452,7 +455,7 @@ def test_an_end_reaches_everybody_who_waits(double: Double) -> None:
         def ask() -> None:
             try:
                 client.call("createSession")
-            except postern.ConnectionLost as error:
+            except postern_auth.ConnectionLost as error:
                 outcomes.append(error.outcome)
 
         threads = [threading.Thread(target=ask) for _ in range(8)]
@@ -473,7 +476,7 @@ def test_a_killed_sidecar_and_its_successor(start: Callable[..., Sidecar]) -> No
         assert client.get_info().pid == first.process.pid
         call = client.start("fetchResource", {"resource": "open", "path": "slow?ms=20000", "method": "GET"})
         first.process.kill()
-        with pytest.raises(postern.ConnectionLost) as raised:
+        with pytest.raises(postern_auth.ConnectionLost) as raised:
             call.result()
         assert raised.value.outcome == "unknown"
         first.wait()
@@ -489,7 +492,7 @@ def test_no_place_for_another_connection_is_told(start: Callable[..., Sidecar]) 
     assert first is not None
     with Client(sidecar.path) as client:
         for _ in range(5):  # before, while and after it is written to
-            with pytest.raises(postern.Unavailable) as raised:
+            with pytest.raises(postern_auth.Unavailable) as raised:
                 client.call("createSession")
             assert (raised.value.reason, raised.value.outcome) == ("overloaded", "not_sent")
         first.close()
@@ -509,7 +512,7 @@ def holding(sidecar: Sidecar) -> Connection | None:
 def works(client: Client) -> bool:
     try:
         return client.get_info().name == "postern"
-    except postern.Unavailable:
+    except postern_auth.Unavailable:
         return False
 
 
@@ -522,6 +525,6 @@ def test_descriptors_are_given_back(double: Double) -> None:
     double.scripts = [leaving]
     before = len(os.listdir("/proc/self/fd"))
     for _ in range(20):
-        with Client(double.path) as client, pytest.raises(postern.ConnectionLost):
+        with Client(double.path) as client, pytest.raises(postern_auth.ConnectionLost):
             client.call("createSession")
     eventually(lambda: len(os.listdir("/proc/self/fd")) <= before + 2)

@@ -16,14 +16,14 @@ from harness.sidecar import Sidecar
 from harness.waiting import eventually
 from loop import in_loop
 
-import postern
-from postern import AdviceReceived, AnsweredRequest, AsyncClient, Client, Limits, RequestChange, RequestToUpdate
+import postern_auth
+from postern_auth import AdviceReceived, AnsweredRequest, AsyncClient, Client, Limits, RequestChange, RequestToUpdate
 
 PASSWORD = {"PasswordCallback": "alice-password", "ConfirmationCallback": "Yes"}
 
 
 def test_step_up_by_hand(client: Client, session: str) -> None:
-    with pytest.raises(postern.AdviceRequired) as raised:
+    with pytest.raises(postern_auth.AdviceRequired) as raised:
         client.fetch_resource("gate", "service/pay", method="POST", body="10 coins", session=session)
     error = raised.value
     assert error.advice is not None
@@ -66,7 +66,7 @@ def test_a_delegate_steps_up_while_the_fetch_waits(client: Client, session: str)
 
 def test_a_delegate_that_declines(client: Client, session: str) -> None:
     client.register_delegate(on_policy_advice_received=lambda _: False)
-    with pytest.raises(postern.AdviceFailed):
+    with pytest.raises(postern_auth.AdviceFailed):
         client.fetch_resource("gate", "service/pay", session=session)
 
 
@@ -74,7 +74,7 @@ def test_a_delegate_that_raises_leaves_it_to_the_sidecar(
     client: Client, session: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     client.register_delegate(on_policy_advice_received=lambda _: 1 / 0)  # type: ignore[arg-type, return-value]
-    with caplog.at_level(logging.ERROR, "postern"), pytest.raises(postern.AdviceRequired):
+    with caplog.at_level(logging.ERROR, "postern_auth"), pytest.raises(postern_auth.AdviceRequired):
         client.fetch_resource("gate", "service/pay", session=session)
     assert "ZeroDivisionError" in caplog.text
 
@@ -199,7 +199,7 @@ def test_an_answer_that_comes_too_late_is_dropped(double: Double, caplog: pytest
         done.set()
         return True
 
-    with Client(double.path) as client, caplog.at_level(logging.WARNING, "postern"):
+    with Client(double.path) as client, caplog.at_level(logging.WARNING, "postern_auth"):
         client._dispatch.delegate_seconds = 0.0
         client.register_delegate(evaluate_token_refresh=late)
         assert done.wait(5)
@@ -227,7 +227,7 @@ async def test_asynchronous_delegates(sidecar: Sidecar, playground: Playground) 
 
         session = (await client.create_session("am", {**grant, "ssoToken": journeys.sign_on(playground)})).session
         await client.register_delegate(on_policy_advice_received=fail)
-        with pytest.raises(postern.AdviceRequired):
+        with pytest.raises(postern_auth.AdviceRequired):
             await client.fetch_resource("gate", "service/pay", session=session)
 
 
@@ -280,7 +280,7 @@ def test_a_sidecar_that_takes_no_answer_is_left(directory: Path) -> None:
     """Catches answers that pile up until the memory is full."""
     ended.clear()
     double = Double(directory / "asking.sock", asking)
-    with Client(double.path) as client, pytest.raises(postern.ProtocolViolation) as raised:
+    with Client(double.path) as client, pytest.raises(postern_auth.ProtocolViolation) as raised:
         client.call("createSession", timeout=30)
     assert raised.value.outcome == "unknown"
     eventually(lambda: double.ended == 1)
@@ -293,7 +293,7 @@ async def test_an_asynchronous_client_leaves_it_too(directory: Path) -> None:
     ended.clear()
     double = Double(directory / "asking.sock", asking)
     async with AsyncClient(double.path) as client:
-        with pytest.raises(postern.ProtocolViolation) as raised:
+        with pytest.raises(postern_auth.ProtocolViolation) as raised:
             await client.call("createSession", timeout=30)
     assert raised.value.outcome == "unknown"
     assert not ended, "all questions were taken"

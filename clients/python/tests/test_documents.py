@@ -39,6 +39,7 @@ def test_examples(
     known: dict[str, Any] = {
         "sso_token": journeys.sign_on(playground),
         "open_url": playground.base + "/open/",
+        "billing_url": playground.base + "/resource/",
     }
     run(page.read_text(), page.name, known)
 

@@ -14,8 +14,8 @@ from harness.sidecar import Sidecar
 from harness.waiting import eventually
 from loop import in_loop
 
-import postern
-from postern import AsyncClient, Client, Limits
+import postern_auth
+from postern_auth import AsyncClient, Client, Limits
 
 AT = "2026-11-22T05:50:50.051Z"
 
@@ -117,14 +117,14 @@ def test_a_sidecar_that_stays_away_is_told(double: Double) -> None:
         eventually(lambda: client._connection is None or not client._connection.is_open)
         double.stop()
         for _ in range(2):
-            with pytest.raises(postern.ConnectionFailed):
+            with pytest.raises(postern_auth.ConnectionFailed):
                 next(events)
 
 
 def test_closing_the_client_ends_the_loop(client: Client) -> None:
     events = client.events()
     threading.Timer(0.1, client.close).start()
-    with pytest.raises(postern.ClientClosed):
+    with pytest.raises(postern_auth.ClientClosed):
         next(events)
 
 
@@ -165,7 +165,7 @@ async def test_asynchronous_events_go_on(double: Double) -> None:
         assert found[-1].gap
         assert sum(one.lost for one in found) + len(found) == 6
         await client.aclose()
-        with pytest.raises(postern.ClientClosed):
+        with pytest.raises(postern_auth.ClientClosed):
             await events.get(5)
 
 

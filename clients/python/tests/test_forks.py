@@ -17,8 +17,8 @@ from harness.sidecar import Sidecar
 from loop import in_loop
 from test_streams import pattern
 
-import postern
-from postern import AsyncClient, Client
+import postern_auth
+from postern_auth import AsyncClient, Client
 
 
 def in_child(work: Callable[[], object]) -> object:
@@ -38,7 +38,7 @@ def in_child(work: Callable[[], object]) -> object:
 
 
 def expect_lost(work: Callable[[], object]) -> None:
-    with pytest.raises(postern.ConnectionLost, match="forked"):
+    with pytest.raises(postern_auth.ConnectionLost, match="forked"):
         work()
 
 
@@ -142,9 +142,9 @@ async def test_asynchronously_a_child_writes_nothing_to_its_parents_socket(doubl
 
         def child() -> None:
             async def leave() -> None:
-                with pytest.raises(postern.ConnectionLost, match="forked"):
+                with pytest.raises(postern_auth.ConnectionLost, match="forked"):
                     await events.get(100)
-                with pytest.raises(postern.ConnectionLost, match="forked"):
+                with pytest.raises(postern_auth.ConnectionLost, match="forked"):
                     await stream.read()
                 await events.aclose()
                 stream.close()

@@ -19,8 +19,8 @@ from double import Double, Peer, obliging
 from harness.sidecar import Sidecar
 from loop import in_loop
 
-import postern
-from postern import AsyncClient, Client, Limits
+import postern_auth
+from postern_auth import AsyncClient, Client, Limits
 
 
 def noting(peer: Peer) -> None:
@@ -103,7 +103,7 @@ def test_a_client_that_was_closed_says_nothing(double: Double) -> None:
             client.call("getInfo")
         del client
         gc.collect()
-    assert not [one for one in told if "postern.Client" in str(one.message)]
+    assert not [one for one in told if "postern_auth.Client" in str(one.message)]
 
 
 def test_a_forked_child_leaves_quietly(client: Client) -> None:
@@ -166,8 +166,8 @@ def test_a_client_with_delegates_does_not_travel(client: Client) -> None:
         pickle.dumps(client)
 
 
-@pytest.mark.parametrize("kind", [postern.FetchError, postern.SessionError, postern.ConnectionLost])
-def test_errors_travel(kind: type[postern.PosternError]) -> None:
+@pytest.mark.parametrize("kind", [postern_auth.FetchError, postern_auth.SessionError, postern_auth.ConnectionLost])
+def test_errors_travel(kind: type[postern_auth.PosternError]) -> None:
     error = kind("text", -1, {"reason": "r", "outcome": "not_sent"})
     other = pickle.loads(pickle.dumps(error))
     assert (type(other), str(other), other.code, other.data) == (kind, str(error), -1, error.data)
@@ -177,14 +177,18 @@ def test_the_interpreter_ends_with_a_client_in_use(sidecar: Sidecar) -> None:
     """Neither a thread nor the collector may hold it up, or complain, when nobody closed anything."""
     program = """
 import threading
-from postern import Client
+from postern_auth import Client
 client = Client()
 events = client.events()
 client.get_info()
 threading.Thread(target=events.get, daemon=True).start()
 stream = client.stream_resource("open", "slow?ms=20000")
 """
-    environment = {**os.environ, "POSTERN_SOCKET": sidecar.path, "PYTHONPATH": str(Path(postern.__file__).parents[1])}
+    environment = {
+        **os.environ,
+        "POSTERN_SOCKET": sidecar.path,
+        "PYTHONPATH": str(Path(postern_auth.__file__).parents[1]),
+    }
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=15, check=False)
     assert (done.returncode, done.stderr) == (0, "")
@@ -200,7 +204,7 @@ def test_a_sidecar_that_stays_away_is_waited_for_once(double: Double) -> None:
     def work() -> None:
         try:
             client.call("getInfo")
-        except postern.PosternError as error:
+        except postern_auth.PosternError as error:
             errors.append(error)
 
     workers = [threading.Thread(target=work) for _ in range(12)]
@@ -221,7 +225,7 @@ async def test_an_asynchronous_client_waits_once_for_all_its_tasks(double: Doubl
     double.stop()
     begun = time.monotonic()
     errors = await asyncio.gather(*(client.call("getInfo") for _ in range(12)), return_exceptions=True)
-    assert {type(error) for error in errors} == {postern.ConnectionFailed}
+    assert {type(error) for error in errors} == {postern_auth.ConnectionFailed}
     assert len({id(error) for error in errors}) == 12
     assert time.monotonic() - begun < 5
     double.listen()
@@ -248,13 +252,13 @@ def test_a_client_that_is_closed_while_it_connects(directory: Path) -> None:
     client = Client(double.path)
     client.register_delegate(update_request=lambda request: None)
     assert client._connection is not None
-    client._connection.close(postern.ConnectionLost("for the test"))
+    client._connection.close(postern_auth.ConnectionLost("for the test"))
     errors: list[BaseException] = []
 
     def call() -> None:
         try:
             client.call("getInfo")
-        except postern.PosternError as error:
+        except postern_auth.PosternError as error:
             errors.append(error)
 
     caller = threading.Thread(target=call)
@@ -263,6 +267,6 @@ def test_a_client_that_is_closed_while_it_connects(directory: Path) -> None:
     client.close()
     closed.set()
     caller.join(10)
-    assert [type(error) for error in errors] == [postern.ClientClosed]
+    assert [type(error) for error in errors] == [postern_auth.ClientClosed]
     wait_until(lambda: double.ended == 2)
     double.stop()

@@ -10,9 +10,9 @@ from double import Double
 from harness.sidecar import Sidecar
 from loop import in_loop
 
-import postern
-from postern import AsyncClient, Client, Grant
-from postern.types import Session, Task
+import postern_auth
+from postern_auth import AsyncClient, Client, Grant
+from postern_auth.types import Session, Task
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +70,7 @@ def test_a_page_is_asked_for_when_it_is_needed(double: Double) -> None:
     with Client(double.path, timeout=5) as client:
         iterator = client.iter_sessions(limit=2)
         assert asked == []
-        with pytest.raises(postern.RequestError) as raised:
+        with pytest.raises(postern_auth.RequestError) as raised:
             next(iterator)
         assert raised.value.path == "/cursor"
     assert asked == [{"limit": 2}, {"limit": 2, "cursor": "two"}, {"limit": 2, "cursor": "restarted"}]

@@ -12,8 +12,8 @@ from double import Double, Peer
 from harness.sidecar import Sidecar
 from harness.waiting import eventually
 
-import postern
-from postern import AsyncClient
+import postern_auth
+from postern_auth import AsyncClient
 
 
 def in_loops(count: int, work: Callable[[int], Coroutine[Any, Any, Any]]) -> list[Any]:
@@ -116,7 +116,7 @@ def test_closing_ends_it_in_every_loop(double: Double) -> None:
             return "closed"
         try:
             await client.call("createSession")
-        except postern.ClientClosed as error:
+        except postern_auth.ClientClosed as error:
             return str(error.outcome)
         return "answered"
 

@@ -16,9 +16,9 @@ from harness.playground import Playground
 from harness.sidecar import Sidecar
 from harness.signing import SigningKey
 
-import postern
-from postern import AsyncClient, Client, Grant
-from postern.types import Confirmation, ResponseWithAdvice
+import postern_auth
+from postern_auth import AsyncClient, Client, Grant
+from postern_auth.types import Confirmation, ResponseWithAdvice
 
 # RFC 8037 appendix A.4, RFC 7516 appendix A.3.
 ED25519 = (
@@ -133,12 +133,12 @@ def test_signatures_and_encryption(caller: Any) -> None:
 def test_logins_with_a_browser_and_on_a_device(caller: Any) -> None:
     begun = caller.begin_authorization("am", "http://127.0.0.1:8765/callback", max_age=60, acr_values=["mfa"])
     assert begun.authorization_url.startswith("http") and begun.state not in repr(begun)
-    with pytest.raises(postern.SessionError) as raised:
+    with pytest.raises(postern_auth.SessionError) as raised:
         caller.complete_authorization("http://127.0.0.1:8765/callback?code=c&state=none")
     assert raised.value.reason == "state_unknown"
     device = caller.begin_device_authorization("am")
     assert device.user_code and device.interval_ms > 0
-    with pytest.raises(postern.AuthorizationPending) as pending:
+    with pytest.raises(postern_auth.AuthorizationPending) as pending:
         caller.complete_device_authorization(device.handle)
     assert pending.value.retry_after is not None and pending.value.retry_after > 0
 
@@ -150,7 +150,7 @@ def test_sessions(caller: Any, playground: Playground) -> None:
     assert caller.refresh_session(session).access_token_expires_at is not None
     assert caller.revoke_token(session=session).revoked
     caller.end_session(session)
-    with pytest.raises(postern.SessionError):
+    with pytest.raises(postern_auth.SessionError):
         caller.get_session(session)
 
 
@@ -171,7 +171,7 @@ def test_advice_and_logins_step_by_step(caller: Any, playground: Playground) -> 
 
 
 def test_fetches_and_tasks(caller: Any) -> None:
-    result = caller.fetch_resource("open", "echo", task=uuid.uuid4().hex, timeout_ms=5000)
+    result = caller.fetch_resource("open", "echo", task=uuid.uuid4().hex, timeout=5)
     for method in (caller.get_task, caller.suspend_task, caller.resume_task, caller.cancel_task):
         task = method(result.task)
         assert task.state == "completed" and task.received_bytes > 0 and task.started_at.tzinfo is not None

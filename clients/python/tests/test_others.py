@@ -17,8 +17,8 @@ from harness.waiting import eventually
 from loop import connection_of
 from test_streams import RESULT, chunk, pattern
 
-import postern
-from postern import AsyncClient, Client, Limits
+import postern_auth
+from postern_auth import AsyncClient, Client, Limits
 
 
 class Callers:
@@ -112,15 +112,15 @@ class Nested:
     [
         ([1], TypeError),
         ({"meta": 5}, TypeError),
-        ({"parameters": {"n": 1 << 63}}, postern.RequestError),
-        ({"parameters": {"n": -(1 << 63) - 1}}, postern.RequestError),
-        ({"parameters": {"n": Number.LARGE}}, postern.RequestError),
-        ({"parameters": {"a\0": 1}}, postern.RequestError),
-        ({"parameters": {"a": [{"b\0": 1}]}}, postern.RequestError),
-        ({"parameters": {1: 1, "1": 2}}, postern.RequestError),
-        ({"parameters": {"a": deep(200)}}, postern.RequestError),
-        ({"parameters": {"a": Nested()}}, postern.RequestError),
-        ({"parameters": {"a": [0] * 150_000}}, postern.RequestError),
+        ({"parameters": {"n": 1 << 63}}, postern_auth.RequestError),
+        ({"parameters": {"n": -(1 << 63) - 1}}, postern_auth.RequestError),
+        ({"parameters": {"n": Number.LARGE}}, postern_auth.RequestError),
+        ({"parameters": {"a\0": 1}}, postern_auth.RequestError),
+        ({"parameters": {"a": [{"b\0": 1}]}}, postern_auth.RequestError),
+        ({"parameters": {1: 1, "1": 2}}, postern_auth.RequestError),
+        ({"parameters": {"a": deep(200)}}, postern_auth.RequestError),
+        ({"parameters": {"a": Nested()}}, postern_auth.RequestError),
+        ({"parameters": {"a": [0] * 150_000}}, postern_auth.RequestError),
         ({"parameters": {"a": "\ud800"}}, ValueError),
         ({"parameters": {"a": float("nan")}}, ValueError),
     ],
@@ -136,7 +136,7 @@ def test_params_that_cannot_be_read_are_their_callers_alone(
     connection = own.connection
     error = own.call("fetchResource", params).exception(20)
     assert isinstance(error, kind), error
-    if isinstance(error, postern.PosternError):
+    if isinstance(error, postern_auth.PosternError):
         assert error.outcome == "not_sent"
     assert [other.result(20).status for other in others] == [200, 200]
     assert own.connection is connection
@@ -179,7 +179,9 @@ def test_a_refusal_of_what_was_given_up(double: Double, callers: Callable[..., C
     small = own.call("createSession", {"small": 1})
     assert arrived.wait(10)
     # What has no time left before it is sent is not sent, and not cancelled.
-    assert isinstance(own.call("getInfo", {"large": "x" * 2000}, timeout=1).exception(20), postern.DeadlineExceeded)
+    assert isinstance(
+        own.call("getInfo", {"large": "x" * 2000}, timeout=1).exception(20), postern_auth.DeadlineExceeded
+    )
     assert small.result(20) == "mine"
     assert own.connection.slots.is_unused
 
@@ -203,7 +205,7 @@ def test_an_answer_to_nothing_ends_the_connection(
     double.scripts = [script, obliging]
     own = callers(double.path)
     error = own.call("createSession").exception(20)
-    assert isinstance(error, postern.ProtocolViolation)
+    assert isinstance(error, postern_auth.ProtocolViolation)
     assert error.outcome == "unknown"
     assert own.call("health").result(20)["method"] == "health"
 
@@ -223,7 +225,7 @@ def test_a_second_answer_is_nobodys(double: Double, callers: Callable[..., Calle
     double.scripts = [script, obliging]
     own = callers(double.path)
     assert own.call("createSession").result(20) == "first"
-    assert isinstance(own.call("createSession").exception(20), postern.ProtocolViolation)
+    assert isinstance(own.call("createSession").exception(20), postern_auth.ProtocolViolation)
 
 
 def test_a_late_answer_is_nobodys_and_harmless(double: Double, callers: Callable[..., Callers]) -> None:
@@ -240,7 +242,7 @@ def test_a_late_answer_is_nobodys_and_harmless(double: Double, callers: Callable
     double.scripts = [script]
     own = callers(double.path)
     # What has no time left before it is sent is not sent, and not cancelled.
-    assert isinstance(own.call("getInfo", timeout=1).exception(20), postern.DeadlineExceeded)
+    assert isinstance(own.call("getInfo", timeout=1).exception(20), postern_auth.DeadlineExceeded)
     assert own.call("createSession").result(20) == "following"
     assert own.call("health").result(20)["method"] == "health"
     assert (double.connections, own.connection._left) == (1, {})
@@ -255,7 +257,7 @@ def test_all_threads_that_wait_for_a_late_call_return(double: Double) -> None:
 
         def wait() -> None:
             nonlocal late
-            with pytest.raises(postern.DeadlineExceeded):
+            with pytest.raises(postern_auth.DeadlineExceeded):
                 call.result()
             late += 1
 
@@ -278,7 +280,7 @@ def test_two_streams_of_one_name(callers: Callable[..., Callers], sidecar: Sidec
     begun = own.read(first, 100).result(20)
     second = own.stream(resource="open", path="bytes/10", task="same")
     error = own.read(second).exception(20)
-    assert isinstance(error, postern.RequestError) and error.path == "/task"
+    assert isinstance(error, postern_auth.RequestError) and error.path == "/task"
     assert begun + own.read(first).result(20) == pattern(3_000_000)
 
 
@@ -350,7 +352,7 @@ def test_a_stream_that_may_have_been_sent_is_not(
         data: bytes = own.read(stream, 100).result(20)
         return data + read() if data else data
 
-    with pytest.raises(postern.Unavailable):
+    with pytest.raises(postern_auth.Unavailable):
         read()
     assert double.connections == 1
 
@@ -383,5 +385,5 @@ def test_no_successor_is_told(double: Double, callers: Callable[..., Callers], d
     own = callers(double.path, limits=Limits(reconnect=0.3))
     stream = own.stream(resource="r", path="p", method="POST")
     error = own.read(stream).exception(20)
-    assert isinstance(error, postern.PosternError)
+    assert isinstance(error, postern_auth.PosternError)
     assert error.outcome == "not_sent"

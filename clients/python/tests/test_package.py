@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import re
 import subprocess
 import sys
+import tarfile
 import venv
 import zipfile
 from pathlib import Path
@@ -27,13 +30,60 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_wheel_holds_the_package(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
-    assert {"postern/__init__.py", "postern/py.typed", "postern/types.py", "postern/requests.py"} <= set(names)
-    assert {name.partition("/")[0] for name in names} == {"postern", "postern_client-0.1.0.dist-info"}
-    [metadata] = [name for name in names if name.endswith("/METADATA")]
-    text = zipfile.ZipFile(wheel).read(metadata).decode()
-    assert "Requires-Python: >=3.9" in text
+    modules = {"__init__.py", "py.typed", "types.py", "requests.py"}
+    assert {f"postern_auth/{name}" for name in modules} <= set(names)
+    assert {name.partition("/")[0] for name in names} == {"postern_auth", "postern_auth-0.1.0.dist-info", "postern.py"}
+
+
+def test_the_metadata_is_complete(wheel: Path) -> None:
+    """A page on the index without a way to the source, a page with dead links, a dependency by mistake."""
+    archive = zipfile.ZipFile(wheel)
+    [metadata] = [name for name in archive.namelist() if name.endswith("/METADATA")]
+    fields, _, text = archive.read(metadata).decode().partition("\n\n")
+    lines = fields.splitlines()
+    assert {"Name: postern-auth", "Requires-Python: >=3.9", "License-Expression: Apache-2.0"} <= set(lines)
+    for label in ("Homepage", "Documentation", "Source", "Issues", "Changelog"):
+        assert [line for line in lines if line.startswith(f"Project-URL: {label}, https://")], label
+    assert f"Classifier: Programming Language :: Python :: 3.{sys.version_info.minor}" in lines
+    assert not [line for line in lines if line.startswith("Requires-Dist") and "extra ==" not in line]
     assert "Five minutes" in text
-    assert not [line for line in text.splitlines() if line.startswith("Requires-Dist") and "extra ==" not in line]
+    links = re.findall(r"\]\(([^)]*)\)", text)
+    assert len(links) > 5
+    assert [link for link in links if not link.startswith(("https://", "#"))] == []
+    pages = [link.partition("/blob/main/")[2] for link in links if "/blob/main/" in link]
+    assert [page for page in pages if not (PACKAGE.parents[1] / page.partition("#")[0]).is_file()] == []
+
+
+def test_the_license_is_in_both_archives(wheel: Path) -> None:
+    """A copy that differs from the license of the repository, or that one of the archives lacks."""
+    license_text = (PACKAGE.parents[1] / "LICENSE").read_bytes()
+    assert zipfile.ZipFile(wheel).read("postern_auth-0.1.0.dist-info/licenses/LICENSE") == license_text
+    [source] = wheel.parent.glob("*.tar.gz")
+    with tarfile.open(source) as archive:
+        member = archive.extractfile("postern_auth-0.1.0/LICENSE")
+        assert member is not None and member.read() == license_text
+
+
+def test_the_former_name_is_an_error_that_names_the_new_one(tmp_path: Path) -> None:
+    """Old code that gets "No module named 'postern'", or that imports a stranger's package without a word."""
+    environment = {**os.environ, "PYTHONPATH": str(PACKAGE / "src")}
+    for statement in ("import postern", "from postern.requests import PosternAdapter"):
+        done = subprocess.run(
+            [sys.executable, "-c", statement], env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 1
+        assert "ImportError: the Python client of Postern is imported as `postern_auth`" in done.stderr, done.stderr
+    done = subprocess.run(
+        [sys.executable, "-m", "postern"], env=environment, capture_output=True, text=True, check=False
+    )
+    assert "is imported as `postern_auth`" in done.stderr
+    # The other project of that name, in the same folder: a package, which Python prefers.
+    (tmp_path / "postern").mkdir()
+    (tmp_path / "postern" / "__init__.py").write_text("whose = 'theirs'\n")
+    (tmp_path / "postern.py").write_bytes((PACKAGE / "src" / "postern.py").read_bytes())
+    statement = "import postern; print(postern.whose)"
+    done = subprocess.run([sys.executable, "-c", statement], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.stdout == "theirs\n", done.stderr
 
 
 def test_the_wheel_installs_and_works(wheel: Path, tmp_path: Path, sidecar: Sidecar) -> None:
@@ -41,9 +91,9 @@ def test_the_wheel_installs_and_works(wheel: Path, tmp_path: Path, sidecar: Side
     python = tmp_path / "own" / "bin" / "python"
     install = [str(python), "-m", "pip", "install", "--quiet", "--no-index", "--disable-pip-version-check", str(wheel)]
     subprocess.run(install, check=True, timeout=300)
-    for command in ([str(python), "-m", "postern"], [str(tmp_path / "own" / "bin" / "postern-client")]):
+    for command in ([str(python), "-m", "postern_auth"], [str(tmp_path / "own" / "bin" / "postern-auth")]):
         done = subprocess.run(
             [*command, "version", "--socket", sidecar.path],
             capture_output=True, text=True, timeout=60, check=False, env={"PATH": "/usr/bin:/bin"},
         )  # fmt: skip
-        assert done.returncode == 0 and "postern-client 0.1.0" in done.stdout, done.stderr
+        assert done.returncode == 0 and "postern-auth 0.1.0" in done.stdout, done.stderr

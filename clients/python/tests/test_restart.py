@@ -18,8 +18,8 @@ import pytest
 from harness.sidecar import Sidecar
 from harness.waiting import eventually
 
-import postern
-from postern import AsyncClient, Client
+import postern_auth
+from postern_auth import AsyncClient, Client
 
 
 def stop(sidecar: Sidecar) -> None:
@@ -154,7 +154,7 @@ def test_what_is_cut_off_reaches_the_origin_once(start: Callable[..., Sidecar], 
     start(changes(origin, "30s"))
     for call in (posted, put, created):
         error = call.exception(20)
-        assert isinstance(error, postern.Unavailable)
+        assert isinstance(error, postern_auth.Unavailable)
         assert (error.reason, error.outcome) == ("shutting_down", "sent_no_reply")
     # What only reads is its successor's.
     eventually(lambda: origin.seen["GET /read"] == 2, what="the second GET")
@@ -226,7 +226,7 @@ def test_a_stream_that_is_cut_off(start: Callable[..., Sidecar], origin: Origin,
     stop(old)
     start(changes(origin, "30s"))
     error = posted.exception(20)
-    assert isinstance(error, postern.Unavailable)
+    assert isinstance(error, postern_auth.Unavailable)
     assert (error.reason, error.outcome) == ("shutting_down", "sent_no_reply")
     origin.released.set()
     assert caller.call("getInfo", {}).result(20)["name"] == "postern"
@@ -247,7 +247,7 @@ def test_a_sidecar_that_is_killed(start: Callable[..., Sidecar], origin: Origin,
     start(changes(origin, "30s"))
     for call in (posted, created):
         error = call.exception(20)
-        assert isinstance(error, postern.ConnectionLost)
+        assert isinstance(error, postern_auth.ConnectionLost)
         assert error.outcome == "unknown"
     assert caller.call("getInfo", {}).result(20)["name"] == "postern"
     assert origin.seen == {"POST /pay": 1, "POST /token": 1}

@@ -18,11 +18,11 @@ from harness.waiting import eventually
 from loop import connection_of, in_loop
 from test_streams import RESULT, chunk
 
-import postern
-from postern import AsyncClient, Client, Limits
-from postern._flow import Flow
-from postern._limits import Deadline
-from postern._slots import AsyncSlots, Slots
+import postern_auth
+from postern_auth import AsyncClient, Client, Limits
+from postern_auth._flow import Flow
+from postern_auth._limits import Deadline
+from postern_auth._slots import AsyncSlots, Slots
 
 
 def fetch(client: Client) -> Any:
@@ -35,7 +35,7 @@ def at_once(count: int, work: Callable[[], Any]) -> list[Any]:
     def run() -> None:
         try:
             results.append(work())
-        except postern.PosternError as error:
+        except postern_auth.PosternError as error:
             results.append(error.reason)
 
     threads = [threading.Thread(target=run) for _ in range(count)]
@@ -89,7 +89,7 @@ def test_who_waits_is_bounded_punctual_and_overtaken_by_what_is_urgent(double: D
     double.scripts = [silent_until(release)]
     with Client(double.path, limits=Limits(in_flight=2, queued=1)) as client:
         first = [client.start("health") for _ in range(2)]
-        with pytest.raises(postern.DeadlineExceeded) as late:
+        with pytest.raises(postern_auth.DeadlineExceeded) as late:
             client.call("health", timeout=0.05)
         assert late.value.outcome == "not_sent"
         waiting = threading.Thread(target=lambda: client.call("health", timeout=10))
@@ -97,7 +97,7 @@ def test_who_waits_is_bounded_punctual_and_overtaken_by_what_is_urgent(double: D
         assert client._connection is not None
         slots = client._connection.slots
         eventually(lambda: len(slots._waiting) == 1)
-        with pytest.raises(postern.Unavailable) as refused:
+        with pytest.raises(postern_auth.Unavailable) as refused:
             client.call("health")
         assert (refused.value.reason, refused.value.outcome, refused.value.retryable) == (
             "overloaded",
@@ -118,12 +118,12 @@ async def test_asynchronous_ones_wait_alike(double: Double) -> None:
         first = asyncio.ensure_future(client.call("health"))
         while connection_of(client) is None or not connection_of(client)._pending:
             await asyncio.sleep(0.005)
-        with pytest.raises(postern.DeadlineExceeded):
+        with pytest.raises(postern_auth.DeadlineExceeded):
             await client.call("health", timeout=0.05)
         left = asyncio.ensure_future(client.call("health"))
         while not connection_of(client).slots._waiting:
             await asyncio.sleep(0.005)
-        with pytest.raises(postern.Unavailable):
+        with pytest.raises(postern_auth.Unavailable):
             await client.call("health")
         left.cancel()
         await asyncio.gather(left, return_exceptions=True)
@@ -218,7 +218,7 @@ def steering(rejections: dict[str, list[str]], heard: list[str]) -> Callable[[Pe
 
 def small_flow(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("_streams", "_async_streams"):
-        monkeypatch.setattr(f"postern.{name}.Flow", lambda: Flow(high=1 << 16, low=1 << 15, most=1 << 20))
+        monkeypatch.setattr(f"postern_auth.{name}.Flow", lambda: Flow(high=1 << 16, low=1 << 15, most=1 << 20))
 
 
 def test_a_refused_resumption_is_asked_for_again(double: Double, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -237,7 +237,7 @@ def test_a_resumption_that_is_forbidden_ends_the_stream(double: Double, monkeypa
     double.scripts = [steering({"resumeTask": ["peer_forbidden"]}, heard)]
     with Client(double.path, timeout=5) as client, client.stream_resource("r", "p") as stream:
         eventually(lambda: heard == ["suspendTask"])
-        with pytest.raises(postern.ProtocolViolation, match="peer_forbidden"):
+        with pytest.raises(postern_auth.ProtocolViolation, match="peer_forbidden"):
             stream.readall()
 
 
@@ -257,7 +257,7 @@ async def test_asynchronous_refusals(double: Double) -> None:
                         assert len(await stream.read()) == 120_000
                         heard.clear()
                     else:
-                        with pytest.raises(postern.ProtocolViolation, match="peer_forbidden"):
+                        with pytest.raises(postern_auth.ProtocolViolation, match="peer_forbidden"):
                             await stream.read()
 
 
@@ -289,7 +289,7 @@ def test_a_stream_waits_for_the_user_until_its_head(double: Double) -> None:
 
     double.scripts = [script]
     with Client(double.path, timeout=0.5) as client:
-        with client.stream_resource("r", "p") as stream, pytest.raises(postern.DeadlineExceeded):
+        with client.stream_resource("r", "p") as stream, pytest.raises(postern_auth.DeadlineExceeded):
             assert stream.head
         client.register_delegate(on_policy_advice_received=lambda _: True, timeout=20)
         with client.stream_resource("r", "p") as stream:
@@ -310,17 +310,17 @@ def test_a_stream_that_is_begun_again_begins_anew(double: Double) -> None:
                 peer.answer(message, RESULT)
 
     double.scripts = [script]
-    real, failures = postern._connection.Connection._write, [1]
+    real, failures = postern_auth._connection.Connection._write, [1]
 
     def breaking(self: Any, line: bytes, *more: Any) -> None:
         if failures:
             failures.clear()
-            self.close(postern.ConnectionLost("for the test", data={"outcome": "not_sent"}))
-            raise postern.ConnectionLost("for the test", data={"outcome": "not_sent"})
+            self.close(postern_auth.ConnectionLost("for the test", data={"outcome": "not_sent"}))
+            raise postern_auth.ConnectionLost("for the test", data={"outcome": "not_sent"})
         real(self, line, *more)
 
     with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.setattr(postern._connection.Connection, "_write", breaking)
+        monkeypatch.setattr(postern_auth._connection.Connection, "_write", breaking)
         with Client(double.path, timeout=5) as client, client.stream_resource("r", "p") as stream:
             assert stream.read() == b"x"
             time.sleep(0.2)
@@ -333,14 +333,18 @@ def test_the_interpreter_ends_after_a_call_that_was_late(double: Double, call: s
     double.scripts = [lambda peer: list(peer.messages())]
     program = f"""
 import sys
-from postern import Client, DeadlineExceeded
+from postern_auth import Client, DeadlineExceeded
 client = Client(timeout=0.05)
 try:
     {call}
 except DeadlineExceeded:
     sys.exit(3)
 """
-    environment = {**os.environ, "POSTERN_SOCKET": double.path, "PYTHONPATH": str(Path(postern.__file__).parents[1])}
+    environment = {
+        **os.environ,
+        "POSTERN_SOCKET": double.path,
+        "PYTHONPATH": str(Path(postern_auth.__file__).parents[1]),
+    }
     for _ in range(5):
         command = [sys.executable, "-c", program]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=15, check=False)

@@ -19,10 +19,10 @@ from harness.sidecar import Sidecar
 from harness.waiting import eventually
 from loop import in_loop
 
-import postern
-from postern import AsyncClient, Client
-from postern._flow import Flow
-from postern._limits import STREAM_HIGH
+import postern_auth
+from postern_auth import AsyncClient, Client
+from postern_auth._flow import Flow
+from postern_auth._limits import STREAM_HIGH
 
 
 def pattern(length: int) -> bytes:
@@ -100,13 +100,13 @@ def test_a_stream_nobody_closes_ends_with_its_object(client: Client) -> None:
 
 
 def test_errors_come_while_reading(client: Client, playground: Playground, start: Callable[..., Sidecar]) -> None:
-    with pytest.raises(postern.RequestError), client.stream_resource("nowhere", "x") as stream:
+    with pytest.raises(postern_auth.RequestError), client.stream_resource("nowhere", "x") as stream:
         stream.read()
     sidecar = start({"resources": {"broken": {"baseUrl": playground.misbehaving + "/", "auth": "none"}}})
     with (
         Client(sidecar.path) as own,
         own.stream_resource("broken", "closeBody") as stream,
-        pytest.raises(postern.FetchError),
+        pytest.raises(postern_auth.FetchError),
     ):
         stream.read()
 
@@ -116,24 +116,24 @@ def test_a_sidecar_that_dies_ends_the_stream(start: Callable[..., Sidecar]) -> N
     with Client(sidecar.path) as own, own.stream_resource("open", "bytes/1000000000") as stream:
         assert stream.read(10)
         sidecar.process.kill()
-        with pytest.raises(postern.ConnectionLost):
+        with pytest.raises(postern_auth.ConnectionLost):
             stream.read()
-        with pytest.raises(postern.ConnectionLost):
+        with pytest.raises(postern_auth.ConnectionLost):
             assert stream.result
 
 
 def test_a_stream_that_stalls(client: Client) -> None:
     with client.stream_resource("open", "slow?ms=20000", timeout=0.3) as stream:
         begun = time.monotonic()
-        with pytest.raises(postern.DeadlineExceeded):
+        with pytest.raises(postern_auth.DeadlineExceeded):
             stream.read()
         assert time.monotonic() - begun < 5
 
 
 def test_the_whole_may_have_a_bound(client: Client) -> None:
     with (
-        client.stream_resource("open", "slow?ms=20000", timeout_ms=200) as stream,
-        pytest.raises(postern.DeadlineExceeded) as raised,
+        client.stream_resource("open", "slow?ms=20000", total_timeout=0.2) as stream,
+        pytest.raises(postern_auth.DeadlineExceeded) as raised,
     ):
         stream.read()
     assert raised.value.code == -32022
@@ -157,7 +157,7 @@ def test_pieces_that_are_none(double: Double, bad: Callable[[str], dict[str, Any
     with (
         Client(double.path, timeout=5) as client,
         client.stream_resource("r", "p") as stream,
-        pytest.raises(postern.ProtocolViolation),
+        pytest.raises(postern_auth.ProtocolViolation),
     ):
         stream.read()
 
@@ -165,7 +165,7 @@ def test_pieces_that_are_none(double: Double, bad: Callable[[str], dict[str, Any
 def test_a_sidecar_that_does_not_heed_suspension_fills_no_memory(
     double: Double, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("postern._streams.Flow", lambda: Flow(high=1 << 16, low=1 << 15, most=1 << 20))
+    monkeypatch.setattr("postern_auth._streams.Flow", lambda: Flow(high=1 << 16, low=1 << 15, most=1 << 20))
 
     def script(peer: Peer) -> None:
         task = peer.receive()["params"]["task"]
@@ -176,7 +176,7 @@ def test_a_sidecar_that_does_not_heed_suspension_fills_no_memory(
     double.scripts = [script]
     with Client(double.path, timeout=10) as client, client.stream_resource("r", "p") as stream:
         eventually(lambda: stream._error is not None)
-        with pytest.raises(postern.ProtocolViolation, match="suspended"):
+        with pytest.raises(postern_auth.ProtocolViolation, match="suspended"):
             stream.read()
 
 
@@ -262,12 +262,12 @@ async def test_an_asynchronous_stream_nobody_closes_ends_with_its_object(sidecar
 async def test_asynchronous_streams_that_fail(start: Callable[..., Sidecar], directory: Path) -> None:
     sidecar = start()
     async with AsyncClient(sidecar.path) as client:
-        with pytest.raises(postern.RequestError):
+        with pytest.raises(postern_auth.RequestError):
             await (await client.stream_resource("nowhere", "x")).read()
-        with pytest.raises(postern.DeadlineExceeded):
+        with pytest.raises(postern_auth.DeadlineExceeded):
             await (await client.stream_resource("open", "slow?ms=20000", timeout=0.2)).read()
         stream = await client.stream_resource("open", "bytes/30000000")
         assert await stream.read(1)
         sidecar.process.kill()
-        with pytest.raises(postern.ConnectionLost):
+        with pytest.raises(postern_auth.ConnectionLost):
             await stream.read()

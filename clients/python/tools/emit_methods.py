@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from typing import Any
 
-from emit_types import Types, sentence
-from naming import BY_HAND, method_name, snake
+from emit_types import Types
+from naming import BY_HAND, DESCRIPTIONS, VERDICTS, method_name, snake
 
 Method = dict[str, Any]
 
@@ -16,10 +17,27 @@ BY_POSITION = {"fetchResource": ["resource", "path"], "beginAuthorization": ["re
 FOLDED = {"bodyBase64": "body"}
 #: Parameters that something else stands for: a method of its own, or what `body` and `body_to` are.
 ELSEWHERE = {
-    "fetchResource": {"stream", "streamHead", "bodyAs", "bodyFrom", "contentLength", "bodyTo"},
+    "fetchResource": {"stream", "streamHead", "bodyAs", "bodyFrom", "contentLength", "bodyTo", "timeoutMs"},
+    "preauthorize": {"timeoutMs"},
+}
+#: The parameter in seconds that stands for `timeoutMs`, and how it is documented.
+TIMEOUT = {"fetchResource": "timeout", "stream": "total_timeout", "preauthorize": "decision_timeout"}
+TIMEOUTS = {
+    "timeout": "timeout: Seconds for the whole call, the user's step-up included, in place of the resource's own "
+    "timeout, at most 600 there.",
+    "total_timeout": "total_timeout: Seconds for the whole fetch, at most 600; default: no limit after the head.",
+    "decision_timeout": "decision_timeout: Seconds, at most 600; the resources left then are network_error.",
 }
 #: How the bodies of `fetchResource` are documented here.
 BODY = "body: Text or bytes, or a path, a file in binary mode or a socket to be read to its end; overrides parameters."
+FORMS = {
+    "params": (
+        "Query",
+        "params: The query, with any method: a mapping, pairs, or text; added to that of `path`.",
+    ),
+    "json": ("Any", "json: The body, as JSON, with its `Content-Type`."),
+    "data": ("Data", "data: The body: a mapping or pairs as a form with its `Content-Type`, or what `body` takes."),
+}
 BODY_TO = "body_to: A path, a file in binary mode or a socket: the response's body goes there, and not into the result."
 
 HEADER = '''"""{title} Generated from proto-docs/openrpc.json by tools/generate.py: do not edit."""
@@ -30,6 +48,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Callable, Literal, Optional, TypeVar, Union
 
 from .{streams} import {stream}
+from ._arguments import Data, Query, compose, milliseconds
 from ._bodies import Body, Target
 from ._wire import as_object, present, wire, wires
 from .types import (
@@ -84,7 +103,8 @@ def methods_module(methods: list[Method], types: Types, asynchronous: bool) -> s
         if method["name"] == "fetchResource":
             bodies.append(_method(method, types, asynchronous, streaming=True))
     body = "\n".join(bodies)
-    used = [name for name in [*types.classes, *types.aliases] if name in body]
+    readers = [verdict.reader for verdict in VERDICTS.values()]
+    used = [name for name in [*types.classes, *types.aliases, *readers] if re.search(rf"\b{name}\b", body)]
     return HEADER.format(
         title="The methods of `AsyncClient`." if asynchronous else "The methods of `Client`.",
         name="AsyncMethods" if asynchronous else "Methods",
@@ -116,13 +136,25 @@ def _method(method: Method, types: Types, asynchronous: bool, streaming: bool) -
         (positional if given else keywords).append(text)
         if member:
             members.append(member)
-            documented.append(f"{own}: {sentence(parameter.get('summary', ''))}")
+            documented.append(f"{own}: {types.sentence(parameter.get('summary', ''))}")
             continue
         documented.append(BODY)
+        for form, (kind, text) in FORMS.items():
+            keywords.append(f"{form}: {'Any' if kind == 'Any' else f'Optional[{kind}]'} = None")
+            documented.append(text)
         if not streaming:
             keywords.append("body_to: Optional[Target] = None")
             documented.append(BODY_TO)
-    keywords += ["timeout: Optional[float] = None", "traceparent: Optional[str] = None"]
+    timeout = TIMEOUT.get("stream" if streaming else name)
+    if timeout:
+        documented.append(TIMEOUTS[timeout])
+        keywords += [] if timeout == "timeout" else [f"{timeout}: Optional[float] = None"]
+    keywords += ["timeout: Optional[float] = None"]
+    if timeout:
+        members.append(f'"timeoutMs": milliseconds({timeout}, timeout_ms, "{timeout}")')
+        documented.append(f"timeout_ms: Deprecated: `{timeout}`, in milliseconds.")
+        keywords.append("timeout_ms: Optional[int] = None")
+    keywords.append("traceparent: Optional[str] = None")
     result, decode = _result(method, types)
     if streaming:
         result = "AsyncResourceStream" if asynchronous else "ResourceStream"
@@ -130,15 +162,17 @@ def _method(method: Method, types: Types, asynchronous: bool, streaming: bool) -
     own_name = "stream_resource" if streaming else method_name(name)
     call = f'self._invoke("{name}", params, {decode}, timeout, traceparent)'
     if name == "fetchResource":
-        call = "self._fetch(params, body, body_to, timeout, traceparent)"
-    if streaming:
-        call = "self._stream(params, body, timeout, traceparent)"
+        composed = "compose(members, body, params=params, json=json, data=data)"
+        call = f"self._fetch(members, {composed}, body_to, timeout, traceparent)"
+        if streaming:
+            call = f"self._stream(members, {composed}, timeout, traceparent)"
     awaited = "await " if asynchronous else ""
     params = "present({" + ", ".join(members) + "})" if members else "{}"
+    local = "members" if name == "fetchResource" else "params"  # `params` is an argument there
     return "\n".join([
         f"    {'async ' if asynchronous else ''}def {own_name}({signature},) -> {result}:",
-        textwrap.indent(_docstring(method, documented, streaming), "        "),
-        f"        params: dict[str, Any] = {params}",
+        textwrap.indent(_docstring(method, types, documented, streaming), "        "),
+        f"        {local}: dict[str, Any] = {params}",
         f"        return {awaited}{call}",
         "",
     ])  # fmt: skip
@@ -161,19 +195,21 @@ def _parameter(method: str, parameter: dict[str, Any], types: Types) -> tuple[st
 
 def _result(method: Method, types: Types) -> tuple[str, str]:
     name = types.name_of(method["result"]["schema"], f"{method['name']}.result")
+    if name in VERDICTS:
+        return name, VERDICTS[name].reader
     return name, "as_object" if name.startswith("dict[") else f"{name}.from_json"
 
 
-def _docstring(method: Method, documented: list[str], streaming: bool) -> str:
+def _docstring(method: Method, types: Types, documented: list[str], streaming: bool) -> str:
     summary = "Fetches a protected resource whose body comes in pieces" if streaming else method["summary"]
-    paragraphs = [sentence(summary)]
+    paragraphs = [types.sentence(summary)]
     if streaming:
         paragraphs.append(
             "Read the body from what this returns; status and headers are in its `result` when the body has ended. "
-            "`timeout` bounds each wait for a piece, `timeout_ms` the whole."
+            "`timeout` bounds each wait for a piece, `total_timeout` the whole."
         )
-    elif method.get("description"):
-        paragraphs.append(sentence(method["description"]))
+    elif description := DESCRIPTIONS.get(method["name"]) or method.get("description"):
+        paragraphs.append(types.sentence(description))
     text = "\n\n".join("\n".join(textwrap.wrap(paragraph, 108)) for paragraph in paragraphs)
     if documented:
         lines = ["\n".join(textwrap.wrap(f":param {line}", 108, subsequent_indent="    ")) for line in documented]

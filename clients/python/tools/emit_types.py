@@ -5,10 +5,10 @@ from __future__ import annotations
 import textwrap
 from typing import Any
 
-from naming import BASES, CLASSES, TYPES, is_secret, snake
+from naming import BASES, CLASSES, DESCRIPTIONS, TYPES, VERDICTS, is_secret, own_words, snake
 
 Schema = dict[str, Any]
-KNOWN = set(CLASSES.values())
+KNOWN = {*CLASSES.values(), "Headers"}
 
 HEADER = '''"""What methods take and answer. Generated from proto-docs/openrpc.json by tools/generate.py: do not edit.
 
@@ -25,6 +25,7 @@ from datetime import datetime
 from typing import Any, Literal, Optional, Union
 
 from ._conveniences import FetchedBody, GrantForms, JourneyAnswers, JWEPlaintext, JWSPayload, PartForms
+from ._headers import Headers
 from ._wire import items, mapping, optional, optional_time, present, time, wire
 '''
 
@@ -37,10 +38,16 @@ def sentence(text: str) -> str:
 class Types:
     """The classes that were met, in the order in which they can be defined."""
 
-    def __init__(self) -> None:
+    def __init__(self, names: set[str], methods: set[str]) -> None:
+        """`names`, `methods`: the protocol's parameters and members, and its methods."""
+        self._names, self._methods = names, methods
         self.classes: dict[str, str] = {}
         self.aliases: dict[str, str] = {}
         self._schemas: dict[str, Schema] = {}
+
+    def sentence(self, text: str) -> str:
+        """A description of the protocol, in the names of Python."""
+        return sentence(own_words(text, self._names, self._methods))
 
     def module(self) -> str:
         names = sorted([*self.classes, *self.aliases])
@@ -104,29 +111,68 @@ class Types:
                 raise ValueError(f"{where}: another shape than {name} elsewhere; give it a name of its own")
             return name
         self._schemas[name] = shape
-        self.classes[name] = self._definition(name, schema, where)
+        if name in VERDICTS:
+            self._verdict(name, schema, where)
+        else:
+            self.classes[name] = self._definition(name, schema, where)
         return name
 
-    def _definition(self, name: str, schema: Schema, where: str) -> str:
+    def _verdict(self, name: str, schema: Schema, where: str) -> None:
+        """A class for each value of `valid`, with the members of the other one as None, and the union of both."""
+        verdict = VERDICTS[name]
+        for own, is_valid in ((verdict.valid, True), (verdict.invalid, False)):
+            properties: dict[str, Schema] = {}
+            for member, inner in schema["properties"].items():
+                condition = inner.get("description", "").partition("; only when ")[2]
+                is_absent = condition == ("it is not" if is_valid else "valid")
+                properties[member] = {**inner, "absent": is_absent, "present": bool(condition) and not is_absent}
+            # Of two forms of one member there is one.
+            forms = {member for member in properties if member + "Base64" in properties}
+            forms |= {member + "Base64" for member in forms}
+            required = [member for member, inner in properties.items() if inner["present"] and member not in forms]
+            own_schema = {"properties": properties, "required": ["valid", *required]}
+            text = self._definition(own, own_schema, where, base=name)
+            text = text.replace("    valid: bool\n", f"    valid: Literal[{is_valid}]\n")
+            truth = f"    def __bool__(self) -> Literal[{is_valid}]:\n        return {is_valid}\n"
+            self.classes[own] = text.rstrip("\n") + "\n\n" + truth
+        self.classes[name] = "\n".join([
+            f"#: {_class_doc(name)}",
+            f"{name} = Union[{verdict.valid}, {verdict.invalid}]",
+            "",
+            f"def {verdict.reader}(value: dict[str, Any]) -> {name}:",
+            '    """Reads it from the protocol\'s members."""',
+            '    is_valid = value["valid"] is True',
+            f"    return {verdict.valid}.from_json(value) if is_valid else {verdict.invalid}.from_json(value)",
+            "",
+        ])  # fmt: skip
+
+    def _definition(self, name: str, schema: Schema, where: str, base: str = "") -> str:
+        """`base`: what the class is a form of, whose hand-written base it has."""
         required = set(schema.get("required", []))
         members = sorted(schema["properties"].items(), key=lambda entry: entry[0] not in required)
         fields: list[str] = []
         readers: list[str] = []
         for member, inner in members:
             kind, reader = self._member(member, inner, f"{where}.{member}", member in required)
+            if inner.get("absent"):
+                kind, reader = "None", "None"
+            elif member in required and kind.startswith("Optional["):
+                kind, reader = kind[len("Optional[") : -1], f'value["{member}"]'
             default = _default(member in required, is_secret(name, member))
-            description = sentence(inner.get("description", ""))
+            text = DESCRIPTIONS.get(f"{where}.{member}", inner.get("description", ""))
+            description = self.sentence(text)
             fields.append(f"    {snake(member)}: {kind}{default}\n    #: {description}")
             readers.append(f'        members["{snake(member)}"] = {reader}')
         fields = [
             _wrapped(f"    #: {line.split('#: ', 1)[1]}\n{line.split(chr(10) + '    #: ', 1)[0]}") for line in fields
         ]
-        base = f"({BASES[name]})" if name in BASES else ""
+        convenience = BASES.get(base or name)
+        bases = f"({convenience})" if convenience else ""
         doc = _class_doc(name)
         pairs = "\n".join(f'            "{member}": wire(self.{snake(member)}),' for member, _ in members)
         return "\n".join([
             "@dataclass(frozen=True)",
-            f"class {name}{base}:",
+            f"class {name}{bases}:",
             f'    """{doc}"""',
             "",
             *fields,
@@ -200,13 +246,21 @@ DOCS = {
     "Decision": "The decision about one resource.",
     "Status": "Why something is not permitted, or not known.",
     "DecisionInvalidation": "How many decisions were forgotten.",
-    "TokenVerdict": "The result of a token's validation. An invalid token is no exception.",
+    "TokenVerdict": "The result of a token's validation, true if it is valid. An invalid token is no exception.",
+    "ValidToken": "A token that is genuine and meets every requirement. It is true.",
+    "InvalidToken": "A token that is not, with the first reason. It is false.",
     "VerificationKey": "The key that verified a token.",
     "Violation": "The first check that failed; switch on `code`.",
     "Confirmation": "The key whose possession a presenter has shown.",
     "IntrospectionVerdict": "The authorization server's information about a token.",
+    "ValidIntrospection": "The token is active and meets every requirement. It is true.",
+    "InvalidIntrospection": "The token is not, with the reason. It is false.",
     "JWSVerdict": "Whether a given key made a signature.",
+    "ValidJWS": "The given key made the signature. It is true.",
+    "InvalidJWS": "It did not, with the reason. It is false.",
     "JWEVerdict": "Whether a given key opens a message.",
+    "ValidJWE": "The given key opens the message. It is true.",
+    "InvalidJWE": "It does not, with the reason. It is false.",
     "Grant": "From what a session is made. The class methods name the forms.",
     "Session": "A user's login at an issuer; never a token.",
     "SessionList": "The caller's sessions, the oldest first.",

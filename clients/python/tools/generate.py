@@ -21,13 +21,13 @@ from emit_reasons import reasons_module  # noqa: E402
 from emit_types import Types  # noqa: E402
 
 ROOT = HERE.parents[2]
-PACKAGE = HERE.parent / "src" / "postern"
+PACKAGE = HERE.parent / "src" / "postern_auth"
 
 
 def generate(document: dict[str, Any]) -> dict[str, str]:
     """File name → content, unformatted."""
     methods: list[dict[str, Any]] = document["methods"]
-    types = Types()
+    types = Types(names(methods), {method["name"] for method in methods})
     blocking = methods_module(methods, types, asynchronous=False)
     asynchronous = methods_module(methods, types, asynchronous=True)
     return {
@@ -36,6 +36,25 @@ def generate(document: dict[str, Any]) -> dict[str, str]:
         "types.py": types.module(),
         "reasons.py": reasons_module(methods),
     }
+
+
+def names(methods: list[dict[str, Any]]) -> set[str]:
+    """All parameters, and all members of what methods take and return."""
+    found: set[str] = set()
+
+    def gather(schema: Any) -> None:
+        if isinstance(schema, dict):
+            inner = schema.get("properties", {})
+            found.update(inner)
+            for one in (*inner.values(), schema.get("items"), schema.get("additionalProperties")):
+                gather(one)
+
+    for method in methods:
+        for parameter in method["params"]:
+            found.add(parameter["name"])
+            gather(parameter["schema"])
+        gather(method.get("result", {}).get("schema"))
+    return found
 
 
 def formatted(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import keyword
 import re
+from dataclasses import dataclass
 
 #: Methods whose names are no identifiers.
 METHOD_NAMES = {"rpc.discover": "discover", "$/cancelRequest": "cancel_request"}
@@ -77,6 +78,24 @@ CLASSES = {
     "authenticateWithAdvice.result.error": "JourneyFailure",
 }
 
+
+@dataclass(frozen=True)
+class Verdict:
+    """A result with `valid` that is one of two classes, so that type checkers know which members it has."""
+
+    valid: str
+    invalid: str
+    #: The function that reads it.
+    reader: str
+
+
+VERDICTS = {
+    "TokenVerdict": Verdict("ValidToken", "InvalidToken", "token_verdict"),
+    "IntrospectionVerdict": Verdict("ValidIntrospection", "InvalidIntrospection", "introspection_verdict"),
+    "JWSVerdict": Verdict("ValidJWS", "InvalidJWS", "jws_verdict"),
+    "JWEVerdict": Verdict("ValidJWE", "InvalidJWE", "jwe_verdict"),
+}
+
 #: Hand-written bases that add conveniences.
 BASES = {
     "FetchResult": "FetchedBody",
@@ -89,7 +108,7 @@ BASES = {
 
 #: Members whose schema is less precise than the protocol.
 TYPES = {
-    "fetchResource.result.headers": "dict[str, list[str]]",
+    "fetchResource.result.headers": "Headers",
     "fetchResource.result.advicesSatisfied": "list[Advice]",
     "rpc.discover.result": "dict[str, Any]",
     "*.result.claims": "Optional[dict[str, Any]]",
@@ -100,6 +119,18 @@ TYPES = {
     "*.answers": "Mapping[str, Any]",
     "*.callbacks": "Sequence[Mapping[str, Any]]",
 }
+
+#: Descriptions that do not fit to what a member is here.
+DESCRIPTIONS = {
+    "suspendTask": "No bytes move while it is suspended, and the fetch's own timeout is paused. Only a running task is "
+    "suspended; any other stays as it is.",
+    "fetchResource.result.headers": 'By name, in any case: `headers["Content-Type"]`; `get_list` has each line',
+}
+
+#: Words of descriptions that are names of something else than a parameter, a member or a method.
+FOREIGN_WORDS = {"authIndexType"}
+#: Words that have another name here than `snake` makes.
+OWN_WORDS = {"retryAfterMs": "retry_after", "timeoutMs": "timeout"}
 
 #: Members that no repr shows.
 SECRETS = {
@@ -117,6 +148,20 @@ def snake(name: str) -> str:
 
 def method_name(name: str) -> str:
     return METHOD_NAMES.get(name) or snake(name)
+
+
+def own_words(text: str, names: set[str], methods: set[str]) -> str:
+    """A description with the names of Python in place of the protocol's; keys of the configuration stay."""
+
+    def own(match: re.Match[str]) -> str:
+        word = match[0]
+        if word in FOREIGN_WORDS:
+            return word
+        if word in methods:
+            return method_name(word)
+        return OWN_WORDS.get(word) or (snake(word) if word in names else word)
+
+    return re.sub(r"(?<![\w.])(?<!configured )[a-z]+[A-Z]\w*(?!\.\w)\b", own, text)
 
 
 def is_secret(class_name: str, member: str) -> bool:

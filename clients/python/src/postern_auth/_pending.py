@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Iterable
-from typing import Any, Callable, TypeVar
+from typing import Any, Callable, Generic, TypeVar
 
 from ._framing import most_values
-from ._slots import Slots
+from ._slots import AsyncSlots, Slots
 from .errors import PosternError, from_answer
 
 Message = dict[str, Any]
@@ -35,6 +35,31 @@ class Sent:
 
 
 _Sent = TypeVar("_Sent", bound=Sent)
+_Slots = TypeVar("_Slots", Slots, AsyncSlots)
+
+
+class Request(Sent, Generic[_Slots]):
+    """A request in progress, and what a response does to it."""
+
+    __slots__ = ("slots",)
+
+    #: Its slot is given back to them with its response.
+    slots: _Slots | None
+
+    def conclude(self, settled: Message | PosternError, is_waited_for: bool) -> None:
+        """The sidecar has answered it: gives its slot to the next one, and settles it."""
+        if self.slots is not None:
+            self.slots.give()
+        if is_waited_for:
+            self.settle(settled)
+
+    def settle(self, settled: Message | PosternError) -> None:
+        """Settles it with the sidecar's response, or the error instead of one."""
+        raise NotImplementedError
+
+    def fail(self, error: PosternError) -> None:
+        """There will be no response."""
+        self.settle(error)
 
 
 def blamed(error: PosternError, sent: Iterable[_Sent]) -> _Sent | None:
@@ -48,10 +73,10 @@ def blamed(error: PosternError, sent: Iterable[_Sent]) -> _Sent | None:
     return found[0] if len(found) == 1 else None
 
 
-class Pending(Sent):
+class Pending(Request[Slots]):
     """One request in progress. Settled once, by the thread that reads its response."""
 
-    __slots__ = ("_news", "_on_settled", "answer", "error", "is_settled", "slots")
+    __slots__ = ("_news", "_on_settled", "answer", "error", "is_settled")
 
     def __init__(
         self,
@@ -64,7 +89,6 @@ class Pending(Sent):
         self.identifier = identifier
         self.method = method
         self.line = line
-        #: Its slot is given back to them with its response.
         self.slots = slots
         self.answer: Message | None = None
         self.error: PosternError | None = None
@@ -73,10 +97,12 @@ class Pending(Sent):
         # Locked until there is news: the cheapest way to wait. A thread that reads its response itself needs none.
         self._news: threading.Lock | None = None
 
-    def settle(self, answer: Message | None, error: PosternError | None = None) -> None:
+    def settle(self, settled: Message | PosternError) -> None:
         """Called at most once, after the request was removed from those in progress."""
-        self.answer = answer
-        self.error = error
+        if isinstance(settled, PosternError):
+            self.error = settled
+        else:
+            self.answer = settled
         self.is_settled = True
         if self._news is not None:
             self.wake()

@@ -22,7 +22,7 @@ from ._wire import members
 from .errors import ClientClosed, PosternError, inherited
 from .events import Backlog, Event
 
-log = logging.getLogger("postern")
+log = logging.getLogger("postern_auth")
 
 
 class AsyncAsking:
@@ -218,5 +218,5 @@ class AsyncEventStream:
     def __del__(self) -> None:
         if not getattr(self, "_closed", True) and not self.is_inherited:
             self._closed = True
-            warnings.warn("unclosed postern.AsyncEventStream", ResourceWarning, source=self, stacklevel=2)
+            warnings.warn("unclosed postern_auth.AsyncEventStream", ResourceWarning, source=self, stacklevel=2)
             self._on_drop(self)

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from ._wire import members, optional, optional_time
+from ._conveniences import ResponseStatus
+from ._wire import members, optional, optional_time, present
 from .reasons import REASONS
 from .types import Advice, FetchResult
 
@@ -19,6 +20,7 @@ __all__ = [
     "AuthenticationError",
     "AuthorizationPending",
     "Cancelled",
+    "ClientAuthenticationError",
     "ClientClosed",
     "ConfigurationInvalid",
     "ConnectionFailed",
@@ -32,6 +34,7 @@ __all__ = [
     "ProtocolViolation",
     "RequestError",
     "SessionError",
+    "StatusError",
     "Unavailable",
     "ValidationUndecided",
 ]
@@ -186,6 +189,30 @@ class AdviceFailed(_AboutAdvice):
     """The advice was not satisfied, or that was not sufficient."""
 
 
+class StatusError(FetchError):
+    """`raise_for_status`: the response has a status of 400 or above."""
+
+    _own_reason = "http_status"
+    #: The response. None after copying between processes.
+    response: Any = None
+
+    @classmethod
+    def of(cls, response: ResponseStatus) -> StatusError:
+        """The error of that response."""
+        status, after = response.status, getattr(response, "retry_after_ms", None)
+        where = str(getattr(response, "url", "")).partition("?")[0]
+        phrase = f"{status} {getattr(response, 'reason', None) or ''}".rstrip()
+        data = {"outcome": "replied", "upstream": {"status": status}, "retryAfterMs": after}
+        made = cls(f"{phrase} from {where}" if where else phrase, data=present(data))
+        made.response = response
+        return made
+
+    @property
+    def status(self) -> int:
+        """The HTTP status."""
+        return int(self.upstream["status"])
+
+
 class ValidationUndecided(PosternError):
     """A token could not be validated: treat it as not valid."""
 
@@ -196,6 +223,13 @@ class AuthenticationError(PosternError):
 
 class SessionError(PosternError):
     """Sessions and tokens: unknown, expired, rejected, issuer unreachable."""
+
+
+class ClientAuthenticationError(FetchError, SessionError):
+    """The issuer does not accept the sidecar's own client id and secret: correct its configuration. No login helps.
+
+    From fetches with client credentials, and from everything that obtains tokens of a session.
+    """
 
 
 class AuthorizationPending(SessionError):
@@ -257,6 +291,8 @@ _CLASSES: dict[int, type[PosternError]] = {
     1018: AdviceFailed,
     5007: AuthorizationPending,
 }
+#: Codes that can mean that the client could not authenticate itself.
+_OF_THE_TOKEN_ENDPOINT = frozenset({1003, 5003})
 _FAMILIES: dict[int, type[PosternError]] = {
     1: FetchError,
     2: ValidationUndecided,
@@ -265,9 +301,15 @@ _FAMILIES: dict[int, type[PosternError]] = {
 }
 
 
-def error_class(code: int) -> type[PosternError]:
+def error_class(code: int, data: Mapping[str, Any] | None = None) -> type[PosternError]:
     """The class for a code: its own, otherwise its family's."""
+    if code in _OF_THE_TOKEN_ENDPOINT and _oauth_error(data or {}) == "invalid_client":
+        return ClientAuthenticationError
     return _CLASSES.get(code) or _FAMILIES.get(code // 1000, PosternError)
+
+
+def _oauth_error(data: Mapping[str, Any]) -> Any:
+    return data.get("error") or (members(data.get("upstream")) or {}).get("code")
 
 
 def from_answer(error: Any) -> PosternError:
@@ -276,4 +318,5 @@ def from_answer(error: Any) -> PosternError:
     code, message = found.get("code"), found.get("message")
     if not isinstance(code, int):
         return ProtocolViolation("an error of another shape", data={"outcome": "unknown"})
-    return error_class(code)(message if isinstance(message, str) else "", code, members(found.get("data")))
+    data = members(found.get("data"))
+    return error_class(code, data)(message if isinstance(message, str) else "", code, data)

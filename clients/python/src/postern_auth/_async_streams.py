@@ -20,7 +20,7 @@ from .types import FetchResult
 
 if TYPE_CHECKING:
     from ._async_connection import AsyncConnection, AsyncPending
-    from ._connection import Part
+    from ._exchange import Part
 
 
 class AsyncBeginning:

@@ -8,19 +8,21 @@ async with PosternSession(client, resource="billing") as session:
 from __future__ import annotations
 
 import json as _json
-from collections.abc import AsyncIterator, Generator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Generator, Mapping
 from types import TracebackType
-from typing import Any, cast
+from typing import Any, Callable, Union, cast
 from urllib.parse import quote, urlencode
 
 import aiohttp
 from multidict import CIMultiDict, CIMultiDictProxy
 from yarl import URL
 
+from . import _http
+from ._arguments import milliseconds
 from ._async_streams import AsyncResourceStream
 from ._chunks import ResponseHead
 from ._conveniences import decoded
-from ._http import Target, cannot_stream, collected, response_headers, timeout_of
+from ._http import Target, cannot_stream, collected, timeout_of
 from .aio import AsyncClient
 from .errors import DeadlineExceeded, PosternError
 from .types import Auth, FetchResult
@@ -80,7 +82,7 @@ class PosternResponse:
         self.reason = result.reason
         self.url = URL(result.url)
         self.real_url = self.url
-        self.headers: CIMultiDictProxy[str] = CIMultiDictProxy(CIMultiDict(response_headers(result)))
+        self.headers: CIMultiDictProxy[str] = CIMultiDictProxy(CIMultiDict(result.headers.lines()))
 
     @property
     def ok(self) -> bool:
@@ -144,6 +146,10 @@ class PosternResponse:
     close = release
 
 
+#: Whether a status from 400 on is an exception, or what checks each response.
+RaiseForStatus = Union[bool, Callable[[PosternResponse], Awaitable[None]]]
+
+
 class _Requesting:
     """To be awaited, or entered."""
 
@@ -173,8 +179,11 @@ class PosternSession:
     :param client: Its delegates handle step-up; it is not closed with the session.
     :param timeout: Seconds for each request, or a `ClientTimeout` (its `total`); None: no limit. Default: that
         of the client.
+    :param raise_for_status: Whether each response with a status from 400 on is raised as
+        `aiohttp.ClientResponseError`; or an asynchronous callable that checks it. A request may have its own.
     :param streaming: Returns responses before their bodies, which then have no size limit: use them with `async with`.
-    :param timeout_ms: The timeout of each fetch in the sidecar; default: the resource's.
+    :param total_timeout: Seconds for each fetch in the sidecar, at most 600; default: the resource's timeout.
+    :param timeout_ms: Deprecated: `total_timeout`, in milliseconds.
     """
 
     def __init__(
@@ -186,14 +195,15 @@ class PosternSession:
         session: str | None = None,
         headers: Mapping[str, str] | None = None,
         timeout: float | aiohttp.ClientTimeout | None = _OWN,
-        raise_for_status: bool = False,
+        raise_for_status: RaiseForStatus = False,
         streaming: bool = False,
+        total_timeout: float | None = None,
         timeout_ms: int | None = None,
     ) -> None:
         self.client = client
         self._streaming = streaming
         self._options = (resource, auth, session)
-        self._timeout_ms = timeout_ms
+        self._timeout_ms = milliseconds(total_timeout, timeout_ms, "total_timeout")
         self._headers = dict(headers or {})
         self._timeout = timeout
         self._raise = raise_for_status
@@ -209,8 +219,9 @@ class PosternSession:
         data: Any = None,
         allow_redirects: bool = True,
         timeout: float | aiohttp.ClientTimeout | None = _OWN,
+        raise_for_status: RaiseForStatus | None = None,
     ) -> _Requesting:
-        """`data`: bytes, text, a file, or a mapping for a form."""
+        """`data`: bytes, text, a file, or a mapping for a form. `raise_for_status`: default: that of the session."""
         return _Requesting(
             self,
             {
@@ -222,6 +233,7 @@ class PosternSession:
                 "data": data,
                 "allow_redirects": allow_redirects,
                 "timeout": timeout,
+                "raise_for_status": raise_for_status,
             },
         )
 
@@ -255,6 +267,7 @@ class PosternSession:
         data: Any,
         allow_redirects: bool,
         timeout: float | aiohttp.ClientTimeout | None,
+        raise_for_status: RaiseForStatus | None = None,
     ) -> PosternResponse:
         """One request."""
         if json is not None and data is not None:
@@ -280,15 +293,21 @@ class PosternSession:
             response = await self._sent(arguments, bound)
         except PosternError as error:
             raise _translated(error) from error
-        if self._raise and not response.ok:
+        check = self._raise if raise_for_status is None else raise_for_status
+        try:
+            if callable(check):
+                await check(response)
+            elif check:
+                response.raise_for_status()
+        except BaseException:
             response.release()
-            response.raise_for_status()
+            raise
         return response
 
     async def _sent(self, arguments: dict[str, Any], timeout: float | None) -> PosternResponse:
         method: str = arguments["method"]
         if self._streaming:
-            stream = await self.client.stream_resource(**arguments, timeout=timeout)
+            stream = await _http.stream_async(self.client, arguments, timeout)
             try:
                 return PosternResponse(method, await stream.head(), stream)
             except BaseException as error:
@@ -296,7 +315,7 @@ class PosternSession:
                 if not (isinstance(error, PosternError) and cannot_stream(error)):
                     raise
         whole = None if timeout is None else timeout + self.client.step_up_seconds
-        return PosternResponse(method, await self.client.fetch_resource(**arguments, timeout=whole))
+        return PosternResponse(method, await _http.fetch_async(self.client, arguments, whole))
 
     async def close(self) -> None:
         """The client is its owner's to close."""

@@ -1,7 +1,7 @@
 """Client for Postern, the auth sidecar.
 
->>> import postern
->>> with postern.Client() as client:
+>>> import postern_auth
+>>> with postern_auth.Client() as client:
 ...     client.get_info().name
 'postern'
 """
@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 from ._chunks import ResponseHead
+from ._headers import Headers
 from ._limits import Limits
 from .aio import AsyncClient
 from .client import Call, Client
@@ -19,6 +20,7 @@ from .errors import (
     AuthenticationError,
     AuthorizationPending,
     Cancelled,
+    ClientAuthenticationError,
     ClientClosed,
     ConfigurationInvalid,
     ConnectionFailed,
@@ -32,6 +34,7 @@ from .errors import (
     ProtocolViolation,
     RequestError,
     SessionError,
+    StatusError,
     Unavailable,
     ValidationUndecided,
 )
@@ -52,6 +55,7 @@ __all__ = [
     "Call",
     "Cancelled",
     "Client",
+    "ClientAuthenticationError",
     "ClientClosed",
     "ConfigurationInvalid",
     "ConnectionFailed",
@@ -62,6 +66,7 @@ __all__ = [
     "FetchResult",
     "Forbidden",
     "Grant",
+    "Headers",
     "InternalError",
     "JourneyStep",
     "Limits",
@@ -75,6 +80,7 @@ __all__ = [
     "ResponseHead",
     "Session",
     "SessionError",
+    "StatusError",
     "Unavailable",
     "ValidationUndecided",
 ]

@@ -20,11 +20,12 @@ from ._async_dispatch import AsyncAsking, AsyncDispatch, AsyncEventStream
 from ._async_methods import AsyncMethods
 from ._async_streams import AsyncBeginning, AsyncResourceStream, blocking
 from ._bodies import Bodies, Body, Target, Unpassable, is_small, knows_bodies
-from ._connection import CannotPass, lost
+from ._calls import CallRules, bounded, chosen_for, new_task, parameters, read
+from ._connection import CannotPass
 from ._dial import PASSING, pauses
+from ._exchange import lost
 from ._limits import STREAMS_EACH, Deadline, Limits
 from ._retry import Retries
-from .client import bounded, new_task, parameters, read
 from .errors import ClientClosed, ConnectionFailed, DeadlineExceeded, PosternError
 from .events import checked
 from .types import DelegateName, EventName, FetchResult, Session, Subscription, Task
@@ -52,7 +53,7 @@ class _Home:
         return [one for one in (self.connection, *self.retired, *self.streaming) if one is not None]
 
 
-class AsyncClient(AsyncMethods):
+class AsyncClient(CallRules[AsyncDispatch], AsyncMethods):
     """Calls the sidecar from any number of tasks, over one connection for each event loop.
 
     Everything else is as with `Client`. Cancelling the task that waits for a call cancels the call.
@@ -255,35 +256,14 @@ class AsyncClient(AsyncMethods):
         traceparent: str | None,
         timeout_ms: int | None = None,
     ) -> AsyncResourceStream:
-        patience = self._deadline("", timeout)
-        task = str(params.get("task") or new_task())
-        own: dict[str, Any] = {**params, "stream": True, "streamHead": True, "task": task}
-        meta = {"traceparent": traceparent, "timeoutMs": timeout_ms}
-        if traceparent is not None or timeout_ms is not None:
-            own["meta"] = {name: value for name, value in meta.items() if value is not None}
-        bound = None if patience.seconds == math.inf else patience.seconds
-        window = self._limits.reconnect
+        plan = self._stream_plan(params, timeout, traceparent, timeout_ms)
         bodies = await self._bodies(params, body, None)
+        window, has_ended = self._limits.reconnect, lambda: self._is_closed
         connect = self._stream_connection
-        beginning = AsyncBeginning(connect, lambda: self._is_closed, own, patience, window, bodies=bodies)
-        stream = AsyncResourceStream(task, bound, None if bound is None else bound + self.step_up_seconds, beginning)
+        beginning = AsyncBeginning(connect, has_ended, plan.members, plan.patience, window, bodies=bodies)
+        stream = AsyncResourceStream(plan.task, plan.bound, plan.head_bound, beginning)
         await beginning.begin(stream)
         return stream
-
-    def _deadline(self, method: str, timeout: float | None) -> Deadline:
-        chosen = self.timeout if timeout is None else timeout
-        if timeout is None and chosen is not None and method == "fetchResource":
-            chosen += self.step_up_seconds
-        return Deadline(chosen)
-
-    @property
-    def step_up_seconds(self) -> float:
-        """The additional time of a fetch when a delegate has the user do something."""
-        return self._dispatch.delegate_seconds * self._has_advice_delegate
-
-    @property
-    def _has_advice_delegate(self) -> bool:
-        return delegates.ADVICE_RECEIVED in self._dispatch.delegates
 
     # Lists
 
@@ -429,12 +409,7 @@ class AsyncClient(AsyncMethods):
         """Returns a connection with a slot for a stream of that name, and with the registered delegates."""
         home = self._home()
         async with self._door(home, deadline) as begun:
-            there = [one for one in home.streaming if one.is_open]
-            found = next((one for one in there if not one.is_leaving and one.reserve(task)), None)
-            for one in there:
-                if one is not found and one.slots.is_unused:
-                    one.close(ClientClosed("a connection that no stream uses"))
-            home.streaming = [one for one in there if one.is_open]
+            found, home.streaming = chosen_for(task, home.streaming)
             if found is None:
                 found = await self._made(home, begun, deadline, AsyncAsking(self._dispatch))
                 found.reserve(task)
@@ -502,12 +477,7 @@ class AsyncClient(AsyncMethods):
 
     async def _introduce(self, connection: AsyncConnection, deadline: Deadline) -> None:
         """Registers delegates and subscriptions of the previous connection on a new one."""
-        wishes: dict[str, dict[str, Any]] = {}
-        if self._was_there and self._dispatch.delegates:
-            wishes["registerDelegate"] = {"methods": sorted(self._dispatch.delegates)}
-        subscribed = self._home().subscribed | self._dispatch.wanted(connection.loop)
-        if self._was_there and subscribed:
-            wishes["subscribe"] = {"events": sorted(subscribed)}
+        wishes = self._wishes(self._home().subscribed | self._dispatch.wanted(connection.loop))
         try:
             for method, params in wishes.items():
                 await connection.ask(method, params, None, deadline)
@@ -565,12 +535,3 @@ class AsyncClient(AsyncMethods):
         for one in connections:
             with contextlib.suppress(RuntimeError):  # it is closed
                 one.loop.call_soon_threadsafe(one.close, ClientClosed("the client was dropped"))
-
-    def __reduce__(self) -> Any:
-        """Supports copies: a copy is a client with the same settings and its own connection."""
-        if self._dispatch.delegates:
-            raise TypeError("a client with delegates cannot be copied: create another one")
-        return functools.partial(type(self), timeout=self.timeout, limits=self._limits), (self.path,)
-
-    def __repr__(self) -> str:
-        return f"<postern.AsyncClient {self.path}>"

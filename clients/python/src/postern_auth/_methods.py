@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Callable, Literal, TypeVar
 
+from ._arguments import Data, Query, compose, milliseconds
 from ._bodies import Body, Target
 from ._streams import ResourceStream
 from ._wire import as_object, present, wire, wires
@@ -39,6 +40,10 @@ from .types import (
     TaskList,
     TokenRevocation,
     TokenVerdict,
+    introspection_verdict,
+    jwe_verdict,
+    jws_verdict,
+    token_verdict,
 )
 
 _Result = TypeVar("_Result")
@@ -175,14 +180,17 @@ class Methods:
         parameters: Mapping[str, Any] | None = None,
         parameters_encoding: Literal["json", "formUrl"] | None = None,
         body: Body | None = None,
+        params: Query | None = None,
+        json: Any = None,
+        data: Data | None = None,
         body_to: Target | None = None,
         multipart: Sequence[Part | Mapping[str, Any]] | None = None,
         headers: Mapping[str, str | Sequence[str]] | None = None,
-        timeout_ms: int | None = None,
         follow_redirects: bool | None = None,
         task: str | None = None,
         continuation: str | None = None,
         timeout: float | None = None,
+        timeout_ms: int | None = None,
         traceparent: str | None = None,
     ) -> FetchResult:
         """Fetches a protected resource with the token it needs.
@@ -195,23 +203,27 @@ class Methods:
         :param method: GET (default), POST, PUT, PATCH, HEAD or DELETE, in any case.
         :param auth: user, implicit, clientCredentials or none; default: the resource's own.
         :param session: A session handle, for user and implicit.
-        :param parameters: With GET, HEAD and DELETE the query string, otherwise the body in parametersEncoding.
+        :param parameters: With GET, HEAD and DELETE the query string, otherwise the body in parameters_encoding.
         :param parameters_encoding: json (default) or formUrl.
         :param body: Text or bytes, or a path, a file in binary mode or a socket to be read to its end; overrides
             parameters.
+        :param params: The query, with any method: a mapping, pairs, or text; added to that of `path`.
+        :param json: The body, as JSON, with its `Content-Type`.
+        :param data: The body: a mapping or pairs as a form with its `Content-Type`, or what `body` takes.
         :param body_to: A path, a file in binary mode or a socket: the response's body goes there, and not into the
             result.
         :param multipart: Parts of a multipart/form-data body, with POST only; parameters become plain fields before
             them.
         :param headers: Name to value, or to an array of values; reserved names are rejected.
-        :param timeout_ms: Bounds the whole call in milliseconds, retries included; at most 600000; default: the
-            resource's timeout.
         :param follow_redirects: Whether redirects are followed (default true); credentials never cross origins.
         :param task: The caller's name for the task; default: generated.
-        :param continuation: Continues a fetch that ended in advice_required. Valid once; only timeoutMs and bodyTo
+        :param continuation: Continues a fetch that ended in advice_required. Valid once; only timeout and body_to
             may be combined with it.
+        :param timeout: Seconds for the whole call, the user's step-up included, in place of the resource's own
+            timeout, at most 600 there.
+        :param timeout_ms: Deprecated: `timeout`, in milliseconds.
         """
-        params: dict[str, Any] = present(
+        members: dict[str, Any] = present(
             {
                 "resource": resource,
                 "path": path,
@@ -222,13 +234,15 @@ class Methods:
                 "parametersEncoding": parameters_encoding,
                 "multipart": wires(multipart),
                 "headers": headers,
-                "timeoutMs": timeout_ms,
                 "followRedirects": follow_redirects,
                 "task": task,
                 "continuation": continuation,
+                "timeoutMs": milliseconds(timeout, timeout_ms, "timeout"),
             }
         )
-        return self._fetch(params, body, body_to, timeout, traceparent)
+        return self._fetch(
+            members, compose(members, body, params=params, json=json, data=data), body_to, timeout, traceparent
+        )
 
     def stream_resource(
         self,
@@ -241,37 +255,44 @@ class Methods:
         parameters: Mapping[str, Any] | None = None,
         parameters_encoding: Literal["json", "formUrl"] | None = None,
         body: Body | None = None,
+        params: Query | None = None,
+        json: Any = None,
+        data: Data | None = None,
         multipart: Sequence[Part | Mapping[str, Any]] | None = None,
         headers: Mapping[str, str | Sequence[str]] | None = None,
-        timeout_ms: int | None = None,
         follow_redirects: bool | None = None,
         task: str | None = None,
+        total_timeout: float | None = None,
         timeout: float | None = None,
+        timeout_ms: int | None = None,
         traceparent: str | None = None,
     ) -> ResourceStream:
         """Fetches a protected resource whose body comes in pieces.
 
         Read the body from what this returns; status and headers are in its `result` when the body has ended.
-        `timeout` bounds each wait for a piece, `timeout_ms` the whole.
+        `timeout` bounds each wait for a piece, `total_timeout` the whole.
 
         :param resource: A configured resource server; may be left out when only one is configured.
         :param path: Appended to the resource's base URL; or an absolute URL whose origin the resource allows.
         :param method: GET (default), POST, PUT, PATCH, HEAD or DELETE, in any case.
         :param auth: user, implicit, clientCredentials or none; default: the resource's own.
         :param session: A session handle, for user and implicit.
-        :param parameters: With GET, HEAD and DELETE the query string, otherwise the body in parametersEncoding.
+        :param parameters: With GET, HEAD and DELETE the query string, otherwise the body in parameters_encoding.
         :param parameters_encoding: json (default) or formUrl.
         :param body: Text or bytes, or a path, a file in binary mode or a socket to be read to its end; overrides
             parameters.
+        :param params: The query, with any method: a mapping, pairs, or text; added to that of `path`.
+        :param json: The body, as JSON, with its `Content-Type`.
+        :param data: The body: a mapping or pairs as a form with its `Content-Type`, or what `body` takes.
         :param multipart: Parts of a multipart/form-data body, with POST only; parameters become plain fields before
             them.
         :param headers: Name to value, or to an array of values; reserved names are rejected.
-        :param timeout_ms: Bounds the whole call in milliseconds, retries included; at most 600000; default: the
-            resource's timeout.
         :param follow_redirects: Whether redirects are followed (default true); credentials never cross origins.
         :param task: The caller's name for the task; default: generated.
+        :param total_timeout: Seconds for the whole fetch, at most 600; default: no limit after the head.
+        :param timeout_ms: Deprecated: `total_timeout`, in milliseconds.
         """
-        params: dict[str, Any] = present(
+        members: dict[str, Any] = present(
             {
                 "resource": resource,
                 "path": path,
@@ -282,12 +303,12 @@ class Methods:
                 "parametersEncoding": parameters_encoding,
                 "multipart": wires(multipart),
                 "headers": headers,
-                "timeoutMs": timeout_ms,
                 "followRedirects": follow_redirects,
                 "task": task,
+                "timeoutMs": milliseconds(total_timeout, timeout_ms, "total_timeout"),
             }
         )
-        return self._stream(params, body, timeout, traceparent)
+        return self._stream(members, compose(members, body, params=params, json=json, data=data), timeout, traceparent)
 
     def get_task(
         self,
@@ -320,7 +341,7 @@ class Methods:
 
         :param limit: How many entries at most, from 1 to 1,000; default 100. There may be fewer where they are
             large.
-        :param cursor: The nextCursor of the page before; good for the same user id, until the sidecar restarts.
+        :param cursor: The next_cursor of the page before; good for the same user id, until the sidecar restarts.
         """
         params: dict[str, Any] = present({"limit": limit, "cursor": cursor})
         return self._invoke("listTasks", params, TaskList.from_json, timeout, traceparent)
@@ -334,8 +355,8 @@ class Methods:
     ) -> Task:
         """Suspends a running task.
 
-        No bytes move while it is suspended, and timeoutMs is paused. Only a running task is suspended; any other
-        stays as it is.
+        No bytes move while it is suspended, and the fetch's own timeout is paused. Only a running task is
+        suspended; any other stays as it is.
 
         :param task: The task's name.
         """
@@ -383,8 +404,9 @@ class Methods:
         provider: str | None = None,
         session: str | None = None,
         context: Mapping[str, Any] | None = None,
-        timeout_ms: int | None = None,
+        decision_timeout: float | None = None,
         timeout: float | None = None,
+        timeout_ms: int | None = None,
         traceparent: str | None = None,
     ) -> Preauthorization:
         """Returns a decision point's decisions about resources.
@@ -403,8 +425,8 @@ class Methods:
         :param context: Passed on to the decision point. With a provider that has no issuer, context.subject names
             the subject: an id, or an object with id, type and properties. With adobe-pass context.ip is the end
             user's IP address.
-        :param timeout_ms: Bounds the call in milliseconds, at most 600000; the resources left then are
-            network_error.
+        :param decision_timeout: Seconds, at most 600; the resources left then are network_error.
+        :param timeout_ms: Deprecated: `decision_timeout`, in milliseconds.
         """
         params: dict[str, Any] = present(
             {
@@ -413,7 +435,7 @@ class Methods:
                 "provider": provider,
                 "session": session,
                 "context": context,
-                "timeoutMs": timeout_ms,
+                "timeoutMs": milliseconds(decision_timeout, timeout_ms, "decision_timeout"),
             }
         )
         return self._invoke("preauthorize", params, Preauthorization.from_json, timeout, traceparent)
@@ -470,8 +492,8 @@ class Methods:
         not valid is a result with the first failing check; an error means that it could not be decided.
 
         :param id_token: The token.
-        :param issuer: A configured issuer's name; excludes expectedIssuer, jwks and jwksUrl.
-        :param expected_issuer: Instead of issuer: the expected iss, with jwks or jwksUrl.
+        :param issuer: A configured issuer's name; excludes expected_issuer, jwks and jwks_url.
+        :param expected_issuer: Instead of issuer: the expected iss, with jwks or jwks_url.
         :param client_id: The client that the token must be for; default: the configured issuer's client.
         :param jwks: Instead of issuer: the key set, where the configuration allows it (validation.inlineJwks).
         :param jwks_url: Instead of issuer: where the key set is; its origin must be in validation.jwksOrigins.
@@ -513,7 +535,7 @@ class Methods:
                 "previousIdToken": previous_id_token,
             }
         )
-        return self._invoke("validateIdToken", params, TokenVerdict.from_json, timeout, traceparent)
+        return self._invoke("validateIdToken", params, token_verdict, timeout, traceparent)
 
     def validate_access_token(
         self,
@@ -539,8 +561,8 @@ class Methods:
 
         :param access_token: The token.
         :param audience: The resource the token must be for.
-        :param issuer: A configured issuer's name; excludes expectedIssuer, jwks and jwksUrl.
-        :param expected_issuer: Instead of issuer: the expected iss, with jwks or jwksUrl.
+        :param issuer: A configured issuer's name; excludes expected_issuer, jwks and jwks_url.
+        :param expected_issuer: Instead of issuer: the expected iss, with jwks or jwks_url.
         :param client_id: The client that presents the token, where it is known.
         :param jwks: Instead of issuer: the key set, where the configuration allows it (validation.inlineJwks).
         :param jwks_url: Instead of issuer: where the key set is; its origin must be in validation.jwksOrigins.
@@ -564,7 +586,7 @@ class Methods:
                 "now": now,
             }
         )
-        return self._invoke("validateAccessToken", params, TokenVerdict.from_json, timeout, traceparent)
+        return self._invoke("validateAccessToken", params, token_verdict, timeout, traceparent)
 
     def validate_logout_token(
         self,
@@ -584,8 +606,8 @@ class Methods:
         A logout token is good for one use: the second time it is jti_replayed.
 
         :param logout_token: The token.
-        :param issuer: A configured issuer's name; excludes expectedIssuer, jwks and jwksUrl.
-        :param expected_issuer: Instead of issuer: the expected iss, with jwks or jwksUrl.
+        :param issuer: A configured issuer's name; excludes expected_issuer, jwks and jwks_url.
+        :param expected_issuer: Instead of issuer: the expected iss, with jwks or jwks_url.
         :param client_id: The client that the token must be for; default: the configured issuer's client.
         :param jwks: Instead of issuer: the key set, where the configuration allows it (validation.inlineJwks).
         :param jwks_url: Instead of issuer: where the key set is; its origin must be in validation.jwksOrigins.
@@ -602,7 +624,7 @@ class Methods:
                 "now": now,
             }
         )
-        return self._invoke("validateLogoutToken", params, TokenVerdict.from_json, timeout, traceparent)
+        return self._invoke("validateLogoutToken", params, token_verdict, timeout, traceparent)
 
     def introspect_token(
         self,
@@ -635,7 +657,7 @@ class Methods:
                 "requiredScopes": required_scopes,
             }
         )
-        return self._invoke("introspectToken", params, IntrospectionVerdict.from_json, timeout, traceparent)
+        return self._invoke("introspectToken", params, introspection_verdict, timeout, traceparent)
 
     def verify_jws(
         self,
@@ -657,7 +679,7 @@ class Methods:
         :param algorithms: The algorithms to accept; default: all that fit the key.
         """
         params: dict[str, Any] = present({"jws": jws, "jwks": jwks, "jwk": jwk, "algorithms": algorithms})
-        return self._invoke("verifyJws", params, JWSVerdict.from_json, timeout, traceparent)
+        return self._invoke("verifyJws", params, jws_verdict, timeout, traceparent)
 
     def decrypt_jwe(
         self,
@@ -678,7 +700,7 @@ class Methods:
         :param algorithms: The key management algorithms to accept; default: all but PBES2.
         """
         params: dict[str, Any] = present({"jwe": jwe, "jwk": jwk, "algorithms": algorithms})
-        return self._invoke("decryptJwe", params, JWEVerdict.from_json, timeout, traceparent)
+        return self._invoke("decryptJwe", params, jwe_verdict, timeout, traceparent)
 
     def create_session(
         self,
@@ -783,10 +805,10 @@ class Methods:
     ) -> Session:
         """Checks whether the user has decided.
 
-        Answers authorization_pending with retryAfterMs until then; a call before that sends no request to the
+        Answers authorization_pending with retry_after until then; a call before that sends no request to the
         issuer.
 
-        :param handle: The handle that beginDeviceAuthorization returned.
+        :param handle: The handle that begin_device_authorization returned.
         """
         params: dict[str, Any] = present({"handle": handle})
         return self._invoke("completeDeviceAuthorization", params, Session.from_json, timeout, traceparent)
@@ -820,7 +842,7 @@ class Methods:
 
         :param limit: How many entries at most, from 1 to 1,000; default 100. There may be fewer where they are
             large.
-        :param cursor: The nextCursor of the page before; good for the same user id, until the sidecar restarts.
+        :param cursor: The next_cursor of the page before; good for the same user id, until the sidecar restarts.
         """
         params: dict[str, Any] = present({"limit": limit, "cursor": cursor})
         return self._invoke("listSessions", params, SessionList.from_json, timeout, traceparent)
@@ -993,8 +1015,8 @@ class Methods:
 
         Begin with the session and advice, advices or the response that contained them; go on with continuation and
         callbacks, as with authenticate. A transaction comes last. An advice of RFC 9470 is a step of its own: a
-        RedirectCallback whose redirectUrl is for the user's browser, and whose input callbackUrl takes the URL that
-        the issuer led back to. When the access manager gives another login the session gets new tokens, all at
+        RedirectCallback whose redirectUrl is for the user's browser, and whose input callback_url takes the URL
+        that the issuer led back to. When the access manager gives another login the session gets new tokens, all at
         once.
 
         :param session: The session to step up; may be left out when only one of the peer's sessions qualifies.

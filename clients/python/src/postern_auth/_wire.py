@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Callable, TypeVar, cast
 
@@ -73,8 +73,3 @@ def text_or_base64(name: str, value: str | bytes | None) -> dict[str, str]:
 
 def body_members(body: str | bytes | None) -> dict[str, str]:
     return text_or_base64("body", body)
-
-
-def first_of(headers: Mapping[str, Sequence[str]], name: str) -> str | None:
-    values = headers.get(name.lower())
-    return values[0] if values else None

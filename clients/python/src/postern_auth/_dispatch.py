@@ -21,7 +21,7 @@ from ._wire import members
 from .errors import ClientClosed, PosternError, inherited
 from .events import Backlog, Event
 
-log = logging.getLogger("postern")
+log = logging.getLogger("postern_auth")
 
 
 class Asking:
@@ -220,5 +220,5 @@ class EventStream:
     def __del__(self) -> None:
         if not getattr(self, "_closed", True) and not sys.is_finalizing() and self._process == os.getpid():
             self._closed = True
-            warnings.warn("unclosed postern.EventStream", ResourceWarning, source=self, stacklevel=2)
+            warnings.warn("unclosed postern_auth.EventStream", ResourceWarning, source=self, stacklevel=2)
             self._on_drop(self)

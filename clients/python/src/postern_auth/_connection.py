@@ -5,7 +5,6 @@ from __future__ import annotations
 import array
 import contextlib
 import errno
-import itertools
 import logging
 import math
 import os
@@ -17,16 +16,15 @@ import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any, Callable, Protocol, Union
+from typing import Any, Callable, Protocol
 
 from . import _framing
-from ._chunks import STREAMED
 from ._dial import address, failure
+from ._exchange import Exchange, lost
 from ._limits import OWED_BYTES, Deadline, Limits
-from ._pending import Message, Pending, blamed
-from ._slots import URGENT_SLOTS, Slots, is_urgent
-from ._wire import members
-from .errors import Cancelled, ConnectionLost, DeadlineExceeded, PosternError, ProtocolViolation, from_answer, inherited
+from ._pending import Message, Pending
+from ._slots import URGENT_SLOTS, Slots
+from .errors import Cancelled, ConnectionLost, DeadlineExceeded, PosternError, ProtocolViolation, inherited
 
 _FLAGS = socket.MSG_DONTWAIT | getattr(socket, "MSG_NOSIGNAL", 0)
 _READ = 1 << 16
@@ -37,10 +35,7 @@ _LONGEST_POLL = 1 << 30
 _NAP = 1.0
 #: How long a thread that cannot send waits for the reader to notice the connection's end.
 _NOTICE = 1.0
-log = logging.getLogger("postern")
-
-#: A notification about a stream, or a piece of its body.
-Part = Union[Message, _framing.Piece]
+log = logging.getLogger("postern_auth")
 
 
 class CannotPass(Exception):
@@ -67,11 +62,6 @@ class Handler(Protocol):
     def on_end(self, connection: Connection, error: PosternError) -> None: ...
 
 
-def lost(error: PosternError, outcome: str) -> PosternError:
-    """A copy of `error` for another request: an exception is raised once."""
-    return type(error)(error.message, error.code, {**error.data, "outcome": outcome})
-
-
 def interval(seconds: float) -> bytes:
     """A struct timeval."""
     return struct.pack("ll", int(seconds), int(seconds % 1 * 1_000_000))
@@ -81,7 +71,7 @@ def seconds(left: float) -> float:
     return min(left, threading.TIMEOUT_MAX)
 
 
-class Connection:
+class Connection(Exchange[Pending, Slots]):
     """Pipelined and thread-safe.
 
     Callers read by themselves: one of the waiting threads reads for all, and when it has its response hands over to
@@ -99,37 +89,18 @@ class Connection:
         self, path: str, limits: Limits, handler: Handler, in_flight: int | None = None, *, bodies: bool = False
     ) -> None:
         own = address(path)
-        self._limits = limits
+        slots = Slots(in_flight or limits.in_flight, limits.queued), Slots(URGENT_SLOTS, limits.queued)
+        super().__init__(limits, slots, bodies)
         self._handler = handler
-        self._process = os.getpid()
         # Re-entrant: the garbage collector may close a stream or a client at any point.
         self._lock = threading.RLock()
         self._reading = threading.Lock()
         self._writing = threading.RLock()
         self._is_sending = False
         self._keeper: threading.Thread | None = None
-        self._is_framed = bodies
-        self._lines: _framing.Lines | _framing.Frames
-        self._lines = _framing.Frames(limits.answer_bytes) if bodies else _framing.Lines(limits.answer_bytes)
-        #: Whether this sidecar takes bodies without JSON; None: not known yet. Both kinds came with one version.
-        self.knows_bodies: bool | None = None
-        self._pending: dict[int, Pending] = {}
-        self.slots = Slots(in_flight or limits.in_flight, limits.queued)
-        self._urgent = Slots(URGENT_SLOTS, limits.queued)
-        #: Calls without a waiter any more, whose responses still come.
-        self._left: dict[int, Pending] = {}
-        #: Delegates that are registered here, and whether the sidecar has announced that it stops; for streams.
-        self.registered: frozenset[str] = frozenset()
-        self.is_leaving = False
-        self._identifiers = itertools.count(1)
-        self.is_open = True
-        self._error: PosternError | None = None
-        self._farewell: PosternError | None = None
         #: Bytes of responses that wait to be sent.
         self._owed = 0
         self._errands: queue.SimpleQueue[Callable[[], None] | None] | None = None
-        #: The receivers of the parts of streams, by the names of their tasks.
-        self.streams: dict[str, Callable[[Part], None]] = {}
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             # The timeout only applies when the socket's queue is full.
@@ -143,28 +114,11 @@ class Connection:
         self._readable = select.poll()
         self._readable.register(self._socket, select.POLLIN)
 
-    @property
-    def is_inherited(self) -> bool:
-        """Whether this is a forked child, and the connection its parent's."""
-        return self._process != os.getpid()
-
     # Requests
-
-    def reserve(self, task: str) -> bool:
-        """Takes a slot for a stream. One of each name at a time: only the name identifies their parts."""
-        if task in self.streams or not self.slots.try_take():
-            return False
-        self.streams[task] = lambda _: None
-        return True
-
-    def release(self, task: str) -> None:
-        """Gives the slot back."""
-        self.streams.pop(task, None)
-        self.slots.give()
 
     def take_slot(self, method: str, deadline: Deadline) -> Slots:
         """Waits until a call may be sent; pass the returned value to `start`."""
-        slots = self._urgent if is_urgent(method) else self.slots
+        slots = self.slots_for(method)
         slots.take(deadline)
         return slots
 
@@ -230,7 +184,7 @@ class Connection:
             if self._pending.pop(identifier, None) is None:
                 self._left.pop(identifier, None)
                 return False
-        pending.settle(None, error)
+        pending.settle(error)
         self.cancel_request(identifier)
         self.keep()  # its response still comes
         return True
@@ -414,14 +368,9 @@ class Connection:
         try:
             data = self._socket.recv(_READ_FRAMES if self._is_framed else _READ, flags)
             if data:
-                for one in self._lines.feed(data):
-                    if isinstance(one, bytes):
-                        self._take(_framing.decoded(one))
-                    else:
-                        self._take_piece(one)
+                self.feed(data)
                 return
-            where = "within a response" if self._lines.is_within else ""
-            error = self._farewell or ConnectionLost(f"the sidecar closed the connection {where}".rstrip())
+            error = self.end_of_input()
         except BlockingIOError:
             return
         except PosternError as fault:
@@ -429,66 +378,17 @@ class Connection:
         except OSError as fault:
             error = ConnectionLost(f"the connection broke: {fault.strerror or fault}")
         except Exception as fault:
-            log.exception("postern: the reader failed")
-            error = ProtocolViolation(f"a message from the socket could not be processed: {type(fault).__name__}")
+            error = self.fault_of(fault)
         except BaseException:  # an interrupt between reading and processing: the data is lost
             self.close(ConnectionLost("interrupted while a response was read"))
             raise
         self.close(error)
 
-    def _take_piece(self, piece: _framing.Piece) -> None:
-        take = self.streams.get(piece.task)
-        if take is not None:
-            take(piece)
+    def on_request(self, message: Message) -> None:
+        self._handler.on_request(self, message)
 
-    def _take(self, message: Message) -> None:
-        if "method" in message:
-            params = members(message.get("params"))
-            if message["method"] in STREAMED and params is not None:
-                take = self.streams.get(str(params.get("task")))
-                if take is not None:
-                    take(message)
-            elif "id" in message:
-                self._handler.on_request(self, message)
-            else:
-                self._handler.on_notification(self, message)
-            return
-        identifier = message.get("id")
-        is_whole = "result" in message
-        if "error" in message:
-            is_whole = not is_whole and members(message["error"]) is not None
-            if identifier is None and is_whole:
-                self._blame(from_answer(message["error"]))
-                return
-        if type(identifier) is not int or not is_whole:  # True is 1 to a dictionary
-            raise ProtocolViolation("a response of another shape came from the socket")
-        pending = self._pending.pop(identifier, None)
-        answered = pending or self._left.pop(identifier, None)
-        if answered is None:  # each response comes once: this one may belong to another request
-            raise ProtocolViolation("a response without a request came from the socket")
-        if answered.slots is not None:
-            answered.slots.give()
-        if pending is not None:
-            pending.settle(message)
-
-    def _blame(self, error: PosternError) -> None:
-        """Settles the request that caused an error without an id."""
-        if error.reason == "overloaded":
-            self._farewell = lost(error, "not_sent")  # the connection itself is rejected, and closed after this
-            return
-        with self._lock:
-            sent = [*self._pending.values(), *self._left.values()]
-            guilty = blamed(error, sent)
-            if guilty is None and sent:
-                raise ProtocolViolation(f"the sidecar did not understand one of several requests: {error.message}")
-            if guilty is None:
-                return
-            is_waited_for = self._pending.pop(guilty.identifier, None) is not None
-            self._left.pop(guilty.identifier, None)
-        if guilty.slots is not None:
-            guilty.slots.give()
-        if is_waited_for:
-            guilty.settle(None, lost(error, "not_sent"))
+    def on_notification(self, message: Message) -> None:
+        self._handler.on_notification(self, message)
 
     # The end
 
@@ -506,14 +406,7 @@ class Connection:
                 self._errands.put(None)
         with contextlib.suppress(OSError):  # already closed
             self._socket.shutdown(socket.SHUT_RDWR)
-        self.slots.end()
-        self._urgent.end()
-        outcome = str(error.data.get("outcome") or "unknown")
-        # Who adds a request from now on finds the error.
-        for identifier in list(self._pending):
-            pending = self._pending.pop(identifier, None)
-            if pending is not None:
-                pending.settle(None, lost(error, outcome))
+        self.end_all(error)
         self._handler.on_end(self, error)
         if self._reading.acquire(blocking=False):  # otherwise the reading thread does it
             try:

@@ -1,4 +1,4 @@
-"""The command line: `python -m postern call METHOD '{"json": ...}'`."""
+"""The command line: `python -m postern_auth call METHOD '{"json": ...}'`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _parser() -> argparse.ArgumentParser:
     common = _Parser(add_help=False)
     common.add_argument("--socket", metavar="PATH", help=f"default: {socket_path()}")
     common.add_argument("--timeout", type=_seconds, default=60.0, metavar="SECONDS", help="default: 60")
-    parser = _Parser(prog="python -m postern", description="Calls the Postern sidecar.")
+    parser = _Parser(prog="python -m postern_auth", description="Calls the Postern sidecar.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
     call = commands.add_parser("call", parents=[common], help="call a method and print its result")
     call.add_argument("method", metavar="METHOD", help="getInfo, fetchResource, …")
@@ -54,11 +54,11 @@ def _call(client: Client, options: argparse.Namespace) -> int:
     try:
         params = json.loads(text)
     except ValueError as error:
-        print(f"python -m postern: PARAMS is not JSON: {error}", file=sys.stderr)
+        print(f"python -m postern_auth: PARAMS is not JSON: {error}", file=sys.stderr)
         return USAGE
     params = members(params)
     if params is None:
-        print("python -m postern: PARAMS is not a JSON object", file=sys.stderr)
+        print("python -m postern_auth: PARAMS is not a JSON object", file=sys.stderr)
         return USAGE
     result: Any = client.call(options.method, params)
     print(json.dumps(result, indent=None if options.compact else 2, ensure_ascii=False))
@@ -77,7 +77,7 @@ def _version(client: Client, _: argparse.Namespace) -> int:
     from . import __version__
 
     info = client.get_info()
-    print(f"postern-client {__version__}\n{info.name} {info.version} (protocol {info.protocol_version})")
+    print(f"postern-auth {__version__}\n{info.name} {info.version} (protocol {info.protocol_version})")
     return DONE
 
 
@@ -100,7 +100,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with Client(options.socket, timeout=options.timeout) as client:
             return command(client, options)
     except PosternError as error:
-        print(f"python -m postern: {error}", file=sys.stderr)
+        print(f"python -m postern_auth: {error}", file=sys.stderr)
         if options.command == "call" and error.data:
             print(json.dumps({"code": error.code, "data": error.data}, indent=2, default=str), file=sys.stderr)
         unanswered = isinstance(error, (ConnectionFailed, ConnectionLost, DeadlineExceeded)) and error.code == 0

@@ -23,7 +23,8 @@ from .types import FetchResult
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-    from ._connection import Connection, Part
+    from ._connection import Connection
+    from ._exchange import Part
 
 
 class Offer:

@@ -2,25 +2,30 @@
 
 httpx.Client(transport=PosternTransport(client, resource="billing"))
 httpx.Client(mounts={"http+postern://": PosternTransport(client)})
+
+A program that must keep its own transport has `PosternAuth` for its tokens, where these may leave the sidecar.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator
 from typing import Any
 
 import httpx
 
+from . import _http
+from ._arguments import milliseconds
 from ._async_streams import AsyncResourceStream
 from ._chunks import ResponseHead
-from ._http import Target, cannot_stream, collected, collected_async, response_headers, timeout_of
+from ._http import Target, cannot_stream, collected, collected_async, timeout_of
 from ._streams import ResourceStream
+from ._tokens import TokenSource, credentials, explained
 from .aio import AsyncClient
 from .client import Client
 from .errors import DeadlineExceeded, PosternError
-from .types import Auth, FetchResult
+from .types import AccessToken, Auth, FetchResult
 
-__all__ = ["AsyncPosternTransport", "PosternTransport"]
+__all__ = ["AsyncPosternAuth", "AsyncPosternTransport", "PosternAuth", "PosternTransport"]
 
 _EXCEPTIONS: dict[str, type[httpx.TransportError]] = {
     "network_unreachable": httpx.ConnectError,
@@ -83,7 +88,7 @@ class _AsyncStream(httpx.AsyncByteStream):
 
 def _pairs(result: FetchResult | ResponseHead) -> list[tuple[str, str]]:
     # The client would keep cookies and send them again; they are the sidecar's, `extensions` has them.
-    return [pair for pair in response_headers(result) if pair[0] != "set-cookie"]
+    return [pair for pair in result.headers.lines() if pair[0] != "set-cookie"]
 
 
 def _extensions(result: FetchResult | ResponseHead, postern: Any) -> dict[str, Any]:
@@ -130,7 +135,8 @@ class PosternTransport(_Transport, httpx.BaseTransport):
         `httpx` does with its own option, and reports them in `history`.
     :param streaming: Returns responses before their bodies, which then have no size limit; `httpx` reads them
         unless it streams.
-    :param timeout_ms: The timeout of each fetch in the sidecar; default: the resource's.
+    :param total_timeout: Seconds for each fetch in the sidecar, at most 600; default: the resource's timeout.
+    :param timeout_ms: Deprecated: `total_timeout`, in milliseconds.
     """
 
     def __init__(
@@ -142,9 +148,11 @@ class PosternTransport(_Transport, httpx.BaseTransport):
         session: str | None = None,
         follow_redirects: bool | None = None,
         streaming: bool = False,
+        total_timeout: float | None = None,
         timeout_ms: int | None = None,
     ) -> None:
-        super().__init__(Target(resource, auth, session, follow_redirects, timeout_ms), streaming)
+        bound = milliseconds(total_timeout, timeout_ms, "total_timeout")
+        super().__init__(Target(resource, auth, session, follow_redirects, bound), streaming)
         self.client = client
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
@@ -157,12 +165,12 @@ class PosternTransport(_Transport, httpx.BaseTransport):
                 except PosternError as error:
                     if not cannot_stream(error):
                         raise
-            return _whole(self.client.fetch_resource(**params, timeout=timeout + self.client.step_up_seconds))
+            return _whole(_http.fetch(self.client, params, timeout + self.client.step_up_seconds))
         except PosternError as error:
             raise _translated(error, request) from error
 
     def _streamed(self, request: httpx.Request, params: dict[str, Any], timeout: float) -> httpx.Response:
-        stream = self.client.stream_resource(**params, timeout=timeout)
+        stream = _http.stream(self.client, params, timeout)
         try:
             head = stream.head
             return _response(head, _Stream(stream, request), stream)
@@ -183,9 +191,11 @@ class AsyncPosternTransport(_Transport, httpx.AsyncBaseTransport):
         session: str | None = None,
         follow_redirects: bool | None = None,
         streaming: bool = False,
+        total_timeout: float | None = None,
         timeout_ms: int | None = None,
     ) -> None:
-        super().__init__(Target(resource, auth, session, follow_redirects, timeout_ms), streaming)
+        bound = milliseconds(total_timeout, timeout_ms, "total_timeout")
+        super().__init__(Target(resource, auth, session, follow_redirects, bound), streaming)
         self.client = client
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
@@ -198,15 +208,110 @@ class AsyncPosternTransport(_Transport, httpx.AsyncBaseTransport):
                 except PosternError as error:
                     if not cannot_stream(error):
                         raise
-            return _whole(await self.client.fetch_resource(**params, timeout=timeout + self.client.step_up_seconds))
+            return _whole(await _http.fetch_async(self.client, params, timeout + self.client.step_up_seconds))
         except PosternError as error:
             raise _translated(error, request) from error
 
     async def _streamed(self, request: httpx.Request, params: dict[str, Any], timeout: float) -> httpx.Response:
-        stream = await self.client.stream_resource(**params, timeout=timeout)
+        stream = await _http.stream_async(self.client, params, timeout)
         try:
             head = await stream.head()
             return _response(head, _AsyncStream(stream, request), stream)
         except BaseException:
             stream.close()
             raise
+
+
+class PosternAuth(httpx.Auth):
+    """The sidecar's tokens on requests of an `httpx.Client` that keeps its own transport.
+
+    The sidecar's configuration must have `tokens.leaveTheSidecar: true`; `PosternTransport` works without it, and with
+    it no token leaves. After a response 401 the sidecar gets a new token, and the request is sent once more, unless
+    its body was an iterator. Errors of the sidecar are raised as by `PosternTransport`.
+
+    :param client: It is not closed with the `httpx.Client`.
+    :param resource: The resource whose token is used, or with `issuer` that issuer's.
+    :param auth: As in `get_access_token`.
+    :param session: The user's session.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        resource: str | None = None,
+        issuer: str | None = None,
+        auth: Auth | None = None,
+        session: str | None = None,
+    ) -> None:
+        self.client = client
+        self._source = TokenSource(resource, issuer, auth, session)
+
+    def sync_auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
+        token = self._token(request)
+        response = yield _authorized(request, token)
+        if _is_rejected(request, response):
+            newer = self._token(request, token)
+            if newer.access_token != token.access_token and isinstance(request.stream, httpx.ByteStream):
+                yield _authorized(request, newer)
+
+    def _token(self, request: httpx.Request, rejected: AccessToken | None = None) -> AccessToken:
+        try:
+            return self.client.get_access_token(**self._source.arguments(rejected))
+        except PosternError as error:
+            raise _of_token(error, request) from error
+
+    async def async_auth_flow(self, request: httpx.Request) -> AsyncGenerator[httpx.Request, httpx.Response]:
+        raise TypeError("PosternAuth is for httpx.Client: use AsyncPosternAuth with httpx.AsyncClient")
+        yield request
+
+
+class AsyncPosternAuth(httpx.Auth):
+    """The same for `httpx.AsyncClient`, over an `AsyncClient`."""
+
+    def __init__(
+        self,
+        client: AsyncClient,
+        *,
+        resource: str | None = None,
+        issuer: str | None = None,
+        auth: Auth | None = None,
+        session: str | None = None,
+    ) -> None:
+        self.client = client
+        self._source = TokenSource(resource, issuer, auth, session)
+
+    async def async_auth_flow(self, request: httpx.Request) -> AsyncGenerator[httpx.Request, httpx.Response]:
+        token = await self._token(request)
+        response = yield _authorized(request, token)
+        if _is_rejected(request, response):
+            newer = await self._token(request, token)
+            if newer.access_token != token.access_token and isinstance(request.stream, httpx.ByteStream):
+                yield _authorized(request, newer)
+
+    async def _token(self, request: httpx.Request, rejected: AccessToken | None = None) -> AccessToken:
+        try:
+            return await self.client.get_access_token(**self._source.arguments(rejected))
+        except PosternError as error:
+            raise _of_token(error, request) from error
+
+    def sync_auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
+        raise TypeError("AsyncPosternAuth is for httpx.AsyncClient: use PosternAuth with httpx.Client")
+        yield request
+
+
+def _authorized(request: httpx.Request, token: AccessToken) -> httpx.Request:
+    request.headers["Authorization"] = credentials(token)
+    return request
+
+
+def _is_rejected(request: httpx.Request, response: httpx.Response) -> bool:
+    """Whether the server that got the token has rejected it: after a redirect another one may have answered."""
+    origin, answered = request.url, response.request.url
+    same = (origin.scheme, origin.host, origin.port) == (answered.scheme, answered.host, answered.port)
+    return response.status_code == 401 and same
+
+
+def _of_token(error: PosternError, request: httpx.Request) -> httpx.TransportError:
+    translated = _translated(error, request)
+    return type(translated)(explained(error), request=request)

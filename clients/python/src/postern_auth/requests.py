@@ -3,34 +3,41 @@
 session = requests.Session()
 session.mount("http+postern://", PosternAdapter(client))
 session.get("http+postern://billing/invoices")
+
+A program that must keep its own transport has `PosternAuth` for its tokens, where these may leave the sidecar.
 """
 
 from __future__ import annotations
 
+import functools
 import io
 import socket
 from collections.abc import Generator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import requests
 from requests.adapters import BaseAdapter
+from requests.auth import AuthBase
 from requests.structures import CaseInsensitiveDict
 from requests.utils import get_encoding_from_headers
 from urllib3 import HTTPResponse
 from urllib3._collections import HTTPHeaderDict  # urllib3 1.26 has it nowhere else
 from urllib3.exceptions import ProtocolError, ReadTimeoutError
 
+from . import _http
+from ._arguments import milliseconds
 from ._chunks import ResponseHead
-from ._http import Target, cannot_stream, collected, response_headers, timeout_of
+from ._http import Target, cannot_stream, collected, timeout_of
 from ._streams import ResourceStream
+from ._tokens import TokenSource, credentials, explained
 from .client import Client
 from .errors import DeadlineExceeded, PosternError
-from .types import Auth, FetchResult
+from .types import AccessToken, Auth, FetchResult
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-__all__ = ["PosternAdapter"]
+__all__ = ["PosternAdapter", "PosternAuth"]
 
 _EXCEPTIONS: dict[str, type[requests.RequestException]] = {
     "network_unreachable": requests.ConnectionError,
@@ -111,7 +118,8 @@ class PosternAdapter(BaseAdapter):
     :param session: The user's session.
     :param follow_redirects: Whether the sidecar follows redirects; default: for `http+postern` URLs. Otherwise
         `requests` does, and reports them in `history`.
-    :param timeout_ms: The timeout of each fetch in the sidecar; default: the resource's.
+    :param total_timeout: Seconds for each fetch in the sidecar, at most 600; default: the resource's timeout.
+    :param timeout_ms: Deprecated: `total_timeout`, in milliseconds.
     """
 
     def __init__(
@@ -122,11 +130,13 @@ class PosternAdapter(BaseAdapter):
         auth: Auth | None = None,
         session: str | None = None,
         follow_redirects: bool | None = None,
+        total_timeout: float | None = None,
         timeout_ms: int | None = None,
     ) -> None:
         super().__init__()
         self.client = client
-        self._target = Target(resource, auth, session, follow_redirects, timeout_ms)
+        bound = milliseconds(total_timeout, timeout_ms, "total_timeout")
+        self._target = Target(resource, auth, session, follow_redirects, bound)
 
     def send(  # noqa: PLR0917 - as requests calls it
         self,
@@ -148,11 +158,11 @@ class PosternAdapter(BaseAdapter):
             raise _translated(error)(str(error), request=request) from error
 
     def _whole(self, request: requests.PreparedRequest, params: dict[str, Any], timeout: float) -> requests.Response:
-        result = self.client.fetch_resource(**params, timeout=timeout + self.client.step_up_seconds)
+        result = _http.fetch(self.client, params, timeout + self.client.step_up_seconds)
         return self._response(request, result, HTTPResponse, io.BytesIO(result.content), result)
 
     def _streamed(self, request: requests.PreparedRequest, params: dict[str, Any], timeout: float) -> requests.Response:
-        stream = self.client.stream_resource(**params, timeout=timeout)
+        stream = _http.stream(self.client, params, timeout)
         try:
             return self._response(request, stream.head, _StreamedResponse, _Body(stream), stream)
         except BaseException as error:
@@ -169,7 +179,7 @@ class PosternAdapter(BaseAdapter):
         body: io.IOBase,
         postern: FetchResult | ResourceStream,
     ) -> requests.Response:
-        lines = HTTPHeaderDict(response_headers(result))
+        lines = HTTPHeaderDict(result.headers.lines())
         response = requests.Response()
         response.status_code = result.status
         response.reason = result.reason or ""
@@ -195,6 +205,76 @@ class PosternAdapter(BaseAdapter):
 
     def close(self) -> None:
         """The client is its owner's to close."""
+
+
+class PosternAuth(AuthBase):
+    """The sidecar's tokens on requests of a `requests.Session` that keeps its own transport.
+
+    The sidecar's configuration must have `tokens.leaveTheSidecar: true`; `PosternAdapter` works without it, and with it
+    no token leaves. After a response 401 the sidecar gets a new token, and the request is sent once more, unless its
+    body was an iterator. Errors of the sidecar are raised as by `PosternAdapter`.
+
+    :param client: It is not closed with the session.
+    :param resource: The resource whose token is used, or with `issuer` that issuer's.
+    :param auth: As in `get_access_token`.
+    :param session: The user's session.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        resource: str | None = None,
+        issuer: str | None = None,
+        auth: Auth | None = None,
+        session: str | None = None,
+    ) -> None:
+        self.client = client
+        self._source = TokenSource(resource, issuer, auth, session)
+
+    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        token = self._token(request)
+        request.headers["Authorization"] = credentials(token)
+        tell = getattr(request.body, "tell", None)
+        again = functools.partial(self._again, [token], None if tell is None else tell())
+        request.hooks["response"].append(again)
+        return request
+
+    def _token(self, request: requests.PreparedRequest, rejected: AccessToken | None = None) -> AccessToken:
+        try:
+            return self.client.get_access_token(**self._source.arguments(rejected))
+        except PosternError as error:
+            raise _translated(error)(explained(error), request=request) from error
+
+    def _again(
+        self, tokens: list[AccessToken], start: int | None, response: requests.Response, **options: Any
+    ) -> requests.Response:
+        """Retries a request that its server answered with 401, once: `tokens` is empty after that.
+
+        :param start: Where the body begins, if it is a file.
+        """
+        request = response.request
+        # requests removes the header when it follows a redirect to another server.
+        sent = request.headers.get("Authorization")
+        if response.status_code != 401 or not tokens or sent != credentials(tokens[0]):
+            return response
+        token = tokens.pop()
+        newer = self._token(request, token)
+        body = cast("object", request.body)  # an iterator as well, whatever the annotations of requests are
+        is_gone = start is None and body is not None and not isinstance(body, (bytes, str))
+        if is_gone or newer.access_token == token.access_token:
+            return response
+        _ = response.content  # the connection is free after that
+        response.close()
+        another = request.copy()
+        if start is not None:
+            another.body.seek(start)  # type: ignore[union-attr]
+        another.headers["Authorization"] = credentials(newer)
+        adapter: BaseAdapter = vars(response)["connection"]
+        answer = adapter.send(another, **options)
+        answer.history.append(response)
+        answer.request = another
+        return answer
 
 
 def _translated(error: PosternError) -> type[requests.RequestException]:

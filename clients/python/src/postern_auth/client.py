@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import functools
 import math
 import os
 import threading
 import time
-import uuid
 import warnings
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import Any, Callable, TypeVar
@@ -17,22 +15,23 @@ from typing import Any, Callable, TypeVar
 from . import delegates
 from ._address import Path, socket_path
 from ._bodies import Bodies, Body, Target, Unpassable, is_small, knows_bodies
-from ._connection import CannotPass, Connection, lost, seconds
+from ._calls import CallRules, bounded, chosen_for, new_task, parameters, read
+from ._connection import CannotPass, Connection, seconds
 from ._dial import PASSING, pauses
 from ._dispatch import Asking, Dispatch, EventStream
+from ._exchange import lost
 from ._limits import STREAMS_EACH, Deadline, Limits
 from ._methods import Methods
 from ._pending import Pending
 from ._retry import Retries
 from ._streams import Beginning, ResourceStream
-from .errors import ClientClosed, ConnectionFailed, DeadlineExceeded, PosternError, ProtocolViolation
+from .errors import ClientClosed, ConnectionFailed, DeadlineExceeded, PosternError
 from .events import checked
 from .types import DelegateName, EventName, FetchResult, Session, Subscription, Task
 
 __all__ = ["Call", "Client"]
 
 _Result = TypeVar("_Result")
-_NO_PARAMS: dict[str, Any] = {}
 #: Locked while a client of a parent process is adopted by a forked child.
 _adopting = threading.Lock()
 
@@ -45,7 +44,7 @@ def _reset_adopting() -> None:
 os.register_at_fork(after_in_child=_reset_adopting)
 
 
-class Client(Methods):
+class Client(CallRules[Dispatch], Methods):
     """Calls the sidecar over one connection, from any number of threads.
 
     The connection is established with the first call, and again after it was lost. A call whose connection is lost is
@@ -264,37 +263,16 @@ class Client(Methods):
         traceparent: str | None,
         timeout_ms: int | None = None,
     ) -> ResourceStream:
-        patience = self._deadline("", timeout)
-        task = str(params.get("task") or new_task())
-        own: dict[str, Any] = {**params, "stream": True, "streamHead": True, "task": task}
-        meta = {"traceparent": traceparent, "timeoutMs": timeout_ms}
-        if traceparent is not None or timeout_ms is not None:
-            own["meta"] = {name: value for name, value in meta.items() if value is not None}
-        bound = None if patience.seconds == math.inf else patience.seconds
+        plan = self._stream_plan(params, timeout, traceparent, timeout_ms)
         bodies = Bodies(params, body, has_delegate=self._has_advice_delegate)
         window = self._limits.reconnect
-        beginning = Beginning(self._stream_connection, self._paused, own, patience, window, bodies=bodies)
-        stream = ResourceStream(task, bound, None if bound is None else bound + self.step_up_seconds, beginning)
+        beginning = Beginning(self._stream_connection, self._paused, plan.members, plan.patience, window, bodies=bodies)
+        stream = ResourceStream(plan.task, plan.bound, plan.head_bound, beginning)
         beginning.begin(stream)
         return stream
 
     def _paused(self, seconds: float) -> bool:
         return self._closed.wait(seconds)
-
-    def _deadline(self, method: str, timeout: float | None) -> Deadline:
-        chosen = self.timeout if timeout is None else timeout
-        if timeout is None and chosen is not None and method == "fetchResource":
-            chosen += self.step_up_seconds
-        return Deadline(chosen)
-
-    @property
-    def step_up_seconds(self) -> float:
-        """The additional time of a fetch when a delegate has the user do something."""
-        return self._dispatch.delegate_seconds * self._has_advice_delegate
-
-    @property
-    def _has_advice_delegate(self) -> bool:
-        return delegates.ADVICE_RECEIVED in self._dispatch.delegates
 
     # Lists
 
@@ -429,12 +407,7 @@ class Client(Methods):
     def _stream_connection(self, deadline: Deadline, task: str) -> Connection:
         """Returns a connection with a slot for a stream of that name, and with the registered delegates."""
         with self._door(deadline) as begun:
-            there = [one for one in self._streaming if one.is_open]
-            found = next((one for one in there if not one.is_leaving and one.reserve(task)), None)
-            for one in there:
-                if one is not found and one.slots.is_unused:
-                    one.close(ClientClosed("a connection that no stream uses"))
-            self._streaming = [one for one in there if one.is_open]
+            found, self._streaming = chosen_for(task, self._streaming)
             if found is None:
                 found = self._made(begun, deadline, Asking(self._dispatch))
                 found.reserve(task)
@@ -511,12 +484,7 @@ class Client(Methods):
 
     def _introduce(self, connection: Connection, deadline: Deadline) -> None:
         """Registers delegates and subscriptions of the previous connection on a new one."""
-        wishes: dict[str, dict[str, Any]] = {}
-        if self._was_there and self._dispatch.delegates:
-            wishes["registerDelegate"] = {"methods": sorted(self._dispatch.delegates)}
-        subscribed = self._subscribed | self._dispatch.wanted()
-        if self._was_there and subscribed:
-            wishes["subscribe"] = {"events": sorted(subscribed)}
+        wishes = self._wishes(self._subscribed | self._dispatch.wanted())
         try:
             if wishes:
                 connection.keep()
@@ -568,15 +536,6 @@ class Client(Methods):
             for one in connections:
                 one.close(ClientClosed("the client was dropped"))
 
-    def __reduce__(self) -> Any:
-        """Supports copies: a copy is a client with the same settings and its own connection."""
-        if self._dispatch.delegates:
-            raise TypeError("a client with delegates cannot be copied: create another one")
-        return functools.partial(type(self), timeout=self.timeout, limits=self._limits), (self.path,)
-
-    def __repr__(self) -> str:
-        return f"<postern.Client {self.path}>"
-
 
 class Call:
     """A request in progress, returned by `Client.start`."""
@@ -602,45 +561,3 @@ class Call:
     def cancel(self) -> None:
         """Cancels the call; `result` raises `Cancelled`, unless it was already complete."""
         self._connection.cancel_request(self._pending.identifier)
-
-
-def new_task() -> str:
-    return "py-" + uuid.uuid4().hex
-
-
-def parameters(method: str, params: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    """The params, checked before a slot is taken, and not only by the sidecar's parser."""
-    if not params:
-        return _NO_PARAMS
-    if not _is_mapping(params) or ("meta" in params and not _is_mapping(params["meta"] or _NO_PARAMS)):
-        raise TypeError(f"the params of {method}, and their meta, must be mappings")
-    return params
-
-
-def _is_mapping(value: object) -> bool:
-    return isinstance(value, Mapping)
-
-
-def bounded(
-    params: Mapping[str, Any], deadline: Deadline, traceparent: str | None
-) -> tuple[Mapping[str, Any], int | None]:
-    """The params to send with `meta`, or the remaining milliseconds if they have no `meta`."""
-    left = deadline.left_ms()
-    if traceparent is None and "meta" not in params:
-        return params, left
-    meta: dict[str, Any] = dict(params.get("meta") or {})
-    if left is not None:
-        meta.setdefault("timeoutMs", left)
-    if traceparent is not None:
-        meta["traceparent"] = traceparent
-    return {**params, "meta": meta} if meta else params, None
-
-
-def read(method: str, decode: Callable[[Any], _Result], result: Any) -> _Result:
-    """A typed result."""
-    try:
-        return decode(result)
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise ProtocolViolation(
-            f"the result of {method} has another shape: {error!r}", data={"outcome": "replied"}
-        ) from error

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import itertools
 import logging
 import math
 import os
@@ -12,20 +11,19 @@ import select
 import socket
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any, Callable, Protocol, Union
+from typing import Any, Protocol, Union
 
 from . import _framing
-from ._chunks import STREAMED
-from ._connection import CannotPass, Part, lost, may_not_pass, rights
+from ._connection import CannotPass, may_not_pass, rights
 from ._dial import address, failure
+from ._exchange import Exchange, lost
 from ._limits import OWED_BYTES, Deadline, Limits
-from ._pending import Message, Sent, blamed
-from ._slots import URGENT_SLOTS, AsyncSlots, is_urgent
-from ._wire import members
+from ._pending import Message, Request
+from ._slots import URGENT_SLOTS, AsyncSlots
 from .errors import ConnectionLost, DeadlineExceeded, PosternError, ProtocolViolation, from_answer, inherited
 
 _READ = 1 << 18
-log = logging.getLogger("postern")
+log = logging.getLogger("postern_auth")
 
 #: A response, or the error instead of one.
 Settled = Union[Message, PosternError]
@@ -41,10 +39,10 @@ class AsyncHandler(Protocol):
     def on_end(self, connection: AsyncConnection, error: PosternError) -> None: ...
 
 
-class AsyncPending(Sent):
+class AsyncPending(Request[AsyncSlots]):
     """One request in progress."""
 
-    __slots__ = ("deadline", "future", "slots")
+    __slots__ = ("deadline", "future")
 
     def __init__(  # noqa: PLR0917 - on the path of every call
         self,
@@ -59,7 +57,6 @@ class AsyncPending(Sent):
         self.method = method
         self.line = line
         self.future = future
-        #: Its slot is given back to them with its response.
         self.slots = slots
         self.deadline = deadline
 
@@ -67,18 +64,15 @@ class AsyncPending(Sent):
     def last(self) -> float:
         return math.inf if self.deadline is None else self.deadline.last
 
-    def take(self, settled: Settled) -> None:
-        """Settles it with the sidecar's response, and gives its slot to the next one."""
-        if self.slots is not None:
-            self.slots.give()
-        self.settle(settled)
+    def conclude(self, settled: Settled, is_waited_for: bool) -> None:
+        super().conclude(settled, True)  # a stream that was left is settled with its response
 
     def settle(self, settled: Settled) -> None:
         if not self.future.done():
             self.future.set_result(settled)
 
 
-class AsyncConnection(asyncio.BufferedProtocol):
+class AsyncConnection(Exchange[AsyncPending, AsyncSlots], asyncio.BufferedProtocol):
     """Pipelined. Belongs to the loop in which it was created.
 
     One timer is for all waiting calls: setting one for each call would cost more than the call's own text.
@@ -95,30 +89,13 @@ class AsyncConnection(asyncio.BufferedProtocol):
         own: socket.socket | None = None,
         bodies: bool = False,
     ) -> None:
-        self._limits = limits
+        slots = AsyncSlots(in_flight or limits.in_flight, limits.queued), AsyncSlots(URGENT_SLOTS, limits.queued)
+        super().__init__(limits, slots, bodies)
         self._handler = handler
         self.loop = asyncio.get_running_loop()
-        self._process = os.getpid()
         self._socket = own
-        self._is_framed = bodies
-        self._lines: _framing.Lines | _framing.Frames
-        self._lines = _framing.Frames(limits.answer_bytes) if bodies else _framing.Lines(limits.answer_bytes)
-        #: Whether this sidecar takes bodies without JSON; None: not known yet. Both kinds came with one version.
-        self.knows_bodies: bool | None = None
         # One for all reads: a new one of this size for each read would be returned to the system each time.
         self._buffer = memoryview(bytearray(_READ))
-        self._pending: dict[int, AsyncPending] = {}
-        self.slots = AsyncSlots(in_flight or limits.in_flight, limits.queued)
-        self._urgent = AsyncSlots(URGENT_SLOTS, limits.queued)
-        #: Calls without a waiter any more, whose responses still come.
-        self._left: dict[int, AsyncPending] = {}
-        #: Delegates that are registered here, and whether the sidecar has announced that it stops; for streams.
-        self.registered: frozenset[str] = frozenset()
-        self.is_leaving = False
-        self._identifiers = itertools.count(1)
-        self.is_open = True
-        self._error: PosternError | None = None
-        self._farewell: PosternError | None = None
         self._transport: asyncio.WriteTransport | None = None
         #: While the sidecar has not read the earlier requests: settled when it has. See `drain`.
         self.may_write: asyncio.Future[None] | None = None
@@ -127,8 +104,6 @@ class AsyncConnection(asyncio.BufferedProtocol):
         self._timer: asyncio.TimerHandle | None = None
         self._timer_moment = math.inf
         self._gone = self.loop.create_future()
-        #: The receivers of the parts of streams, by the names of their tasks.
-        self.streams: dict[str, Callable[[Part], None]] = {}
 
     @classmethod
     async def open(
@@ -155,28 +130,7 @@ class AsyncConnection(asyncio.BufferedProtocol):
             raise failure(path, error) from error
         return connection
 
-    @property
-    def is_inherited(self) -> bool:
-        """Whether this is a forked child, and the connection its parent's."""
-        return self._process != os.getpid()
-
     # Requests
-
-    def reserve(self, task: str) -> bool:
-        """Takes a slot for a stream. One of each name at a time: only the name identifies their parts."""
-        if task in self.streams or not self.slots.try_take():
-            return False
-        self.streams[task] = lambda _: None
-        return True
-
-    def release(self, task: str) -> None:
-        """Gives the slot back."""
-        self.streams.pop(task, None)
-        self.slots.give()
-
-    def slots_for(self, method: str) -> AsyncSlots:
-        """Of these, a call takes a slot before it is sent; pass them to `ask`."""
-        return self._urgent if is_urgent(method) else self.slots
 
     async def ask(
         self,
@@ -349,71 +303,21 @@ class AsyncConnection(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         try:
-            for one in self._lines.feed(self._buffer[:nbytes].tobytes()):
-                if isinstance(one, bytes):
-                    self._take(_framing.decoded(one))
-                else:
-                    self._take_piece(one)
-        except PosternError as error:
-            self.close(error)
+            self.feed(self._buffer[:nbytes].tobytes())
         except Exception as error:
-            log.exception("postern: the reader failed")
-            self.close(ProtocolViolation(f"a message from the socket could not be processed: {type(error).__name__}"))
+            self.close(self.fault_of(error))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        where = "within a response" if self._lines.is_within else ""
-        text = f"the connection broke: {exc}" if exc else f"the sidecar closed the connection {where}".rstrip()
-        self.close(self._farewell or ConnectionLost(text))
+        broken = ConnectionLost(f"the connection broke: {exc}") if exc else None
+        self.close(self._farewell or broken or self.end_of_input())
         if not self._gone.done():
             self._gone.set_result(None)
 
-    # Reading
+    def on_request(self, message: Message) -> None:
+        self._handler.on_request(self, message)
 
-    def _take_piece(self, piece: _framing.Piece) -> None:
-        take = self.streams.get(piece.task)
-        if take is not None:
-            take(piece)
-
-    def _take(self, message: Message) -> None:
-        if "method" in message:
-            params = members(message.get("params"))
-            if message["method"] in STREAMED and params is not None:
-                take = self.streams.get(str(params.get("task")))
-                if take is not None:
-                    take(message)
-            elif "id" in message:
-                self._handler.on_request(self, message)
-            else:
-                self._handler.on_notification(self, message)
-            return
-        identifier = message.get("id")
-        is_whole = "result" in message
-        if "error" in message:
-            is_whole = not is_whole and members(message["error"]) is not None
-            if identifier is None and is_whole:
-                self._blame(from_answer(message["error"]))
-                return
-        if type(identifier) is not int or not is_whole:  # True is 1 to a dictionary
-            raise ProtocolViolation("a response of another shape came from the socket")
-        answered = self._pending.pop(identifier, None) or self._left.pop(identifier, None)
-        if answered is None:  # each response comes once: this one may belong to another request
-            raise ProtocolViolation("a response without a request came from the socket")
-        answered.take(message)
-
-    def _blame(self, error: PosternError) -> None:
-        """Settles the request that caused an error without an id."""
-        if error.reason == "overloaded":
-            self._farewell = lost(error, "not_sent")  # the connection itself is rejected, and closed after this
-            return
-        sent = [*self._pending.values(), *self._left.values()]
-        guilty = blamed(error, sent)
-        if guilty is None and sent:
-            raise ProtocolViolation(f"the sidecar did not understand one of several requests: {error.message}")
-        if guilty is None:
-            return
-        self._pending.pop(guilty.identifier, None)
-        self._left.pop(guilty.identifier, None)
-        guilty.take(lost(error, "not_sent"))
+    def on_notification(self, message: Message) -> None:
+        self._handler.on_notification(self, message)
 
     # The end
 
@@ -427,13 +331,7 @@ class AsyncConnection(asyncio.BufferedProtocol):
         if self._transport is not None:
             self._transport.abort()
         self.resume_writing()
-        self.slots.end()
-        self._urgent.end()
-        waiting: list[AsyncPending] = list(self._pending.values())
-        self._pending.clear()
-        outcome = str(error.data.get("outcome") or "unknown")
-        for pending in waiting:
-            pending.settle(lost(error, outcome))
+        self.end_all(error)
         self._handler.on_end(self, error)
 
     def drop(self) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Callable, Optional, Union
 
 from ._conveniences import FetchedBody
+from ._headers import Headers
 from ._wire import present, wire
 from .types import Advice
 
@@ -48,14 +49,15 @@ class AnsweredRequest(FetchedBody):
 
     task: str
     status: int
-    headers: dict[str, list[str]] = field(repr=False)
+    headers: Headers = field(repr=False)
     body: str | None = field(default=None, repr=False)
     body_base64: str | None = field(default=None, repr=False)
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> AnsweredRequest:
         """Reads it from the protocol's members."""
-        return cls(value["task"], value["status"], value["headers"], value.get("body"), value.get("bodyBase64"))
+        headers = Headers.from_json(value["headers"])
+        return cls(value["task"], value["status"], headers, value.get("body"), value.get("bodyBase64"))
 
 
 @dataclass(frozen=True)
@@ -65,14 +67,15 @@ class RequestToUpdate:
     task: str
     method: str
     url: str
-    headers: dict[str, list[str]] = field(repr=False)
+    headers: Headers = field(repr=False)
     tx_id: str | None = None
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> RequestToUpdate:
         """Reads it from the protocol's members."""
         request = value["request"]
-        return cls(value["task"], request["method"], request["url"], request.get("headers") or {}, value.get("txId"))
+        headers = Headers.from_json(request.get("headers") or {})
+        return cls(value["task"], request["method"], request["url"], headers, value.get("txId"))
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,11 @@ import copy
 import json
 from typing import Any, TypeVar
 
-from ._wire import first_of, present, text_or_base64
+from ._headers import Headers
+from ._wire import present, text_or_base64
 
 _T = TypeVar("_T", bound="_Readable")
+_Response = TypeVar("_Response", bound="ResponseStatus")
 
 
 def decoded(content: bytes, content_type: str | None) -> str:
@@ -33,8 +35,29 @@ def _bytes(text: str | None, encoded: str | None) -> bytes:
     return (text or "").encode("utf-8")
 
 
-class FetchedBody:
+class ResponseStatus:
+    """The status of a response."""
+
+    status: int
+
+    @property
+    def ok(self) -> bool:
+        """Whether the status is below 400."""
+        return 0 < self.status < 400
+
+    def raise_for_status(self: _Response) -> _Response:
+        """Raises `StatusError` if the status is 400 or above, else returns the response itself."""
+        if self.status >= 400:
+            from .errors import StatusError
+
+            raise StatusError.of(self)
+        return self
+
+
+class FetchedBody(ResponseStatus):
     """The body of a response."""
+
+    headers: Headers
 
     @property
     def content(self) -> bytes:
@@ -47,13 +70,7 @@ class FetchedBody:
         body: str | None = getattr(self, "body", None)
         if body is not None:
             return body
-        return decoded(self.content, first_of(getattr(self, "headers", {}), "content-type"))
-
-    @property
-    def ok(self) -> bool:
-        """Whether the status is below 400."""
-        status: int = getattr(self, "status", 0)
-        return 0 < status < 400
+        return decoded(self.content, self.headers.get("content-type"))
 
     def json(self) -> Any:
         """The body as JSON."""

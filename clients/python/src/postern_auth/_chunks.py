@@ -8,6 +8,8 @@ import weakref
 from dataclasses import dataclass, field
 from typing import Any, Callable, TypeVar
 
+from ._conveniences import ResponseStatus
+from ._headers import Headers
 from .errors import ProtocolViolation
 
 _Argument = TypeVar("_Argument")
@@ -17,7 +19,7 @@ STREAMED = frozenset({HEAD, "fetchResource.chunk"})
 
 
 @dataclass(frozen=True)
-class ResponseHead:
+class ResponseHead(ResponseStatus):
     """Status and headers of a response, before its body."""
 
     #: The task's name.
@@ -26,21 +28,17 @@ class ResponseHead:
     status: int
     #: The URL of the response, after redirects.
     url: str
-    #: Lower-case name to an array of values, in order.
-    headers: dict[str, list[str]] = field(repr=False)
+    #: Of any case: `headers["Content-Type"]`.
+    headers: Headers = field(repr=False)
     #: The reason phrase, if there is one.
     reason: str | None = None
-
-    @property
-    def ok(self) -> bool:
-        """Whether the status is below 400."""
-        return self.status < 400
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> ResponseHead:
         """Reads it from the protocol's members."""
         try:
-            return cls(value["task"], value["status"], value["url"], value["headers"], value.get("reason"))
+            headers = Headers.from_json(value["headers"])
+            return cls(value["task"], value["status"], value["url"], headers, value.get("reason"))
         except KeyError as missing:
             raise ProtocolViolation(f"the head of a stream has no {missing}") from None
 

@@ -10,13 +10,20 @@ from __future__ import annotations
 import math
 from collections.abc import AsyncIterable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import unquote, urlsplit
 
-from ._chunks import ResponseHead
 from ._limits import REQUEST_BYTES
+from ._wire import present
 from .errors import PosternError, RequestError
-from .types import Auth, FetchResult
+from .types import Auth
+
+if TYPE_CHECKING:
+    from ._async_streams import AsyncResourceStream
+    from ._streams import ResourceStream
+    from .aio import AsyncClient
+    from .client import Client
+    from .types import FetchResult
 
 SCHEME = "http+postern"
 #: Headers that libraries add to every request, and that the sidecar sets itself.
@@ -52,7 +59,7 @@ class Target:
     timeout_ms: int | None = None
 
     def params(self, method: str, url: str, headers: Iterable[tuple[str, str]], body: bytes) -> dict[str, Any]:
-        """Arguments of `fetch_resource`."""
+        """The members of a fetch, for `fetch` and `stream`; `body` is bytes."""
         parts = urlsplit(url)
         named = parts.scheme.lower() == SCHEME
         if named:
@@ -63,7 +70,7 @@ class Target:
         else:
             path, resource = url.partition("#")[0], self.resource
         follow = named if self.follow_redirects is None else self.follow_redirects
-        return {
+        members = {
             "resource": resource or None,
             "path": path,
             "method": method.upper(),
@@ -71,9 +78,41 @@ class Target:
             "session": self.session,
             "headers": request_headers(headers) or None,
             "body": body or None,
-            "follow_redirects": follow,
-            "timeout_ms": self.timeout_ms,
+            "followRedirects": follow,
+            "timeoutMs": self.timeout_ms,
         }
+        return present(members)
+
+
+# `Client.fetch_resource` sends an explicit timeout as that of the fetch, too, in place of the resource's. The timeout
+# of a library is for one connection, and has a default.
+
+
+def fetch(client: Client, members: dict[str, Any], timeout: float | None) -> FetchResult:
+    """The whole response."""
+    own, body = _split(members)
+    return client._fetch(own, body, None, timeout, None)  # pyright: ignore[reportPrivateUsage]
+
+
+def stream(client: Client, members: dict[str, Any], timeout: float | None) -> ResourceStream:
+    """A response whose body comes in pieces."""
+    own, body = _split(members)
+    return client._stream(own, body, timeout, None)  # pyright: ignore[reportPrivateUsage]
+
+
+async def fetch_async(client: AsyncClient, members: dict[str, Any], timeout: float | None) -> FetchResult:
+    own, body = _split(members)
+    return await client._fetch(own, body, None, timeout, None)  # pyright: ignore[reportPrivateUsage]
+
+
+async def stream_async(client: AsyncClient, members: dict[str, Any], timeout: float | None) -> AsyncResourceStream:
+    own, body = _split(members)
+    return await client._stream(own, body, timeout, None)  # pyright: ignore[reportPrivateUsage]
+
+
+def _split(members: dict[str, Any]) -> tuple[dict[str, Any], bytes | None]:
+    own = dict(members)
+    return own, own.pop("body", None)
 
 
 def request_headers(headers: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
@@ -83,11 +122,6 @@ def request_headers(headers: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
         if name.lower() not in ADDED_BY_LIBRARIES:
             chosen.setdefault(name, []).append(value)
     return chosen
-
-
-def response_headers(result: FetchResult | ResponseHead) -> list[tuple[str, str]]:
-    """One pair per line, duplicates in order."""
-    return [(name, value) for name, values in result.headers.items() for value in values]
 
 
 def collected(body: Any) -> bytes:

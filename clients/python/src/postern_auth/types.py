@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, Union
 
 from ._conveniences import FetchedBody, GrantForms, JourneyAnswers, JWEPlaintext, JWSPayload, PartForms
+from ._headers import Headers
 from ._wire import items, mapping, optional, optional_time, present, time, wire
 
 __all__ = [
@@ -35,6 +36,10 @@ __all__ = [
     "HealthStatus",
     "Info",
     "IntrospectionVerdict",
+    "InvalidIntrospection",
+    "InvalidJWE",
+    "InvalidJWS",
+    "InvalidToken",
     "JWEVerdict",
     "JWSVerdict",
     "JourneyFailure",
@@ -58,6 +63,10 @@ __all__ = [
     "Timing",
     "TokenRevocation",
     "TokenVerdict",
+    "ValidIntrospection",
+    "ValidJWE",
+    "ValidJWS",
+    "ValidToken",
     "VerificationKey",
     "Violation",
 ]
@@ -503,8 +512,8 @@ class FetchResult(FetchedBody):
     status: int
     #: The URL that answered, after redirects.
     url: str
-    #: Lower-case name to an array of values, in order.
-    headers: dict[str, list[str]] = field(repr=False)
+    #: By name, in any case: `headers["Content-Type"]`; `get_list` has each line.
+    headers: Headers = field(repr=False)
     #: How many requests the resource got, redirects not counted.
     attempts: int
     #: Whether a rejected token was refreshed.
@@ -519,7 +528,7 @@ class FetchResult(FetchedBody):
     body: str | None = field(default=None, repr=False)
     #: The body otherwise.
     body_base64: str | None = field(default=None, repr=False)
-    #: With bodyTo: how many bytes were written.
+    #: With body_to: how many bytes were written.
     body_bytes: int | None = None
     #: With 429 and 503: how long the server wants no requests (Retry-After).
     retry_after_ms: int | None = None
@@ -532,7 +541,7 @@ class FetchResult(FetchedBody):
         members["task"] = value["task"]
         members["status"] = value["status"]
         members["url"] = value["url"]
-        members["headers"] = value["headers"]
+        members["headers"] = Headers.from_json(value["headers"])
         members["attempts"] = value["attempts"]
         members["token_refreshed"] = value["tokenRefreshed"]
         members["advices_satisfied"] = items(Advice.from_json, value["advicesSatisfied"])
@@ -742,7 +751,7 @@ class Preauthorization:
     outcome: Literal["response", "failure"]
     #: One for each resource, in the order of the request; empty when there is a status.
     decisions: list[Decision]
-    #: Features of disableFeatures that this decision point cannot switch off.
+    #: Features of disable_features that this decision point cannot switch off.
     unhonored_features: list[Literal["LOCAL_CACHE", "REMOTE_CACHE"]]
     #: Why there are no decisions.
     status: Status | None = None
@@ -867,33 +876,33 @@ class Violation:
 
 
 @dataclass(frozen=True)
-class TokenVerdict:
-    """The result of a token's validation. An invalid token is no exception."""
+class ValidToken:
+    """A token that is genuine and meets every requirement. It is true."""
 
     #: Whether the token is genuine and meets every requirement.
-    valid: bool
+    valid: Literal[True]
     #: The claims; only when valid.
-    claims: dict[str, Any] | None = field(default=None, repr=False)
+    claims: dict[str, Any] = field(repr=False)
     #: The protected header of the signed token; only when valid.
-    header: dict[str, Any] | None = None
+    header: dict[str, Any]
     #: The key that verified it; only when valid.
-    key: VerificationKey | None = None
+    key: VerificationKey
     #: Whether the signature was verified at an earlier call; only when valid.
-    cached: bool | None = None
+    cached: bool
     #: Why it is not valid; only when it is not.
-    error: Violation | None = None
+    error: None = None
 
     @classmethod
-    def from_json(cls, value: dict[str, Any]) -> TokenVerdict:
+    def from_json(cls, value: dict[str, Any]) -> ValidToken:
         """Reads it from the protocol's members."""
         made = object.__new__(cls)
         members: dict[str, Any] = made.__dict__
         members["valid"] = value["valid"]
-        members["claims"] = value.get("claims")
-        members["header"] = value.get("header")
-        members["key"] = optional(VerificationKey.from_json, value.get("key"))
-        members["cached"] = value.get("cached")
-        members["error"] = optional(Violation.from_json, value.get("error"))
+        members["claims"] = value["claims"]
+        members["header"] = value["header"]
+        members["key"] = VerificationKey.from_json(value["key"])
+        members["cached"] = value["cached"]
+        members["error"] = None
         return made
 
     def to_json(self) -> dict[str, Any]:
@@ -908,6 +917,66 @@ class TokenVerdict:
                 "error": wire(self.error),
             }
         )
+
+    def __bool__(self) -> Literal[True]:
+        return True
+
+
+@dataclass(frozen=True)
+class InvalidToken:
+    """A token that is not, with the first reason. It is false."""
+
+    #: Whether the token is genuine and meets every requirement.
+    valid: Literal[False]
+    #: Why it is not valid; only when it is not.
+    error: Violation
+    #: The claims; only when valid.
+    claims: None = field(default=None, repr=False)
+    #: The protected header of the signed token; only when valid.
+    header: None = None
+    #: The key that verified it; only when valid.
+    key: None = None
+    #: Whether the signature was verified at an earlier call; only when valid.
+    cached: None = None
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> InvalidToken:
+        """Reads it from the protocol's members."""
+        made = object.__new__(cls)
+        members: dict[str, Any] = made.__dict__
+        members["valid"] = value["valid"]
+        members["error"] = Violation.from_json(value["error"])
+        members["claims"] = None
+        members["header"] = None
+        members["key"] = None
+        members["cached"] = None
+        return made
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "valid": wire(self.valid),
+                "error": wire(self.error),
+                "claims": wire(self.claims),
+                "header": wire(self.header),
+                "key": wire(self.key),
+                "cached": wire(self.cached),
+            }
+        )
+
+    def __bool__(self) -> Literal[False]:
+        return False
+
+
+#: The result of a token's validation, true if it is valid. An invalid token is no exception.
+TokenVerdict = Union[ValidToken, InvalidToken]
+
+
+def token_verdict(value: dict[str, Any]) -> TokenVerdict:
+    """Reads it from the protocol's members."""
+    is_valid = value["valid"] is True
+    return ValidToken.from_json(value) if is_valid else InvalidToken.from_json(value)
 
 
 @dataclass(frozen=True)
@@ -939,24 +1008,24 @@ class Confirmation:
 
 
 @dataclass(frozen=True)
-class IntrospectionVerdict:
-    """The authorization server's information about a token."""
+class ValidIntrospection:
+    """The token is active and meets every requirement. It is true."""
 
     #: Whether the token is active and meets every requirement.
-    valid: bool
+    valid: Literal[True]
     #: The members of the issuer's answer; only when valid.
-    claims: dict[str, Any] | None = field(default=None, repr=False)
+    claims: dict[str, Any] = field(repr=False)
     #: Why it is not valid; only when it is not.
-    error: Violation | None = None
+    error: None = None
 
     @classmethod
-    def from_json(cls, value: dict[str, Any]) -> IntrospectionVerdict:
+    def from_json(cls, value: dict[str, Any]) -> ValidIntrospection:
         """Reads it from the protocol's members."""
         made = object.__new__(cls)
         members: dict[str, Any] = made.__dict__
         members["valid"] = value["valid"]
-        members["claims"] = value.get("claims")
-        members["error"] = optional(Violation.from_json, value.get("error"))
+        members["claims"] = value["claims"]
+        members["error"] = None
         return made
 
     def to_json(self) -> dict[str, Any]:
@@ -969,13 +1038,61 @@ class IntrospectionVerdict:
             }
         )
 
+    def __bool__(self) -> Literal[True]:
+        return True
+
 
 @dataclass(frozen=True)
-class JWSVerdict(JWSPayload):
-    """Whether a given key made a signature."""
+class InvalidIntrospection:
+    """The token is not, with the reason. It is false."""
+
+    #: Whether the token is active and meets every requirement.
+    valid: Literal[False]
+    #: Why it is not valid; only when it is not.
+    error: Violation
+    #: The members of the issuer's answer; only when valid.
+    claims: None = field(default=None, repr=False)
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> InvalidIntrospection:
+        """Reads it from the protocol's members."""
+        made = object.__new__(cls)
+        members: dict[str, Any] = made.__dict__
+        members["valid"] = value["valid"]
+        members["error"] = Violation.from_json(value["error"])
+        members["claims"] = None
+        return made
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "valid": wire(self.valid),
+                "error": wire(self.error),
+                "claims": wire(self.claims),
+            }
+        )
+
+    def __bool__(self) -> Literal[False]:
+        return False
+
+
+#: The authorization server's information about a token.
+IntrospectionVerdict = Union[ValidIntrospection, InvalidIntrospection]
+
+
+def introspection_verdict(value: dict[str, Any]) -> IntrospectionVerdict:
+    """Reads it from the protocol's members."""
+    is_valid = value["valid"] is True
+    return ValidIntrospection.from_json(value) if is_valid else InvalidIntrospection.from_json(value)
+
+
+@dataclass(frozen=True)
+class ValidJWS(JWSPayload):
+    """The given key made the signature. It is true."""
 
     #: Whether the signature is one of the key.
-    valid: bool
+    valid: Literal[True]
     #: The protected header, where it can be read; the sender's word unless valid.
     header: dict[str, Any] | None = None
     #: The payload when it is valid UTF-8; only when valid.
@@ -983,10 +1100,10 @@ class JWSVerdict(JWSPayload):
     #: The payload otherwise; only when valid.
     payload_base64: str | None = field(default=None, repr=False)
     #: Why it is not valid; only when it is not.
-    error: Violation | None = None
+    error: None = None
 
     @classmethod
-    def from_json(cls, value: dict[str, Any]) -> JWSVerdict:
+    def from_json(cls, value: dict[str, Any]) -> ValidJWS:
         """Reads it from the protocol's members."""
         made = object.__new__(cls)
         members: dict[str, Any] = made.__dict__
@@ -994,7 +1111,7 @@ class JWSVerdict(JWSPayload):
         members["header"] = value.get("header")
         members["payload"] = value.get("payload")
         members["payload_base64"] = value.get("payloadBase64")
-        members["error"] = optional(Violation.from_json, value.get("error"))
+        members["error"] = None
         return made
 
     def to_json(self) -> dict[str, Any]:
@@ -1009,13 +1126,69 @@ class JWSVerdict(JWSPayload):
             }
         )
 
+    def __bool__(self) -> Literal[True]:
+        return True
+
 
 @dataclass(frozen=True)
-class JWEVerdict(JWEPlaintext):
-    """Whether a given key opens a message."""
+class InvalidJWS(JWSPayload):
+    """It did not, with the reason. It is false."""
+
+    #: Whether the signature is one of the key.
+    valid: Literal[False]
+    #: Why it is not valid; only when it is not.
+    error: Violation
+    #: The protected header, where it can be read; the sender's word unless valid.
+    header: dict[str, Any] | None = None
+    #: The payload when it is valid UTF-8; only when valid.
+    payload: None = field(default=None, repr=False)
+    #: The payload otherwise; only when valid.
+    payload_base64: None = field(default=None, repr=False)
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> InvalidJWS:
+        """Reads it from the protocol's members."""
+        made = object.__new__(cls)
+        members: dict[str, Any] = made.__dict__
+        members["valid"] = value["valid"]
+        members["error"] = Violation.from_json(value["error"])
+        members["header"] = value.get("header")
+        members["payload"] = None
+        members["payload_base64"] = None
+        return made
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "valid": wire(self.valid),
+                "error": wire(self.error),
+                "header": wire(self.header),
+                "payload": wire(self.payload),
+                "payloadBase64": wire(self.payload_base64),
+            }
+        )
+
+    def __bool__(self) -> Literal[False]:
+        return False
+
+
+#: Whether a given key made a signature.
+JWSVerdict = Union[ValidJWS, InvalidJWS]
+
+
+def jws_verdict(value: dict[str, Any]) -> JWSVerdict:
+    """Reads it from the protocol's members."""
+    is_valid = value["valid"] is True
+    return ValidJWS.from_json(value) if is_valid else InvalidJWS.from_json(value)
+
+
+@dataclass(frozen=True)
+class ValidJWE(JWEPlaintext):
+    """The given key opens the message. It is true."""
 
     #: Whether the key opens the message.
-    valid: bool
+    valid: Literal[True]
     #: The protected header, where it can be read; the sender's word unless valid.
     header: dict[str, Any] | None = None
     #: The plaintext when it is valid UTF-8; only when valid.
@@ -1023,10 +1196,10 @@ class JWEVerdict(JWEPlaintext):
     #: The plaintext otherwise; only when valid.
     plaintext_base64: str | None = field(default=None, repr=False)
     #: Why it is not valid; only when it is not.
-    error: Violation | None = None
+    error: None = None
 
     @classmethod
-    def from_json(cls, value: dict[str, Any]) -> JWEVerdict:
+    def from_json(cls, value: dict[str, Any]) -> ValidJWE:
         """Reads it from the protocol's members."""
         made = object.__new__(cls)
         members: dict[str, Any] = made.__dict__
@@ -1034,7 +1207,7 @@ class JWEVerdict(JWEPlaintext):
         members["header"] = value.get("header")
         members["plaintext"] = value.get("plaintext")
         members["plaintext_base64"] = value.get("plaintextBase64")
-        members["error"] = optional(Violation.from_json, value.get("error"))
+        members["error"] = None
         return made
 
     def to_json(self) -> dict[str, Any]:
@@ -1048,6 +1221,62 @@ class JWEVerdict(JWEPlaintext):
                 "error": wire(self.error),
             }
         )
+
+    def __bool__(self) -> Literal[True]:
+        return True
+
+
+@dataclass(frozen=True)
+class InvalidJWE(JWEPlaintext):
+    """It does not, with the reason. It is false."""
+
+    #: Whether the key opens the message.
+    valid: Literal[False]
+    #: Why it is not valid; only when it is not.
+    error: Violation
+    #: The protected header, where it can be read; the sender's word unless valid.
+    header: dict[str, Any] | None = None
+    #: The plaintext when it is valid UTF-8; only when valid.
+    plaintext: None = field(default=None, repr=False)
+    #: The plaintext otherwise; only when valid.
+    plaintext_base64: None = field(default=None, repr=False)
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> InvalidJWE:
+        """Reads it from the protocol's members."""
+        made = object.__new__(cls)
+        members: dict[str, Any] = made.__dict__
+        members["valid"] = value["valid"]
+        members["error"] = Violation.from_json(value["error"])
+        members["header"] = value.get("header")
+        members["plaintext"] = None
+        members["plaintext_base64"] = None
+        return made
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "valid": wire(self.valid),
+                "error": wire(self.error),
+                "header": wire(self.header),
+                "plaintext": wire(self.plaintext),
+                "plaintextBase64": wire(self.plaintext_base64),
+            }
+        )
+
+    def __bool__(self) -> Literal[False]:
+        return False
+
+
+#: Whether a given key opens a message.
+JWEVerdict = Union[ValidJWE, InvalidJWE]
+
+
+def jwe_verdict(value: dict[str, Any]) -> JWEVerdict:
+    """Reads it from the protocol's members."""
+    is_valid = value["valid"] is True
+    return ValidJWE.from_json(value) if is_valid else InvalidJWE.from_json(value)
 
 
 @dataclass(frozen=True)
@@ -1204,7 +1433,7 @@ class AuthorizationRequest:
     state: str = field(repr=False)
     #: When the authorization expires.
     expires_at: datetime
-    #: The redirectUri that was used, when the call left it out.
+    #: The redirect_uri that was used, when the call left it out.
     redirect_uri: str | None = None
 
     @classmethod
@@ -1234,7 +1463,7 @@ class AuthorizationRequest:
 class DeviceAuthorization:
     """The code and URL to show to the user."""
 
-    #: The handle to pass to completeDeviceAuthorization.
+    #: The handle to pass to complete_device_authorization.
     handle: str = field(repr=False)
     #: The code that the user types.
     user_code: str
@@ -1510,7 +1739,7 @@ class JourneyStep(JourneyAnswers):
     #: callbacks: the user has to answer; completed: it is over; failed: the access manager rejected it.
     state: Literal["callbacks", "completed", "failed"]
     #: With callbacks: one-time value for the next call. With completed: the suspended fetch's; pass it to
-    #: fetchResource.
+    #: fetch_resource.
     continuation: str | None = field(default=None, repr=False)
     #: The questions to the user: the access manager's own JSON, unchanged.
     callbacks: list[dict[str, Any]] | None = field(default=None, repr=False)
@@ -1524,7 +1753,7 @@ class JourneyStep(JourneyAnswers):
     expires_at: datetime | None = None
     #: The transaction that the journey was about; only the resource shows whether it was confirmed.
     tx_id: str | None = None
-    #: The session's handle, with completed; not with noSession.
+    #: The session's handle, with completed; not with no_session.
     session: str | None = field(default=None, repr=False)
     #: Whether the session has new tokens; with completed.
     session_upgraded: bool | None = None
