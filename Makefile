@@ -174,7 +174,7 @@ record-durations: deps release providers ## Write Tests/EndToEnd/durations.json 
 	@$(call end-to-end,$(RELEASE)) --record
 
 .PHONY: test-documents
-test-documents: deps release docc ## What the documents show is what happens: examples, guides, the site's links and looks
+test-documents: deps release docc providers ## What the documents show is what happens: examples, guides, the site's links and looks
 	$(call binaries,$(RELEASE)) $(call pytest,$(PYTHON)) Tests/Documents
 
 # Two libraries that share no code with ours, pinned, in a virtual environment of their own.

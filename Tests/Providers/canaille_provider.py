@@ -1,7 +1,7 @@
 """Canaille, a real OpenID provider in Python, for the tests: its application on 127.0.0.1, its data in memory.
 
-It has what no other provider of the tests has: login pages with forms, `iss` in the callback (RFC 9207), refresh tokens for
-every login. Everything that OpenID and OAuth require is Canaille's.
+It has what no other provider of the tests has: login pages with forms, `iss` in the callback (RFC 9207), refresh tokens
+for every login. Everything that OpenID and OAuth require is Canaille's.
 
     python canaille_provider.py REDIRECT_URI
 

@@ -108,7 +108,8 @@ def relative(url: str, page: str) -> str:
 
 
 def navigation(files: List[str]) -> List[Tuple[str, List[str]]]:
-    pages = [name for name in files if name.endswith(".md") and ".docc/" not in name]  # those are a site of their own
+    # The Swift reference is a site of its own, and templates are no pages.
+    pages = [name for name in files if name.endswith(".md") and ".docc/" not in name and not name.startswith(".github/")]
     index = (ROOT / REFERENCE).read_text(encoding="utf-8") if (ROOT / REFERENCE).is_file() else ""
     position = {f"proto-docs/reference/{name}": number for number, name in enumerate(re.findall(r"\]\(([\w.]+\.md)\)", index))}
     named = {path for _, patterns in NAVIGATION for path in patterns}

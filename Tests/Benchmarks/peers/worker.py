@@ -2,8 +2,8 @@
 """One of several processes that fetch with the tokens of one user session, whose refresh token is replaced by each use.
 
 `memory`: authlib's session with the tokens in this process, as its documentation shows it. `file`: the same with the
-tokens in a file that all processes share, refreshed under a lock. `postern`: Postern's client. A process whose session is
-lost ends at once. Prints a line of JSON.
+tokens in a file that all processes share, refreshed under a lock. `postern`: Postern's client. A process whose session
+is lost ends at once. Prints a line of JSON.
 """
 from __future__ import annotations
 
