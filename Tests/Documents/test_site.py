@@ -1,6 +1,7 @@
 """The documents as a web site: links, contrast, and what a browser without a network makes of it."""
 
 import html
+import json
 import os
 import re
 import shutil
@@ -16,6 +17,7 @@ from harness.chromium import Chromium  # noqa: E402
 from harness.waiting import eventually  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
+GLOSSARY = (ROOT / "proto-docs" / "glossary.md").read_text(encoding="utf-8")
 #: What `make docc` has made; `make test` makes it first.
 DOCC = ROOT / ".build" / "docc"
 
@@ -165,7 +167,7 @@ def test_pages_fit_into_narrow_windows(browser, site, pages):
 
 
 def test_tables_and_commands_fit_a_telephone(browser, site, pages):
-    """Catches a table, or a command with its output, that has to be scrolled sideways; and a cell without its heading."""
+    """Catches a table or a command that has to be scrolled sideways, and a cell without its heading."""
     page = browser.page(width=360, height=740)
     for url in ["index.html", "errors.html", "troubleshooting.html", "providers.html", "operations.html", "benchmarks.html",
                 "glossary.html", "reference/fetchResource.html", "five-minutes.html", "clients/python/docs/adapters.html"]:
@@ -174,6 +176,15 @@ def test_tables_and_commands_fit_a_telephone(browser, site, pages):
             .filter(part => part.scrollWidth > part.clientWidth + 1 && part.clientWidth > 0)
             .map(part => part.textContent.trim().slice(0, 80))""")
         assert not wide, f"{url}: {wide}"
+        narrow = page.evaluate("[...document.querySelectorAll('td:first-child')].filter(cell => cell.textContent && cell.clientWidth < 80).length")
+        assert not narrow, f"{url}: a column of {narrow} cells is narrower than a word"
+    page.close()
+    page = browser.page(width=1100, height=800)
+    for url in ["troubleshooting.html", "providers.html", "errors.html", "platforms.html", "upgrading.html"]:
+        page.open((site / url).as_uri())
+        assert page.evaluate("[...document.querySelectorAll('.table')].every(one => one.scrollWidth <= one.clientWidth + 1)"), url
+    page.close()
+    page = browser.page(width=360, height=740)
     page.open((site / "errors.html").as_uri())
     label = "getComputedStyle(document.querySelector('#error-1017').cells[3], '::before').content"
     assert page.evaluate(label) == '"what to do"'
@@ -261,6 +272,17 @@ def test_search(browser, site, words, first):
             page.command("Input.dispatchKeyEvent", {"type": kind, **enter})
         eventually(lambda: first in page.url, what=f"{first} instead of {page.url}")
     page.close()
+
+
+def test_other_words_lead_somewhere(site):
+    """Catches a word of the glossary for the search that leads to a term which no page has in a heading."""
+    lines = (site / "search-index.js").read_text(encoding="utf-8").splitlines()
+    index, synonyms = (json.loads(line.partition(" = ")[2].rstrip(";")) for line in lines)
+    headings = [f"{page} {heading}".lower() for _, page, heading, *_ in index]
+    assert len(synonyms) > 50 and synonyms["m2m"] == "client credentials" and "refresh" in synonyms.values()
+    own = {row.split("|")[2].strip() for row in GLOSSARY.split("| searched |")[1].split("\n\n")[0].splitlines()[2:]}
+    lost = [term for term in own if not any(all(word in heading for word in term.split()) for heading in headings)]
+    assert len(own) > 15 and not lost, lost
 
 
 def test_nothing_is_asked_of_a_network(browser, site):

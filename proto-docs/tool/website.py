@@ -279,7 +279,7 @@ def rendered(source: str, text: Optional[str] = None) -> Page:
 
 
 def labelled(body: str) -> str:
-    """Tables of three and more columns with the heading of its column at each cell: a narrow window shows them as lists."""
+    """Tables of three and more columns with the column's heading at each cell: narrow windows show them as lists."""
 
     def table(match: "re.Match[str]") -> str:
         text = match.group(0)
@@ -487,7 +487,9 @@ class Site:
 
 
 def synonyms() -> Dict[str, str]:
-    """What people search for → the words of these documents: the glossary's words for the search, and those that it replaces."""
+    """What people search for → the words of these documents.
+
+    Both are from the glossary: its words for the search, and those that it replaces."""
     text = (ROOT / GLOSSARY).read_text(encoding="utf-8") if (ROOT / GLOSSARY).is_file() else ""
     tables = {"searched": {}, "rule": {}}
     for first, found in tables.items():
