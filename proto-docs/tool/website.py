@@ -299,13 +299,13 @@ def labelled(body: str) -> str:
 
 
 #: Where a long name may be broken.
-BREAKS = re.compile(r"(?<=[a-z0-9][_.])(?=[a-z])|(?<=[a-z]{2})(?=[A-Z][a-z])")
+BREAKS = re.compile(r"(?<=[a-zA-Z0-9][_./])(?=[a-zA-Z])|(?<=[a-z]{2})(?=[A-Z][a-z])")
 
 
 def breakable(cell: "re.Match[str]") -> str:
     """A table cell whose names may be broken where a person would break them, and whose long texts anywhere."""
     text = re.sub(r"<code>(?=[^<]* )([^<]{26,})</code>", r'<code class="sentence">\1</code>', cell.group(0))
-    return re.sub(r"<code>[^<]{21,}</code>", lambda code: BREAKS.sub("<wbr>", code.group(0)), text)
+    return re.sub(r"<code>[^<]{16,}</code>", lambda code: BREAKS.sub("<wbr>", code.group(0)), text)
 
 
 # MARK: links
