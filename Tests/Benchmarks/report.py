@@ -14,6 +14,7 @@ import report_scale
 import report_sessions
 import report_sidecar
 import report_tokens
+import report_workers
 from tables import compared, met, table
 
 START_MS, IDLE_MIB, FLAT_SHARE, FLAT_KIB = 15, 18, 0.05, 1024
@@ -102,7 +103,7 @@ def head(results):
 def measured(results, key, of_its_own):
     """When, on what, how quiet: the line of each section. `of_its_own`: the page is of another run."""
     facts, options = dict(results["facts"]), results["options"]
-    has_rounds = not of_its_own or key in ("fetch", "sidecar", "preauthorize", "clients", "oauth", "scale")
+    has_rounds = not of_its_own or key in ("fetch", "sidecar", "preauthorize", "clients", "oauth", "workers", "scale")
     rounds = "" if has_rounds else f"; {options['rounds']} rounds of {options['seconds']:g} s"
     by = f"Measured by a run of its own, {facts['Postern']}:" if of_its_own else "Measured:"
     return f"{by} {machine.shown(results['conditions'][key])}{rounds}."
@@ -184,6 +185,7 @@ MAKERS = {
     "preauthorize": report_preauthorize.sections,
     "clients": report_clients.sections,
     "oauth": report_oauth.sections,
+    "workers": report_workers.sections,
     "tokens": report_tokens.sections,
     "sessions": report_sessions.sections,
     "scale": report_scale.sections,
@@ -200,6 +202,7 @@ HEADINGS = {
     "preauthorize": ["`preauthorize`"],
     "clients": ["through the clients"],
     "oauth": ["authlib's OAuth2 session"],
+    "workers": ["One session in several processes"],
     "tokens": ["ID-token validation", "`validateIdToken`"],
     "sessions": ["oidc-agent", "sessions in the file store"],
     "scale": ["issuers and resources", "as its surroundings grow"],

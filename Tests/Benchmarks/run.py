@@ -26,6 +26,7 @@ from processes import Children, Failed, call, cpu_seconds, resident_kib, tail, w
 from scale import ScaleBench
 from sessions import SessionBench
 from tokens import TokenBench
+from workers import WorkersBench
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -295,6 +296,7 @@ SECTIONS = {
     "preauthorize": lambda bench: PreauthorizeBench(bench).measure(say),
     "clients": lambda bench: ClientBench(bench).measure(say),
     "oauth": lambda bench: OAuthBench(bench).measure(say),
+    "workers": lambda bench: WorkersBench(bench).measure(say),
     "tokens": lambda bench: TokenBench(bench).measure(say),
     "sessions": lambda bench: SessionBench(bench).measure(say),
     "scale": lambda bench: ScaleBench(bench).measure(say),

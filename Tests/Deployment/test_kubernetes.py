@@ -8,7 +8,7 @@ from typing import Any, Dict, List
 
 import pytest
 
-from machines.files import DEPLOY, postern
+from machines.files import DEPLOY, kubernetes_tool, postern
 
 yaml = pytest.importorskip("yaml", reason="make test-deployment installs it")
 kubernetes_validate = pytest.importorskip("kubernetes_validate", reason="make test-deployment installs it")
@@ -43,12 +43,47 @@ def test_the_schema_would_see_a_wrong_member() -> None:
         kubernetes_validate.validate(document, NATIVE_SIDECARS[-1], strict=True)
 
 
+def kustomized(directory: Path) -> List[Dict[str, Any]]:
+    done = subprocess.run([kubernetes_tool("kubectl"), "kustomize", str(directory)], stdout=subprocess.PIPE, check=True)
+    return list(yaml.safe_load_all(done.stdout))
+
+
 def test_the_plain_manifests_are_what_kustomize_makes() -> None:
-    if shutil.which("kubectl") is None:
-        pytest.skip("kubectl is not installed; Debian has none that knows components")
-    done = subprocess.run(["kubectl", "kustomize", str(KUBERNETES / "example")], stdout=subprocess.PIPE, check=True)
-    made = list(yaml.safe_load_all(done.stdout))
+    made = kustomized(KUBERNETES / "example")
     assert made == list(yaml.safe_load_all((KUBERNETES / "shop.yaml").read_text())), "regenerate deploy/kubernetes/shop.yaml"
+
+
+def test_policy_and_budget_select_the_pods() -> None:
+    """Catches a network policy or a budget that is about no pod, or about other ports than the pod has."""
+    labels = manifests()["Deployment"]["spec"]["template"]["metadata"]["labels"]
+    policy, budget = manifests()["NetworkPolicy"]["spec"], manifests()["PodDisruptionBudget"]["spec"]
+    for selector in [policy["podSelector"], budget["selector"]]:
+        assert selector["matchLabels"].items() <= labels.items()
+    assert policy["policyTypes"] == ["Ingress", "Egress"]
+    assert {port["port"] for rule in policy["egress"] for port in rule["ports"]} == {53, 443}
+
+
+def test_the_monitoring_component_finds_the_pods(directory: Path) -> None:
+    """Catches a Service that selects no pod, and a ServiceMonitor that selects no Service, or another port."""
+    shutil.copytree(KUBERNETES, directory / "kubernetes")
+    file = directory / "kubernetes/example/kustomization.yaml"
+    commented = "  #- ../monitoring\n"
+    assert commented in file.read_text()
+    file.write_text(file.read_text().replace(commented, "  - ../monitoring\n"))
+    made = {one["kind"]: one for one in kustomized(directory / "kubernetes/example")}
+    check_monitoring(made)
+    assert made["Service"]["spec"]["ports"][0]["port"] == 9464
+
+
+def check_monitoring(made: Dict[str, Any]) -> None:
+    """From the pods over the Service to the ServiceMonitor."""
+    pods = made["Deployment"]["spec"]["template"]["metadata"]["labels"]
+    service, monitor = made["Service"], made["ServiceMonitor"]
+    assert service["spec"]["selector"].items() <= pods.items()
+    assert monitor["spec"]["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
+    [port], [endpoint] = service["spec"]["ports"], monitor["spec"]["endpoints"]
+    assert endpoint["port"] == port["name"] and endpoint["path"] == "/metrics"
+    assert service["metadata"].get("namespace") == monitor["metadata"].get("namespace")
 
 
 def test_it_is_a_native_sidecar_that_gates_the_application() -> None:

@@ -1,6 +1,7 @@
 """The documents as a web site: links, contrast, and what a browser without a network makes of it."""
 
 import html
+import json
 import os
 import re
 import shutil
@@ -16,6 +17,7 @@ from harness.chromium import Chromium  # noqa: E402
 from harness.waiting import eventually  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
+GLOSSARY = (ROOT / "proto-docs" / "glossary.md").read_text(encoding="utf-8")
 #: What `make docc` has made; `make test` makes it first.
 DOCC = ROOT / ".build" / "docc"
 
@@ -164,6 +166,63 @@ def test_pages_fit_into_narrow_windows(browser, site, pages):
     assert not wide
 
 
+def test_tables_and_commands_fit_a_telephone(browser, site, pages):
+    """Catches a table or a command that has to be scrolled sideways, and a cell without its heading."""
+    page = browser.page(width=360, height=740)
+    for url in ["index.html", "errors.html", "troubleshooting.html", "providers.html", "operations.html", "benchmarks.html",
+                "glossary.html", "reference/fetchResource.html", "five-minutes.html", "clients/python/docs/adapters.html"]:
+        page.open((site / url).as_uri())
+        wide = page.evaluate("""[...document.querySelectorAll('.table, .cmd, .out')]
+            .filter(part => part.scrollWidth > part.clientWidth + 1 && part.clientWidth > 0)
+            .map(part => part.textContent.trim().slice(0, 80))""")
+        assert not wide, f"{url}: {wide}"
+        narrow = page.evaluate("[...document.querySelectorAll('td:first-child')].filter(cell => cell.textContent && cell.clientWidth < 80).length")
+        assert not narrow, f"{url}: a column of {narrow} cells is narrower than a word"
+    page.close()
+    page = browser.page(width=1100, height=800)
+    for url in ["troubleshooting.html", "providers.html", "errors.html", "platforms.html", "upgrading.html"]:
+        page.open((site / url).as_uri())
+        assert page.evaluate("[...document.querySelectorAll('.table')].every(one => one.scrollWidth <= one.clientWidth + 1)"), url
+    page.close()
+    page = browser.page(width=360, height=740)
+    page.open((site / "errors.html").as_uri())
+    label = "getComputedStyle(document.querySelector('#error-1017').cells[3], '::before').content"
+    assert page.evaluate(label) == '"what to do"'
+    page.close()
+
+
+def test_the_first_sample_is_visible_at_once(browser, site):
+    """Catches a home page whose first command is below the window's edge, or continues beyond the right one."""
+    for width, height in ((1440, 900), (1100, 800), (390, 844)):
+        page = browser.page(width=width, height=height)
+        page.open((site / "index.html").as_uri())
+        bottom = page.evaluate("document.querySelector('.code').getBoundingClientRect().bottom")
+        assert bottom < height, (width, bottom)
+        assert page.evaluate("document.querySelector('.code pre').scrollWidth <= document.querySelector('.code pre').clientWidth"), width
+        page.close()
+
+
+@pytest.mark.parametrize("width, is_shown", [(1100, True), (1440, True), (1099, False)])
+def test_the_contents_of_a_page(browser, site, width, is_shown):
+    """Catches contents that are missing where there is space for them, or take it from the text where there is not."""
+    page = browser.page(width=width, height=800)
+    page.open((site / "wire.html").as_uri())
+    assert page.evaluate("getComputedStyle(document.querySelector('.contents')).display !== 'none'") is is_shown
+    assert page.evaluate("document.querySelector('article').clientWidth") > 500
+    page.close()
+
+
+def test_where_readers_look_for_a_page(pages):
+    """Catches a page that is in no group at the side, or in another one than readers look in."""
+    groups = {title: re.findall(r'href="([^"]+)"', inner) for title, inner in re.findall(
+        r"<summary>([^<]+)</summary><ul>(.*?)</ul>", pages["index.html"], re.DOTALL)}
+    for group, url in [("Clients", "other-languages.html"), ("Running it", "upgrading.html"), ("Running it", "troubleshooting.html"),
+                       ("Running it", "SECURITY.html"), ("Guides", "providers.html"), ("Start", "glossary.html"),
+                       ("Guides", "refresh-across-processes.html"), ("Running it", "platforms.html")]:
+        assert url in groups[group], f"{url} is not in {group}"
+    assert "Further pages" not in groups, groups["Further pages"]
+
+
 def test_colours_follow_the_system_and_the_reader(browser, site):
     """Catches a dark scheme that does not come, a button that does nothing, and a choice that the next page forgets."""
     ground = "getComputedStyle(document.body).backgroundColor"
@@ -185,6 +244,14 @@ def test_colours_follow_the_system_and_the_reader(browser, site):
     ("advice_required", "errors.html#error-1017"),
     ("half-close", "wire.html#half-close-and-why-socat--t-30"),
     ("clientSecret", "files/postern.example.yaml.html"),
+    ("retry", "wire.html#what-a-client-may-retry"),
+    ("upgrade", "upgrading.html"),
+    ("rollback", "upgrading.html"),
+    ("client credentials", "reference/fetchResource.html#with-a-token-from-client-credentials"),
+    ("m2m", "reference/fetchResource.html#with-a-token-from-client-credentials"),
+    ("proxy", "operations.html#proxy"),
+    ("helm", "deployment.html#helm"),
+    ("keycloak", "providers.html#keycloak"),
     ("zzyzx", None),
 ])
 def test_search(browser, site, words, first):
@@ -205,6 +272,17 @@ def test_search(browser, site, words, first):
             page.command("Input.dispatchKeyEvent", {"type": kind, **enter})
         eventually(lambda: first in page.url, what=f"{first} instead of {page.url}")
     page.close()
+
+
+def test_other_words_lead_somewhere(site):
+    """Catches a word of the glossary for the search that leads to a term which no page has in a heading."""
+    lines = (site / "search-index.js").read_text(encoding="utf-8").splitlines()
+    index, synonyms = (json.loads(line.partition(" = ")[2].rstrip(";")) for line in lines)
+    headings = [f"{page} {heading}".lower() for _, page, heading, *_ in index]
+    assert len(synonyms) > 50 and synonyms["m2m"] == "client credentials" and "refresh" in synonyms.values()
+    own = {row.split("|")[2].strip() for row in GLOSSARY.split("| searched |")[1].split("\n\n")[0].splitlines()[2:]}
+    lost = [term for term in own if not any(all(word in heading for word in term.split()) for heading in headings)]
+    assert len(own) > 15 and not lost, lost
 
 
 def test_nothing_is_asked_of_a_network(browser, site):
@@ -241,8 +319,9 @@ def test_pictures(browser, site):
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     for url in ("index.html", "python.html", "swift/authengine/userclient.html", "reference/fetchResource.html",
-                "errors.html#error-1017", "socat.html", "wire.html#41-fetchresource"):
-        for name, dark, width in (("light", False, 1440), ("dark", True, 1440), ("narrow", False, 390), ("narrow-dark", True, 390)):
+                "errors.html#error-1017", "troubleshooting.html", "providers.html#keycloak", "wire.html#41-fetchresource"):
+        for name, dark, width in (("light", False, 1440), ("dark", True, 1440), ("middle", False, 1100), ("middle-dark", True, 1100),
+                                  ("narrow", False, 390), ("narrow-dark", True, 390)):
             page = browser.page(dark=dark, width=width, height=900)
             path, _, fragment = url.partition("#")
             page.open((site / path).as_uri() + (f"#{fragment}" if fragment else ""))

@@ -19,7 +19,6 @@ EXPECTED: List[str] = [
     r"this kernel has no SO_PEERPIDFD \(Linux 6\.5\)",
     r"this kernel has no SO_PASSPIDFD \(Linux 6\.5\)",
     r"this is a user namespace itself",
-    r"kubectl is not installed; Debian has none that knows components",
     r"writes pictures for a person to look at, into SITE_SCREENSHOTS",
     r"waits long: --slow",
 ]

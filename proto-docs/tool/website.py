@@ -30,20 +30,21 @@ ROOT = Path(__file__).resolve().parents[2]
 ASSETS = Path(__file__).resolve().parent / "assets"
 #: The list at the side: groups of paths, each a name or a pattern. A page that none of them names comes last.
 NAVIGATION: List[Tuple[str, List[str]]] = [
-    ("Start", ["README.md", "proto-docs/five-minutes.md", "proto-docs/README.md"]),
+    ("Start", ["README.md", "proto-docs/five-minutes.md", "proto-docs/README.md", "proto-docs/glossary.md"]),
     ("Guides", [
-        "proto-docs/sessions.md", "proto-docs/step-up.md", "proto-docs/socat.md", "proto-docs/containers.md",
-        "deploy/README.md"]),
+        "proto-docs/providers.md", "proto-docs/sessions.md", "proto-docs/refresh-across-processes.md", "proto-docs/step-up.md", "proto-docs/socat.md",
+        "proto-docs/containers.md", "deploy/README.md"]),
     ("Migration", ["proto-docs/migration/README.md", "proto-docs/migration/*.md"]),
     ("Examples", ["examples/*/*.md"]),
     ("Clients", [
         "proto-docs/python.md", "clients/python/README.md", "clients/python/*.md", "clients/python/*/*.md", "proto-docs/node.md", "clients/node/README.md", "clients/node/*.md",
-        "clients/node/*/*.md", "proto-docs/swift.md", "clients/*/*.md", "clients/*/*/*.md"]),
+        "clients/node/*/*.md", "proto-docs/swift.md", "proto-docs/other-languages.md", "clients/*/*.md", "clients/*/*/*.md"]),
     ("Methods", ["proto-docs/reference/README.md", "proto-docs/reference/*.md"]),
     ("Protocol", ["proto-docs/wire.md", "proto-docs/framing.md", "proto-docs/errors.md", "proto-docs/preauthorization.md"]),
     ("Running it", [
-        "proto-docs/deployment.md", "proto-docs/configuration.md", "proto-docs/operations.md", "proto-docs/health.md", "proto-docs/limits.md",
-        "proto-docs/observability.md", "proto-docs/audit.md", "proto-docs/hardening.md", "proto-docs/threat-model.md", "proto-docs/benchmarks.md", "deploy/*.md", "deploy/*/*.md"]),
+        "proto-docs/troubleshooting.md", "proto-docs/deployment.md", "proto-docs/configuration.md", "proto-docs/operations.md", "proto-docs/health.md", "proto-docs/limits.md",
+        "proto-docs/observability.md", "proto-docs/audit.md", "proto-docs/hardening.md", "proto-docs/threat-model.md", "proto-docs/isolation.md", "SECURITY.md", "proto-docs/upgrading.md", "proto-docs/platforms.md",
+        "proto-docs/benchmarks.md", "deploy/*.md", "deploy/*/*.md"]),
     ("More", ["proto-docs/*.md"]),
     ("Working on it", [
         "CONTRIBUTING.md", "proto-docs/architecture.md", "proto-docs/modules.md", "Sources/*/README.md", "Tests/*/README.md",
@@ -56,9 +57,12 @@ WEIGHTS = {"Methods": 0.55, "Swift reference": 0.4, "Migration": 0.8, "Working o
 LABELS = {
     "README.md": "Home", "proto-docs/README.md": "Overview", "proto-docs/reference/README.md": "All methods",
     "proto-docs/migration/README.md": "All", "proto-docs/python.md": "Python", "proto-docs/node.md": "Node", "proto-docs/swift.md": "Swift",
+    "proto-docs/other-languages.md": "Other languages", "proto-docs/refresh-across-processes.md": "Several processes", "SECURITY.md": "Security policy",
 }
 #: The order of the methods is that of the reference's own index.
 REFERENCE = "proto-docs/reference/README.md"
+#: Its terms are found by the search, and its other words lead to them.
+GLOSSARY = "proto-docs/glossary.md"
 #: Shown with every line linkable, and searchable by key.
 EXAMPLE = "proto-docs/postern.example.yaml"
 HIGHLIGHTED_BYTES = 100_000
@@ -109,7 +113,8 @@ def relative(url: str, page: str) -> str:
 
 
 def navigation(files: List[str]) -> List[Tuple[str, List[str]]]:
-    pages = [name for name in files if name.endswith(".md") and ".docc/" not in name]  # those are a site of their own
+    # The Swift reference is a site of its own, and templates are no pages.
+    pages = [name for name in files if name.endswith(".md") and ".docc/" not in name and not name.startswith(".github/")]
     index = (ROOT / REFERENCE).read_text(encoding="utf-8") if (ROOT / REFERENCE).is_file() else ""
     position = {f"proto-docs/reference/{name}": number for number, name in enumerate(re.findall(r"\]\(([\w.]+\.md)\)", index))}
     named = {path for _, patterns in NAVIGATION for path in patterns}
@@ -274,13 +279,34 @@ def rendered(source: str, text: Optional[str] = None) -> Page:
     return Page(source, url_of(source), plain, body, contents)
 
 
+def labelled(body: str) -> str:
+    """Tables of three and more columns with the column's heading at each cell: narrow windows show them as lists."""
+
+    def table(match: "re.Match[str]") -> str:
+        text = match.group(0)
+        head, found, rows = text.partition("<tbody>")
+        headings = [plain(cell) for cell in re.findall(r"<th[^>]*>(.*?)</th>", head, re.DOTALL)]
+        if not found or len(headings) < 3:
+            return text
+
+        def row(match: "re.Match[str]") -> str:
+            labels = iter(headings)
+            return re.sub(r"<td", lambda _: f'<td data-label="{html.escape(next(labels, ""))}"', match.group(0))
+
+        head = head.replace('<div class="table"', '<div class="table stacked"')
+        return head + found + re.sub(r"<tr[ >].*?</tr>", row, rows, flags=re.DOTALL)
+
+    return re.sub(r'<div class="table".*?</table></div>', table, body, flags=re.DOTALL)
+
+
 #: Where a long name may be broken.
-BREAKS = re.compile(r"(?<=[a-z0-9][_.])(?=[a-z])|(?<=[a-z]{2})(?=[A-Z][a-z])")
+BREAKS = re.compile(r"(?<=[a-zA-Z0-9][_./])(?=[a-zA-Z])|(?<=[a-z]{2})(?=[A-Z][a-z])")
 
 
 def breakable(cell: "re.Match[str]") -> str:
-    """A table cell whose names may be broken where a person would break them."""
-    return re.sub(r"<code>[^<]{21,}</code>", lambda code: BREAKS.sub("<wbr>", code.group(0)), cell.group(0))
+    """A table cell whose names may be broken where a person would break them, and whose long texts anywhere."""
+    text = re.sub(r"<code>(?=[^<]* )([^<]{26,})</code>", r'<code class="sentence">\1</code>', cell.group(0))
+    return re.sub(r"<code>[^<]{16,}</code>", lambda code: BREAKS.sub("<wbr>", code.group(0)), text)
 
 
 # MARK: links
@@ -330,7 +356,7 @@ class Site:
             self.pictures[file] = file.removeprefix("proto-docs/")
             return f"{match.group(1)}{html.escape(relative(self.pictures[file], page.url))}"
 
-        body = re.sub(r'(<img [^>]*\bsrc=")([^"]*)', picture, page.body)
+        body = re.sub(r'(<img [^>]*\bsrc=")([^"]*)', picture, labelled(page.body))
         return re.sub(r'<a href="([^"]*)">(.*?)</a>', exchange, body, flags=re.DOTALL)
 
     # The frame
@@ -396,7 +422,8 @@ class Site:
             if asset.suffix in {".css", ".js", ".svg"}:
                 shutil.copy(asset, folder / asset.name)
         (folder / "search-index.js").write_text(
-            f"window.posternIndex = {json.dumps(self.index(), ensure_ascii=False, separators=(',', ':'))};\n", encoding="utf-8")
+            f"window.posternIndex = {json.dumps(self.index(), ensure_ascii=False, separators=(',', ':'))};\n"
+            f"window.posternSynonyms = {json.dumps(synonyms(), ensure_ascii=False, separators=(',', ':'))};\n", encoding="utf-8")
         return len(written)
 
     def file(self, source: str) -> str:
@@ -434,6 +461,9 @@ class Site:
                 entries.append([f"{page.url}#{identifier}", name, title, plain(body), own])
                 for row in re.findall(r"<tr>\s*<td>(?:<strong>)?<code>([^\s]+?)</code>(?:</strong>)?</td>(.*?)</tr>", body, re.DOTALL):
                     entries.append([f"{page.url}#{identifier}", name, plain(row[0]), plain(row[1]), weight * 0.8])
+                if page.source == GLOSSARY and "<th>term</th>" in body:
+                    for term, meaning in re.findall(r"<tr>\s*<td>([^<]+)</td>\s*<td>(.*?)</td>", body, re.DOTALL):
+                        entries.append([f"{page.url}#{identifier}", name, plain(term), plain(meaning), 0.45])
             for row in re.findall(r'<tr id="(error-\d+)">(.*?)</tr>', page.body, re.DOTALL):
                 code, reason, when, remedy = (plain(cell) for cell in re.findall(r"<td>(.*?)</td>", row[1], re.DOTALL))
                 entries.append([f"{page.url}#{row[0]}", page.title, f"{code} {reason}", f"{when} {remedy}", 1.2])
@@ -455,6 +485,23 @@ class Site:
             else:
                 comment = ""
         return entries
+
+
+def synonyms() -> Dict[str, str]:
+    """What people search for → the words of these documents.
+
+    Both are from the glossary: its words for the search, and those that it replaces."""
+    text = (ROOT / GLOSSARY).read_text(encoding="utf-8") if (ROOT / GLOSSARY).is_file() else ""
+    tables = {"searched": {}, "rule": {}}
+    for first, found in tables.items():
+        match = re.search(rf"^\| {first} \|.*\n\|[-|]+\|\n((?:\|.*\n)+)", text, re.MULTILINE)
+        for row in match.group(1).splitlines() if match else []:
+            cells = [cell.strip() for cell in row.strip("|").split("|")]
+            if first == "searched":
+                found.update((word.strip(), cells[1]) for word in cells[0].split(","))
+            elif re.fullmatch(r"[a-z -]+", term := re.split(r"[,;(]", cells[2])[0].strip()):
+                found.update((word, term) for word in re.findall(r"`([^`…]+)`", cells[1]))
+    return {**tables["rule"], **tables["searched"]}
 
 
 def plain(fragment: str) -> str:

@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import List
 
@@ -26,6 +27,15 @@ def needs(*programs: str) -> None:
     for program in programs:
         if shutil.which(program) is None:
             pytest.skip(f"{program} is not installed: make deps")
+
+
+def kubernetes_tool(name: str) -> str:
+    """helm or kubectl, as `make test-deployment` has unpacked them; skips the test where there is none."""
+    unpacked = Path(sys.executable).parent / name
+    found = str(unpacked) if os.access(unpacked, os.X_OK) else shutil.which(name)
+    if found is None:
+        pytest.skip(f"{name} is not installed: make test-deployment")
+    return found
 
 
 def needs_root(why: str) -> None:

@@ -65,7 +65,7 @@
 
   // Search
   var field = find("#search"), list = find("#results"), status = find("#search-status");
-  var index = null, chosen = -1;
+  var index = null, synonyms = {}, chosen = -1;
 
   function load(then) {
     if (index) return then();
@@ -78,6 +78,7 @@
         return { url: entry[0], page: entry[1], heading: entry[2], text: entry[3], weight: entry[4],
           low: [entry[2].toLowerCase(), entry[1].toLowerCase(), entry[3].toLowerCase()] };
       });
+      synonyms = window.posternSynonyms;
       load.waiting.forEach(function (waiting) { waiting(); });
     };
     document.head.appendChild(script);
@@ -99,8 +100,21 @@
       if (!best) return 0;
       total += best;
     }
+    if (words.length > 1 && entry.low[0].indexOf(words.join(" ")) >= 0) total += 140;
     if (entry.page === entry.heading) total += 8;
     return total * entry.weight;
+  }
+
+  // What was typed, and the same in the words of these documents, which counts a little less
+  function readings(typed) {
+    var found = [{ words: typed.split(/\s+/).filter(Boolean), weight: 1 }];
+    Object.keys(synonyms).forEach(function (word) {
+      var padded = " " + typed.trim() + " ";
+      if (padded.indexOf(" " + word + " ") < 0) return;
+      var words = padded.replace(" " + word + " ", " " + synonyms[word] + " ").split(/\s+/).filter(Boolean);
+      found.push({ words: words, weight: 0.8 });
+    });
+    return found;
   }
 
   function marked(element, text, words) {
@@ -125,13 +139,17 @@
   }
 
   function search() {
-    var words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
+    var meant = readings(field.value.toLowerCase());
+    var words = [].concat.apply([], meant.map(function (reading) { return reading.words; }));
     chosen = -1;
     field.removeAttribute("aria-activedescendant");
     list.textContent = "";
     if (!words.length) return show(false);
     var found = [];
-    index.forEach(function (entry) { var points = score(entry, words); if (points) found.push([points, entry]); });
+    index.forEach(function (entry) {
+      var points = Math.max.apply(null, meant.map(function (reading) { return score(entry, reading.words) * reading.weight; }));
+      if (points) found.push([points, entry]);
+    });
     found.sort(function (a, b) { return b[0] - a[0]; });
     found.slice(0, 24).forEach(function (one, number) {
       var entry = one[1], item = document.createElement("li"), link = document.createElement("a");
