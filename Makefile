@@ -109,7 +109,7 @@ test: deps-test test-architecture build-tests providers ## Everything that finds
 
 # The release build under all end-to-end tests, and everything around the product. No test may skip itself here but for
 # the reasons in Tests/Tools/skips.py (on a machine that can do less: STRICT_SKIPS=).
-TEST_ALL := lint test docs-check test-e2e test-slow docc test-documents test-python test-node test-other-languages \
+TEST_ALL := lint test docs-check test-e2e test-slow docc test-documents test-python test-examples test-node test-other-languages \
   test-differential test-deployment deb demo
 .PHONY: test-all
 test-all: export STRICT_SKIPS := 1
@@ -232,6 +232,17 @@ lint-python: $(CLIENT_PYTHON)/installed # The Python client's style, types, gene
 bench-python: release $(CLIENT_PYTHON)/installed # What a call of the Python client costs over the raw socket
 	cd clients/python && PYTHONPATH=src POSTERN_BIN=$(CURDIR)/$(RELEASE)/postern \
 	  $(CURDIR)/$(CLIENT_PYTHON)/bin/python benchmarks/overhead.py
+
+# What the examples take from PyPI, pinned, in a virtual environment of their tests' own.
+EXAMPLES := .build/examples
+$(EXAMPLES)/installed: Tests/Examples/requirements.txt $(wildcard examples/*/requirements.txt) | deps
+	$(PYTHON) -m venv $(EXAMPLES)
+	@$(call pip-install,$(EXAMPLES),$<)
+	@touch $@
+
+.PHONY: test-examples
+test-examples: deps release $(EXAMPLES)/installed ## examples/ in a browser, and a newcomer's path with the documents' commands
+	$(call binaries,$(RELEASE)) $(call pytest,$(EXAMPLES)/bin/python) Tests/Examples
 
 # Debian's own Node, and another one if that comes first on the PATH.
 NODES = $(shell { command -v node; echo /usr/bin/node; } | sort -u)

@@ -43,7 +43,7 @@ RELEASED = re.compile(r"^## \[?\d", re.MULTILINE)
 CODE = {".swift", ".c", ".h"}
 SCRIPTS = {".py", ".js", ".mjs", ".cjs", ".ts", ".mts", ".sh"}
 # Folders where scripts and everything else is for users, beside Swift, C and Markdown, which are read everywhere.
-FOR_USERS = ("clients/", "deploy/", "proto-docs/tool/", "Tests/Benchmarks/", "Tests/Demo/")
+FOR_USERS = ("clients/", "deploy/", "examples/", "proto-docs/tool/", "Tests/Benchmarks/", "Tests/Demo/")
 FOR_USERS_SUFFIXES = SCRIPTS | {".yaml", ".service", ".socket", ".html", ".css", ".json", ""}
 # The members of an example that were written by hand.
 EXAMPLE_TEXT = re.compile(r'^ *"(?:title|text)": .*$', re.MULTILINE)
