@@ -1,5 +1,9 @@
-"""The web applications of examples/: in Chromium against glewlwyd and the playground, and with an HTTP client against the
-playground. glewlwyd has one strength of login, so the step-up is against the playground."""
+"""The web applications of examples/, in Chromium and with an HTTP client.
+
+In Chromium against glewlwyd and the playground: glewlwyd has one strength of login, so the step-up is against the
+playground.
+What a browser would not do, such as a callback with another browser's cookie, is sent by an HTTP client.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,7 @@ from typing import Any, Callable, Dict, List
 
 import pytest
 
-from application import CALLBACK, PLAYGROUND, WebApplication
+from application import PLAYGROUND, WebApplication
 
 from harness.chromium import Page
 from harness.glewlwyd import Provider, Resource
@@ -64,7 +68,7 @@ def cookies_of(page: Page, application: WebApplication) -> List[Dict[str, Any]]:
 
 
 def test_a_user_at_a_real_provider(start: Callable[..., WebApplication], directory: Path, page: Page, name: str) -> None:
-    """Catches a login that only the playground takes, a cookie with more than an id, and a logout that leaves something."""
+    """Catches a login that only the playground takes, a cookie with more than an id, a logout that leaves something."""
     port = free_port()
     provider = Provider(directory / "glewlwyd", "--redirect-uri", f"http://127.0.0.1:{port}/callback", token_seconds=60)
     resource = Resource(provider)

@@ -3,8 +3,8 @@
     python3 Tests/Examples/walk.py          after `make release`; pip, glewlwyd and Chromium are needed
 
 It takes the commands from README.md and proto-docs/examples.md, and runs them in a copy of the tree. After each
-`examples/run` it does in a browser what the pages describe: with the playground, and then with "your own provider", which is
-glewlwyd here. Only addresses, the client's name and its secret are replaced, and plain HTTP is permitted.
+`examples/run` it does in a browser what the pages describe: with the playground, and then with "your own provider",
+which is glewlwyd here. Only addresses, the client's name and its secret are replaced, and plain HTTP is permitted.
 """
 
 from __future__ import annotations

@@ -92,21 +92,25 @@ def main() -> int:
     parser.add_argument("command", choices=["login", "list", "logout"], nargs="?", default="list")
     parser.add_argument("--device", action="store_true", help="log in with a browser on another device")
     arguments = parser.parse_args()
+    start_login = login_on_another_device if arguments.device else login
     with Client() as postern:
         try:
             if arguments.command == "logout":
                 logout(postern)
             elif arguments.command == "login":
                 logout(postern)  # one session a user: then `list` need not name it
-                (login_on_another_device if arguments.device else login)(postern)
+                start_login(postern)
             else:
-                list_orders(postern)
+                try:
+                    list_orders(postern)
+                except PosternError as error:
+                    if error.reason not in LOGIN_AGAIN or not sys.stdin.isatty():  # a script has no user to log in
+                        raise
+                    start_login(postern)
+                    list_orders(postern)
         except PosternError as error:
-            if error.reason in LOGIN_AGAIN:
-                print("Not logged in: use the command login.", file=sys.stderr)
-                return 2
-            print(error, file=sys.stderr)
-            return 1
+            print("Not logged in: use the command login." if error.reason in LOGIN_AGAIN else error, file=sys.stderr)
+            return 2 if error.reason in LOGIN_AGAIN else 1
     return 0
 
 

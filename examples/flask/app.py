@@ -10,14 +10,15 @@ import secrets
 from dataclasses import dataclass, field
 from html import escape
 
-from flask import Flask, Response, make_response, redirect, request
-
+from flask import Flask, redirect, request
 from postern_auth import AdviceRequired, Client, FetchResult, JourneyStep, PosternError, Session
+from werkzeug.wrappers import Response
 
 ISSUER, RESOURCE = "corp", "orders"  # their names in postern.yaml
 LOGIN_COOKIE, SESSION_COOKIE = "shop_login", "shop_session"
 LOGIN_AGAIN = {"not_authenticated", "session_not_found", "session_expired"}
-LINKS = '<p><a href="/data">My orders</a> · <a href="/sensitive">The vault</a> (requires a stronger login)</p>'
+LINKS = """<p><a href="/data">My orders</a> · <a href="/sensitive">The vault</a> (requires a stronger login)</p>
+<form method="post" action="/logout"><input type="hidden" name="csrf" value="{csrf}"><button>Log out</button></form>"""
 
 
 @dataclass
@@ -30,7 +31,7 @@ class Browser:
     suspended: str | None = None  # the continuation of the fetch that waits for the step-up
 
 
-# Cookie → browser. In memory, for one process: use a store of your own (Redis, a database) for more.
+# Cookie → browser. In memory, for one process: with more, a store that they share, and in which entries expire.
 browsers: dict[str, Browser] = {}
 
 app = Flask(__name__)
@@ -42,25 +43,25 @@ def current() -> Browser | None:
 
 
 def page(body: str, status: int = 200) -> Response:
-    return Response(f"<!doctype html><title>Shop</title>{body}", status, {"Cache-Control": "no-store"})
+    headers = {"Cache-Control": "no-store"}
+    return Response(f"<!doctype html><title>Shop</title>{body}", status, headers, mimetype="text/html")
 
 
-def set_cookie(response: Response, name: str, value: str, **options: int) -> None:
+def set_cookie(response: Response, name: str, value: str, max_age: int | None = None) -> None:
     # Behind a proxy is_secure is right with werkzeug.middleware.proxy_fix.ProxyFix.
-    response.set_cookie(name, value, httponly=True, samesite="Lax", secure=request.is_secure, **options)
+    response.set_cookie(name, value, max_age, httponly=True, samesite="Lax", secure=request.is_secure)
 
 
 def shown(result: FetchResult) -> Response:
     """A response of the resource: any status is a result."""
-    return page(f'<h1>{result.status}</h1><pre>{escape(result.text)}</pre><a href="/">Back</a>', 200 if result.ok else 502)
+    body = f'<h1>{result.status}</h1><pre>{escape(result.text)}</pre><a href="/">Back</a>'
+    return page(body, 200 if result.ok else 502)
 
 
 @app.get("/")
 def home() -> Response:
     if browser := current():
-        logout = f'<input type="hidden" name="csrf" value="{browser.csrf}"><button>Log out</button>'
-        return page(f"<h1>Hello {escape(browser.user.subject or '')}</h1>{LINKS}"
-                    f'<form method="post" action="/logout">{logout}</form>')
+        return page(f"<h1>Hello {escape(browser.user.subject or '')}</h1>" + LINKS.format(csrf=browser.csrf))
     return page('<h1>Not logged in</h1><p><a href="/login">Log in</a></p>')
 
 
@@ -69,7 +70,7 @@ def login() -> Response:
     if current():
         return redirect("/", 303)
     started = postern.begin_authorization(ISSUER)  # back to redirectUri of postern.yaml
-    response = make_response(redirect(started.authorization_url, 303))
+    response = redirect(started.authorization_url, 303)
     # The callback must come from the browser that started the login: an attacker's callback has another state.
     set_cookie(response, LOGIN_COOKIE, started.state, max_age=600)
     return response
@@ -82,7 +83,7 @@ def callback() -> Response:
     expected, state = request.cookies.get(LOGIN_COOKIE, ""), request.args.get("state", "")
     if state and hmac.compare_digest(state.encode(), expected.encode()):
         user = postern.complete_authorization(request.url)
-        response = make_response(redirect("/", 303))
+        response = redirect("/", 303)
         identifier = secrets.token_urlsafe(32)  # a new one at each login
         browsers[identifier] = Browser(user)
         set_cookie(response, SESSION_COOKIE, identifier)
@@ -90,10 +91,8 @@ def callback() -> Response:
         return response
     if browser and browser.step_up:
         step, browser.step_up = browser.step_up, None
-        step = postern.authenticate_with_advice(continuation=step.continuation, callbacks=step.filled(request.url))
-        if step.state == "completed":  # now the original request is retried
-            return shown(postern.fetch_resource(continuation=browser.suspended))
-        return page("<h1>The login was not strong enough</h1>", 403)
+        postern.authenticate_with_advice(continuation=step.continuation, callbacks=step.filled(request.url))
+        return shown(postern.fetch_resource(continuation=browser.suspended))  # retries the original request
     return page("<h1>This login was not started in this browser</h1>", 400)
 
 
@@ -114,7 +113,8 @@ def sensitive() -> Response:
     except AdviceRequired as required:
         step = postern.authenticate_with_advice(continuation=required.continuation)
         browser.step_up, browser.suspended = step, required.continuation
-        return redirect(step.callbacks[0]["output"][0]["value"], 303)  # a RedirectCallback: the login page
+        [callback] = step.callbacks or []  # a RedirectCallback to the login page
+        return redirect(callback["output"][0]["value"], 303)
 
 
 @app.post("/logout")
@@ -124,7 +124,7 @@ def logout() -> Response:
         return page("<h1>This form is not from this application</h1>", 403)
     del browsers[request.cookies[SESSION_COOKIE]]
     postern.end_session(browser.user.session)  # revokes its tokens at the issuer
-    response = make_response(redirect("/", 303))
+    response = redirect("/", 303)
     response.delete_cookie(SESSION_COOKIE)
     return response
 
@@ -134,9 +134,9 @@ def failed(error: PosternError) -> Response:
     if error.reason in LOGIN_AGAIN:
         browsers.pop(request.cookies.get(SESSION_COOKIE, ""), None)
         return redirect("/", 303)
-    denied = error.reason == "authorization_failed"  # the user cancelled, for example
-    return page(f"<h1>{escape(error.reason)}</h1><p>{escape(error.message)}</p>",
-                403 if denied else 503 if error.retryable else 502)
+    cancelled = error.reason == "authorization_failed"  # by the user, or by the issuer's policy
+    status = 403 if cancelled else 503 if error.retryable else 502
+    return page(f"<h1>{escape(error.reason)}</h1><p>{escape(error.message)}</p>", status)
 
 
 if __name__ == "__main__":

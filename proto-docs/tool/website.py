@@ -30,14 +30,15 @@ ROOT = Path(__file__).resolve().parents[2]
 ASSETS = Path(__file__).resolve().parent / "assets"
 #: The list at the side: groups of paths, each a name or a pattern. A page that none of them names comes last.
 NAVIGATION: List[Tuple[str, List[str]]] = [
-    ("Start", ["README.md", "proto-docs/five-minutes.md", "proto-docs/README.md"]),
+    ("Start", ["README.md", "proto-docs/five-minutes.md", "proto-docs/examples.md", "proto-docs/README.md"]),
     ("Guides", [
         "proto-docs/sessions.md", "proto-docs/step-up.md", "proto-docs/socat.md", "proto-docs/containers.md",
         "deploy/README.md"]),
     ("Migration", ["proto-docs/migration/README.md", "proto-docs/migration/*.md"]),
     ("Clients", [
         "proto-docs/python.md", "clients/python/README.md", "clients/python/*.md", "clients/python/*/*.md", "proto-docs/node.md", "clients/node/README.md", "clients/node/*.md",
-        "clients/node/*/*.md", "proto-docs/swift.md", "clients/*/*.md", "clients/*/*/*.md"]),
+        "clients/node/*/*.md", "proto-docs/swift.md", "clients/*/*.md", "clients/*/*/*.md",
+        "examples/*/README.md"]),
     ("Methods", ["proto-docs/reference/README.md", "proto-docs/reference/*.md"]),
     ("Protocol", ["proto-docs/wire.md", "proto-docs/framing.md", "proto-docs/errors.md", "proto-docs/preauthorization.md"]),
     ("Running it", [
