@@ -28,10 +28,10 @@ pytest = PYTHONPATH=$(CURDIR)/Tests/Tools $(1) -m pytest -q -p no:cacheprovider 
 # (g++ brings libc6-dev, binutils and libstdc++), git and ca-certificates to fetch the Swift packages.
 BUILD_PACKAGES := ca-certificates g++ git libcurl4-openssl-dev libexpat1-dev libhiredis-dev libjansson-dev \
   libsqlite3-dev libssl-dev libyaml-dev make pkg-config zlib1g-dev
-# `make demo`: the programs that the tour shows (Tests/Demo), 20 at most.
-DEMO_PACKAGES := $(BUILD_PACKAGES) curl jq nodejs python3 python3-requests socat
+# `make demo` and `examples/run`: the programs that the tour shows (Tests/Demo), pip for the examples; 20 at most.
+DEMO_PACKAGES := $(BUILD_PACKAGES) curl jq nodejs python3 python3-requests python3-venv socat
 # `make test`: servers that tests start, and what speaks with them. promtool is in prometheus.
-TEST_PACKAGES := $(DEMO_PACKAGES) glewlwyd netcat-openbsd nginx-light openssl prometheus python3-pytest python3-venv \
+TEST_PACKAGES := $(DEMO_PACKAGES) glewlwyd netcat-openbsd nginx-light openssl prometheus python3-pytest \
   redis-server sqlite3
 # Everything else: a browser, the site, the package and the image, systemd's tools, other languages.
 ALL_PACKAGES := $(TEST_PACKAGES) buildah chromium debhelper dpkg-dev gcc libc6-dev libjsonrpccpp-dev lintian man-db \
