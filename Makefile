@@ -33,10 +33,10 @@ pytest = PYTHONPATH=$(CURDIR)/Tests/Tools $(1) -m pytest -q -p no:cacheprovider 
 # (g++ brings libc6-dev, binutils and libstdc++), git and ca-certificates to fetch the Swift packages.
 BUILD_PACKAGES := ca-certificates g++ git libcurl4-openssl-dev libexpat1-dev libhiredis-dev libjansson-dev \
   libsqlite3-dev libssl-dev libyaml-dev make pkg-config zlib1g-dev
-# `make demo`: the programs that the tour shows (Tests/Demo), 20 at most.
-DEMO_PACKAGES := $(BUILD_PACKAGES) curl jq nodejs python3 python3-requests socat
+# `make demo` and `examples/run`: the programs that the tour shows (Tests/Demo), pip for the examples; 20 at most.
+DEMO_PACKAGES := $(BUILD_PACKAGES) curl jq nodejs python3 python3-requests python3-venv socat
 # `make test`: servers that tests start, and what speaks with them. promtool is in prometheus.
-TEST_PACKAGES := $(DEMO_PACKAGES) glewlwyd netcat-openbsd nginx-light openssl prometheus python3-pytest python3-venv \
+TEST_PACKAGES := $(DEMO_PACKAGES) glewlwyd netcat-openbsd nginx-light openssl prometheus python3-pytest \
   redis-server sqlite3
 # Everything else: a browser, the site, the package and the image, systemd's tools, other languages.
 ALL_PACKAGES := $(TEST_PACKAGES) buildah chromium debhelper dpkg-dev gcc libc6-dev libjsonrpccpp-dev lintian man-db \
@@ -127,7 +127,7 @@ test: deps-test test-architecture build-tests providers ## Everything that finds
 
 # The release build under all end-to-end tests, and everything around the product. No test may skip itself here but for
 # the reasons in Tests/Tools/skips.py (on a machine that can do less: STRICT_SKIPS=).
-TEST_ALL := lint test docs-check test-e2e test-slow docc test-documents test-python test-node test-other-languages \
+TEST_ALL := lint test docs-check test-e2e test-slow docc test-documents test-python test-examples test-node test-other-languages \
   test-differential test-deployment deb demo
 .PHONY: test-all
 test-all: export STRICT_SKIPS := 1
@@ -258,6 +258,17 @@ lint-python: $(CLIENT_PYTHON)/installed # The Python client's style, types, gene
 bench-python: release $(CLIENT_PYTHON)/installed # What a call of the Python client costs over the raw socket
 	cd clients/python && PYTHONPATH=src POSTERN_BIN=$(CURDIR)/$(RELEASE)/postern \
 	  $(CURDIR)/$(CLIENT_PYTHON)/bin/python benchmarks/overhead.py
+
+# What the examples take from PyPI, pinned, in a virtual environment of their tests' own.
+EXAMPLES := .build/examples
+$(EXAMPLES)/installed: Tests/Examples/requirements.txt $(wildcard examples/*/requirements.txt) | deps
+	$(PYTHON) -m venv $(EXAMPLES)
+	@$(call pip-install,$(EXAMPLES),$<)
+	@touch $@
+
+.PHONY: test-examples
+test-examples: deps release $(EXAMPLES)/installed ## examples/ in a browser, and a newcomer's path with the documents' commands
+	$(call binaries,$(RELEASE)) $(call pytest,$(EXAMPLES)/bin/python) Tests/Examples
 
 # Debian's own Node, and another one if that comes first on the PATH.
 NODES = $(shell { command -v node; echo /usr/bin/node; } | sort -u)

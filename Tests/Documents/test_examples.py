@@ -19,8 +19,8 @@ RUN = {
     "configuration.md", "five-minutes.md", "framing.md", "operations.md", "python.md", "sessions.md", "socat.md", "step-up.md",
     "wire.md", "../README.md",
 }
-#: Pages whose commands other tests run: Tests/OtherLanguages.
-ELSEWHERE = {"other-languages.md"}
+#: Pages whose commands other tests run: Tests/Examples, Tests/OtherLanguages.
+ELSEWHERE = {"examples.md", "other-languages.md"}
 
 
 @pytest.mark.parametrize("method", run.methods())

@@ -30,7 +30,8 @@ ROOT = Path(__file__).resolve().parents[2]
 ASSETS = Path(__file__).resolve().parent / "assets"
 #: The list at the side: groups of paths, each a name or a pattern. A page that none of them names comes last.
 NAVIGATION: List[Tuple[str, List[str]]] = [
-    ("Start", ["README.md", "proto-docs/five-minutes.md", "proto-docs/README.md", "proto-docs/glossary.md"]),
+    ("Start", [
+        "README.md", "proto-docs/five-minutes.md", "proto-docs/examples.md", "proto-docs/README.md", "proto-docs/glossary.md"]),
     ("Guides", [
         "proto-docs/providers.md", "proto-docs/sessions.md", "proto-docs/refresh-across-processes.md", "proto-docs/step-up.md", "proto-docs/socat.md",
         "proto-docs/containers.md", "deploy/README.md"]),

@@ -1,0 +1,245 @@
+"""The web applications of examples/, in Chromium and with an HTTP client.
+
+In Chromium against glewlwyd and the playground: glewlwyd has one strength of login, so the step-up is against the
+playground.
+What a browser would not do, such as a callback with another browser's cookie, is sent by an HTTP client.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import urllib.parse
+from pathlib import Path
+from typing import Any, Callable, Dict, List
+
+import pytest
+
+from application import PLAYGROUND, WebApplication
+
+from harness.chromium import Page
+from harness.glewlwyd import Provider, Resource
+from harness.playground import Playground
+from harness.ports import free_port
+
+OPAQUE = re.compile(r"[A-Za-z0-9_-]{43}")
+
+
+@pytest.fixture(params=sorted(WebApplication.PROGRAMS))
+def application(request: pytest.FixtureRequest, start: Callable[..., WebApplication], playground: Playground) -> WebApplication:
+    return start(request.param, {PLAYGROUND: playground.base + "/"})
+
+
+def value_of(field: str) -> str:
+    return field.partition("=")[2].partition(";")[0]
+
+
+def authorized(playground: Playground, url: str, **login: object) -> str:
+    """What the issuer redirects a browser to in which alice logs in."""
+    playground.request("POST", "/playground/login", json.dumps({"user": "alice", "times": 1, **login}).encode())
+    status, headers, body = playground.request("GET", url.replace(playground.base, ""))
+    assert status in (302, 303), body
+    parts = urllib.parse.urlsplit(headers["location"])
+    return f"{parts.path}?{parts.query}"
+
+
+def logged_in(application: WebApplication, playground: Playground) -> Dict[str, str]:
+    """The cookies of a browser whose user has logged in."""
+    login = application.request("GET", "/login")
+    back = authorized(playground, login.headers["Location"])
+    done = application.request("GET", back, {"shop_login": value_of(login.cookie("shop_login"))})
+    assert done.status == 303, done.text
+    return {"shop_session": value_of(done.cookie("shop_session"))}
+
+
+def csrf(application: WebApplication, cookies: Dict[str, str]) -> str:
+    return re.findall(r'name="csrf" value="([^"]+)"', application.request("GET", "/", cookies).text)[0]
+
+
+# MARK: in a browser
+
+
+def cookies_of(page: Page, application: WebApplication) -> List[Dict[str, Any]]:
+    """The application's cookies; the provider has the same host, and a browser's cookies know no ports."""
+    cookies = page.command("Network.getCookies", {"urls": [application.base]})["cookies"]
+    return [cookie for cookie in cookies if not cookie["name"].startswith("GLEWLWYD2_")]
+
+
+def test_a_user_at_a_real_provider(start: Callable[..., WebApplication], directory: Path, page: Page, name: str) -> None:
+    """Catches a login that only the playground takes, a cookie with more than an id, a logout that leaves something."""
+    port = free_port()
+    provider = Provider(directory / "glewlwyd", "--redirect-uri", f"http://127.0.0.1:{port}/callback", token_seconds=60)
+    resource = Resource(provider)
+    try:
+        application = start(name, {
+            PLAYGROUND + "oidc": provider.issuer, PLAYGROUND + "resource/": resource.base, "clientId: shop": "clientId: svc",
+            "clientSecret: shopsecret": "clientSecret: svcsecret"}, port=port)
+        page.open(application.base)
+        page.press("Log in")
+        page.reads("Please enter your login and password")
+        page.type("#username", "alice")
+        page.type("#password", "alicepw")
+        page.press("OK")
+        page.reads("svc requires access to the following scopes")
+        page.click("#grant-orders")
+        page.press("Grant access")
+        page.reads("Connection to svc")
+        page.press("Continue")
+        page.reads("Hello")
+        [cookie] = cookies_of(page, application)
+        assert (cookie["name"], cookie["httpOnly"], cookie["sameSite"], cookie["secure"]) == ("shop_session", True, "Lax", False)
+        [session] = application.sessions()
+        assert OPAQUE.fullmatch(cookie["value"]) and cookie["value"] not in json.dumps(session)
+        page.press("My orders")
+        assert '{"orders": [1, 2]}' in page.reads("200")
+        assert len(resource.tokens) == 1 and resource.tokens[0] not in page.evaluate("document.documentElement.outerHTML")
+        page.press("Back")
+        page.press("Log out")
+        page.reads("Not logged in")
+        assert cookies_of(page, application) == []
+        assert application.sessions() == [] and provider.introspect(resource.tokens[0]) == {"active": False}
+        # Whoever kept the cookie has nothing with it.
+        again = application.request("GET", "/data", {"shop_session": cookie["value"]})
+        assert (again.status, again.headers["Location"]) == (303, "/login")
+    finally:
+        resource.stop()
+        provider.stop()
+
+
+@pytest.fixture(params=sorted(WebApplication.PROGRAMS))
+def name(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+def sign_in(page: Page) -> None:
+    page.type("#username", "alice")
+    page.type("#password", "alice-password")
+    page.press("Sign in")
+
+
+def test_a_step_up_in_the_browser(application: WebApplication, page: Page) -> None:
+    """Catches a step-up that does not come back to the fetch that required it, or that is required twice."""
+    page.open(application.base)
+    page.press("Log in")
+    page.reads("Sign in")
+    sign_in(page)
+    page.reads("Hello user-1001")
+    assert application.sessions()[0]["acr"] == "pwd"
+    page.press("The vault")
+    page.reads("Sign in")
+    sign_in(page)
+    page.reads("200")
+    assert page.url.startswith(application.base + "/callback"), "the suspended fetch continues"
+    assert application.sessions()[0]["acr"] == "mfa"
+    page.press("Back")
+    page.press("The vault")
+    page.reads("200")
+    assert page.url == application.base + "/sensitive"
+
+
+def test_a_user_who_cancels(application: WebApplication, page: Page) -> None:
+    """Catches an error page that is the framework's own."""
+    page.open(application.base + "/login")
+    page.press("Cancel")
+    page.reads("authorization_failed")
+    assert application.sessions() == []
+
+
+# MARK: with an HTTP client
+
+
+def test_who_is_logged_in_and_who_is_not(application: WebApplication, playground: Playground) -> None:
+    """Catches a page of a user that another browser sees, or that a cache may store."""
+    cookies = logged_in(application, playground)
+    assert "Hello user-1001" in application.request("GET", "/", cookies).text
+    assert application.request("GET", "/", cookies).headers["Cache-Control"] == "no-store"
+    for other in ({}, {"shop_session": "A" * 43}, {"shop_session": ""}):
+        assert "Not logged in" in application.request("GET", "/", other).text
+        for path in ("/data", "/sensitive"):
+            response = application.request("GET", path, other)
+            assert (response.status, response.headers["Location"]) == (303, "/login")
+
+
+def test_a_session_is_new_after_each_login(application: WebApplication, playground: Playground) -> None:
+    """Catches session fixation: the id of a cookie that was there before the login must not become that of the user."""
+    login = application.request("GET", "/login", {"shop_session": "chosen"})
+    back = authorized(playground, login.headers["Location"])
+    done = application.request("GET", back, {"shop_login": value_of(login.cookie("shop_login")), "shop_session": "chosen"})
+    assert OPAQUE.fullmatch(value_of(done.cookie("shop_session")))
+    assert "Not logged in" in application.request("GET", "/", {"shop_session": "chosen"}).text
+
+
+def test_a_callback_in_another_browser(application: WebApplication, playground: Playground) -> None:
+    """Catches login CSRF: a user must not be logged in by an attacker's callback."""
+    login = application.request("GET", "/login")
+    back = authorized(playground, login.headers["Location"])
+    other = application.request("GET", "/login")
+    for cookies in ({}, {"shop_login": value_of(other.cookie("shop_login"))}, {"shop_login": ""}):
+        response = application.request("GET", back, cookies)
+        assert response.status == 400 and not response.cookie("shop_session")
+    for query in ("", "?state=", "?code=x", "?state=%C3%A4"):
+        assert application.request("GET", "/callback" + query, {"shop_login": value_of(login.cookie("shop_login"))}).status == 400
+    assert application.sessions() == []
+
+
+def test_logout_needs_the_page_of_the_application(application: WebApplication, playground: Playground) -> None:
+    """Catches a logout that another site can cause, by whatever method."""
+    cookies = logged_in(application, playground)
+    for form in ("", "csrf=", "csrf=wrong", "csrf=%C3%A4", "other=x"):
+        assert application.request("POST", "/logout", cookies, form).status == 403
+    assert application.request("GET", "/logout", cookies).status == 405
+    assert len(application.sessions()) == 1 and application.request("GET", "/data", cookies).status == 200
+    done = application.request("POST", "/logout", cookies, "csrf=" + csrf(application, cookies))
+    assert done.status == 303 and application.sessions() == []
+
+
+def test_a_session_that_has_ended(application: WebApplication, playground: Playground) -> None:
+    """Catches a user who is shown as logged in, and whose every fetch fails."""
+    cookies = logged_in(application, playground)
+    with application.sidecar.connect() as connection:
+        connection.call("endSession", {"session": application.sessions()[0]["session"]})
+    response = application.request("GET", "/data", cookies)
+    assert (response.status, response.headers["Location"]) == (303, "/")
+    assert "Not logged in" in application.request("GET", "/", cookies).text
+
+
+def test_a_weaker_login_is_no_step_up(application: WebApplication, playground: Playground) -> None:
+    """Catches a vault that opens after any second login."""
+    cookies = logged_in(application, playground)
+    step = application.request("GET", "/sensitive", cookies)
+    assert step.status == 303 and step.headers["Location"].startswith(playground.issuer)
+    back = authorized(playground, step.headers["Location"], acr="pwd")
+    response = application.request("GET", back, cookies)
+    assert response.status in (403, 502) and application.sessions()[0]["acr"] == "pwd"
+
+
+def test_no_secret_in_a_log(application: WebApplication, playground: Playground) -> None:
+    """Catches an access log with the authorization codes of callbacks."""
+    login = application.request("GET", "/login")
+    back = authorized(playground, login.headers["Location"])
+    application.request("GET", back, {"shop_login": value_of(login.cookie("shop_login"))})
+    state = value_of(login.cookie("shop_login"))
+    code = urllib.parse.parse_qs(urllib.parse.urlsplit(back).query)["code"][0]
+    assert len(application.sessions()) == 1
+    assert state not in application.log() and code not in application.log(), application.log()
+
+
+SECURE = {
+    # What the framework's own test client says of a request that came by https.
+    "fastapi": "from fastapi.testclient import TestClient as C\nwith C(app.app, base_url='https://shop.test') as c:\n"
+               "  print(c.get('/login', follow_redirects=False).headers['set-cookie'])",
+    "flask": "print(app.app.test_client().get('/login', base_url='https://shop.test').headers['Set-Cookie'])",
+}
+
+
+def test_cookies_are_secure_where_the_application_is(application: WebApplication) -> None:
+    """Catches a session cookie that a browser would also send without TLS."""
+    plain = application.request("GET", "/login").cookie("shop_login")
+    assert "httponly" in plain.lower() and "samesite=lax" in plain.lower() and "secure" not in plain.lower()
+    done = subprocess.run(
+        [sys.executable, "-c", "import app\n" + SECURE[application.folder.name]], cwd=application.folder,
+        env=application.environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"^shop_login=.*; secure", done.stdout.lower()), done.stdout
