@@ -90,7 +90,8 @@ class CallRules(Generic[_Dispatch]):
         """Supports copies: a copy is a client with the same settings and its own connection."""
         if self._dispatch.delegates:
             raise TypeError("a client with delegates cannot be copied: create another one")
-        return functools.partial(type(self), timeout=self.timeout, limits=self._limits), (self.path,)  # type: ignore[call-arg]
+        own: Any = type(self)
+        return functools.partial(own, timeout=self.timeout, limits=self._limits), (self.path,)
 
     def __repr__(self) -> str:
         return f"<postern_auth.{type(self).__name__} {self.path}>"
