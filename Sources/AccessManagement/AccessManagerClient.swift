@@ -130,7 +130,7 @@ package struct AccessManagerClient: Sendable {
     do throws(TransportError) {
       return try await provider.upstream.send(request, options: options, for: .token(issuer.name), trace: trace)
     } catch {
-      throw TokenError(.unreachable(error), "the access manager cannot be reached: \(error.code.rawValue)")
+      throw TokenError(.unreachable(error), "the access manager cannot be reached: \(error.cause)")
     }
   }
 }

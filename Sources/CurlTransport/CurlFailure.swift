@@ -95,6 +95,10 @@ struct CurlFailure {
       return words + Self.printable(text.utf8.dropFirst(prefix.utf8.count))
     }
     // `OpenSSL SSL_read: error:0A00045C:SSL routines::tlsv13 alert certificate required, errno 0`
+    // A server that answers the handshake in clear text.
+    if text.containsBytes(of: "wrong version number") || text.containsBytes(of: "http request") {
+      return "\(general): the port answers without TLS"
+    }
     let marker = "SSL routines::"
     guard let reason = text.utf8.firstRange(of: marker.utf8)?.upperBound else {
       return "\(general): \(Self.printable(text.utf8[...]))"

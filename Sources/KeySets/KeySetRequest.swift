@@ -40,7 +40,8 @@ struct KeySetRequest: Sendable {
         trace: trace)
     } catch {
       throw KeySetError(
-        .fetchFailed, "the key set cannot be fetched: \(error.cause)", isRetryable: error.isTransient)
+        .fetchFailed, "the key set cannot be fetched from \(url.withoutQuery): \(error.cause)",
+        isRetryable: error.isTransient)
     }
     return try judge(response, at: upstream.clock.wallNow)
   }

@@ -20,11 +20,17 @@ public protocol CallDispatcher: Sendable {
   func descriptorCount(of method: String, _ params: JSONValue?) -> Int
   /// A call was rejected without being dispatched, because the connection has too many in flight.
   func rejectedUnread()
+  /// A message was rejected that is no call: no JSON, no request, too large. Called for the first one of each kind of
+  /// error on the connection. `reason` quotes nothing of it.
+  func rejectedMessage(_ reason: String)
 }
 
 extension CallDispatcher {
   /// Looks at the whole call.
   public func rejects(method: String) -> Bool { false }
+
+  /// Does nothing.
+  public func rejectedMessage(_ reason: String) {}
 
   /// None.
   public func descriptorCount(of method: String, _ params: JSONValue?) -> Int { 0 }

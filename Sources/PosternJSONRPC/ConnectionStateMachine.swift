@@ -12,6 +12,8 @@ struct ConnectionStateMachine {
     case cancel(UInt64)
     /// A call was rejected because too many are in flight.
     case rejectedUnread
+    /// A message was rejected before it was a call; for each kind of error only the first time on the connection.
+    case rejectedMessage(String)
     /// Send a text.
     case write(OutgoingText)
     /// A request of ours was answered, or never will be.
@@ -66,6 +68,8 @@ struct ConnectionStateMachine {
   private var outgoing: [RPCID: UInt64] = [:]
   private var nextKey: UInt64 = 1
   private var textQuality = TextQuality()
+  /// The kinds of errors of messages that were reported.
+  private var reported: Set<RPCErrorCode> = []
   /// Calls in flight that have not been cancelled, notifications included: a half-closed connection waits for them.
   private var pending = 0
   private var inputEnded = false
@@ -101,17 +105,23 @@ struct ConnectionStateMachine {
     case .malformed(let reason, _):
       rejectText(reason, isLineSpoiled: false, &act)
     case .oversized(let limit, _):
-      rejectDiscarded(RPCFault(.messageTooLarge, data: ["limitBytes": .integer(Int64(limit))]), &act)
+      let rule =
+        limit < limits.messageBytes
+        ? "the limit of a user that no rule of peers matches" : "limits.messageBytes"
+      let data: JSONObject = ["limitBytes": .integer(Int64(limit))]
+      rejectDiscarded(RPCFault(.messageTooLarge, "The message is over \(rule): \(limit) bytes", data: data), &act)
     case .tooComplex(let limit, _):
-      rejectDiscarded(RPCFault(.messageTooComplex, data: ["limitValues": .integer(Int64(limit))]), &act)
+      let data: JSONObject = ["limitValues": .integer(Int64(limit))]
+      let message = "The message has more JSON values than limits.jsonValues: \(limit)"
+      rejectDiscarded(RPCFault(.messageTooComplex, message, data: data), &act)
     case .violation(let reason):
-      answer(nil, RPCFault(.parseError, reason), &act)
+      reject(RPCFault(.parseError, reason), &act)
       end(&act)
     case .crowded(let limit):
       let data: JSONObject = [
         "limitBytes": .integer(Int64(limit)), "retryable": true, "retryAfterMs": 1000, "outcome": "not_sent",
       ]
-      answer(nil, RPCFault(.overloaded, "Too many bytes of unfinished messages of this user", data: data), &act)
+      reject(RPCFault(.overloaded, "Too many bytes of unfinished messages of this user", data: data), &act)
       end(&act)
     }
   }
@@ -199,9 +209,10 @@ struct ConnectionStateMachine {
 
   private mutating func receive(_ json: JSONValue, _ act: inout [Action]) {
     guard case .array(let members) = json else { return receive(Envelope(json), batch: nil, slot: 0, &act) }
-    guard !members.isEmpty else { return answer(nil, RPCFault(.invalidRequest, "An empty batch"), &act) }
+    guard !members.isEmpty else { return reject(RPCFault(.invalidRequest, "An empty batch"), &act) }
     guard members.count <= limits.batch else {
-      return answer(nil, RPCFault(.batchTooLarge, data: ["limit": .integer(Int64(limits.batch))]), &act)
+      let message = "The batch has more members than limits.batch: \(limits.batch)"
+      return reject(RPCFault(.batchTooLarge, message, data: ["limit": .integer(Int64(limits.batch))]), &act)
     }
     let batch = takeKey()
     // Counted as open once more until all members are in, so that it is not answered half-read.
@@ -227,6 +238,7 @@ struct ConnectionStateMachine {
     case .response(let id, let result):
       if let key = outgoing.removeValue(forKey: id) { act.append(.resolve(key, result)) }
     case .invalid(let id, let fault):
+      report(fault, &act)
       reject(id, fault, batch, slot, &act)
     case .invalidNotification: break
     }
@@ -243,7 +255,8 @@ struct ConnectionStateMachine {
         "limit": .integer(Int64(limits.inFlight)), "retryable": true, "retryAfterMs": 100, "outcome": "not_sent",
       ]
       act.append(.rejectedUnread)
-      reject(id, RPCFault(.overloaded, "Too many requests in flight on this connection", data: data), batch, slot, &act)
+      let message = "Too many requests in flight on this connection (limits.inFlightPerConnection)"
+      reject(id, RPCFault(.overloaded, message, data: data), batch, slot, &act)
       return nil
     }
     let key = takeKey()
@@ -288,14 +301,24 @@ struct ConnectionStateMachine {
     act.append(.write(OutgoingText(id, .failure(fault))))
   }
 
-  /// A message of which nothing was read: it may have been well-formed.
-  private mutating func rejectDiscarded(_ fault: RPCFault, _ act: inout [Action]) {
-    textQuality.wellFormed()
+  /// Answers a message that is no call.
+  private mutating func reject(_ fault: RPCFault, _ act: inout [Action]) {
+    report(fault, &act)
     answer(nil, fault, &act)
   }
 
+  private mutating func report(_ fault: RPCFault, _ act: inout [Action]) {
+    if reported.insert(fault.code).inserted { act.append(.rejectedMessage(fault.message)) }
+  }
+
+  /// A message of which nothing was read: it may have been well-formed.
+  private mutating func rejectDiscarded(_ fault: RPCFault, _ act: inout [Action]) {
+    textQuality.wellFormed()
+    reject(fault, &act)
+  }
+
   private mutating func rejectText(_ reason: String, isLineSpoiled: Bool, _ act: inout [Action]) {
-    answer(nil, RPCFault(.parseError, "Parse error: \(reason)"), &act)
+    reject(RPCFault(.parseError, "Parse error: \(reason)"), &act)
     if textQuality.malformed(isLineSpoiled: isLineSpoiled) >= limits.malformedInARow { end(&act) }
   }
 

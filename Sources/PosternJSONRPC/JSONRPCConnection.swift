@@ -310,6 +310,7 @@ public final class JSONRPCConnection: Sendable {
         }
         hasBegun = true
       case .rejectedUnread: dispatcher.rejectedUnread()
+      case .rejectedMessage(let reason): dispatcher.rejectedMessage(reason)
       case .cancel(let key): state.withLock { $0.tasks[key] }?.cancel()
       case .write(let text): text.withBytes(output.write)
       case .resolve(let key, let result):

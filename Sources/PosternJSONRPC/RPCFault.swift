@@ -21,11 +21,12 @@ public struct RPCFault: Error, Sendable {
     RPCFault(.invalidParams, message, data: ["path": .string(path)])
   }
 
-  /// The `error` member.
+  /// The `error` member. `data.docs` is the error's entry among the documents: page and anchor on their site.
   public var jsonValue: JSONValue {
     var members = JSONObject()
     members["reason"] = .string(code.reason)
     for member in data.members { members[member.name] = member.value }
+    members["docs"] = .string("errors.html#error-\(code.code.magnitude)")
     return [
       "code": .integer(Int64(code.code)),
       "message": .string(message),

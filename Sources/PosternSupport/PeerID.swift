@@ -31,3 +31,24 @@ public enum CurrentPeer {
     Task(executorPreference: executor, operation: body)
   }
 }
+
+/// The call that the running task carries out, for the lines that it logs.
+public enum CurrentCall {
+  /// The names of a call in the log.
+  public struct Label: Sendable, Hashable {
+    /// Its trace, as in the error that it may end with.
+    public let traceID: String
+    /// Its RPC method.
+    public let method: String
+
+    /// A label of the given parts.
+    public init(traceID: String, method: String) {
+      self.traceID = traceID
+      self.method = method
+    }
+  }
+
+  /// The call's label; nil when the sidecar acts of its own accord. What several calls share has the label of the call
+  /// that started it.
+  @TaskLocal public static var label: Label?
+}

@@ -1,13 +1,22 @@
 package import HTTPMessages
 import OAuthClient
+import PosternSupport
 
 extension ResourceError {
   /// The error of a fetch whose exchange failed. `mayHaveHadEffect`: an earlier request of the same fetch was
   /// answered (a redirect).
-  init(_ error: TransportError, method: HTTPMethod, mayHaveHadEffect: Bool) {
+  init(_ error: TransportError, resource: String, method: HTTPMethod, mayHaveHadEffect: Bool) {
     let outcome = mayHaveHadEffect ? .replied : error.outcome
+    let limit =
+      switch error.code {
+      // The other limits of responses have no key.
+      case .responseTooLarge where error.detail.startsWithBytes(of: "the body is larger"):
+        " (resources.\(resource).maxBodyBytes)"
+      case .timedOut: " (timeoutMs, without it resources.\(resource).timeout)"
+      default: ""
+      }
     self.init(
-      Code(error.code), error.detail, outcome: outcome,
+      Code(error.code), error.detail + limit, outcome: outcome,
       retryable: error.code == .cancelled
         ? nil : error.isTransient && (outcome == .notSent || method.isIdempotent),
       retryAfter: error.code == .descriptorsOut ? .seconds(1) : nil)
@@ -20,11 +29,13 @@ extension ResourceError {
     switch reason {
     case .full:
       self.init(
-        .overloaded, "all slots of resource \(resource) and its queue are taken", outcome: outcome,
+        .overloaded, "all slots of resource \(resource) and its queue are taken (resources.\(resource).limits)",
+        outcome: outcome,
         retryable: retryable, retryAfter: .seconds(1))
     case .open(let pause):
       self.init(
-        .serverUnreachable, "resource \(resource) has failed too often in a row: its circuit breaker is open",
+        .serverUnreachable,
+        "resource \(resource) has failed too often in a row: its circuit breaker is open (resources.\(resource).limits.breaker)",
         outcome: outcome, retryable: retryable, retryAfter: pause)
     case .cancelled: self.init(.requestCancelled, "cancelled while it waited for a slot", outcome: outcome)
     case .deadlineExceeded:

@@ -14,8 +14,9 @@ extension ResourceError {
     case .notFound: self.init(.sessionNotFound, error.detail, path: ["session"])
     case .unreachable(let failure):
       let base = ResourceError(failure, issuer: issuer)
+      let answered: Code = failure.isAnswered ? .tokenEndpointError : .tokenEndpointUnreachable
       self.init(
-        base.code == .deviceNotAuthenticated ? .tokenEndpointUnreachable : base.code, detail, upstream: base.upstream,
+        base.code == .deviceNotAuthenticated ? answered : base.code, detail, upstream: base.upstream,
         retryable: error.isRetryable, retryAfter: base.retryAfter)
     case .tokenEndpoint(let failure):
       let oauth = failure.oauthError
@@ -33,7 +34,7 @@ extension ResourceError {
     case .cancelled: self.init(.requestCancelled, detail)
     case .deadlineExceeded: self.init(.deadlineExceeded, detail, retryable: error.isRetryable)
     case .overloaded(let wait):
-      self.init(.tokenEndpointUnreachable, detail, retryable: error.isRetryable, retryAfter: wait)
+      self.init(.overloaded, detail, retryable: error.isRetryable, retryAfter: wait)
     case .invalid(let path): self.init(.invalidRequest, error.detail, path: path)
     case .expired, .authorizationFailed, .stateUnknown, .issuerUnknown, .grantNotSupported, .sharedToken, .noCapacity,
       .pending:

@@ -39,9 +39,9 @@ public struct ResourceError: Error, Sendable {
     case payloadEncryptionFailed = "payload_encryption_failed"
     /// No such session, for this peer.
     case sessionNotFound = "session_not_found"
-    /// The token endpoint rejected the session's refresh for a reason that no login resolves.
+    /// The token endpoint answered the session's refresh with an error that no login resolves.
     case tokenEndpointError = "token_endpoint_error"
-    /// The token endpoint is there and cannot serve now.
+    /// The token endpoint does not answer.
     case tokenEndpointUnreachable = "token_endpoint_unreachable"
     /// The session store cannot be used now.
     case storeUnavailable = "store_unavailable"

@@ -26,6 +26,8 @@ final class ResourceExchange {
   private let trace: TraceContext?
   private let longWork: LongWork?
   private let supply: BodySupply?
+  /// How many requests of the fetch were sent.
+  private var requestCount = 0
   /// Whether a request of the fetch has begun to read `supply`.
   private var hasReadBody = false
   /// The cookies of the fetch; nil once a redirect has crossed origins, and where none are kept.
@@ -147,7 +149,7 @@ final class ResourceExchange {
     do throws(TransportError) {
       response = try result.get()
     } catch {
-      throw ResourceError(error, method: method, mayHaveHadEffect: attempt.followsRedirect)
+      throw ResourceError(error, resource: server.name, method: method, mayHaveHadEffect: attempt.followsRedirect)
     }
     timing.queued += response.timing.queued
     timing.connect += response.timing.connect
@@ -174,8 +176,11 @@ final class ResourceExchange {
 
   private func deliver(_ request: HTTPRequest, _ options: TransferOptions) async -> Result<HTTPResponse, TransportError>
   {
+    requestCount += 1
     do throws(TransportError) {
-      return .success(try await upstream.send(request, options: options, for: .resource(server.name), trace: trace))
+      return .success(
+        try await upstream.send(
+          request, options: options, for: .resource(server.name), attempt: requestCount, trace: trace))
     } catch {
       return .failure(error)
     }

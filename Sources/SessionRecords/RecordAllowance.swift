@@ -35,5 +35,6 @@ extension StoreError {
   public static let tooManyRecords = StoreError(
     .overdrawn, "this peer has as many sessions, logins or profiles as it may have")
   /// The error for a uid whose records have the maximum size.
-  public static let tooManyBytes = StoreError(.overdrawn, "the sessions of this peer hold as many bytes as they may")
+  public static let tooManyBytes = StoreError(
+    .overdrawn, "the sessions of this peer have as many bytes as limits.sessionBytesPerUid allows")
 }

@@ -13,7 +13,7 @@ public struct SessionError: Error, Sendable {
     case expired
     /// The token endpoint rejected the request, or its answer is no token response.
     case tokenEndpoint(TokenError)
-    /// The token endpoint, or the issuer's metadata, is out of reach.
+    /// The token endpoint, or the issuer's metadata, is out of reach: no answer, or one that it cannot serve now.
     case unreachable(TokenError)
     /// The authorization failed: an error from the issuer, a wrong issuer, an ID token that is not
     /// valid.
@@ -92,7 +92,8 @@ public struct SessionError: Error, Sendable {
   public init(_ error: TokenError) {
     switch error.kind {
     case .rejected, .malformed: self.init(.tokenEndpoint(error), error.detail, upstreamCode: error.oauthError?.code)
-    case .unavailable, .unreachable, .discovery:
+    case .discovery(let failure): self.init(.unreachable(error), error.detail, upstreamCode: failure.kind.rawValue)
+    case .unavailable, .unreachable:
       self.init(.unreachable(error), error.detail, upstreamCode: error.oauthError?.code)
     case .notPossible: self.init(.grantNotSupported, error.detail)
     case .cancelled: self.init(.cancelled, error.detail)
@@ -178,9 +179,17 @@ public struct SessionError: Error, Sendable {
   static let missingIDToken = SessionError(
     .authorizationFailed, "the token endpoint gave no ID token", upstreamCode: "missing_id_token")
 
-  /// The call names no session, and the uid has several.
-  package static let severalSessions = SessionError.invalid(
-    "There are several sessions: pass `session` (see listSessions)", path: ["session"])
+  /// How many sessions are counted at most for an error: a uid may have thousands, and a store lists few at a time.
+  package static let countedSessions = 10
+
+  /// The call names no session, and the uid has `count` that fit, or more where only so many are counted.
+  package static func severalSessions(_ count: Int, at issuer: String? = nil) -> SessionError {
+    let number = count < countedSessions ? "\(count)" : "at least \(count)"
+    let location = issuer.map { " at issuer \($0)" } ?? ""
+    return .invalid(
+      "There are \(number) sessions\(location): pass the handle of one as `session` (listSessions has them)",
+      path: ["session"])
+  }
 
   /// The token is not one uid's.
   static let sharedToken = SessionError(

@@ -32,7 +32,8 @@ public enum SocketServerError: Error, Sendable, Hashable, CustomStringConvertibl
     case .pathTooLong(let path, let length):
       "the socket path \(path) has \(length) bytes; Linux allows 107"
     case .directoryMissing(let path, let directory):
-      "cannot listen on \(path): there is no directory \(directory)"
+      "cannot listen on \(path): there is no directory \(directory). listen.directoryMode has it made; so does, as root, "
+        + "install -d -m 0750 -o USER -g GROUP \(directory), and RuntimeDirectory= in a systemd unit"
     case .pathOccupied(let path, let kind):
       "cannot listen on \(path): \(kind) is there, and only a stale socket is ever replaced"
     case .alreadyInUse(let path):

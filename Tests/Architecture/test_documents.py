@@ -129,6 +129,10 @@ def test_every_decision_record_is_in_the_index_and_names_what_amends_it():
 # MARK: what pages and code both say
 
 
+#: The modules that write the log.
+SERVICE = ["Sidecar", "SidecarCalls", "SidecarObservability", "postern"]
+
+
 def sources(folder):
     return "".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "Sources" / folder).rglob("*.swift")))
 
@@ -149,6 +153,21 @@ def test_errors_page_lists_every_error():
     assert len(declared) > 20, "the scan of the sources finds too little"
     assert declared - listed == set(), "in the code but not in proto-docs/errors.md"
     assert listed - declared == set(), "in proto-docs/errors.md but not in the code"
+
+
+def test_observability_page_lists_every_key_of_the_log():
+    """Catches a key that operators cannot look up, one that no line has, and one that goes around the list."""
+    keys = set(re.findall(r"\w+", re.search(r"enum LogKey: .*?{(.*?)}", sources("SidecarObservability"), re.DOTALL)[1])) - {"case"}
+    page = (PAGES / "observability.md").read_text(encoding="utf-8").partition("## Keys of the log")[2].partition("\n## ")[0]
+    listed = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
+    assert len(keys) > 20, "the scan of the sources finds too little"
+    assert sorted(listed) == sorted(keys | {"time", "level", "logger", "message"})
+    for path in sorted((ROOT / "Sources").rglob("*.swift")):
+        text = path.read_text(encoding="utf-8")
+        if "import Logging" in text:
+            assert not re.search(r'metadata: \["|metadata\["|Logger\.Metadata = \["', text), f"{path}: a key that is no LogKey"
+    for key in keys:
+        assert re.search(rf"[\[( ]\.{key}\b", "".join(sources(module) for module in SERVICE)), f"{key} is used nowhere"
 
 
 def test_swift_errors_have_the_numbers_of_the_errors_page():

@@ -58,6 +58,16 @@ struct CurlFailureTests {
     #expect(failure.transportError == TransportError(code: row.code, outcome: row.outcome, detail: ""))
   }
 
+  @Test("a server that answers a TLS handshake in clear text is named as such")
+  func plainPort() {
+    for text in [
+      "OpenSSL/3.0.15: error:0A00010B:SSL routines::wrong version number", "error:0A00009C:SSL routines::http request",
+    ] {
+      let error = CurlFailure(number: 35, systemError: 0, outcome: .notSent, text: text).transportError
+      #expect(error.detail == "the TLS connection failed: the port answers without TLS")
+    }
+  }
+
   @Test("a TLS alert after the handshake is a TLS failure, in OpenSSL's words; a lost connection is none")
   func alert() {
     let text = "OpenSSL SSL_read: error:0A00045C:SSL routines::tlsv13 alert certificate required, errno 0"

@@ -1,13 +1,17 @@
-"""`log.access`: one line for each call, with nothing of what was said in it."""
+"""Lines about calls: `log.access`, errors, and what helps to find a fault at `debug`; nothing of what was said in
+them."""
 from __future__ import annotations
 
 import json
 import os
+import re
+from pathlib import Path
 from typing import Any, Callable, Dict, List
 
 import pytest
 
 from harness import expect
+from harness.playground import Playground
 from harness.sidecar import Sidecar
 from harness.waiting import eventually
 
@@ -69,15 +73,115 @@ def test_it_is_off_by_default_and_follows_the_level(start: Start, level: str, ac
     assert all("bytesIn" not in line for line in lines(sidecar))
 
 
-@pytest.mark.parametrize("log, is_there", [({"access": True}, True), ({"level": "debug"}, True), ({}, False)])
-def test_the_trace_of_an_error_is_where_the_documents_say(start: Start, log: Dict[str, Any], is_there: bool) -> None:
-    """Catches a promise that `traceId` is found in the log, where the log has no line for the call."""
+@pytest.mark.parametrize("log", [{"access": True}, {"level": "debug"}, {}])
+def test_the_trace_of_an_error_is_in_the_log(start: Start, log: Dict[str, Any]) -> None:
+    """Catches an error whose `traceId` leads nowhere, and a line that does not name the cause."""
     sidecar = start({"log": log})
     with sidecar.connect() as connection:
-        trace = connection.error("fetchResource", {"resource": "open", "path": "../x"})["data"]["traceId"]
+        errors = {
+            connection.error(method, params)["data"]["traceId"]: (method, outcome)
+            for method, params, outcome in [
+                ("fetchResource", {"resource": "open", "path": "../x"}, "invalid_url"),
+                ("getSession", {"session": "A" * 43}, "session_not_found"), ("zzz", {}, "method_not_found"),
+                ("getTask", {"task": "x"}, "task_not_found"), ("fetchResource", {"zzz": 1}, "invalid_params"),
+            ]}
     sidecar.stop()
-    assert [line["outcome"] for line in lines(sidecar) if line["traceId"] == trace] == ["invalid_url"] * is_there
-    assert (trace in sidecar.log()) is is_there
+    found = {line["traceId"]: line for line in lines(sidecar) if line["traceId"] in errors}
+    assert {trace: (line["method"], line["outcome"]) for trace, line in found.items()} == errors
+    fetch, *_, invalid = (found[trace] for trace in errors)
+    assert fetch["level"] == "info" and fetch["resource"] == "open" and "out of the resource's base URL" in fetch["error"]
+    # A name that a caller made up may be anything.
+    assert "error" not in invalid
+
+
+def test_a_flood_of_errors_is_bounded_and_no_trace_leads_nowhere(start: Start) -> None:
+    """Catches a caller that fills the disk with errors, and a trace id of a line that was left out."""
+    sidecar = start()
+    with sidecar.connect() as connection:
+        for batch in range(30):
+            connection.send([
+                {"jsonrpc": "2.0", "id": f"{batch}-{number}", "method": "getTask", "params": {"task": "x"}}
+                for number in range(64)])
+        answers = [answer for _ in range(30) for answer in connection.receive()]
+    sidecar.stop()
+    traces = {answer["error"]["data"].get("traceId") for answer in answers} - {None}
+    logged = {line["traceId"] for line in lines(sidecar)}
+    assert traces == logged
+    assert 1000 <= len(logged) < 1900
+
+
+def test_a_rejected_call_is_logged_with_its_reason(start: Start) -> None:
+    """Catches a rule of `peers` that is too narrow, of which the log shows nothing."""
+    rule = {"uid": os.getuid(), "methods": ["getInfo", "listTasks"], "rate": {"perSecond": 1, "burst": 3}}
+    sidecar = start({"peers": [rule]})
+    with sidecar.connect() as connection:
+        error = connection.error("health")
+        for _ in range(400):
+            connection.answer_to(connection.request("listTasks"))
+    sidecar.stop()
+    forbidden = [line for line in lines(sidecar) if line["outcome"] == "peer_forbidden"]
+    assert [line["level"] for line in forbidden] == ["notice"]
+    assert forbidden[0]["traceId"] == error["data"]["traceId"] and forbidden[0]["error"] == error["message"]
+    assert forbidden[0]["uid"] == str(os.getuid())
+    limited = [line for line in lines(sidecar) if line["outcome"] == "overloaded"]
+    assert {line["level"] for line in limited} == {"notice"}
+    assert 100 <= len(limited) < 200
+
+
+@pytest.mark.parametrize("garbage", [b"GET / HTTP/1.1\r\n\r\n", b"{]\n{]\n{]\n", b'{"a":1,"a":2}\n{"a":1,"a":2}\n'])
+def test_garbage_is_logged_once_for_each_connection(start: Start, garbage: bytes) -> None:
+    """Catches a program that speaks another protocol, of which the log shows nothing, or a line for each byte."""
+    sidecar = start()
+    for _ in range(2):
+        with sidecar.connect() as connection:
+            connection.send_bytes(garbage)
+            connection.half_close()
+            connection.ends()
+    sidecar.stop()
+    told = [json.loads(line) for line in sidecar.log().splitlines() if "message rejected" in line]
+    assert len(told) == 2 and len({line["connection"] for line in told}) == 2
+    assert all(line["reason"] and line["uid"] == str(os.getuid()) for line in told)
+
+
+def test_at_debug_a_call_can_be_followed_by_its_trace(start: Start, playground: Playground) -> None:
+    """Catches a request of a call that cannot be found by the call's trace, or not be told from others."""
+    trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+    meta = {"traceparent": f"00-{trace}-00f067aa0ba902b7-01"}
+    sidecar = start({"log": {"level": "debug"}})
+    with sidecar.connect() as connection:
+        fetch = {"resource": "orders", "path": "orders?secret=1", "meta": meta}
+        connection.call("fetchResource", fetch)
+        connection.call("fetchResource", fetch)
+    sidecar.stop()
+    told = [json.loads(line) for line in sidecar.log().splitlines()]
+    mine = [line for line in told if line.get("traceId") == trace]
+    assert all(line["method"] == "fetchResource" for line in mine)
+    assert [line["cacheHit"] for line in mine if line["message"] == "token needed"] == ["false", "true"]
+    exchanges = [line for line in mine if line["message"] == "exchange ended"]
+    assert [line["kind"] for line in exchanges] == ["discovery", "token", "resource", "resource"]
+    assert [line.get("issuer") or line["resource"] for line in exchanges] == ["play", "play", "orders", "orders"]
+    for line in exchanges:
+        assert line["status"] == "200" and line["attempt"] == "1" and int(line["ms"]) >= 0
+        assert line["host"] == playground.base and line["path"].startswith("/") and "?" not in line["path"]
+    assert [line["httpMethod"] for line in exchanges] == ["GET", "POST", "GET", "GET"]
+    assert [line["resource"] for line in mine if line["message"] == "call ended"] == ["orders", "orders"]
+    assert "secret=1" not in sidecar.log()
+
+
+def test_every_key_of_the_log_is_documented(start: Start, playground: Playground) -> None:
+    """Catches a key that operators cannot look up, or one thing under two names."""
+    page = Path(__file__).resolve().parents[2] / "proto-docs" / "observability.md"
+    keys = set(re.findall(r"^\| `(\w+)` \|", page.read_text().partition("## Keys of the log")[2].partition("\n## ")[0], re.M))
+    sidecar = start({"log": {"level": "trace", "access": True}, "resources": {"gone": {
+        "baseUrl": "http://127.0.0.1:9/", "auth": "none"}}})
+    with sidecar.connect() as connection:
+        for name in ("orders", "open", "gone", "nothing"):
+            connection.answer_to(connection.request("fetchResource", {"resource": name, "path": "echo"}))
+        connection.send_text("{]")
+        connection.call("reloadConfig")
+    sidecar.stop()
+    for line in (json.loads(text) for text in sidecar.log().splitlines()):
+        assert set(line) <= keys, line
 
 
 def test_nothing_of_params_and_results_is_in_it(start: Start) -> None:
@@ -86,8 +190,8 @@ def test_nothing_of_params_and_results_is_in_it(start: Start) -> None:
     with sidecar.connect() as connection:
         token = connection.call("getAccessToken", {"resource": "orders"})["accessToken"]
         connection.call("fetchResource", {
-            "resource": "open", "path": f"echo/{secrets[0]}?q={secrets[1]}", "method": "POST", "body": secrets[2],
-            "headers": {"X-Key": secrets[3]}})
+            "resource": "open", "path": f"echo?q={secrets[1]}", "method": "POST", "body": secrets[2],
+            "headers": {"X-Key": secrets[3], "X-Other": secrets[0]}})
         connection.error("fetchResource", {"resource": secrets[4], "path": "x"})
         connection.error("validateIdToken", {"idToken": secrets[5], "issuer": "nobody"})
         tokens = {"type": "tokens", "accessToken": secrets[6]}

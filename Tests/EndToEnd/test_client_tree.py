@@ -315,7 +315,7 @@ def test_a_step_up_that_gives_no_tokens_leaves_those_there_are(connection: Conne
     playground.request("DELETE", "/playground/statistics")
     playground.faults(token={"kind": "unavailable", "times": 1})
     params = {"session": session, "advice": {"type": SERVICE, "value": "ConfirmPassword"}, "answers": YES}
-    assert connection.error("authenticateWithAdvice", params)["code"] == 5004
+    assert connection.error("authenticateWithAdvice", params)["code"] == 5003
     assert orders(connection, session)["status"] == 200
     statistics = playground.statistics()
     assert statistics["revocationRequests"] == 0 and statistics["ssoLogouts"] == 0

@@ -218,7 +218,7 @@ def test_another_users_login_decides_nothing_while_nobody_can_say_whose_it_is(
         bob = journeys.sign_on(playground, "bob")
         says(recorder, {"tokenId": bob, "successUrl": "/", "realm": "/alpha"})
         playground.faults(token={"kind": "unavailable"})
-        expect.fault(connection.error("authenticateWithAdvice", {"session": session, "advice": ADVICE}), 5004)
+        expect.fault(connection.error("authenticateWithAdvice", {"session": session, "advice": ADVICE}), 5003)
         playground.request("DELETE", "/playground/faults")
         asked = len(recorder.to("/policies"))
         answer = connection.call(

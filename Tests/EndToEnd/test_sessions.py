@@ -126,7 +126,7 @@ def test_a_token_that_lacks_a_resources_scope_is_used_and_reported_once(
     lines = [json.loads(line) for line in log.splitlines() if "lacks a part of the resource's scope" in line]
     assert len(lines) == 2
     assert all(line["level"] == "warning" and line["resource"] == "mine" for line in lines)
-    assert [line["missing"] for line in lines] == ["orders", "orders"], lines
+    assert [line["scope"] for line in lines] == ["orders", "orders"], lines
     assert not any(session in log for session in sessions)
 
 
@@ -218,7 +218,7 @@ def test_an_outage_logs_nobody_out(connection: Connection, playground: Playgroun
     session = login(connection, playground)
     playground.faults(token={"kind": "serverError"})
     error = connection.error("refreshSession", {"session": session["session"]})
-    assert expect.fault(error, 5004)["retryable"] is True
+    assert expect.fault(error, 5003)["retryable"] is True
     assert fetch(connection)["status"] == 200
     playground.faults(token=None)
     assert connection.call("refreshSession", {"session": session["session"]})["session"] == session["session"]
@@ -229,7 +229,7 @@ def test_a_token_endpoint_that_is_out_of_order_costs_no_login(connection: Connec
     begun = connection.call("beginAuthorization", {"issuer": "shop", "redirectUri": REDIRECT})
     callback = authorize(begun["authorizationUrl"])
     playground.faults(token={"kind": "unavailable", "times": 1})
-    data = expect.fault(connection.error("completeAuthorization", {"callbackUrl": callback}), 5004)
+    data = expect.fault(connection.error("completeAuthorization", {"callbackUrl": callback}), 5003)
     assert data["outcome"] == "replied" and data["retryable"] is True
     assert connection.call("listSessions") == {"sessions": []}
     assert connection.call("completeAuthorization", {"callbackUrl": callback})["subject"] == "user-1001"
@@ -334,7 +334,7 @@ def test_only_what_a_login_mends_asks_for_a_login(
     login(connection, playground)
     params = {"resource": "mine", "path": "orders"}
     time.sleep(1.1)
-    for kind, code, upstream in [("refuseCredentials", 5003, "invalid_client"), ("unavailable", 5004, "temporarily_unavailable")]:
+    for kind, code, upstream in [("refuseCredentials", 5003, "invalid_client"), ("unavailable", 5003, "temporarily_unavailable")]:
         playground.faults(token={"kind": kind, "times": 1})
         data = expect.fault(connection.error("fetchResource", params), code)
         assert data["outcome"] == "not_sent" and data["upstream"].get("code") == upstream

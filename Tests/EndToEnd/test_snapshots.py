@@ -1040,4 +1040,9 @@ def test_audit_records_have_their_members(stage: Stage, compare: Any) -> None:
 
 def test_the_log_says_the_same(stage: Stage, compare: Any) -> None:
     """Catches a message that operators search for and that has changed."""
-    compare("log", {"lines": members_by(stage.lines("postern.log"), "level", "message")})
+    lines = stage.lines("postern.log")
+    for line in lines:
+        # Whether a call or the sidecar itself opens the store, say, is chance.
+        if line["message"] != "call ended":
+            line.pop("method", None), line.pop("traceId", None)
+    compare("log", {"lines": members_by(lines, "level", "message")})

@@ -80,7 +80,7 @@ def test_a_token_that_nobody_has_makes_no_session(connection: Connection, playgr
     for token in ["", "a b", "a;b", "x" * 20_000]:
         expect.fault(error(token), -32602, "/grant/ssoToken")
     playground.faults(ssoAuthorization={"kind": "unavailable", "times": 1})
-    assert expect.fault(error(sign_on(playground)), 5004)["retryable"] is True
+    assert expect.fault(error(sign_on(playground)), 5003)["retryable"] is True
     expect.fault(
         connection.error("createSession", {"issuer": "play", "grant": {"type": "sso", "ssoToken": "t"}}), 5010)
     assert connection.call("listSessions") == {"sessions": []}
@@ -113,7 +113,7 @@ def test_an_outage_logs_nobody_out_and_a_lost_login_does(connection: Connection,
     playground.faults(revokeRefreshTokens=True, ssoAuthorization={"kind": "unavailable"})
     refused = fetch(connection)
     assert refused["status"] == 401 and refused["attempts"] == 1
-    expect.fault(connection.error("refreshSession", {"session": session}), 5004)
+    expect.fault(connection.error("refreshSession", {"session": session}), 5003)
     playground.faults(ssoAuthorization=None)
     # After two failures in a row the provider is left alone for a second.
     eventually(lambda: fetch(connection)["status"] == 200)

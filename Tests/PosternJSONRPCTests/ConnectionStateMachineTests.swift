@@ -8,6 +8,7 @@ private struct Bench {
   var machine: ConnectionStateMachine
   var calls: [Call] = []
   private(set) var log: [String] = []
+  private(set) var reportCount = 0
   /// The outcomes in the errors that were written, in order.
   private(set) var outcomes: [String] = []
 
@@ -40,6 +41,7 @@ private struct Bench {
         log.append("invoke:\(call.method)")
       case .cancel: log.append("cancel")
       case .rejectedUnread: log.append("unseen")
+      case .rejectedMessage: reportCount += 1
       case .write(let text):
         text.withBytes { bytes in
           guard let json = try? JSONParser().parse(bytes) else { return }
@@ -250,6 +252,27 @@ struct ConnectionStateMachineEndTests {
     bench.receive(#"{"jsonrpc":"2.0","id":2,"method":"b"}"#)
     bench.complete("a")
     #expect(bench.take() == [])
+  }
+
+  @Test("of each kind of error in messages only the first one of a connection is reported, also after good ones")
+  func reportedOnce() {
+    var bench = Bench()
+    bench.receive(#"{"jsonrpc":"2.0","id":1,"method":"a"}"#)
+    #expect(bench.reportCount == 0)
+    for _ in 0..<3 { bench.receive("{]") }
+    bench.receive(#"{"jsonrpc":"2.0","id":2,"method":"b"}"#)
+    bench.act { $0.receive(.violation("x"), &$1) }
+    #expect(bench.reportCount == 1)
+  }
+
+  @Test("a message that is no request is reported, a call is not")
+  func reportedKinds() {
+    var bench = Bench(ConversationLimits(inFlight: 1, batch: 1))
+    for text in ["[]", "[1]", "[1,2]", #"{"jsonrpc":"2.0","id":1,"method":"a"}"#] { bench.receive(text) }
+    #expect(bench.reportCount == 2)
+    bench.act { $0.receive(.oversized(limit: 1, sharesLine: false), &$1) }
+    bench.act { $0.receive(.tooComplex(limit: 1, sharesLine: false), &$1) }
+    #expect(bench.reportCount == 4)
   }
 
   @Test("after a half-close pending answers are written, then the connection closes")

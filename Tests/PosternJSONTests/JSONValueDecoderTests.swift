@@ -6,7 +6,7 @@ private struct Outer: Codable, Equatable {
     var count: UInt8
     var flag: Bool?
   }
-  enum Kind: String, Codable { case one, two }
+  enum Kind: String, Codable, CaseIterable { case one, two }
   var name: String
   var ratio: Double?
   var kind: Kind?
@@ -35,10 +35,12 @@ struct JSONValueDecoderTests {
       (#"{}"#, "/name", JSONDecodingError.Problem.missing),
       (#"{"name":null}"#, "/name", .mismatch(expected: "a string", actual: "null")),
       (#"{"name":1}"#, "/name", .mismatch(expected: "a string", actual: "integer")),
-      (#"{"name":"x","nmae":1}"#, "/nmae", .unknownMember),
-      (#"{"name":"x","a/b~c":1}"#, "/a~1b~0c", .unknownMember),
+      (#"{"name":"x","nmae":1}"#, "/nmae", .unknownMember(closest: "name")),
+      (#"{"name":"x","a/b~c":1}"#, "/a~1b~0c", .unknownMember(closest: nil)),
       (#"{"name":"x\u0000"}"#, "/name", .invalid("must not contain U+0000")),
-      (#"{"name":"x","kind":"three"}"#, "/kind", .invalid("is not one of the accepted values")),
+      (#"{"name":"x","kind":"three"}"#, "/kind", .invalid("must be one of one, two")),
+      (#"{"name":"x","kind":"ome"}"#, "/kind", .invalid("must be one of one, two; did you mean one?")),
+      (#"{"name":"x","inner":{"count":1,"fla":true}}"#, "/inner/fla", .unknownMember(closest: "flag")),
       (#"{"name":"x","inner":{"count":256}}"#, "/inner/count", .invalid("is out of range")),
       (#"{"name":"x","inner":{"count":-1}}"#, "/inner/count", .invalid("is out of range")),
       (#"{"name":"x","inner":{"count":1.0}}"#, "/inner/count", .mismatch(expected: "an integer", actual: "number")),
@@ -46,7 +48,7 @@ struct JSONValueDecoderTests {
         #"{"name":"x","inner":{"count":1,"flag":1}}"#, "/inner/flag",
         .mismatch(expected: "a boolean", actual: "integer")
       ),
-      (#"{"name":"x","list":[{"count":1},{"count":1,"typo":0}]}"#, "/list/1/typo", .unknownMember),
+      (#"{"name":"x","list":[{"count":1},{"count":1,"typo":0}]}"#, "/list/1/typo", .unknownMember(closest: nil)),
       (#"{"name":"x","list":{}}"#, "/list", .mismatch(expected: "an array", actual: "object")),
       (#"{"name":"x","map":{"a":1,"b":"2"}}"#, "/map/b", .mismatch(expected: "an integer", actual: "string")),
       (#"{"name":"x","raw":{"deep":["\u0000"]}}"#, "/raw", .invalid("must not contain U+0000")),

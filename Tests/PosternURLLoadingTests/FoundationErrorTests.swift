@@ -98,7 +98,7 @@ struct FoundationErrorTests {
 
   private static let tokensTable: [(TokenError, Int, String)] = [
     (rejected, 5003, "token_endpoint_error"), (unreachable, 5004, "token_endpoint_unreachable"),
-    (TokenError(.unavailable(nil), "words", status: 503), 5004, "token_endpoint_unreachable"),
+    (TokenError(.unavailable(nil), "words", status: 503), 5003, "token_endpoint_error"),
     (TokenError(.malformed, "words"), 5003, "token_endpoint_error"),
     (TokenError(.discovery(mismatch), "words"), 2003, "discovery_issuer_mismatch"),
     (TokenError(.notPossible, "words"), 5010, "grant_not_supported"),

@@ -56,6 +56,10 @@ struct SessionListingTests {
     let read = store.listings
     #expect(try await bench.sessions.choice(of: .user, at: "corp", ownedBy: 1) == .several)
     #expect(store.listings == read + 1)
+    let error = await #expect(throws: SessionError.self) {
+      try await bench.sessions.onlySession(of: .user, at: "corp", ownedBy: 1)
+    }
+    #expect(error?.detail.hasPrefix("There are at least 10 sessions at issuer corp: pass") == true)
   }
 
   @Test("one uid fills the store with few large sessions; those that end free their capacity, others have theirs")
@@ -74,7 +78,7 @@ struct SessionListingTests {
       Issue.record("\(String(describing: failure))")
       return
     }
-    #expect(failure?.detail == "the sessions of this peer hold as many bytes as they may")
+    #expect(failure?.detail == "the sessions of this peer have as many bytes as limits.sessionBytesPerUid allows")
     #expect(try await bench.store.usage(of: 1).bytes <= 100_000)
     // No grant is sent for a session without capacity.
     let large = try SessionBench(maxBytesPerUid: 10)

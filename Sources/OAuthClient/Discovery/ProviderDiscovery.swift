@@ -117,7 +117,10 @@ public final class ProviderDiscovery: Sendable {
       guard let document = try? JSONParser(maxBytes: Self.maxBytes, maxDepth: 16).parse(response.body) else { continue }
       return try ProviderMetadata(document, for: issuer)
     }
-    throw DiscoveryError(.failed, "no metadata at the issuer's well-known locations", status: lastStatus)
+    let answer = lastStatus.map { "answered \($0)" } ?? "were not requested"
+    throw DiscoveryError(
+      .failed, "no metadata of the issuer: its well-known locations below \(issuer.url.withoutQuery) \(answer)",
+      status: lastStatus)
   }
 
   private func get(
@@ -132,7 +135,9 @@ public final class ProviderDiscovery: Sendable {
         HTTPRequest(method: "GET", url: location, fields: fields), options: options, for: .discovery(issuer.name),
         trace: trace)
     } catch {
-      throw DiscoveryError(.failed, "the issuer's metadata cannot be fetched: \(error.cause)", transport: error)
+      throw DiscoveryError(
+        .failed, "the issuer's metadata cannot be fetched from \(location.withoutQuery): \(error.cause)",
+        transport: error)
     }
   }
 
@@ -194,10 +199,8 @@ extension DiscoveryError: CustomStringConvertible {
 }
 
 extension TransportError {
-  /// A description for errors with this cause. Problems with TLS need the detail to be solved.
-  package var cause: String {
-    code == .tlsFailure || code == .pinMismatch ? "\(code.rawValue), \(detail)" : code.rawValue
-  }
+  /// A description for errors with this cause.
+  package var cause: String { "\(code.rawValue), \(detail)" }
 
   /// Whether the cause is the state of the network or the server, rather than the server's identity or its answer.
   public var isTransient: Bool {

@@ -43,6 +43,14 @@ public struct ProviderMetadata: Sendable {
     return endpoints
   }
 
+  /// Both identifiers, and what to do when only the slash at the end differs.
+  private static func mismatch(_ found: String, configured: String) -> String {
+    let printable = found.unicodeScalars.prefix(256).map { (0x21..<0x7F).contains($0.value) ? $0 : "?" }
+    let isSlash = found == configured + "/" || found + "/" == configured
+    return "the metadata names issuer \(String(String.UnicodeScalarView(printable))), the configuration \(configured)"
+      + (isSlash ? ": they differ in the slash at the end" : "")
+  }
+
   /// Reads a metadata document fetched for `issuer`; throws when it is no object, names no issuer, or another one.
   init(_ document: JSONValue, for issuer: Issuer) throws(DiscoveryError) {
     guard let object = document.objectValue else { throw DiscoveryError(.failed, "the metadata is no JSON object") }
@@ -51,7 +59,7 @@ public struct ProviderMetadata: Sendable {
     }
     // Byte by byte: Swift's own comparison would let canonically equivalent code points pass.
     guard identifier.utf8.elementsEqual(issuer.identifier.utf8) else {
-      throw DiscoveryError(.issuerMismatch, "the metadata names another issuer than the configured one")
+      throw DiscoveryError(.issuerMismatch, Self.mismatch(identifier, configured: issuer.identifier))
     }
     self.issuer = identifier
     endpoints = Self.endpoints(in: object, of: issuer)

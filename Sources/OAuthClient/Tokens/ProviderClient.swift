@@ -39,6 +39,7 @@ package struct ProviderClient: Sendable {
     trace?.add(to: &fields)
     let template = TokenEndpointRequest(
       endpoint: url, issuer: issuer.identifier, fields: fields, form: form, options: options)
+    var attempt = 0
     return try await discovery.prover.retrying(DPoPRejection.init(ofIssuer:)) {
       (terms) async throws(TokenError) -> (answer: Answer, response: HTTPResponse, proof: DPoPProof?) in
       var request = template
@@ -47,11 +48,14 @@ package struct ProviderClient: Sendable {
       var proof: DPoPProof?
       if let key { proof = try discovery.prover.prove(&message, with: key, by: terms) }
       let sent = upstream.clock.monotonicNow
+      attempt += 1
       do throws(TransportError) {
-        let response = try await upstream.send(message, options: request.options, for: purpose, trace: trace)
+        let response = try await upstream.send(
+          message, options: request.options, for: purpose, attempt: attempt, trace: trace)
         return (Answer(response: request.withoutEcho(response), sent: sent), response, proof)
       } catch {
-        throw TokenError(.unreachable(error), "the \(endpoint.label) cannot be reached: \(error.cause)")
+        throw TokenError(
+          .unreachable(error), "the \(endpoint.label) \(url.withoutQuery) cannot be reached: \(error.cause)")
       }
     }
   }

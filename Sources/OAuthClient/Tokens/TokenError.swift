@@ -79,6 +79,16 @@ public struct TokenError: Error, Sendable {
     }
   }
 
+  /// Whether the issuer answered, whatever it answered.
+  public var isAnswered: Bool {
+    switch kind {
+    case .rejected, .unavailable: true
+    case .malformed: status != nil
+    case .discovery(let failure): failure.status != nil || failure.kind == .issuerMismatch
+    case .unreachable, .notPossible, .cancelled, .deadlineExceeded: false
+    }
+  }
+
   /// Whether the issuer has decided about the grant, which then must not be sent another time.
   package var isAnswer: Bool {
     switch kind {

@@ -74,7 +74,9 @@ package struct TokenResponse: Sendable {
       return TokenError(
         .unavailable(error), "the \(endpoint) \(answer)", status: response.status, retryAfter: retryAfter)
     case 400..<500:
-      return TokenError(.rejected(error), "the \(endpoint) \(answer)", status: response.status)
+      // RFC 6749 section 5.2: the cause is in the client's configuration or registration, whatever the grant.
+      let hint = error?.code == "invalid_client" ? ": the issuer does not accept the client's id or credentials" : ""
+      return TokenError(.rejected(error), "the \(endpoint) \(answer)\(hint)", status: response.status)
     default:
       return TokenError(.malformed, "the \(endpoint) \(answer)", status: response.status)
     }

@@ -91,6 +91,10 @@ public struct UpstreamExchange: Sendable {
   public let purpose: Purpose
   /// The request's method.
   public let method: String
+  /// The request's URL. Its query may contain secrets, and its path callers' data: no metric has either.
+  public let url: HTTPURL
+  /// Which request this is of those that one fetch or one token request sent, from 1.
+  public let attempt: Int
   /// The outcome.
   public let outcome: Outcome
   /// The duration.

@@ -21,9 +21,10 @@ package struct Upstream: Sendable {
     Upstream(transport: transport ?? self.transport, clock: clock, observer: observer, userAgent: userAgent)
   }
 
+  /// `attempt`: which request this is of those for the same result, from 1.
   package func send(
     _ request: HTTPRequest, options: TransferOptions, for purpose: UpstreamExchange.Purpose,
-    trace: TraceContext? = nil
+    attempt: Int = 1, trace: TraceContext? = nil
   ) async throws(TransportError) -> HTTPResponse {
     var request = request
     request.fields["User-Agent"] = userAgent
@@ -38,7 +39,9 @@ package struct Upstream: Sendable {
       let duration = clock.monotonicNow - started
       observer.observe(
         .exchange(
-          UpstreamExchange(purpose: purpose, method: request.method, outcome: outcome, duration: duration)))
+          UpstreamExchange(
+            purpose: purpose, method: request.method, url: request.url, attempt: attempt, outcome: outcome,
+            duration: duration)))
     }
     do throws(TransportError) {
       let response = try await transport.send(request, options: options)

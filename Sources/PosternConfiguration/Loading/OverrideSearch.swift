@@ -1,3 +1,4 @@
+import PosternSupport
 import PosternYAML
 
 /// Finds the keys that the name of an overriding variable can mean.

@@ -87,9 +87,9 @@ enum DeviceInformation {
         guard !values.contains(value) else { continue }
         keys.context.problem(Suggestion.message(for: value, among: values), at: path.key(name))
       } else if !others.contains(name) {
-        let known = Suggestion.closest(to: name, among: others.union(choices.keys).sorted())
-        let hint = known.map { "; did you mean \($0)?" } ?? ""
-        keys.context.warn("is no known member of X-Device-Info, and is sent as it is\(hint)", at: path.key(name))
+        let message = "is no known member of X-Device-Info, and is sent as it is"
+        let known = others.union(choices.keys).sorted()
+        keys.context.warn(Suggestion.appended(to: message, for: name, among: known), at: path.key(name))
       }
     }
   }

@@ -1,3 +1,4 @@
+import PosternSupport
 import PosternYAML
 
 extension PosternConfiguration {
@@ -76,7 +77,6 @@ extension PosternConfiguration {
   }
 
   private static func unknown(_ kind: String, _ name: String, among names: some Sequence<String>) -> String {
-    let message = "there is no \(kind) \(ConfigurationPath.printable(name))"
-    return Suggestion.closest(to: name, among: names).map { "\(message); did you mean \($0)?" } ?? message
+    Suggestion.appended(to: "there is no \(kind) \(ConfigurationPath.printable(name))", for: name, among: names)
   }
 }

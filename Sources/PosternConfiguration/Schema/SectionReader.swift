@@ -1,4 +1,5 @@
 import PosternJSON
+import PosternSupport
 import PosternYAML
 
 /// Reads the keys of one section, or records each key that would be read: that is the section's description.
@@ -52,9 +53,9 @@ final class SectionReader {
       var message = "unknown key"
       if let key = names.first(where: { $0.former == entry.key }) {
         message = "is the former name of \(key.current), which is given, too: leave it out"
-      } else if index < 100, let name = Suggestion.closest(to: entry.key, among: names.map(\.current)) {
+      } else if index < 100 {
         // A file of nothing but unknown keys is not worth a search for each of them.
-        message += "; did you mean \(name)?"
+        message = Suggestion.appended(to: message, for: entry.key, among: names.map(\.current))
       }
       context.problem(message, at: path.key(entry.key), origin: entry.keyOrigin)
     }

@@ -1,4 +1,5 @@
 import PosternJSON
+import PosternSupport
 import PosternYAML
 
 extension ValueForm where Value == Bool {

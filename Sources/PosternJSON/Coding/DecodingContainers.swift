@@ -7,12 +7,17 @@ struct KeyedDecoding<Key: CodingKey>: KeyedDecodingContainerProtocol {
   var codingPath: [any CodingKey] { node.codingPath }
   var allKeys: [Key] { object.names.compactMap(Key.init(stringValue:)) }
 
-  func contains(_ key: Key) -> Bool { object.position(of: key.stringValue) != nil }
+  func contains(_ key: Key) -> Bool { position(of: key) != nil }
+
+  private func position(of key: Key) -> Int? {
+    node.note(key)
+    return object.position(of: key.stringValue)
+  }
 
   private func path(of key: Key) -> JSONPath { .member(key.stringValue, of: node.path) }
 
   private func value(for key: Key) throws -> JSONValue {
-    guard let position = object.position(of: key.stringValue) else {
+    guard let position = position(of: key) else {
       throw JSONDecodingError(path: path(of: key).pointer, problem: .missing)
     }
     node.visited?[position] = true
@@ -20,7 +25,7 @@ struct KeyedDecoding<Key: CodingKey>: KeyedDecodingContainerProtocol {
   }
 
   func decodeNil(forKey key: Key) throws -> Bool {
-    guard object.position(of: key.stringValue) != nil else { return true }
+    guard contains(key) else { return true }
     return try value(for: key) == .null
   }
 
@@ -44,7 +49,7 @@ struct KeyedDecoding<Key: CodingKey>: KeyedDecodingContainerProtocol {
 
   /// The member's value; nil when it is absent or null.
   private func present(_ key: Key) -> JSONValue? {
-    guard let position = object.position(of: key.stringValue) else { return nil }
+    guard let position = position(of: key) else { return nil }
     node.visited?[position] = true
     if case .null = object.members[position].value { return nil }
     return object.members[position].value

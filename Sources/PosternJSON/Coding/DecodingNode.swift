@@ -1,3 +1,5 @@
+import PosternSupport
+
 /// The decoder of one value. Used by one call of `JSONValueDecoder.decode`, never shared.
 final class DecodingNode: Decoder {
   let value: JSONValue
@@ -5,6 +7,8 @@ final class DecodingNode: Decoder {
   let options: JSONValueDecoder
   /// Which members of an object have been requested; nil until a keyed container is made.
   var visited: [Bool]?
+  /// The names of all members that the type requests, present or not; nil where they are not of interest.
+  private(set) var requested: [String]?
 
   init(_ value: JSONValue, at path: JSONPath, options: JSONValueDecoder) {
     self.value = value
@@ -35,11 +39,39 @@ final class DecodingNode: Decoder {
     } catch let error as JSONDecodingError {
       throw error
     } catch DecodingError.dataCorrupted {
-      throw JSONDecodingError(path: path.pointer, problem: .invalid("is not one of the accepted values"))
+      throw JSONDecodingError(path: path.pointer, problem: .invalid(unaccepted(value, as: type)))
     }
-    try node.checkUnknownMembers()
+    if let name = node.unknownMember {
+      let problem = JSONDecodingError.Problem.unknownMember(closest: closest(to: name, in: type, value))
+      throw JSONDecodingError(path: JSONPath.member(name, of: path).pointer, problem: problem)
+    }
     return result
   }
+
+  /// The problem of `value`, which is none of the cases of `type`.
+  private static func unaccepted(_ value: JSONValue, as type: Any.Type) -> String {
+    func cases<Choice: CaseIterable & RawRepresentable>(of type: Choice.Type) -> [String] {
+      type.allCases.compactMap { $0.rawValue as? String }
+    }
+    guard let type = type as? any (CaseIterable & RawRepresentable).Type, let text = value.stringValue else {
+      return "is not one of the accepted values"
+    }
+    return Suggestion.message(for: text, among: cases(of: type))
+  }
+
+  /// The member of `type` that `name` most likely stands for. Decodes the value a second time, which only an error
+  /// costs.
+  private static func closest<Value: Decodable>(
+    to name: String, in type: Value.Type, _ value: JSONValue
+  ) -> String? {
+    let node = DecodingNode(value, at: .root, options: JSONValueDecoder(ignoresUnknownMembers: true))
+    node.requested = []
+    _ = try? Value(from: node)
+    return Suggestion.closest(to: name, among: node.requested ?? [])
+  }
+
+  /// Notes that the type requests the member of that name.
+  func note(_ key: some CodingKey) { requested?.append(key.stringValue) }
 
   /// An array of strings, the most common array, without a decoder for each element; nil when it is no array.
   private static func strings(_ value: JSONValue, at path: JSONPath) throws -> [String]? {
@@ -63,12 +95,10 @@ final class DecodingNode: Decoder {
   /// Treats all members of this object as requested.
   func markUsed() { visited = nil }
 
-  private func checkUnknownMembers() throws {
-    guard !options.ignoresUnknownMembers, let visited, case .object(let object) = value else { return }
-    if let position = visited.firstIndex(of: false) {
-      throw JSONDecodingError(
-        path: JSONPath.member(object.members[position].name, of: path).pointer, problem: .unknownMember)
-    }
+  /// The first member that the type has not requested, where that is an error.
+  private var unknownMember: String? {
+    guard !options.ignoresUnknownMembers, let visited, case .object(let object) = value else { return nil }
+    return visited.firstIndex(of: false).map { object.members[$0].name }
   }
 
   func container<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {

@@ -27,8 +27,9 @@ public struct JSONDecodingError: Error, Sendable, Hashable, CustomStringConverti
   public enum Problem: Sendable, Hashable {
     /// A required member is absent.
     case missing
-    /// A member that the type does not have: a typo must never silently change the meaning.
-    case unknownMember
+    /// A member that the type does not have: a typo must never silently change the meaning. `closest` is the member
+    /// that it most likely stands for.
+    case unknownMember(closest: String?)
     /// Another kind of value was expected.
     case mismatch(expected: String, actual: String)
     /// A value of the right kind that is not acceptable; the text never quotes it.
@@ -51,7 +52,8 @@ public struct JSONDecodingError: Error, Sendable, Hashable, CustomStringConverti
     let subject = path.isEmpty ? "the value" : path
     return switch problem {
     case .missing: "\(subject) is required"
-    case .unknownMember: "\(subject) is not a known member"
+    case .unknownMember(let closest):
+      "\(subject) is not a known member" + (closest.map { "; did you mean \($0)?" } ?? "")
     case .mismatch(let expected, let actual): "\(subject) must be \(expected), not \(actual)"
     case .invalid(let reason): "\(subject) \(reason)"
     }

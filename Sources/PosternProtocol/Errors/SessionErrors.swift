@@ -5,9 +5,9 @@ extension RPCErrorCode {
   public static let sessionNotFound = RPCErrorCode(5001, "session_not_found", "No such session, for this peer")
   public static let sessionExpired = RPCErrorCode(5002, "session_expired", "The user has to log in again")
   public static let tokenEndpointError = RPCErrorCode(
-    5003, "token_endpoint_error", "The token endpoint rejected the request")
+    5003, "token_endpoint_error", "The issuer answered with an error")
   public static let tokenEndpointUnreachable = RPCErrorCode(
-    5004, "token_endpoint_unreachable", "The issuer cannot be reached")
+    5004, "token_endpoint_unreachable", "The issuer does not answer")
   public static let authorizationFailed = RPCErrorCode(
     5005, "authorization_failed", "The authorization failed")
   public static let stateUnknown = RPCErrorCode(

@@ -9,7 +9,7 @@ extension SessionError: FoundationError {
     case .notFound: .sessionNotFound
     case .expired: .sessionExpired
     case .tokenEndpoint: .tokenEndpointError
-    case .unreachable: .tokenEndpointUnreachable
+    case .unreachable(let error): error.isAnswered ? .tokenEndpointError : .tokenEndpointUnreachable
     case .authorizationFailed: .authorizationFailed
     case .adviceRequired: .adviceRequired
     case .stateUnknown: .stateUnknown

@@ -6,8 +6,8 @@ extension TokenError: FoundationError {
   /// By its kind.
   public var numberedCode: NumberedErrorCode {
     switch kind {
-    case .rejected, .malformed: .tokenEndpointError
-    case .unavailable, .unreachable: .tokenEndpointUnreachable
+    case .rejected, .malformed, .unavailable: .tokenEndpointError
+    case .unreachable: .tokenEndpointUnreachable
     case .discovery(let error): error.numberedCode
     case .notPossible: .grantNotSupported
     case .cancelled: .requestCancelled

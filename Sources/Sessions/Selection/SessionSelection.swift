@@ -19,6 +19,8 @@ final class SelectionCache: Sendable {
 
   struct Selection: Sendable {
     let choice: SessionChoice
+    /// How many sessions it could be, of which no more than `SessionError.countedSessions` are counted.
+    let count: Int
     /// When a session that counts expires.
     let until: Timestamp?
     let readAt: MonotonicInstant
@@ -83,12 +85,18 @@ struct SessionSelection: Sendable {
   func choice(
     of kind: SessionKind, at issuer: String, ownedBy uid: UInt32
   ) async throws(SessionError) -> SessionChoice {
+    try await selection(of: kind, at: issuer, ownedBy: uid).choice
+  }
+
+  private func selection(
+    of kind: SessionKind, at issuer: String, ownedBy uid: UInt32
+  ) async throws(SessionError) -> SelectionCache.Selection {
     let name = SelectionCache.Name(kind: kind, issuer: issuer)
     let now = clock.monotonicNow
     if let known = repository.selections[name, uid], known.until.map({ $0 > clock.wallNow }) ?? true,
       !repository.isShared || now - known.readAt < SessionRepository.sharedCacheLife
     {
-      return known.choice
+      return known
     }
     return try await repository.selections.cache(name, of: uid) { () async throws(SessionError) in
       // A login takes precedence over the expired session before it.
@@ -98,21 +106,23 @@ struct SessionSelection: Sendable {
         guard session.kind == kind, session.issuer == issuer else { return true }
         last = session
         if session.expiresAt.map({ $0 > clock.wallNow }) ?? true { live.append(session) }
-        return live.count < 2
+        return live.count < SessionError.countedSessions
       }
       let choice: SessionChoice = live.count > 1 ? .several : (live.first ?? last).map { .one($0.handle) } ?? .none
-      return .init(choice: choice, until: live.compactMap(\.expiresAt).min(), readAt: now)
-    }.choice
+      return .init(
+        choice: choice, count: live.count, until: live.compactMap(\.expiresAt).min(), readAt: now)
+    }
   }
 
   /// The only session of that kind; nil where there is none, an error where there are several.
   func only(
     _ kind: SessionKind, at issuer: String, ownedBy uid: UInt32
   ) async throws(SessionError) -> SessionHandle? {
-    switch try await choice(of: kind, at: issuer, ownedBy: uid) {
+    let selection = try await selection(of: kind, at: issuer, ownedBy: uid)
+    switch selection.choice {
     case .none: return nil
     case .one(let handle): return handle
-    case .several: throw .severalSessions
+    case .several: throw .severalSessions(selection.count, at: issuer)
     }
   }
 }

@@ -12,7 +12,8 @@ extension ErrorMap {
     case .notFound: return RPCFault(.sessionNotFound, data: ["path": .string(path.isEmpty ? "/session" : path)])
     case .expired: return session(.sessionExpired, error)
     case .tokenEndpoint(let failure): return session(.tokenEndpointError, error, failure)
-    case .unreachable(let failure): return session(.tokenEndpointUnreachable, error, failure)
+    case .unreachable(let failure):
+      return session(failure.isAnswered ? .tokenEndpointError : .tokenEndpointUnreachable, error, failure)
     case .authorizationFailed: return session(.authorizationFailed, error)
     case .adviceRequired(let authorization):
       var fault = session(.adviceRequired, error)

@@ -170,7 +170,7 @@ final class ConfigurationReloader: Sendable {
     to next: ConfigurationSnapshot, for uid: UInt32?
   ) {
     guard var metadata = metadata(of: "configuration reloaded", for: uid, changes: !changed.isEmpty, []) else { return }
-    metadata["changed"] = .string(changed.joined(separator: ", "))
+    metadata[.changed] = .string(changed.joined(separator: ", "))
     for warning in loaded.warnings { logger.warning("\(warning.description)") }
     for note in next.notes { logger.warning("\(note)") }
     logger.info("configuration reloaded", metadata: metadata)

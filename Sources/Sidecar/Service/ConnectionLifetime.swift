@@ -7,27 +7,23 @@ import SidecarObservability
 
 /// Opens and closes connections, and drains them at the end.
 final class ConnectionLifetime: Sendable {
-  let log: ConnectionLog
   private let calls: CallEnvironment
   private let hub: EventHub
   private let running: RunningConfiguration
   private let pool: FairPool
   private let draining = Locked(false)
 
-  init(
-    _ calls: CallEnvironment, _ hub: EventHub, _ running: RunningConfiguration, pool: FairPool, log: ConnectionLog
-  ) {
+  init(_ calls: CallEnvironment, _ hub: EventHub, _ running: RunningConfiguration, pool: FairPool) {
     self.calls = calls
     self.hub = hub
     self.running = running
     self.pool = pool
-    self.log = log
   }
 
   /// Opens the JSON-RPC connection of a new socket connection.
   func open(connection: UInt64, peer: Peer, output: JSONRPCConnection.Output) -> JSONRPCConnection {
     let runtime = running.current
-    if peer.uid == runtime.access.unmapped.uid { log.cannotTell(peer) }
+    if peer.uid == runtime.access.unmapped.uid { calls.log.connections.cannotTell(peer) }
     let caller = PeerConnection(connection: connection, peer: peer, openedAt: calls.clock.monotonicNow)
     var output = output
     output.longWork = { [pool] in caller.executor(in: pool) }

@@ -7,8 +7,8 @@ package enum ConnectionRejection: String, Sendable {
 
   var message: String {
     switch self {
-    case .connections: "Too many connections"
-    case .connectionsPerUid: "Too many connections of this user"
+    case .connections: "Too many connections (limits.connections)"
+    case .connectionsPerUid: "Too many connections of this user (limits.connectionsPerUid)"
     }
   }
 }

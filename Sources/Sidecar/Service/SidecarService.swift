@@ -85,8 +85,9 @@ package final class SidecarService: Sendable {
         spans: dependencies.spans, sampleRatio: configuration.telemetry.otlp?.sampleRatio ?? 0, clock: clock),
       audit: AuditStep(trail: trail),
       log: CallLog(
-        metrics: metrics, logger: logger, logsAccess: configuration.log.access, onCallEnd: dependencies.onCallEnd))
-    lifetime = ConnectionLifetime(calls, hub, running, pool: pool, log: ConnectionLog(logger, clock: clock))
+        metrics: metrics, logger: logger, logsAccess: configuration.log.access, clock: clock,
+        onCallEnd: dependencies.onCallEnd))
+    lifetime = ConnectionLifetime(calls, hub, running, pool: pool)
 
     monitor.configurationLoaded(
       issuers: configuration.issuers.keys.sorted(), decisionPoints: configuration.preauthorization.keys.sorted())
@@ -144,12 +145,13 @@ extension SidecarService {
 
   /// Logs why a connection was closed that neither side had closed.
   package func connectionBroke(connection: UInt64, of peer: Peer, why reason: String) {
-    lifetime.log.broke(connection, of: peer, why: reason)
+    calls.log.connections.broke(connection, of: peer, why: reason)
   }
 
   /// Counts a connection that was rejected, and returns the answer it reads: an `overloaded` error.
   package func rejection(_ reason: ConnectionRejection) -> [UInt8] {
     calls.log.metrics.connectionRejected(reason.rawValue)
+    calls.log.connections.rejected(why: reason.rawValue)
     let fault = RPCFault(
       .overloaded, reason.message, data: ["retryable": true, "retryAfterMs": 1000, "outcome": "not_sent"])
     return JSONWriter().write(["jsonrpc": "2.0", "id": .null, "error": fault.jsonValue])

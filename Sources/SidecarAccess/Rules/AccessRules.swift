@@ -52,6 +52,18 @@ package struct AccessRules: Sendable {
     return rules.first { !isOfMany($0) && $0.matches(peer) }
   }
 
+  /// Why `peer` may not call `method`: which rule is missing, or what the rule that applies lacks.
+  package func missingRule(for peer: Peer, method: String) -> String {
+    if peer.uid == unmapped.uid {
+      return "uid \(peer.uid) may not call anything: this user namespace does not map it, and many users have it"
+    }
+    guard let rule = rule(for: peer) else {
+      return "uid \(peer.uid) may not call anything: no rule of peers matches it or one of its groups"
+    }
+    let subject = rule.uid.map { "uid \($0)" } ?? rule.gid.map { "gid \($0)" } ?? "every user"
+    return "uid \(peer.uid) may not call \(method): the rule of peers for \(subject) does not list it in methods"
+  }
+
   /// Warnings about rules.
   package var notes: [String] {
     rules.filter { isOfMany($0) || $0.uid != nil && $0.uid == unmapped.uid }.map { rule in

@@ -37,9 +37,11 @@ package final class CallChain: CallDispatcher {
     do throws(RPCFault) {
       try environment.rateLimit.admit(call.method, rule, caller.peer)
       guard let handler else {
-        throw RPCFault(.methodNotFound, data: ["method": .string(CallEnd.shortened(call.method))])
+        throw environment.methods.notFound(call.method, for: rule)
       }
-      guard let rule, rule.allows(method: call.method) else { return forbidden(call.method, end) }
+      guard let rule, rule.allows(method: call.method) else {
+        return forbidden(call.method, snapshot.access, end)
+      }
       guard !call.isUnread else { throw .overloaded("Too many calls of this user at one time") }
       let (meta, params) = try CallMeta.split(call.params)
       var context = CallContext(
@@ -70,9 +72,11 @@ package final class CallChain: CallDispatcher {
     .work { [caller, environment] in
       let outcome = await CurrentPeer.$uid.withValue(caller.peer.uid) {
         await CurrentPeer.$executor.withValue(caller.executor(in: environment.background)) {
-          await environment.audit.recorded(method, context) {
-            await environment.concurrency.whenFree(context, slot) {
-              await environment.deadline.bounded(context) { () throws(RPCFault) in try await body(params, context) }
+          await CurrentCall.$label.withValue(context.label(method)) {
+            await environment.audit.recorded(method, context) {
+              await environment.concurrency.whenFree(context, slot) {
+                await environment.deadline.bounded(context) { () throws(RPCFault) in try await body(params, context) }
+              }
             }
           }
         }
@@ -87,8 +91,9 @@ package final class CallChain: CallDispatcher {
   }
 
   /// Rejects a call that `peers` does not allow, and records that.
-  private func forbidden(_ method: String, _ end: CallEnd) -> Dispatch {
-    let outcome = Result<RPCResult, RPCFault>.failure(RPCFault(.peerForbidden))
+  private func forbidden(_ method: String, _ access: AccessRules, _ end: CallEnd) -> Dispatch {
+    let fault = RPCFault(.peerForbidden, access.missingRule(for: caller.peer, method: method))
+    let outcome = Result<RPCResult, RPCFault>.failure(fault)
     let trace = environment.trace.trace(continuing: nil)
     guard let trail = environment.audit.trail else { return .answered(end.report(outcome, trace)) }
     return .work { [caller] in
@@ -109,8 +114,13 @@ package final class CallChain: CallDispatcher {
     method == FetchResource.name ? FetchResource.descriptorCount(params) : 0
   }
 
+  package func rejectedMessage(_ reason: String) {
+    environment.log.connections.rejectedMessage(caller.connection, of: caller.peer, why: reason)
+  }
+
   /// Counts a call that the connection rejected without reading it.
   package func rejectedUnread() {
     environment.rateLimit.countUnread(environment.snapshot().access.rule(for: caller.peer), caller.peer)
+    environment.log.rejectedUnread(caller)
   }
 }

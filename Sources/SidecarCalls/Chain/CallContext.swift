@@ -41,6 +41,11 @@ package final class ClaimedDescriptors: Sendable {
 }
 
 extension CallContext {
+  /// The names of the call in the log; nil for a call that is not traced.
+  func label(_ method: String) -> CurrentCall.Label? {
+    trace.traceID.isEmpty ? nil : CurrentCall.Label(traceID: trace.traceID, method: method)
+  }
+
   /// The user whose sessions the call may use.
   package var uid: UInt32 { caller.peer.uid }
 

@@ -50,7 +50,7 @@ package struct ConcurrencyStep: Sendable {
     case .success(let peerSlot): return Slot(peerSlot: peerSlot, exemption: nil, uid: uid)
     case .failure(let reached):
       metrics.callRejected(PeerRateLimiter.Rejection.concurrency.rawValue)
-      var fault = RPCFault.overloaded("Too many calls of this user under way")
+      var fault = RPCFault.overloaded("Too many calls of this user under way (concurrency of its rule in peers)")
       fault.data["limit"] = .integer(Int64(reached.limit))
       throw fault
     }
@@ -73,7 +73,7 @@ package struct ConcurrencyStep: Sendable {
       if waited > .zero { metrics.callWaited(waited) }
     } catch {
       if let reason = error.metricsReason { metrics.callRejected(reason) }
-      return .failure(error.fault("Too many calls under way"))
+      return .failure(error.fault())
     }
     defer { limiter.leave(peer) }
     return await body()
@@ -100,12 +100,15 @@ extension ConcurrencyLimiter.Rejection {
     }
   }
 
-  /// The error of a call that was rejected; `message` is for one that met the limit.
-  func fault(_ message: String) -> RPCFault {
+  /// The error of a call that was rejected; `message` is for one that met another limit than that of all calls.
+  func fault(_ message: String? = nil) -> RPCFault {
     switch self {
     case .cancelled: RPCFault(.requestCancelled)
     case .deadlineExceeded: RPCFault(.deadlineExceeded, data: ["retryable": true, "outcome": "not_sent"])
-    case .queueFull, .queueTimeExceeded: .overloaded(message)
+    case .queueFull:
+      .overloaded(message ?? "Too many calls under way (limits.inFlight), and too many wait (limits.queue)")
+    case .queueTimeExceeded:
+      .overloaded(message ?? "Too many calls under way (limits.inFlight): this one waited for limits.queueTime")
     }
   }
 }

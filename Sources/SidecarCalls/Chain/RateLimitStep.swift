@@ -17,16 +17,21 @@ package struct RateLimitStep: Sendable {
     self.metrics = metrics
   }
 
+  private func isProbe(_ method: String) -> Bool { Self.probes.contains(method) }
+
   /// Counts a call; throws when it is one too many.
   func admit(_ method: String, _ rule: AccessRules.Rule?, _ peer: Peer) throws(RPCFault) {
-    guard let rule, let wait = limiter.admit(rule, uid: peer.uid, isProbe: Self.probes.contains(method)) else { return }
+    guard let rule, let wait = limiter.admit(rule, uid: peer.uid, isProbe: isProbe(method)) else { return }
     metrics.callRejected(PeerRateLimiter.Rejection.rate.rawValue)
-    throw .overloaded("Too many calls of this user in a short time", retryAfter: wait)
+    throw .overloaded(
+      isProbe(method)
+        ? "Too many calls of health and getInfo of this user in a short time"
+        : "Too many calls of this user in a short time (rate of its rule in peers)", retryAfter: wait)
   }
 
   /// Whether `admit` would throw.
   func wouldReject(_ method: String, _ rule: AccessRules.Rule, _ peer: Peer) -> Bool {
-    limiter.wouldReject(rule, uid: peer.uid, isProbe: Self.probes.contains(method))
+    limiter.wouldReject(rule, uid: peer.uid, isProbe: isProbe(method))
   }
 
   /// Counts a call that the connection rejected without reading it.

@@ -1,6 +1,8 @@
 package import PosternJSON
 package import PosternJSONRPC
 package import PosternProtocol
+import PosternSupport
+import SidecarAccess
 
 /// The methods of this sidecar by name, their types erased. Built once, then immutable.
 package struct MethodTable: Sendable {
@@ -17,6 +19,15 @@ package struct MethodTable: Sendable {
   private var handlers: [String: Handler] = [:]
 
   package init() {}
+
+  /// The error for a method that there is not, with the closest name among the methods that `rule` allows.
+  func notFound(_ name: String, for rule: AccessRules.Rule?) -> RPCFault {
+    let allowed = handlers.keys.filter { rule?.allows(method: $0) ?? false }.sorted()
+    return RPCFault(
+      .methodNotFound,
+      Suggestion.appended(to: RPCErrorCode.methodNotFound.summary, for: name, among: allowed),
+      data: ["method": .string(CallEnd.shortened(name))])
+  }
 
   package subscript(name: String) -> Handler? { handlers[name] }
 

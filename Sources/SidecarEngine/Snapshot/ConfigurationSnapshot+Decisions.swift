@@ -1,5 +1,6 @@
 package import AuthEngine
 import PosternConfiguration
+import PosternSupport
 package import SidecarAccess
 
 /// Why there is no decision point to ask.
@@ -19,7 +20,9 @@ extension ConfigurationSnapshot {
         configured.isEmpty ? "no decision point is configured" : "several decision points are configured: say which")
     }
     guard scope.contains(decisionPoint: name), let point = decisionPoints[name] else {
-      return absent("no decision point of that name is configured")
+      return absent(
+        Suggestion.appended(
+          to: "no decision point of that name is configured", for: name, among: configured.keys.sorted()))
     }
     return .success(point)
   }

@@ -1,10 +1,15 @@
 package import AuthEngine
+package import SidecarAccess
 
 extension ConfigurationSnapshot {
-  /// Finds configured issuers by name.
-  package func issuerLookup(_ engine: Engine) -> @Sendable (String) throws(SessionError) -> SessionIssuer {
+  /// Finds configured issuers by name, as far as `scope` shows them.
+  package func issuerLookup(
+    _ engine: Engine, in scope: PeerScope = .everything
+  ) -> @Sendable (String) throws(SessionError) -> SessionIssuer {
     { [self] (name) throws(SessionError) in
-      guard let configured = issuers[name] else { throw Self.noSuchSessionIssuer }
+      guard scope.contains(issuer: name), let configured = issuers[name] else {
+        throw noSuchSessionIssuer(name, in: scope)
+      }
       guard configured.clientID != nil else {
         throw SessionError.grantNotSupported("the issuer is configured without clientId")
       }

@@ -103,11 +103,13 @@ package final class ConfigurationSnapshot: Sendable {
   package var cookies: [CookiePolicy] { resources.servers.values.compactMap(\.cookies) }
 
   /// Whether a resource server of that name is configured.
-  func hasResource(_ name: String) -> Bool { resources.servers.index(forKey: name) != nil }
+  package func hasResource(_ name: String) -> Bool { resources.servers.index(forKey: name) != nil }
 
-  /// The resource server of that configured name.
-  package func server(_ name: String) throws(RPCFault) -> ResourceServer {
-    guard let server = resources.server(name) else { throw Self.noSuchResource }
+  /// The resource server of that configured name, as far as `scope` shows it.
+  package func server(_ name: String, in scope: PeerScope = .everything) throws(RPCFault) -> ResourceServer {
+    guard scope.contains(resource: name), let server = resources.server(name) else {
+      throw noSuchResource(name, in: scope)
+    }
     return server
   }
 
@@ -123,18 +125,41 @@ package final class ConfigurationSnapshot: Sendable {
     return source
   }
 
-  /// The issuer of that configured name.
-  package func issuer(_ name: String) throws(RPCFault) -> ConfiguredIssuer {
-    guard let issuer = issuers[name] else { throw Self.noSuchIssuer }
+  /// The issuer of that configured name, as far as `scope` shows it.
+  package func issuer(_ name: String, in scope: PeerScope = .everything) throws(RPCFault) -> ConfiguredIssuer {
+    guard scope.contains(issuer: name), let issuer = issuers[name] else { throw noSuchIssuer(name, in: scope) }
     return issuer
   }
 
+}
+
+/// The errors for names that are not configured. Each suggests the closest name among those in `scope`: a name that the
+/// scope hides is never suggested, since that would reveal it.
+extension ConfigurationSnapshot {
   /// A resource that is not configured.
-  static let noSuchResource = RPCFault.invalidParams("No such resource is configured", path: "/resource")
+  func noSuchResource(_ name: String, in scope: PeerScope) -> RPCFault {
+    let known = resources.servers.keys.filter(scope.contains(resource:)).sorted()
+    return .invalidParams(
+      Suggestion.appended(to: "No such resource is configured", for: name, among: known), path: "/resource")
+  }
+
   /// An issuer that is not configured.
-  static let noSuchIssuer = RPCFault(.issuerUnknown, data: ["path": "/issuer"])
+  func noSuchIssuer(_ name: String, in scope: PeerScope) -> RPCFault {
+    RPCFault(
+      .issuerUnknown,
+      Suggestion.appended(to: RPCErrorCode.issuerUnknown.summary, for: name, among: issuerNames(in: scope)),
+      data: ["path": "/issuer"])
+  }
+
   /// The same, for sessions.
-  static let noSuchSessionIssuer = SessionError.issuerUnknown("no issuer of that name is configured")
+  func noSuchSessionIssuer(_ name: String, in scope: PeerScope) -> SessionError {
+    .issuerUnknown(
+      Suggestion.appended(to: "no issuer of that name is configured", for: name, among: issuerNames(in: scope)))
+  }
+
+  private func issuerNames(in scope: PeerScope) -> [String] {
+    issuers.keys.filter(scope.contains(issuer:)).sorted()
+  }
 }
 
 /// The resource servers by name, with the keys of those whose bodies are encrypted: a replaced file has new ones.

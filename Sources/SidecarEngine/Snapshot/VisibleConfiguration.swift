@@ -37,14 +37,13 @@ package struct VisibleConfiguration: Sendable {
 
   /// The resource server of that configured name.
   package func server(_ name: String) throws(RPCFault) -> ResourceServer {
-    guard scope.contains(resource: name) else { throw ConfigurationSnapshot.noSuchResource }
-    return try runtime.server(name)
+    try runtime.server(name, in: scope)
   }
 
   /// Throws what a resource that is not configured is answered with, also for one that the rule hides.
   package func check(resource name: String) throws(RPCFault) {
     guard scope.contains(resource: name), runtime.hasResource(name) else {
-      throw ConfigurationSnapshot.noSuchResource
+      throw runtime.noSuchResource(name, in: scope)
     }
   }
 
@@ -53,8 +52,7 @@ package struct VisibleConfiguration: Sendable {
 
   /// The issuer of that configured name.
   package func issuer(_ name: String) throws(RPCFault) -> ConfiguredIssuer {
-    guard scope.contains(issuer: name) else { throw ConfigurationSnapshot.noSuchIssuer }
-    return try runtime.issuer(name)
+    try runtime.issuer(name, in: scope)
   }
 
   /// The scope of a login at the issuer of that name that does not name one. What is hidden adds nothing to it.
@@ -76,9 +74,10 @@ package struct VisibleConfiguration: Sendable {
   /// Finds configured issuers by name; `hidden` is the error for one that the rule hides, else that of one that is not
   /// configured.
   package func issuerLookup(
-    _ engine: Engine, hidden: SessionError = ConfigurationSnapshot.noSuchSessionIssuer
+    _ engine: Engine, hidden: SessionError? = nil
   ) -> @Sendable (String) throws(SessionError) -> SessionIssuer {
-    let lookup = runtime.issuerLookup(engine)
+    let lookup = runtime.issuerLookup(engine, in: scope)
+    guard let hidden else { return lookup }
     return { [scope] (name) throws(SessionError) in
       guard scope.contains(issuer: name) else { throw hidden }
       return try lookup(name)

@@ -32,56 +32,60 @@ package struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver 
 
   package func observe(_ event: EngineEvent) {
     switch event {
-    case .tokenCacheHit: metrics.tokenCache("hit")
-    case .tokenCacheMiss: metrics.tokenCache("miss")
+    case .tokenCacheHit(let issuer):
+      metrics.tokenCache("hit")
+      logger.debug("token needed", metadata: .of([.issuer: .string(issuer), .cacheHit: "true"]))
+    case .tokenCacheMiss(let issuer):
+      metrics.tokenCache("miss")
+      logger.debug("token needed", metadata: .of([.issuer: .string(issuer), .cacheHit: "false"]))
     case .tokenObtained(let issuer):
       metrics.tokenCache("obtained")
       tokenUsed(issuer, fault: nil)
     case .tokenFailed(let issuer, let error):
       metrics.tokenCache("failed")
-      log.log(.warning, "no token", about: issuer, ["issuer": .string(issuer), "error": .string("\(error)")])
+      log.log(.warning, "no token", about: issuer, .of([.issuer: .string(issuer), .error: .string("\(error)")]))
       tokenUsed(issuer, fault: "no token: \(error.publicDetail)")
     case .tokenRejected(let resource):
       metrics.tokenCache("rejected")
       log.log(
-        .info, "token rejected by the resource, refreshing", about: resource, ["resource": .string(resource)])
+        .info, "token rejected by the resource, refreshing", about: resource, .of([.resource: .string(resource)]))
     case .scopeMissing(let resource, let names):
       log.log(
         .warning, "a user's token lacks a part of the resource's scope, and is used all the same", about: resource,
-        ["resource": .string(resource), "missing": .string(names.joined(separator: " "))])
+        .of([.resource: .string(resource), .scope: .string(names.joined(separator: " "))]))
     case .foreignAdvice(let resource):
       log.log(
         .warning, "the resource gives advice of another access manager, which is not followed", about: resource,
-        ["resource": .string(resource)])
+        .of([.resource: .string(resource)]))
     case .metadataLoaded(let issuer): issuerUsed(issuer, fault: nil)
     case .metadataFailed(let issuer, let error, let servesStaleCopy):
       log.log(
-        .warning, "no issuer metadata", about: issuer, ["issuer": .string(issuer), "error": .string("\(error)")])
+        .warning, "no issuer metadata", about: issuer, .of([.issuer: .string(issuer), .error: .string("\(error)")]))
       issuerUsed(issuer, fault: "no metadata\(servesStaleCopy ? ", an older copy is used" : ""): \(error)")
     case .introspected(let issuer): issuerUsed(issuer, fault: nil)
     case .introspectionFailed(let issuer, let error):
       log.log(
-        .warning, "no introspection", about: issuer, ["issuer": .string(issuer), "error": .string("\(error)")])
+        .warning, "no introspection", about: issuer, .of([.issuer: .string(issuer), .error: .string("\(error)")]))
       issuerUsed(issuer, fault: "no introspection: \(error.publicDetail)")
     case .clockCompared(let issuer, let skew): clockCompared(issuer, skew)
     case .fetchRejected(let resource, let reason): metrics.fetchRejected(resource, reason.rawValue)
     case .breakerOpened(let resource, let origin):
       log.log(
         .warning, "the origin failed too often and gets no requests for a while", about: resource,
-        ["resource": .string(resource), "origin": .stringConvertible(origin)])
+        .of([.resource: .string(resource), .origin: .stringConvertible(origin)]))
     case .breakerClosed(let resource, let origin):
       log.log(
         .info, "the origin answers again", about: resource,
-        ["resource": .string(resource), "origin": .stringConvertible(origin)])
+        .of([.resource: .string(resource), .origin: .stringConvertible(origin)]))
     case .decided(let provider, let tally): decided(provider, tally)
     case .decisionsRefreshed(let provider, let refreshed, let failed):
       metrics.decisionsRefreshed(provider, refreshed: refreshed, failed: failed)
     case .clientRegistered(let provider, replacement: false):
-      logger.info("registered with the decision point", metadata: ["provider": .string(provider)])
+      logger.info("registered with the decision point", metadata: .of([.provider: .string(provider)]))
     case .clientRegistered(let provider, replacement: true):
       logger.warning(
         "the decision point no longer knew its client, which is registered again; users have to log in again",
-        metadata: ["provider": .string(provider)])
+        metadata: .of([.provider: .string(provider)]))
     case .exchange(let exchange): count(exchange)
     }
   }
@@ -93,7 +97,7 @@ package struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver 
     case .failed(let source, let error, let servesOlderSet):
       log.log(
         .warning, "no key set", about: source.configured ?? "",
-        ["source": .string("\(source)"), "error": .string("\(error)")])
+        .of([.source: .string("\(source)"), .error: .string("\(error)")]))
       if case .issuer(let name) = source {
         let fault = "no key set\(servesOlderSet ? ", an older one is used" : ""): \(error)"
         keysUsed(name, fault: fault, hasOlder: servesOlderSet)
@@ -101,10 +105,10 @@ package struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver 
     case .rotated(let source, let added, let removed):
       log.log(
         .info, "keys rotated", about: source.configured ?? "",
-        [
-          "source": .string("\(source)"), "added": .stringConvertible(added.count),
-          "removed": .stringConvertible(removed.count),
-        ])
+        .of([
+          .source: .string("\(source)"), .added: .stringConvertible(added.count),
+          .removed: .stringConvertible(removed.count),
+        ]))
       guard case .issuer(let name) = source else { return }
       hub.publish(
         .keysRotated,
@@ -126,7 +130,7 @@ package struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver 
     case .expiring(let session, let uid): publish(.sessionExpiring, session, uid)
     case .ended(let handle, let issuer, let uid):
       log.log(
-        .info, "session ended", of: uid, ["session": .stringConvertible(handle), "issuer": .string(issuer)])
+        .info, "session ended", of: uid, .of([.session: .stringConvertible(handle), .issuer: .string(issuer)]))
       hub.publish(.sessionEnded, ["session": .string(handle.text), "issuer": .string(issuer)], to: uid) {
         $0.contains(issuer: issuer)
       }
@@ -134,15 +138,15 @@ package struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver 
       metrics.sessionRefresh("failed")
       log.log(
         .warning, "proactive refresh failed", about: issuer,
-        [
-          "session": .stringConvertible(handle), "issuer": .string(issuer), "error": .string("\(error)"),
-        ])
+        .of([
+          .session: .stringConvertible(handle), .issuer: .string(issuer), .error: .string("\(error)"),
+        ]))
     case .idTokenRejected(let issuer, let fault):
       log.log(
         .warning, "the ID token of a refresh is not valid", about: issuer,
-        ["issuer": .string(issuer), "error": .string(fault.code.rawValue)])
+        .of([.issuer: .string(issuer), .error: .string(fault.code.rawValue)]))
     case .troubled(let what, let detail):
-      log.log(.warning, what, ["error": .string(detail)])
+      log.log(.warning, what, .of([.error: .string(detail)]))
     }
   }
 
@@ -158,7 +162,7 @@ package struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver 
     guard health.clock(of: issuer, skew: skew) else { return }
     log.log(
       .warning, "the issuer's clock differs from this machine's", about: issuer,
-      ["issuer": .string(issuer), "seconds": .stringConvertible(Int64(skew.inSeconds))])
+      .of([.issuer: .string(issuer), .seconds: .stringConvertible(Int64(skew.inSeconds))]))
     changes.signal()
   }
 
@@ -179,7 +183,7 @@ package struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver 
     if let trouble = tally.trouble {
       log.log(
         .warning, "no decisions", about: provider,
-        ["provider": .string(provider), "error": .string(trouble), "cause": .string(tally.cause ?? "")])
+        .of([.provider: .string(provider), .error: .string(trouble), .cause: .string(tally.cause ?? "")]))
     }
     health.decisionPoint(provider, fault: tally.trouble.map { "no decisions: \($0)" })
     changes.signal()
@@ -198,12 +202,23 @@ package struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver 
       case .failed(let code): code.rawValue
       }
     metrics.upstreamEnded(kind, outcome, after: exchange.duration)
-    logger.trace(
-      "exchange ended",
-      metadata: [
-        "kind": .string(kind), "outcome": .string(outcome),
-        "ms": .stringConvertible(exchange.duration.wholeMilliseconds),
-      ])
+    logger.debug("exchange ended", metadata: Self.metadata(of: exchange))
+  }
+
+  /// Everything about a request that helps in finding a fault, without its query.
+  private static func metadata(of exchange: UpstreamExchange) -> Logger.Metadata {
+    var metadata = Logger.Metadata.of([
+      .kind: .string(exchange.purpose.kind), exchange.purpose.key: .string(exchange.purpose.name),
+      .httpMethod: .string(exchange.method), .host: .stringConvertible(exchange.url.origin),
+      .path: .string(String(decoding: exchange.url.path.utf8.prefix(512), as: UTF8.self)),
+      .attempt: .stringConvertible(exchange.attempt),
+      .ms: .stringConvertible(exchange.duration.wholeMilliseconds),
+    ])
+    switch exchange.outcome {
+    case .status(let status): metadata[.status] = .stringConvertible(status)
+    case .failed(let code): metadata[.outcome] = .string(code.rawValue)
+    }
+    return metadata
   }
 }
 

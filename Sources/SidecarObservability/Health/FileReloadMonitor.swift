@@ -44,9 +44,9 @@ package final class FileReloadMonitor: Sendable {
     if let problem {
       logger.warning(
         "a replaced file or key is not valid, the previous one stays in force",
-        metadata: ["what": .string(check), "problem": .string(problem)])
+        metadata: .of([.what: .string(check), .error: .string(problem)]))
     } else {
-      logger.info("a replaced file or key is valid again", metadata: ["what": .string(check)])
+      logger.info("a replaced file or key is valid again", metadata: .of([.what: .string(check)]))
     }
     state.withLock { $0.observer }?()
   }

@@ -10,12 +10,24 @@ package struct AccessLine {
 
   package init(_ method: String, _ outcome: String, _ duration: Duration, _ trace: CallTrace, _ caller: PeerConnection)
   {
-    metadata = [
-      "method": .string(method), "outcome": .string(outcome),
-      "uid": .stringConvertible(caller.peer.uid), "connection": .stringConvertible(caller.connection),
-      "ms": .stringConvertible(duration.wholeMilliseconds), "traceId": .string(trace.traceID),
-    ]
-    if caller.peer.pid > 0 { metadata["pid"] = .stringConvertible(caller.peer.pid) }
+    metadata = .of([
+      .method: .string(method), .outcome: .string(outcome),
+      .uid: .stringConvertible(caller.peer.uid), .connection: .stringConvertible(caller.connection),
+      .ms: .stringConvertible(duration.wholeMilliseconds), .traceId: .string(trace.traceID),
+    ])
+    if caller.peer.pid > 0 { metadata[.pid] = .stringConvertible(caller.peer.pid) }
+  }
+
+  /// Adds names of the configuration.
+  package mutating func add(_ names: [(key: LogKey, name: String)]) {
+    for (key, name) in names { metadata[key] = .string(name) }
+  }
+
+  /// Adds the message of an error, and the status of the server that caused it. Not of invalid params: such a message
+  /// may have the name of a member that the caller made up.
+  package mutating func add(_ fault: RPCFault) {
+    if fault.code != .invalidParams { metadata[.error] = .string(fault.message) }
+    if let status = fault.data["upstream"]?["status"]?.integerValue { metadata[.status] = .stringConvertible(status) }
   }
 
   /// Adds the size of the text that the call came in, and of its result or error. A result is written for that, once
@@ -23,16 +35,16 @@ package struct AccessLine {
   package mutating func measure(
     _ outcome: Result<RPCResult, RPCFault>, received byteCount: Int
   ) -> Result<RPCResult, RPCFault> {
-    metadata["bytesIn"] = .stringConvertible(byteCount)
+    metadata[.bytesIn] = .stringConvertible(byteCount)
     let text: JSONText
     switch outcome {
     case .failure(let fault):
-      metadata["bytesOut"] = .stringConvertible(JSONText(fault.jsonValue).bytes.count)
+      metadata[.bytesOut] = .stringConvertible(JSONText(fault.jsonValue).bytes.count)
       return outcome
     case .success(.text(let written)): text = written
     case .success(.value(let value)): text = JSONText(value)
     }
-    metadata["bytesOut"] = .stringConvertible(text.bytes.count)
+    metadata[.bytesOut] = .stringConvertible(text.bytes.count)
     return .success(.text(text))
   }
 }

@@ -53,6 +53,6 @@ package struct BoundedLog: Sendable {
 
   /// Adds `notLogged`, the number of suppressed lines.
   package static func metadata(_ metadata: Logger.Metadata, _ more: Int64) -> Logger.Metadata {
-    more > 0 ? metadata.merging(["notLogged": .stringConvertible(more)]) { $1 } : metadata
+    more > 0 ? metadata.merging(.of([.notLogged: .stringConvertible(more)])) { $1 } : metadata
   }
 }

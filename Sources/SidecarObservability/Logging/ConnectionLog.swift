@@ -16,14 +16,28 @@ package struct ConnectionLog: Sendable {
   package func broke(_ connection: UInt64, of peer: Peer, why reason: String) {
     broken.log(
       .info, "connection broken", of: peer.uid,
-      [
-        "connection": .stringConvertible(connection), "uid": .stringConvertible(peer.uid), "reason": .string(reason),
-      ])
+      .of([
+        .connection: .stringConvertible(connection), .uid: .stringConvertible(peer.uid), .reason: .string(reason),
+      ]))
+  }
+
+  /// Logs that a message was rejected that is no call; called once for each connection and kind of error.
+  package func rejectedMessage(_ connection: UInt64, of peer: Peer, why reason: String) {
+    broken.log(
+      .info, "message rejected", of: peer.uid,
+      .of([
+        .connection: .stringConvertible(connection), .uid: .stringConvertible(peer.uid), .reason: .string(reason),
+      ]))
+  }
+
+  /// Logs a connection that was rejected because of a limit, which all users share.
+  package func rejected(why reason: String) {
+    broken.log(.notice, "connection rejected", of: PeerID.process.uid, .of([.reason: .string(reason)]))
   }
 
   /// Logs a connection of a user whose uid this user namespace does not map.
   package func cannotTell(_ peer: Peer) {
     let text = "a caller is rejected: this user namespace does not map its uid, which all such users have"
-    strangers.log(.warning, text, of: peer.uid, ["uid": .stringConvertible(peer.uid)])
+    strangers.log(.warning, text, of: peer.uid, .of([.uid: .stringConvertible(peer.uid)]))
   }
 }

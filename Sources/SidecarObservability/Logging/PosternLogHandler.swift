@@ -31,9 +31,14 @@ package struct PosternLogHandler: LogHandler {
     set { metadata[key] = newValue }
   }
 
-  /// Writes one line.
+  /// Writes one line. One that is logged for a call has its method and trace.
   package func log(event: LogEvent) {
-    let merged = metadata.merging(event.metadata ?? [:]) { $1 }.sorted { $0.key < $1.key }
+    var merged = metadata.merging(event.metadata ?? [:]) { $1 }
+    if let call = CurrentCall.label {
+      merged[.method] = merged[.method] ?? .string(call.method)
+      merged[.traceId] = merged[.traceId] ?? .string(call.traceID)
+    }
+    let fields = merged.sorted { $0.key < $1.key }
     let time = SystemClock().wallNow.rfc3339
     var line: [UInt8]
     switch format {
@@ -42,11 +47,11 @@ package struct PosternLogHandler: LogHandler {
         "time": .string(time), "level": .string(event.level.rawValue), "logger": .string(label),
         "message": .string(event.message.description),
       ]
-      for (key, value) in merged { object[key] = .string(value.description) }
+      for (key, value) in fields { object[key] = .string(value.description) }
       line = JSONWriter().write(.object(object))
     case .text:
-      let fields = merged.map { " \($0.key)=\(Self.quoted($0.value.description))" }.joined()
-      let text = "\(time) \(event.level.rawValue) \(event.message)\(fields)"
+      let pairs = fields.map { " \($0.key)=\(Self.quoted($0.value.description))" }.joined()
+      let text = "\(time) \(event.level.rawValue) \(event.message)\(pairs)"
       // One event is one line, whatever a message holds.
       line = text.unicodeScalars.reduce(into: []) { bytes, scalar in
         let isControl = scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value)
@@ -69,4 +74,12 @@ package struct PosternLogHandler: LogHandler {
     quoted.append("\"")
     return String(quoted)
   }
+}
+
+/// How log lines look.
+package enum LogFormat: String, Sendable, Hashable {
+  /// One JSON object a line, for machines.
+  case json
+  /// One readable line, for people.
+  case text
 }

@@ -13,6 +13,16 @@ extension UpstreamExchange.Purpose {
     }
   }
 
+  /// The key of `name` in the log.
+  var key: LogKey {
+    switch self {
+    case .resource: .resource
+    case .token, .discovery, .introspection: .issuer
+    case .keySet: .source
+    case .decision: .provider
+    }
+  }
+
   /// The configured name, or the origin that a caller named.
   package var name: String {
     switch self {

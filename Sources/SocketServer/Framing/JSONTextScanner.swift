@@ -279,7 +279,7 @@ enum JSONDefect: Sendable, Hashable {
     case .escape: "an unknown escape sequence in a string"
     case .literal: "an unknown literal"
     case .memberNameExpected: "a member name in double quotes is missing"
-    case .nesting: "nested deeper than the limit"
+    case .nesting: "nested deeper than limits.depth"
     case .number: "a number that JSON does not allow"
     case .textExpected: "a JSON text starts with { or ["
     case .valueExpected: "a value is missing"

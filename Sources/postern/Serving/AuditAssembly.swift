@@ -30,26 +30,27 @@ enum AuditAssembly {
   private static func log(_ event: AuditEvent, _ logger: Logger) {
     switch event {
     case .opened(let path, let last):
-      var metadata: Logger.Metadata = ["path": .string(path)]
-      metadata["record"] = last.map { .stringConvertible($0) }
+      var metadata = Logger.Metadata.of([.file: .string(path)])
+      metadata[.record] = last.map { .stringConvertible($0) }
       logger.info("audit log opened", metadata: metadata)
     case .rotated(let name, let last):
-      logger.info("audit log rotated", metadata: ["to": .string(name), "record": .stringConvertible(last)])
+      logger.info("audit log rotated", metadata: .of([.file: .string(name), .record: .stringConvertible(last)]))
     case .setAside(let name, let reason):
       logger.error(
-        "audit log set aside, a new chain begins", metadata: ["as": .string(name), "because": .string(reason)])
+        "audit log set aside, a new chain begins", metadata: .of([.file: .string(name), .reason: .string(reason)]))
     case .fragmentFound(let kept, let byteCount):
       logger.warning(
-        "audit log ended within a record", metadata: ["kept": .string(kept), "bytes": .stringConvertible(byteCount)])
+        "audit log ended within a record",
+        metadata: .of([.file: .string(kept), .foundBytes: .stringConvertible(byteCount)]))
     case .disturbed(let expected, let found):
       logger.error(
         "audit log was written to by another program",
-        metadata: ["expectedBytes": .stringConvertible(expected), "foundBytes": .stringConvertible(found)])
-    case .failing(let reason): logger.error("audit log cannot be written", metadata: ["error": .string(reason)])
+        metadata: .of([.expectedBytes: .stringConvertible(expected), .foundBytes: .stringConvertible(found)]))
+    case .failing(let reason): logger.error("audit log cannot be written", metadata: .of([.error: .string(reason)]))
     case .recovered(let missing):
-      logger.warning("audit log can be written again", metadata: ["missing": .stringConvertible(missing)])
-    case .reached(let last): logger.info("audit log written", metadata: ["record": .stringConvertible(last)])
-    case .closed(let last): logger.info("audit log closed", metadata: ["record": .stringConvertible(last)])
+      logger.warning("audit log can be written again", metadata: .of([.missing: .stringConvertible(missing)]))
+    case .reached(let last): logger.info("audit log written", metadata: .of([.record: .stringConvertible(last)]))
+    case .closed(let last): logger.info("audit log closed", metadata: .of([.record: .stringConvertible(last)]))
     }
   }
 }

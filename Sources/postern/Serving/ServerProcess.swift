@@ -128,7 +128,7 @@ struct ServerProcess {
       if descriptors.connections < socket.limits.connections {
         logger.warning(
           "fewer connections than limits.connections: the limit of open files is \(descriptors.limit)",
-          metadata: ["connections": .stringConvertible(descriptors.connections)])
+          metadata: .of([.connections: .stringConvertible(descriptors.connections)]))
         socket.limits.connections = descriptors.connections
       }
       server = try await SocketServer.start(socket) { SocketBridge($0, service, memory) }
@@ -143,10 +143,10 @@ struct ServerProcess {
     }
     logger.info(
       "listening",
-      metadata: [
-        "configuration": .string(path), "socket": .string(server.path ?? "inherited"),
-        "version": .string(Product.version), "pid": .stringConvertible(getpid()),
-      ])
+      metadata: .of([
+        .configuration: .string(path), .socket: .string(server.path ?? "inherited"),
+        .version: .string(Product.version), .pid: .stringConvertible(getpid()),
+      ]))
     let status = try await Self.statusListener(
       loaded.configuration.http, service, server, isTakingOver: inherited != nil, logger)
     manager.ready()
@@ -260,7 +260,7 @@ struct ServerProcess {
     let handOver = StoreHandOver(storage) { await service.writeUnsavedSessions() }
     guard await !ends(service, within: time) else { return await handOver.finish(by: end) }
     let count = service.finish()
-    logger.warning("calls were cut off", metadata: ["count": .stringConvertible(count)])
+    logger.warning("calls were cut off", metadata: .of([.count: .stringConvertible(count)]))
     _ = await ends(service, within: closingTime)
   }
 

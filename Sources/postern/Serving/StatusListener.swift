@@ -1,6 +1,7 @@
 import Logging
 import PosternConfiguration
 import PosternSupport
+import SidecarObservability
 import StatusServer
 
 /// The status server where the configuration wants one. A process that takes over from another one waits for its
@@ -29,7 +30,7 @@ final class StatusListener: Sendable {
         await pages.page($0)
       }
       listener.server.withLock { $0 = server }
-      logger.info("serving status", metadata: ["port": .stringConvertible(server.port)])
+      logger.info("serving status", metadata: .of([.port: .stringConvertible(server.port)]))
     }
     do throws(HTTPStatusServer.Failure) {
       try await listen()

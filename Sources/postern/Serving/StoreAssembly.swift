@@ -3,6 +3,7 @@ import Logging
 import PosternConfiguration
 import PosternSupport
 import SessionStore
+import SidecarObservability
 
 /// Opens the session store of the configuration.
 struct StoreAssembly {
@@ -73,7 +74,7 @@ struct StoreAssembly {
       do throws(StoreError) {
         let store = try await open(patience)
         failure.withLock { $0 = nil }
-        logger.info("session store opened", metadata: ["kind": .string(configuration.kind.rawValue)])
+        logger.info("session store opened", metadata: .of([.kind: .string(configuration.kind.rawValue)]))
         return store
       } catch {
         let isKnown = failure.withLock { failure in

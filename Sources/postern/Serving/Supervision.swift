@@ -2,6 +2,7 @@ import CurlTransport
 import Logging
 import PosternSupport
 import Sidecar
+import SidecarObservability
 import SocketServer
 
 /// Checks regularly whether the sidecar still works, and sends heartbeats to the service manager, which restarts a
@@ -23,7 +24,7 @@ struct Supervision: Sendable {
     while (try? await Task.sleep(for: interval)) != nil {
       if manager.watchdog != nil {
         if let stuck = await stuckPart(within: interval) {
-          logger.error("no heartbeat for the service manager", metadata: ["stuck": .string(stuck)])
+          logger.error("no heartbeat for the service manager", metadata: .of([.stuck: .string(stuck)]))
         } else {
           manager.isWell()
         }

@@ -34,7 +34,8 @@ enum TelemetryAssembly {
       transport: transport, clock: SystemClock()
     ) { event in
       switch event {
-      case .failing(let reason): logger.warning("the collector takes no spans", metadata: ["error": .string(reason)])
+      case .failing(let reason):
+        logger.warning("the collector takes no spans", metadata: .of([.error: .string(reason)]))
       case .recovered: logger.info("the collector takes spans again")
       }
     }

@@ -89,7 +89,7 @@ final class UpstreamTransports: Sendable {
     configuration.faultReport = { [state] problem in
       state.withLock { $0.problems[number] = problem }
       if let problem {
-        logger.error("no request can be set up", metadata: ["problem": .string(problem)])
+        logger.error("no request can be set up", metadata: .of([.error: .string(problem)]))
       } else {
         logger.notice("requests can be set up again")
       }

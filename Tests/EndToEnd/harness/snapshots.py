@@ -18,6 +18,7 @@ VOLATILE = [
     (re.compile(r"(the TLS connection failed): .*"), r"\1: <reason>"),
     (re.compile(r"\b[0-9a-f]{32}\b"), "<id>"),
     (re.compile(r"\bprocess \d+"), "process <pid>"),
+    (re.compile(r"\bThere are (at least )?\d+ sessions"), "There are <count> sessions"),
     (re.compile(r"\b\d+(\.\d+)? (ms|milliseconds|seconds|s)\b"), "<time>"),
     (re.compile(r"postern\.yaml:\d+:\d+"), "postern.yaml:<place>"),
 ]

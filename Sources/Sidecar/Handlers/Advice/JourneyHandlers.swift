@@ -145,11 +145,9 @@ struct JourneyHandlers: Sendable {
         var fitting: [Session] = []
         try await engine.forEachVisibleSession(context) { session, _ in
           if session.kind == .user, session.expiresAt.map({ $0 > now }) ?? true { fitting.append(session) }
-          return fitting.count < 2
+          return fitting.count < SessionError.countedSessions
         }
-        guard fitting.count <= 1 else {
-          throw SessionError.severalSessions
-        }
+        guard fitting.count <= 1 else { throw SessionError.severalSessions(fitting.count) }
         guard let only = fitting.first else { throw SessionError.notFound }
         session = only
       }

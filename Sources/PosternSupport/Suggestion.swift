@@ -1,7 +1,7 @@
 /// "Did you mean": the known name closest to a mistyped one.
-enum Suggestion {
+package enum Suggestion {
   /// The known name that `text` most likely stands for; nil when none is close.
-  static func closest(to text: String, among names: some Sequence<String>) -> String? {
+  package static func closest(to text: String, among names: some Sequence<String>) -> String? {
     guard text.utf8.count <= 64 else { return nil }
     let folded = fold(text)
     var best: (name: String, distance: Int)?
@@ -13,19 +13,23 @@ enum Suggestion {
     return best.name
   }
 
+  /// `message`, with the closest of `names` when one is close: of those that the reader of the message may see.
+  package static func appended(to message: String, for text: String, among names: some Sequence<String>) -> String {
+    closest(to: text, among: names).map { "\(message); did you mean \($0)?" } ?? message
+  }
+
   /// The message for a value outside a closed set: the closest one, or all.
-  static func message(for text: String, among values: [String]) -> String {
-    let all = "must be one of \(values.joined(separator: ", "))"
-    return closest(to: text, among: values).map { "\(all); did you mean \($0)?" } ?? all
+  package static func message(for text: String, among values: [String]) -> String {
+    appended(to: "must be one of \(values.joined(separator: ", "))", for: text, among: values)
   }
 
   /// Case, `_` and `-` do not count: `base_url` is `baseUrl`.
-  private static func fold(_ text: String) -> [Character] {
-    text.lowercased().filter { $0 != "_" && $0 != "-" }
+  private static func fold(_ text: String) -> [UInt8] {
+    text.lowercasedASCII().utf8.filter { $0 != UInt8(ascii: "_") && $0 != UInt8(ascii: "-") }
   }
 
   /// Insertions, deletions, replacements and swaps of neighbours (optimal string alignment).
-  private static func distance(_ left: [Character], _ right: [Character]) -> Int {
+  private static func distance(_ left: [UInt8], _ right: [UInt8]) -> Int {
     guard !left.isEmpty, !right.isEmpty else { return max(left.count, right.count) }
     var beforeLast: [Int] = []
     var last = Array(0...right.count)
