@@ -108,5 +108,5 @@ def test_a_user_logs_in_sees_their_orders_and_logs_out(example, user, resource):
     user.press("Log out")
     user.reads("Log in")
     assert user.url == f"{example}/"
-    user.open(f"{example}/orders")
+    user.open(f"{example}/data")
     assert not user.url.startswith(example), "still logged in"

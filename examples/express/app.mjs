@@ -56,7 +56,7 @@ app.use((request, response, next) => {
 app.get("/", (request, response) => {
   const subject = request.browser?.subject;
   if (subject === undefined) return response.send(page("Welcome", '<a href="/login">Log in</a>'));
-  const links = '<a href="/orders">Orders</a> <a href="/vault">Vault, which requires a second factor</a>';
+  const links = '<a href="/data">Orders</a> <a href="/sensitive">Vault, which requires a second factor</a>';
   const logout = '<form method="post" action="/logout"><button>Log out</button></form>';
   response.send(page(`Welcome, ${subject}`, links + logout));
 });
@@ -96,9 +96,9 @@ app.post("/logout", handled(async ({ browser }, response) => {
 
 // MARK: what users come for
 
-app.get("/orders", loggedIn, handled(async ({ browser }, response) => show(response, await browser.fetch("orders"))));
+app.get("/data", loggedIn, handled(async ({ browser }, response) => show(response, await browser.fetch("orders"))));
 
-app.get("/vault", loggedIn, handled(async ({ browser }, response) => show(response, await browser.fetch("vault"))));
+app.get("/sensitive", loggedIn, handled(async ({ browser }, response) => show(response, await browser.fetch("vault"))));
 
 function loggedIn(request, response, next) {
   if (request.browser?.session === undefined) return response.redirect("/login");

@@ -101,7 +101,7 @@ test("a user logs in, sees their orders, and the browser has nothing but an opaq
   const home = await browser.loggedIn();
   assert.equal(home.url, `${origin}/`);
   assert.match(home.text, /Welcome, user-1001/);
-  const orders = await browser.open("/orders");
+  const orders = await browser.open("/data");
   assert.equal(orders.status, 200);
   assert.match(orders.text, /&#34;orders&#34;/);
   assert.equal(orders.headers.get("cache-control"), "no-store");
@@ -121,17 +121,17 @@ test("the id changes with the login, and the cookie is not for scripts and other
   assert.notEqual(browser.cookies.get(origin).get("id"), early);
   const old = new Browser();
   old.cookies.set(origin, new Map([["id", early]]));
-  assert.ok((await old.open(`${origin}/orders`)).url.startsWith(provider), "the id from before the login is logged in");
+  assert.ok((await old.open(`${origin}/data`)).url.startsWith(provider), "the id from before the login is logged in");
   const { headers } = await fetch(`${origin}/login`, { redirect: "manual" });
   assert.match(headers.getSetCookie()[0], /HttpOnly; SameSite=Lax/);
 });
 
 test("without a login the way is to the provider, and with an invented cookie as well", async () => {
   const browser = new Browser();
-  assert.ok((await browser.open("/orders")).url.startsWith(`${provider}/oidc/authorize`));
+  assert.ok((await browser.open("/data")).url.startsWith(`${provider}/oidc/authorize`));
   const inventive = new Browser();
   inventive.cookies.set(origin, new Map([["id", "a".repeat(43)]]));
-  assert.ok((await inventive.open("/vault")).url.startsWith(`${provider}/oidc/authorize`));
+  assert.ok((await inventive.open("/sensitive")).url.startsWith(`${provider}/oidc/authorize`));
 });
 
 test("a callback that another browser started logs nobody in", async () => {
@@ -154,22 +154,22 @@ test("step-up: the vault sends the user to the provider for a second factor, and
   await browser.loggedIn();
   const { sessions: [before] } = await client.listSessions();
   assert.equal(before.acr, "pwd");
-  const page = await browser.open("/vault");
+  const page = await browser.open("/sensitive");
   const vault = await browser.signIn(page);
-  assert.deepEqual([vault.status, vault.url], [200, `${origin}/vault`]);
+  assert.deepEqual([vault.status, vault.url], [200, `${origin}/sensitive`]);
   const { sessions: [now] } = await client.listSessions();
   assert.deepEqual([now.session, now.acr], [before.session, "mfa"]);
-  assert.equal((await browser.open("/vault")).url, `${origin}/vault`, "once is enough");
+  assert.equal((await browser.open("/sensitive")).url, `${origin}/sensitive`, "once is enough");
 });
 
 test("step-up by another user is an error, and the session stays as it was", async () => {
   const browser = new Browser();
   await browser.loggedIn();
-  const page = await browser.signIn(await browser.open("/vault"), "bob");
+  const page = await browser.signIn(await browser.open("/sensitive"), "bob");
   assert.deepEqual([page.status, page.url.startsWith(`${origin}/callback`)], [403, true]);
   assert.match(page.text, /authorization_failed/);
   assert.match((await browser.open("/")).text, /user-1001/);
-  assert.equal((await browser.open("/orders")).status, 200);
+  assert.equal((await browser.open("/data")).status, 200);
 });
 
 test("logout ends the session in the sidecar, the cookie, and the id that somebody has kept", async () => {
@@ -198,7 +198,7 @@ test("a session that has ended at the sidecar: the user logs in again", async ()
   await browser.loggedIn();
   const { sessions: [{ session }] } = await client.listSessions();
   await client.endSession({ session });
-  assert.ok((await browser.open("/orders")).url.startsWith(`${provider}/oidc/authorize`));
+  assert.ok((await browser.open("/data")).url.startsWith(`${provider}/oidc/authorize`));
   await browser.loggedIn();
   const { sessions: [again] } = await client.listSessions();
   await client.endSession({ session: again.session });

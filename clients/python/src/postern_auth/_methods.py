@@ -742,7 +742,7 @@ class Methods:
 
         :param issuer: A configured issuer's name.
         :param redirect_uri: Where the issuer sends the user back to; default: the issuer's configured redirectUri.
-        :param scope: The scope; default: the issuer's, else openid.
+        :param scope: The scope; default: the issuer's, else openid, and what its users' resources need.
         :param prompt: none, login, consent or select_account.
         :param acr_values: Authentication contexts, of which the ID token must have one.
         :param max_age: How many seconds ago the user may have authenticated at most.
@@ -791,7 +791,7 @@ class Methods:
         """Begins a login on another device (RFC 8628).
 
         :param issuer: A configured issuer's name.
-        :param scope: The scope; default: the issuer's.
+        :param scope: The scope; default: the issuer's, and what its users' resources need.
         """
         params: dict[str, Any] = present({"issuer": issuer, "scope": scope})
         return self._invoke("beginDeviceAuthorization", params, DeviceAuthorization.from_json, timeout, traceparent)
