@@ -81,6 +81,7 @@ final class ScopeReports: Sendable {
       made.set((), for: report, of: session.uid)
       return true
     }
-    if isNew { observer.observe(.scopeMissing(resource: server.name, names: ScopeText.missing(in: granted, of: wanted))) }
+    guard isNew else { return }
+    observer.observe(.scopeMissing(resource: server.name, names: ScopeText.missing(in: granted, of: wanted)))
   }
 }

@@ -51,8 +51,9 @@ struct CodedStreamTests {
     progress = bomb.withUnsafeBufferPointer { halved.undo($0) { body += $0.count } }
     #expect(progress == .more)
     for half in [bomb.prefix(bomb.count / 2), bomb.suffix(bomb.count - bomb.count / 2)] {
-      repeat { progress = Array(half).withUnsafeBufferPointer { halved.undo($0) { body += $0.count } } }
-      while progress == .more
+      repeat {
+        progress = Array(half).withUnsafeBufferPointer { halved.undo($0) { body += $0.count } }
+      } while progress == .more
     }
     #expect(progress == .taken && halved.isComplete && body == 1 + (1 << 20) / 258 * 258)
   }
@@ -63,7 +64,8 @@ struct CodedStreamTests {
     #expect([UInt8](repeating: 7, count: 40).withUnsafeBufferPointer { broken.undo($0) { _ in } } == .broken)
     var cut = try #require(CodedStream(["gzip"]))
     #expect(cut.isComplete)
-    #expect(Array(GzipBomb.bytes(decodingTo: 10).prefix(11)).withUnsafeBufferPointer { cut.undo($0) { _ in } } == .taken)
+    #expect(
+      Array(GzipBomb.bytes(decodingTo: 10).prefix(11)).withUnsafeBufferPointer { cut.undo($0) { _ in } } == .taken)
     #expect(!cut.isComplete)
     for codings in [[], ["br"], ["zstd"], ["gzip", "gzip"]] { #expect(CodedStream(codings) == nil) }
   }

@@ -113,6 +113,17 @@ def test_a_login_does_not_ask_for_what_a_rule_hides(
     assert login(connection, playground)["scope"] == "openid orders"
 
 
+def test_at_debug_the_log_shows_whether_a_sessions_token_was_cached(
+    start: Start, connect: Connect, settings: Dict[str, Any], playground: Playground
+) -> None:
+    sidecar = start({**settings, "log": {"level": "debug"}})
+    connection = connect(sidecar)
+    login(connection, playground)
+    assert fetch(connection)["status"] == 200
+    lines = [json.loads(line) for line in sidecar.awaits_log("call ended").splitlines() if "token needed" in line]
+    assert [(line["issuer"], line["cacheHit"], line["method"]) for line in lines] == [("shop", "true", "fetchResource")]
+
+
 def test_a_token_that_lacks_a_resources_scope_is_used_and_reported_once(
     start: Start, connect: Connect, settings: Dict[str, Any], playground: Playground
 ) -> None:

@@ -13,6 +13,8 @@ public enum EngineEvent: Sendable {
   case tokenFailed(issuer: String, error: TokenError)
   /// A resource server rejected the token, and the request is retried with a newer one.
   case tokenRejected(resource: String)
+  /// A call needs a token of a session at that issuer; whether a fresh one was in the cache.
+  case sessionTokenNeeded(issuer: String, isCached: Bool)
   /// A user's token lacks these names of the resource's scope, and is used all the same; reported once per session and
   /// resource.
   case scopeMissing(resource: String, names: [String])

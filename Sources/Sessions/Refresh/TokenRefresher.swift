@@ -90,7 +90,12 @@ final class TokenRefresher: Sendable {
         : live.slot(scope: query.scope, audience: query.audience)
       let now = clock.monotonicNow
       let requirement = TokenRequirement(slot: slot, rejected: query.rejected, minimumLife: query.minimumLife)
-      if let token = requirement.token(of: live, at: now) { return FoundToken(token: token, slot: slot, live: live) }
+      let cached = requirement.token(of: live, at: now)
+      if refreshes == 0, others == 0 {
+        shared.requests.provider.upstream.observer.observe(
+          .sessionTokenNeeded(issuer: query.issuer.issuer.name, isCached: cached != nil))
+      }
+      if let cached { return FoundToken(token: cached, slot: slot, live: live) }
       let usable = requirement.usable(of: live, at: now)
       // A refresh that is running takes its time: the token is valid, and the next caller may have the newer one.
       if let usable, flights.waiterCount(for: query.handle.key) != nil {

@@ -38,6 +38,8 @@ package struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver 
     case .tokenCacheMiss(let issuer):
       metrics.tokenCache("miss")
       logger.debug("token needed", metadata: .of([.issuer: .string(issuer), .cacheHit: "false"]))
+    case .sessionTokenNeeded(let issuer, let isCached):
+      logger.debug("token needed", metadata: .of([.issuer: .string(issuer), .cacheHit: isCached ? "true" : "false"]))
     case .tokenObtained(let issuer):
       metrics.tokenCache("obtained")
       tokenUsed(issuer, fault: nil)
