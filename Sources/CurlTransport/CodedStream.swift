@@ -18,6 +18,8 @@ struct CodedStream {
   /// How many of the bytes that libcurl offers next were offered before, and are with zlib.
   private var known = 0
   private var isEmpty = true
+  /// The first byte, where it came alone: zlib needs two to see whether a frame begins.
+  private var firstByte: UInt8?
 
   /// Nil for what is not undone here.
   init?(_ codings: [String]) {
@@ -28,19 +30,29 @@ struct CodedStream {
   /// Whether the coding has come to its own end. No bytes are no body, whatever coding is named.
   var isComplete: Bool { isEmpty || inflation.isOver }
 
-  /// Undoes a piece of `bytes`, which begin with those that were offered before and not taken. Calls `give` with it.
+  /// Undoes a piece of `bytes`, which begin with those that were offered before and not taken: libcurl may have added to
+  /// them, or offer them in smaller parts. Calls `give` with the piece.
   mutating func undo(_ bytes: UnsafeBufferPointer<UInt8>, give: (UnsafeBufferPointer<UInt8>) -> Void) -> Progress {
-    isEmpty = false
-    if !inflation.hasWork, known < bytes.count, !inflation.isOver {
-      inflation.feed(Array(bytes[known...]))
-      known = bytes.count
+    if isEmpty, bytes.count == 1 {
+      (isEmpty, firstByte) = (false, bytes[0])
+      return .taken
     }
+    isEmpty = false
+    feed(bytes)
     if inflation.hasWork {
       guard let piece = try? inflation.step() else { return .broken }
       if !piece.isEmpty { piece.withUnsafeBufferPointer(give) }
     }
-    guard !inflation.hasWork else { return .more }
+    // What lies behind the end of the coding is not looked at.
+    guard inflation.isOver || !inflation.hasWork && known >= bytes.count else { return .more }
     known = max(0, known - bytes.count)
     return .taken
+  }
+
+  private mutating func feed(_ bytes: UnsafeBufferPointer<UInt8>) {
+    guard !inflation.hasWork, !inflation.isOver, known < bytes.count else { return }
+    inflation.feed((firstByte.map { [$0] } ?? []) + bytes[known...])
+    firstByte = nil
+    known = bytes.count
   }
 }

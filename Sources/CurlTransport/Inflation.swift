@@ -5,8 +5,9 @@ final class Inflation {
   /// The bytes cannot be decoded.
   struct Problem: Error {}
 
-  /// The most that one step reads and produces: some hundred microseconds.
-  static let inputPerStep = 64 << 10
+  /// The most that one step reads and produces: some hundred microseconds, of input that is costly to decode as well
+  /// (many tables of codes, and nothing coded with them).
+  static let inputPerStep = 4 << 10
   static let outputPerStep = 128 << 10
 
   /// zlib wants it to stay where it is.

@@ -21,6 +21,8 @@ final class ResponseReception {
     let isUndoneByLibcurl: Bool
     /// When something of it came last, or could come again.
     var movedAt: MonotonicInstant
+    /// Whether the receive queue has resumed it for a step of its coding.
+    var mayDecode = false
   }
 
   /// The reaction to bytes that libcurl hands over.
@@ -209,6 +211,8 @@ final class ResponseReception {
     return .taken
   }
 
+  /// Hands a piece of a stream on. A content coding is undone only when the queue has resumed the stream, a step each
+  /// time: the uids share that time.
   private func streamBody(_ bytes: UnsafeBufferPointer<UInt8>, to control: TransferControl) -> Reaction {
     func give(_ piece: UnsafeBufferPointer<UInt8>) {
       control.moved(received: Int64(piece.count))
@@ -218,6 +222,8 @@ final class ResponseReception {
       flow.pause()
       return .paused
     }
+    if let stream, stream.coding != nil, !stream.mayDecode { return pausedInQueue() }
+    stream?.mayDecode = false
     stream?.movedAt = resources.clock.monotonicNow
     defer { resources.keptBodies.add(control) }
     switch stream?.coding?.undo(bytes, give: give) {
@@ -245,7 +251,9 @@ final class ResponseReception {
       // By then the handle may be another exchange's.
       guard let self, flow.isQueued, let exchange, self.exchange === exchange else { return }
       flow.leaveQueue()
+      stream?.mayDecode = true
       obeyControl()
+      stream?.mayDecode = false
     }
     return .paused
   }

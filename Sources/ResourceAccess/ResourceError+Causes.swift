@@ -70,6 +70,7 @@ extension ResourceError {
     case .deadlineExceeded: code = .deadlineExceeded
     }
     self.init(code, detail, upstream: upstream, retryable: error.isRetryable, retryAfter: retryAfter)
+    self.issuer = issuer
   }
 
   /// The token request has a time limit of its own: running into it is the issuer's fault, not the caller's deadline.

@@ -40,5 +40,6 @@ extension ResourceError {
       .pending:
       self.init(code, detail, upstream: error.upstreamCode.map { Upstream(code: $0) }, retryable: error.isRetryable)
     }
+    self.issuer = issuer
   }
 }

@@ -89,6 +89,8 @@ public struct ResourceError: Error, Sendable {
   public let retryable: Bool?
   /// How long to wait before that.
   public let retryAfter: Duration?
+  /// The issuer that gave no token, by its configured name; nil where the error is about something else.
+  public internal(set) var issuer: String?
   /// For people and logs: no token, query, header value or body.
   public let detail: String
   /// Where the fetch stopped, with `advice_required` and `advice_failed`.

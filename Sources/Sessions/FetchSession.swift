@@ -66,7 +66,7 @@ package struct SessionTokens: Sendable {
     scope: String?, audience: String?, replacing rejected: AccessToken?, deadline: Deadline, trace: TraceContext?
   ) async throws(SessionError) -> AccessToken {
     try await session.sessions.token(
-      of: handle, ownedBy: session.uid, at: session.issuer, scope: scope, audience: audience, replacing: rejected,
-      deadline: deadline, trace: trace)
+      of: handle, ownedBy: session.uid, at: session.issuer, scope: scope, audience: audience, mayLackScope: true,
+      replacing: rejected, deadline: deadline, trace: trace)
   }
 }

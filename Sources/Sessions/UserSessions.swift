@@ -177,16 +177,17 @@ public final class UserSessions: Sendable {
   ///
   /// With `rejected`, one that is newer than that. A token that lives at least `minimumLife` longer; nil: one that is
   /// fresh. While the issuer is out of reach, or takes its time, a token that has not expired yet is returned.
-  /// `isNarrow`: never the session's own token in place of one for `scope` and `audience`.
+  /// `isNarrow`: never the session's own token in place of one for `scope` and `audience`. `mayLackScope`: it is that
+  /// where the issuer does not grant `scope`.
   public func token(
     of handle: SessionHandle, ownedBy uid: UInt32, at issuer: SessionIssuer, scope: String? = nil,
-    audience: String? = nil, isNarrow: Bool = false, replacing rejected: AccessToken? = nil,
+    audience: String? = nil, isNarrow: Bool = false, mayLackScope: Bool = false, replacing rejected: AccessToken? = nil,
     minimumLife: Duration? = nil, deadline: Deadline = .never, trace: TraceContext? = nil
   ) async throws(SessionError) -> AccessToken {
     let found = try await refresher.token(
       TokenQuery(
         handle: handle, uid: uid, issuer: issuer, scope: scope, audience: audience, isNarrow: isNarrow,
-        rejected: rejected, minimumLife: minimumLife, deadline: deadline, trace: trace))
+        mayLackScope: mayLackScope, rejected: rejected, minimumLife: minimumLife, deadline: deadline, trace: trace))
     proactive.schedule(found, issuer)
     return found.token
   }

@@ -20,7 +20,7 @@ extension SocketServer {
     /// Event loop threads; connections are dealt out to them in turn.
     public var eventLoops = min(System.coreCount, 4)
     /// The message that a connection over a limit reads before it is closed, without a line feed.
-    public var rejection: @Sendable (RejectionReason) -> [UInt8] = { _ in [] }
+    public var rejection: @Sendable (RejectionReason, PeerCredentials) -> [UInt8] = { _, _ in [] }
 
     /// The defaults at `endpoint`.
     public init(endpoint: Endpoint) { self.endpoint = endpoint }

@@ -124,8 +124,8 @@ def strange_link(directory: Path) -> None:
     (strange_owner, "its directory belongs to another user"),
     (strange_file, "it belongs to another user"),
     (strange_link, "it belongs to another user"),
-    (open_directory, "every user can replace files"),
-    (open_file, "every user can change it"),
+    (open_directory, "other users can replace files"),
+    (open_file, "other users can change it"),
 ])
 def test_a_file_of_another_user_must_be_named(directory: Path, spoil: Callable[[Path], None], reason: str) -> None:
     """Catches a configuration that another user has put into the directory where somebody starts the sidecar."""

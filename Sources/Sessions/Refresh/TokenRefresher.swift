@@ -19,6 +19,8 @@ struct TokenQuery: Sendable {
   var audience: String?
   /// Whether the session's own token never replaces one for `scope` and `audience`.
   var isNarrow = false
+  /// Whether the session's own token will do where the issuer does not grant `scope`.
+  var mayLackScope = false
   /// A token that was rejected.
   var rejected: AccessToken?
   var minimumLife: Duration?
@@ -63,13 +65,15 @@ final class TokenRefresher: Sendable {
   /// A fresh token of the session, refreshed where need be. While the issuer is out of reach or slow, one that has not
   /// expired yet is returned.
   ///
-  /// Where the issuer does not grant the scope that is wanted, it is the session's own token: the resource server
-  /// decides whether that is enough.
+  /// With `mayLackScope` it is the session's own token where the issuer does not grant the scope that is wanted: the
+  /// resource server decides whether that is enough. That token is not replaced because a server rejects it, which the
+  /// scope explains.
   func token(_ query: TokenQuery) async throws(SessionError) -> FoundToken {
     do throws(SessionError) {
       return try await tokenInScope(query)
     } catch {
-      guard query.scope != nil, query.audience == nil, !query.isNarrow, error.isScopeRejected else { throw error }
+      guard query.mayLackScope, query.scope != nil, query.audience == nil, query.rejected == nil, error.isScopeRejected
+      else { throw error }
       var any = query
       any.scope = nil
       return try await tokenInScope(any)

@@ -33,6 +33,15 @@ enum ErrorMap {
   }
 }
 
+extension ErrorMap {
+  /// `fault` without the name, the addresses and the words of an issuer that the caller's rule hides.
+  static func withoutIssuer(_ fault: RPCFault) -> RPCFault {
+    var data = fault.data
+    data["errorDescription"] = nil
+    return RPCFault(fault.code, "no token from the resource's issuer", data: data)
+  }
+}
+
 extension RPCErrorCode {
   fileprivate init(_ code: ResourceError.Code) {
     self =

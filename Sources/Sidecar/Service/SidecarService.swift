@@ -148,10 +148,10 @@ extension SidecarService {
     calls.log.connections.broke(connection, of: peer, why: reason)
   }
 
-  /// Counts a connection that was rejected, and returns the answer it reads: an `overloaded` error.
-  package func rejection(_ reason: ConnectionRejection) -> [UInt8] {
+  /// Counts a connection of `peer` that was rejected, and returns the answer it reads: an `overloaded` error.
+  package func rejection(_ reason: ConnectionRejection, of peer: Peer) -> [UInt8] {
     calls.log.metrics.connectionRejected(reason.rawValue)
-    calls.log.connections.rejected(why: reason.rawValue)
+    calls.log.connections.rejected(peer, why: reason.rawValue)
     let fault = RPCFault(
       .overloaded, reason.message, data: ["retryable": true, "retryAfterMs": 1000, "outcome": "not_sent"])
     return JSONWriter().write(["jsonrpc": "2.0", "id": .null, "error": fault.jsonValue])

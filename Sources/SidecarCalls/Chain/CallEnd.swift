@@ -16,9 +16,9 @@ package struct CallLog: Sendable {
   let onCallEnd: @Sendable (Int) -> Void
   /// The lines about connections.
   package let connections: ConnectionLog
-  /// The lines about errors: so many that only a flood is bounded.
+  /// The lines about errors, for each uid: a flood of a uid's is bounded, and takes no other's lines.
   private let errors: BoundedLog
-  /// The lines about calls that were rejected by a rule or a limit, which costs a caller nothing.
+  /// The lines about calls that were rejected by a rule or a limit, or are of no method: they cost a caller nothing.
   private let rejections: BoundedLog
 
   package init(
@@ -30,8 +30,8 @@ package struct CallLog: Sendable {
     self.logsAccess = logsAccess
     self.onCallEnd = onCallEnd
     connections = ConnectionLog(logger, clock: clock)
-    errors = BoundedLog(logger, clock: clock, rate: RateLimit(perSecond: 100, burst: 1000))
-    rejections = BoundedLog(logger, clock: clock, rate: RateLimit(perSecond: 1, burst: 100))
+    errors = BoundedLog(logger, clock: clock, rate: RateLimit(perSecond: 1, burst: 1000))
+    rejections = BoundedLog(logger, clock: clock, rate: RateLimit(perSecond: 0.1, burst: 100))
   }
 
   /// Logs a call that a connection rejected without reading it, because too many are in flight.
@@ -50,10 +50,11 @@ package struct CallLog: Sendable {
       switch fault.code {
       case .internalError: (.error, nil)
       case .peerForbidden, .overloaded: (.notice, rejections)
+      case .methodNotFound: (.info, rejections)
       default: (.info, errors)
       }
     guard let bound, !logsAccess, logger.logLevel <= level else { return (level, 0) }
-    return bound.admit(fault.code.reason, of: uid).map { (level, $0) }
+    return bound.admit("call ended", of: uid).map { (level, $0) }
   }
 
   /// Whether the log shows the size of a result that takes long to write.

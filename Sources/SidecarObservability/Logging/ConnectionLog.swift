@@ -30,9 +30,11 @@ package struct ConnectionLog: Sendable {
       ]))
   }
 
-  /// Logs a connection that was rejected because of a limit, which all users share.
-  package func rejected(why reason: String) {
-    broken.log(.notice, "connection rejected", of: PeerID.process.uid, .of([.reason: .string(reason)]))
+  /// Logs a connection that was rejected because of a limit.
+  package func rejected(_ peer: Peer, why reason: String) {
+    broken.log(
+      .notice, "connection rejected", of: peer.uid,
+      .of([.uid: .stringConvertible(peer.uid), .reason: .string(reason)]))
   }
 
   /// Logs a connection of a user whose uid this user namespace does not map.

@@ -78,7 +78,7 @@ final class ConnectionRegistry: Sendable {
       _ = clinux_reject_descriptors(descriptor)
       _ = RejectedConnection(
         descriptor, SocketReader(passed: passed, uid: peer.uid), on: loop.loop,
-        payload: configuration.rejection(reason), linger: lingers ? timeouts.linger : nil
+        payload: configuration.rejection(reason, peer), linger: lingers ? timeouts.linger : nil
       ) { [self] in releaseRejection(lingers) }
     }
   }

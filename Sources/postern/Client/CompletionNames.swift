@@ -11,13 +11,26 @@ enum CompletionNames {
   /// The methods of this build.
   static let methods = Product.methodNames
 
+  /// Whether a shell takes the word for nothing but a word: bash expands what it is offered, `$(command)` included, and
+  /// names come from whoever wrote the configuration or listens at the socket.
+  static func isPlain(_ word: String) -> Bool {
+    word.utf8.allSatisfy { byte in
+      switch byte {
+      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+        UInt8(ascii: "0")...UInt8(ascii: "9"):
+        true
+      default: "._:=@/+-".utf8.contains(byte)
+      }
+    }
+  }
+
   /// The issuers of the configuration; where it cannot be read, those that the sidecar reports in `health`.
   static func issuers() -> [String] {
-    if let configuration { return configuration.issuers.keys.sorted() }
+    if let configuration { return configuration.issuers.keys.filter(isPlain).sorted() }
     let checks = answer(to: "health")?["checks"]?.objectValue?.names ?? []
     let prefix = "issuer."
     let names = checks.filter { $0.startsWithBytes(of: prefix) }.compactMap { $0.split(atByte: ".").dropFirst().first }
-    return Set(names.map { String($0) }).sorted()
+    return Set(names.map { String($0) }).filter(isPlain).sorted()
   }
 
   /// The params of the method among `words`, the one at `index` being typed: a whole word for each value that is known,
@@ -25,6 +38,10 @@ enum CompletionNames {
   ///
   /// bash takes the words apart at `=`; it gets the values alone after that.
   static func params(_ words: [String], at index: Int) -> [String] {
+    anyParams(words, at: index).filter(isPlain)
+  }
+
+  private static func anyParams(_ words: [String], at index: Int) -> [String] {
     guard let method = words.lazy.compactMap({ ProtocolMethods.description(of: $0) }).first else { return [] }
     let before = words.prefix(max(0, index))
     let current = words.indices.contains(index) ? words[index] : ""

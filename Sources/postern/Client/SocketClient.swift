@@ -11,6 +11,9 @@ struct SocketClient: ~Copyable {
   private let descriptor: Int32
   private var received: [UInt8] = []
 
+  /// The longest line that is read.
+  private static let maxLineBytes = 1 << 30
+
   /// Connects to the socket at `path`; every later read and write is bound by `timeout`.
   init(path: String, timeout: Duration) throws(Failure) {
     descriptor = try Self.connected(to: path, timeout: timeout)
@@ -49,6 +52,7 @@ struct SocketClient: ~Copyable {
       if count < 0, errno == EAGAIN { throw Failure(description: "no answer in time") }
       guard count >= 0 else { throw Failure(description: "cannot receive: \(Self.lastError)") }
       guard count > 0 else { throw Failure(description: "the sidecar closed the connection without an answer") }
+      guard received.count < Self.maxLineBytes else { throw Failure(description: "the answer is too large") }
       received.append(contentsOf: chunk[..<count])
     }
   }

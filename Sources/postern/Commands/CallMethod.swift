@@ -77,7 +77,10 @@ struct CallMethod: ParsableCommand {
   static func exchange(_ request: JSONValue, _ options: SocketOptions) throws -> JSONValue {
     var client = try SocketClient(path: options.path, timeout: options.bound)
     try client.send(JSONWriter().write(request))
+    // Whoever listens there may send notifications without end; a stream is not read this way.
+    let end = SystemClock().monotonicNow + options.bound
     while true {
+      guard SystemClock().monotonicNow <= end else { throw SocketClient.Failure(description: "no answer in time") }
       let answer = try JSONParser(maxBytes: .max, maxDepth: 2048, allowsNUL: true).parse(client.receiveLine())
       if answer["method"] == nil { return answer }
     }

@@ -66,19 +66,23 @@ enum DefaultConfiguration {
       description: "there is neither ./\(local) nor \(system): name the configuration file with --config")
   }
 
-  /// Why the local file, or link, is not to be trusted; nil where only this user or root can have written it.
+  /// Why the local file, or link, is not to be trusted; nil where only this user or root can have written it. No
+  /// other user can replace it before it is read, either: that takes a directory that others may write to.
   private static func doubt(_ link: stat) -> String? {
     var (file, directory) = (stat(), stat())
-    // Without a target the reader of the file reports that.
-    guard stat(local, &file) == 0, stat(".", &directory) == 0 else { return nil }
+    guard stat(".", &directory) == 0 else { return "its directory cannot be looked at" }
     let trusted: Set<uid_t> = [0, geteuid()]
     if !trusted.contains(directory.st_uid) { return "its directory belongs to another user (uid \(directory.st_uid))" }
-    if directory.st_mode & S_IWOTH != 0, directory.st_mode & S_ISVTX == 0 {
-      return "every user can replace files in its directory"
-    }
-    for status in [link, file] where !trusted.contains(status.st_uid) {
-      return "it belongs to another user (uid \(status.st_uid))"
-    }
-    return file.st_mode & S_IWOTH != 0 ? "every user can change it" : nil
+    if isOpen(directory), directory.st_mode & S_ISVTX == 0 { return "other users can replace files in its directory" }
+    if !trusted.contains(link.st_uid) { return "it belongs to another user (uid \(link.st_uid))" }
+    // Without a target the reader of the file reports that.
+    guard stat(local, &file) == 0 else { return nil }
+    if !trusted.contains(file.st_uid) { return "it belongs to another user (uid \(file.st_uid))" }
+    return isOpen(file) ? "other users can change it" : nil
+  }
+
+  /// Whether others may write: all, or a group that is not the user's own, which has the user's number.
+  private static func isOpen(_ status: stat) -> Bool {
+    status.st_mode & S_IWOTH != 0 || status.st_mode & S_IWGRP != 0 && status.st_gid != status.st_uid
   }
 }

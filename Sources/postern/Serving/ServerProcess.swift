@@ -221,10 +221,10 @@ struct ServerProcess {
     socket.limits.connections = configuration.limits.connections
     socket.limits.connectionsPerUid = configuration.limits.connectionsPerUid
     socket.isStranger = { service.isStranger(Peer($0)) }
-    socket.rejection = { reason in
+    socket.rejection = { reason, peer in
       switch reason {
-      case .connections: service.rejection(.connections)
-      case .connectionsPerUid: service.rejection(.connectionsPerUid)
+      case .connections: service.rejection(.connections, of: Peer(peer))
+      case .connectionsPerUid: service.rejection(.connectionsPerUid, of: Peer(peer))
       }
     }
     return socket

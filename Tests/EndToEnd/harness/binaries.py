@@ -14,7 +14,8 @@ def binary(variable: str, name: str) -> str:
     path = os.environ.get(variable) or str(newest)
     if not os.access(path, os.X_OK):
         raise FileNotFoundError(f"{path} is not there: build it with `make release`, or name another one in {variable}")
-    return path
+    # A test may start it in another directory.
+    return os.path.abspath(path)
 
 
 def postern() -> str:

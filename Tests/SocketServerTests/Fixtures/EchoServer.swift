@@ -31,7 +31,7 @@ struct EchoServer: Sendable {
     var configuration = SocketServer.Configuration(endpoint: .path(path))
     // Longer than the machine pauses: a client that is about to send must not find the socket closed.
     configuration.timeouts.linger = .seconds(10)
-    configuration.rejection = { Array("\"rejected \($0)\"".utf8) }
+    configuration.rejection = { reason, _ in Array("\"rejected \(reason)\"".utf8) }
     change(&configuration)
     let log = EventLog()
     let connections = Locked<[Connection]>([])

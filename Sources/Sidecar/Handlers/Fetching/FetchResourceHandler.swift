@@ -100,9 +100,11 @@ struct FetchResourceHandler: Sendable {
       if let fault = bodies?.fault(behind: error) { throw fault }
       // It has the response with the advice.
       let length = error.stop?.response?.body.count ?? 0
-      throw await pool.run(for: context.caller, if: length >= JSONRPCConnection.longText) { [clock] in
+      let fault = await pool.run(for: context.caller, if: length >= JSONRPCConnection.longText) { [clock] in
         ErrorMap.fault(error, task: task, wait: server.advice?.wait, at: clock.wallNow)
       }
+      let isHidden = error.issuer.map { !context.runtime.scope.contains(issuer: $0) } ?? false
+      throw isHidden ? ErrorMap.withoutIssuer(fault) : fault
     }
   }
 
