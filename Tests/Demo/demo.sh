@@ -30,7 +30,7 @@ END
 step "A configuration" \
   "Issuers of tokens, resources, decision points. check-config reports all problems at once, with line and column."
 run "cat postern.yaml"
-run "postern check-config --config postern.yaml"
+run "postern check-config postern.yaml"
 [[ $status == 0 ]] || fail "check-config ended with $status"
 
 step "The sidecar" "One process, one socket, which only this user may open (mode 0600)."

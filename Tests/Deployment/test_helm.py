@@ -94,6 +94,17 @@ def test_its_names_fit_together() -> None:
     assert {"name": metrics["targetPort"], "containerPort": metrics["port"]} in containers(made)[0]["ports"]
 
 
+@pytest.mark.parametrize("namespaces", [None, []], ids=["null", "empty"])
+def test_metrics_without_a_namespace_are_for_nobody(namespaces: Any) -> None:
+    """Catches a rule that Kubernetes rejects (a selector without values), and one that admits every namespace."""
+    values = {**METRICS, "networkPolicy": {"metricsNamespaces": namespaces}}
+    for one, ports in [(values, [8080]), ({**values, "application": {"port": 0}}, [])]:
+        policy = rendered(one)["NetworkPolicy"]
+        kubernetes_validate.validate(policy, NATIVE_SIDECARS[-1], strict=True)
+        assert [port["port"] for rule in policy["spec"]["ingress"] for port in rule["ports"]] == ports
+    assert [9464] in [[port["port"] for port in rule["ports"]] for rule in rendered(METRICS)["NetworkPolicy"]["spec"]["ingress"]]
+
+
 def test_parts_can_be_left_out() -> None:
     one = {**VALUES, "replicas": 1, "networkPolicy": {"enabled": False}}
     assert set(rendered(one)) == {"ConfigMap", "Deployment"}
@@ -124,6 +135,7 @@ def test_a_changed_configuration_restarts_the_pods() -> None:
 
 @pytest.mark.parametrize("wrong", [
     {"aplication": {}}, {"application": {"uid": 10001}}, {"application": {"uid": 0}}, {"metrics": {"port": 80}},
+    {"enabled": "no"}, {"networkPolicy": {"metricsNamespaces": [""]}},
 ])
 def test_wrong_values_are_rejected(wrong: Any) -> None:
     """Catches a misspelt key that does nothing, and an application with the uid of the sidecar, or root's."""
@@ -131,18 +143,45 @@ def test_wrong_values_are_rejected(wrong: Any) -> None:
         "template", "shop", str(CHART), values={**VALUES, **wrong}, fails=True)
 
 
-def test_another_chart_includes_the_parts(directory: Path) -> None:
-    """Catches templates that work only in their own chart: the way of deployment.md."""
+def chart_with_the_dependency(directory: Path, template: str) -> Path:
+    """A chart whose only template is this, and whose dependency a value switches off."""
     chart = directory / "shop"
     (chart / "templates").mkdir(parents=True)
     (chart / "charts").mkdir()
     (chart / "charts" / "postern").symlink_to(CHART)
-    (chart / "Chart.yaml").write_text("apiVersion: v2\nname: shop\nversion: 1.0.0\n")
+    dependency = {"name": "postern", "version": "*", "condition": "postern.enabled"}
+    (chart / "Chart.yaml").write_text(yaml.safe_dump({"apiVersion": "v2", "name": "shop", "version": "1.0.0", "dependencies": [dependency]}))
+    (chart / "templates" / "deployment.yaml").write_text(template)
+    return chart
+
+
+def template_of_the_page() -> str:
+    """What deployment.md shows for a chart of one's own."""
     page = (DEPLOY.parent / "proto-docs" / "deployment.md").read_text(encoding="utf-8")
     [template] = [block.split("```")[0] for block in page.split("```yaml\n")[1:] if "postern.container" in block.split("```")[0]]
-    (chart / "templates" / "deployment.yaml").write_text(template)
-    made = rendered({"postern": {**VALUES, "application": {"enabled": False}}}, chart)
+    return template
+
+
+def test_another_chart_includes_the_parts(directory: Path) -> None:
+    """Catches templates that work only in their own chart, and an example less strict than the chart's pod."""
+    chart = chart_with_the_dependency(directory, template_of_the_page())
+    values = {**VALUES, "application": {"enabled": False}}
+    made = rendered({"postern": {**values, "enabled": True}}, chart)
     pod = made["Deployment"]["spec"]["template"]
+    own = rendered(VALUES)["Deployment"]["spec"]["template"]
+    assert pod["metadata"]["annotations"] == own["metadata"]["annotations"]
+    for member in ["automountServiceAccountToken", "securityContext", "terminationGracePeriodSeconds"]:
+        assert pod["spec"][member] == own["spec"][member], member
+    assert pod["spec"]["containers"][0]["securityContext"] == own["spec"]["containers"][0]["securityContext"]
     assert pod["spec"]["initContainers"][0]["name"] == "postern"
     assert made["NetworkPolicy"]["spec"]["podSelector"]["matchLabels"].items() <= pod["metadata"]["labels"].items()
     kubernetes_validate.validate(made["Deployment"], NATIVE_SIDECARS[-1], strict=True)
+
+
+def test_a_chart_can_switch_the_dependency_off(directory: Path) -> None:
+    """Catches a schema that rejects the usual `condition:`, and a page whose template fails without the dependency."""
+    template = "{{- if .Values.postern.enabled }}\n" + template_of_the_page() + "{{- end }}\n"
+    chart = chart_with_the_dependency(directory, template)
+    values = {**VALUES, "application": {"enabled": False}}
+    assert set(rendered({"postern": {**values, "enabled": False}}, chart)) == set()
+    assert set(rendered({"postern": {**values, "enabled": True}}, chart)) == {"ConfigMap", "Deployment", "NetworkPolicy"}

@@ -90,6 +90,17 @@ def test_the_javascript_of_the_readme(stage):
     assert stage.run_program(sidecar, ["node", str(file)]) == "{ path: '/billing/invoices/7', token: true }\n"
 
 
+@pytest.mark.parametrize("name", ["README.md", "proto-docs/five-minutes.md"])
+def test_waiting_for_a_sidecar_that_does_not_start_ends(stage, name):
+    """Catches a wait on a first page that never ends when `serve` has exited, or ends without the reason."""
+    steps = console.steps((stages.ROOT / name).read_text(encoding="utf-8"))
+    [wait] = [step for step in steps if step.command.startswith("until postern probe")]
+    environment = {**stage.environment_of(None), "POSTERN_SOCKET": "/nonexistent/postern.sock"}
+    start = console.Step("postern serve --config no-such-file 2> postern.log &", [])
+    [_, printed] = console.outputs([start, wait], stage.fresh_directory(), environment, seconds=20)
+    assert "no-such-file" in printed
+
+
 # MARK: pages
 
 

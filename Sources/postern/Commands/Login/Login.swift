@@ -25,7 +25,7 @@ struct Login: ParsableCommand {
     help: "The issuer's name in the configuration.", completion: .custom { _, _, _ in CompletionNames.issuers() })
   var issuer: String
 
-  @Option(help: "Scope to request; default: the issuer's.")
+  @Option(help: "Scope to request; default: the issuer's, and what its users' resources need.")
   var scope: String?
 
   @Option(help: "Port for the redirect; 0 takes any free one. Default: the port of the issuer's redirectUri.")
