@@ -1,6 +1,7 @@
 """What the command makes of its arguments, and of none."""
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -223,6 +224,19 @@ def test_completions_know_methods_params_and_names(directory: Path) -> None:
     assert offered(directory, line, "t", *words, "stream", ":=", "t", **none) == ["true"]
     assert offered(directory, "postern login ", "", "postern", "login", "", **none)[0] == "corp"
     assert "postern.yaml" in offered(directory, "postern doctor po", "po", "postern", "doctor", "po", **none)
+
+
+def test_a_name_is_no_command_for_the_shell(directory: Path) -> None:
+    """bash expands the words that it is offered: who unpacks a foreign directory must not run what its files name."""
+    evil = ["$(touch${IFS}made)", "`touch${IFS}made`", "a;touch", "${HOME}"]
+    issuers = {name: {"issuer": "https://idp.example.com"} for name in ["corp", *evil]}
+    resources = {name: {"baseUrl": "https://api.example.com/", "auth": "none"} for name in ["billing", *evil]}
+    (directory / "postern.yaml").write_text(json.dumps({"issuers": issuers, "resources": resources}))
+    none = {"POSTERN_SOCKET": str(directory / "nowhere.sock")}
+    assert "corp" in offered(directory, "postern login ", "", "postern", "login", "", **none)
+    words = ["postern", "call", "fetchResource"]
+    assert offered(directory, "postern call fetchResource resource=", "", *words, "resource", "=", "", **none) == ["billing"]
+    assert not (directory / "made").exists()
 
 
 def test_completions_know_what_runs(directory: Path, start: Callable[..., Sidecar]) -> None:

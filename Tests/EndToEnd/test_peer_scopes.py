@@ -1,6 +1,7 @@
 """What `resources`, `issuers` and `preauthorization` of `peers` hide, for two processes of one uid."""
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, Tuple
@@ -46,6 +47,21 @@ def callers(
     yield whole, part
     whole.close()
     part.close()
+
+
+def test_an_error_of_a_visible_resource_does_not_name_its_hidden_issuer(
+    start: Callable[..., Sidecar], playground: Playground
+) -> None:
+    resource = {"baseUrl": playground.base + "/resource/", "issuer": "secretly", "auth": "clientCredentials"}
+    peers = [{"uid": os.getuid(), "methods": ["*"], "issuers": ["play"]}]
+    issuer = {"issuer": "http://127.0.0.1:9/tenant-17", "clientId": "x", "clientAuth": "none"}
+    sidecar = start({
+        "peers": peers, "issuers": {"secretly": issuer},
+        "resources": {"mine": resource, "users": {**resource, "auth": "user"}}})
+    with sidecar.connect() as connection:
+        for name in ("mine", "users"):
+            text = json.dumps(connection.error("fetchResource", {"resource": name, "path": "orders"}))
+            assert not any(word in text for word in ("secretly", "tenant-17", "127.0.0.1:9")), text
 
 
 def without_trace(error: Dict[str, Any]) -> Dict[str, Any]:

@@ -482,7 +482,8 @@ def shop(stage: Stage, **members: Any) -> Dict[str, Any]:
 def callback(stage: Stage, connection: Connection, **params: Any) -> str:
     """Where the browser of a user who has logged in is sent."""
     announce_login(stage.playground)
-    begun = connection.call("beginAuthorization", {"issuer": "shop", "redirectUri": REDIRECT, **params})
+    scope = "openid profile offline_access orders"  # less than some of the resources need
+    begun = connection.call("beginAuthorization", {"issuer": "shop", "redirectUri": REDIRECT, "scope": scope, **params})
     return authorize(begun["authorizationUrl"])
 
 
