@@ -30,8 +30,8 @@ struct CodedStream {
   /// Whether the coding has come to its own end. No bytes are no body, whatever coding is named.
   var isComplete: Bool { isEmpty || inflation.isOver }
 
-  /// Undoes a piece of `bytes`, which begin with those that were offered before and not taken: libcurl may have added to
-  /// them, or offer them in smaller parts. Calls `give` with the piece.
+  /// Undoes a piece of `bytes` and calls `give` with it. They begin with those that were offered before and not taken:
+  /// libcurl may have added to them, or offer them in smaller parts.
   mutating func undo(_ bytes: UnsafeBufferPointer<UInt8>, give: (UnsafeBufferPointer<UInt8>) -> Void) -> Progress {
     if isEmpty, bytes.count == 1 {
       (isEmpty, firstByte) = (false, bytes[0])

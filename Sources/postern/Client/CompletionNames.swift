@@ -12,7 +12,7 @@ enum CompletionNames {
   static let methods = Product.methodNames
 
   /// Whether a shell takes the word for nothing but a word: bash expands what it is offered, `$(command)` included, and
-  /// names come from whoever wrote the configuration or listens at the socket.
+  /// names come from the author of the configuration, or the process that listens at the socket.
   static func isPlain(_ word: String) -> Bool {
     word.utf8.allSatisfy { byte in
       switch byte {

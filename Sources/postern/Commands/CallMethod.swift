@@ -77,7 +77,7 @@ struct CallMethod: ParsableCommand {
   static func exchange(_ request: JSONValue, _ options: SocketOptions) throws -> JSONValue {
     var client = try SocketClient(path: options.path, timeout: options.bound)
     try client.send(JSONWriter().write(request))
-    // Whoever listens there may send notifications without end; a stream is not read this way.
+    // The process that listens there may send notifications without end; a stream is not read this way.
     let end = SystemClock().monotonicNow + options.bound
     while true {
       guard SystemClock().monotonicNow <= end else { throw SocketClient.Failure(description: "no answer in time") }
