@@ -76,9 +76,10 @@ app.get("/", (request, response) => {
 
 app.get("/login", handled(async ({ browser }, response) => {
   if (browser !== undefined) return response.redirect(303, "/");
-  const { authorizationUrl, state } = await client.beginAuthorization({ issuer: "corp" }); // redirectUri of postern.yaml
-  // The callback must come to the browser that started the login, and not to one that an attacker sends it to. The state
-  // is in that browser: a login that nobody completes takes no memory here.
+  // Back to redirectUri of postern.yaml.
+  const { authorizationUrl, state } = await client.beginAuthorization({ issuer: "corp" });
+  // The callback must come to the browser that started the login, and not to one that an attacker sends it to. The
+  // state is in that browser: a login that is never completed takes no memory here.
   setCookie(response, LOGIN_COOKIE, state, LOGIN_AGE_MS);
   response.redirect(303, authorizationUrl);
 }));
