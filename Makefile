@@ -41,7 +41,8 @@ TEST_PACKAGES := $(DEMO_PACKAGES) glewlwyd netcat-openbsd nginx-light openssl pr
 # Everything else: a browser, the site, the package and the image, systemd's tools, other languages.
 ALL_PACKAGES := $(TEST_PACKAGES) buildah chromium debhelper dpkg-dev gcc libc6-dev libjsonrpccpp-dev lintian man-db \
   node-typescript perl procps python3-markdown python3-pygments systemd util-linux
-# The example with Express (`test-node`, `test-documents`): with two hundred small ones that nothing else needs.
+# The example with Express (`test-node`, `test-documents`, `test-examples`): with two hundred small ones that nothing
+# else needs.
 NODE_PACKAGES := node-express
 
 ##@ Everyday
@@ -268,6 +269,7 @@ $(EXAMPLES)/installed: Tests/Examples/requirements.txt $(wildcard examples/*/req
 
 .PHONY: test-examples
 test-examples: deps release $(EXAMPLES)/installed ## examples/ in a browser, and a newcomer's path with the documents' commands
+	$(call install,$(NODE_PACKAGES))
 	$(call binaries,$(RELEASE)) $(call pytest,$(EXAMPLES)/bin/python) Tests/Examples
 
 # Debian's own Node, and another one if that comes first on the PATH.

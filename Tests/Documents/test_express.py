@@ -3,7 +3,6 @@
 What it does at the playground, and step-up, is in clients/node/test/express.test.mjs.
 """
 
-import json
 import os
 import shutil
 import subprocess
@@ -11,10 +10,10 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from harness import binaries
 from harness.chromium import Chromium
 from harness.glewlwyd import Provider, Resource
 from harness.ports import free_port
+from harness.sidecar import Sidecar
 from stage import ROOT
 
 
@@ -45,23 +44,28 @@ def resource(provider):
 
 
 @pytest.fixture
-def example(directory, port, provider, resource):
-    """The application at its address, started by its one command."""
-    configuration = {
-        "issuers": {"corp": {
-            "issuer": provider.issuer, "clientId": "svc", "clientSecret": "svcsecret", "scope": "openid orders"}},
-        "resources": {"mine": {"baseUrl": resource.base, "issuer": "corp", "auth": "user", "scope": "orders"}},
-        "store": {"kind": "memory"},
-        "development": {"plainHTTPOnLoopback": True},
-    }
-    file = directory / "postern.yaml"
-    file.write_text(json.dumps(configuration), encoding="utf-8")
-    environment = {
-        "PATH": f"{Path(binaries.postern()).resolve().parent}:{Path(binaries.playground()).resolve().parent}:{os.environ['PATH']}",
-        "CONFIG": str(file), "PORT": str(port), "POSTERN_SOCKET": str(directory / "s"),
-    }
+def sidecar(directory, port, provider, resource):
+    """The example's configuration, at the addresses and for the client of this provider."""
+    text = (ROOT / "examples" / "express" / "postern.yaml").read_text(encoding="utf-8")
+    for shown, real in {
+        "http://127.0.0.1:8080/oidc": provider.issuer, "http://127.0.0.1:8080/resource/": resource.base, "clientId: shop": "clientId: svc",
+        "shopsecret": "svcsecret", "http://127.0.0.1:8000": f"http://127.0.0.1:{port}",
+    }.items():
+        assert shown in text, shown
+        text = text.replace(shown, real)
+    file, path = directory / "postern.yaml", directory / "s"
+    file.write_text(text, encoding="utf-8")
+    started = Sidecar(directory, None, path=path, arguments=["--config", str(file), "--socket", str(path)])
+    yield started
+    started.stop()
+
+
+@pytest.fixture
+def example(port, sidecar):
+    """The application at its address, started by the command of all examples."""
+    environment = {"PATH": os.environ["PATH"], "PORT": str(port), "POSTERN_SOCKET": sidecar.path}
     process = subprocess.Popen(
-        [ROOT / "examples" / "express" / "run"], env=environment, stdout=subprocess.PIPE, text=True)
+        [ROOT / "examples" / "run", "express"], env=environment, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout.readline() == f"Open http://127.0.0.1:{port}\n"
         yield f"http://127.0.0.1:{port}"

@@ -226,6 +226,17 @@ def test_no_secret_in_a_log(application: WebApplication, playground: Playground)
     assert state not in application.log() and code not in application.log(), application.log()
 
 
+@pytest.mark.parametrize("name", sorted(WebApplication.PROGRAMS))
+def test_a_page_about_an_error(name: str, start: Callable[..., WebApplication], playground: Playground) -> None:
+    """Catches a page with a message, which can name internal servers, and an error that is in no log."""
+    away = f"http://127.0.0.1:{free_port()}/"
+    application = start(name, {PLAYGROUND + "resource/": away, PLAYGROUND: playground.base + "/"})
+    response = application.request("GET", "/data", logged_in(application, playground))
+    assert response.status in (502, 503)
+    assert re.search(r"<h1>[a-z_]+</h1>$", response.text), response.text
+    assert re.search(r"GET /data: [a-z_]+: .+, trace [0-9a-f]{32}", application.log()), application.log()
+
+
 SECURE = {
     # What the framework's own test client says of a request that came by https.
     "fastapi": "from fastapi.testclient import TestClient as C\nwith C(app.app, base_url='https://shop.test') as c:\n"

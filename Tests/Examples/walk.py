@@ -108,8 +108,9 @@ def copy_of_the_tree(directory: Path, replaced: Dict[str, str]) -> None:
     """What the path needs; the playground has another port than the one that may be in use."""
     ignored = shutil.ignore_patterns(".venv", "node_modules", "__pycache__", "*.secret")
     shutil.copytree(ROOT / "examples", directory / "examples", ignore=ignored)
-    shutil.copytree(ROOT / "clients" / "python", directory / "clients" / "python", ignore=ignored)
-    for file in (directory / "examples" / "run", directory / "examples" / "fastapi" / "postern.yaml"):
+    for client in ("python", "node"):
+        shutil.copytree(ROOT / "clients" / client, directory / "clients" / client, ignore=ignored)
+    for file in (directory / "examples" / "run", *(directory / "examples").glob("*/postern.yaml")):
         file.write_text(exchanged(file.read_text(encoding="utf-8"), replaced), encoding="utf-8")
     built = directory / ".build" / "release"
     built.mkdir(parents=True)

@@ -1,54 +1,65 @@
 // A web application: its users log in, it fetches for them, and it has no token. The browser has a cookie with a random
 // id; the session's handle stays in this process, the tokens in the sidecar.
-import { randomBytes } from "node:crypto";
+import { randomBytes, timingSafeEqual } from "node:crypto";
 import express from "express";
 import { AdviceRequired, Client, createFetch, FetchFailed, NotAuthenticated, PosternError } from "postern-auth";
 
-const port = Number(process.env.PORT ?? 3000);
+const port = Number(process.env.PORT ?? 8000);
 // How browsers reach the application. Never from the `Host` header, which is the sender's.
 const origin = process.env.ORIGIN ?? `http://127.0.0.1:${port}`;
 const client = new Client({ connectWaitMs: 10_000 });
 
-// Browsers by the id in their cookie. With several processes: a store that they share, such as Redis.
+// Browsers whose users have logged in, by the id in their cookie. With several processes: a store that they share, such
+// as Redis.
 const browsers = new Map();
-const COOKIE = origin.startsWith("https:") ? "__Host-id" : "id";
-const MAX_BROWSERS = 10_000;
-const MAX_AGE_MS = 8 * 60 * 60 * 1000;
+const prefix = origin.startsWith("https:") ? "__Host-" : "";
+const COOKIE = `${prefix}id`;
+const LOGIN_COOKIE = `${prefix}login`;
+const LOGIN_AGE_MS = 10 * 60 * 1000;
+const MAX_AGE_MS = Number(process.env.MAX_AGE_SECONDS ?? 8 * 60 * 60) * 1000;
 // Reasons of errors about a session that is over.
 const HAS_ENDED = ["session_not_found", "session_expired"];
 
 /** A new id for each login: one that was known before it is worth nothing after it. */
 function addBrowser(response, browser) {
-  // The oldest goes: usually a login that was started and never completed.
-  if (browsers.size >= MAX_BROWSERS) browsers.delete(browsers.keys().next().value);
   const id = randomBytes(32).toString("base64url");
-  browsers.set(id, { ...browser, id, expiresAt: Date.now() + MAX_AGE_MS });
-  const secure = COOKIE.startsWith("__Host-");
-  response.cookie(COOKIE, id, { httpOnly: true, sameSite: "lax", secure, path: "/", maxAge: MAX_AGE_MS });
+  const expiry = setTimeout(() => endSession(added).catch((error) => log(`expiry: ${error.message}`, error)), MAX_AGE_MS);
+  const added = { ...browser, id, expiry: expiry.unref() };
+  browsers.set(id, added);
+  setCookie(response, COOKIE, id, MAX_AGE_MS);
+}
+
+function removeBrowser(browser) {
+  clearTimeout(browser?.expiry);
+  browsers.delete(browser?.id);
 }
 
 /** The sidecar revokes the tokens, and ends the login at the issuer. */
-async function removeBrowser(browser) {
-  browsers.delete(browser?.id);
-  if (browser?.session === undefined) return;
+async function endSession(browser) {
+  removeBrowser(browser);
+  if (browser === undefined) return;
   await client.endSession({ session: browser.session }).catch((error) => {
     if (!HAS_ENDED.includes(error.reason)) throw error;
   });
 }
 
-function browserOf(request) {
+function setCookie(response, name, value, maxAge) {
+  response.cookie(name, value, { httpOnly: true, sameSite: "lax", secure: prefix !== "", path: "/", maxAge });
+}
+
+function clearCookie(response, name) {
+  response.clearCookie(name, { path: "/", secure: prefix !== "" });
+}
+
+function cookieOf(request, name) {
   const cookies = (request.headers.cookie ?? "").split(";").map((cookie) => cookie.trim());
-  const id = cookies.find((cookie) => cookie.startsWith(`${COOKIE}=`))?.slice(COOKIE.length + 1);
-  const browser = browsers.get(id);
-  if (browser === undefined || browser.expiresAt > Date.now()) return browser;
-  browsers.delete(id);
-  return undefined;
+  return cookies.find((cookie) => cookie.startsWith(`${name}=`))?.slice(name.length + 1) ?? "";
 }
 
 const app = express();
 app.disable("x-powered-by");
 app.use((request, response, next) => {
-  request.browser = browserOf(request);
+  request.browser = browsers.get(cookieOf(request, COOKIE));
   response.set({ "Cache-Control": "no-store", "Content-Security-Policy": "default-src 'none'; form-action 'self'" });
   next();
 });
@@ -63,34 +74,37 @@ app.get("/", (request, response) => {
 
 // MARK: login and logout
 
-app.get("/login", handled(async (request, response) => {
-  const { authorizationUrl, state } = await client.beginAuthorization({
-    issuer: "corp",
-    redirectUri: `${origin}/callback`,
-  });
-  // The callback must come to the browser that started the login, and not to one that an attacker sends it to.
-  if (request.browser === undefined) addBrowser(response, { state });
-  else request.browser.state = state;
-  response.redirect(authorizationUrl);
+app.get("/login", handled(async ({ browser }, response) => {
+  if (browser !== undefined) return response.redirect(303, "/");
+  // Back to redirectUri of postern.yaml.
+  const { authorizationUrl, state } = await client.beginAuthorization({ issuer: "corp" });
+  // The callback must come to the browser that started the login, and not to one that an attacker sends it to. The
+  // state is in that browser: a login that is never completed takes no memory here.
+  setCookie(response, LOGIN_COOKIE, state, LOGIN_AGE_MS);
+  response.redirect(303, authorizationUrl);
 }));
 
 app.get("/callback", handled(async (request, response) => {
   const { browser } = request;
   const callbackUrl = origin + request.originalUrl;
-  const isLogin = browser?.state !== undefined && browser.state === request.query.state;
+  const isLogin = isSame(request.query.state, cookieOf(request, LOGIN_COOKIE));
   if (!isLogin && browser?.stepUp !== undefined) return completeStepUp(browser, callbackUrl, response);
   if (!isLogin) return response.status(400).send(page("No login was started here", '<a href="/login">Log in</a>'));
-  browser.state = undefined;
+  clearCookie(response, LOGIN_COOKIE);
   const { session, subject } = await client.completeAuthorization({ callbackUrl });
-  await removeBrowser(browser);
-  addBrowser(response, { session, subject, fetch: createFetch({ client, resource: "mine", session }) });
-  response.redirect("/");
+  addBrowser(response, { session, subject, fetch: createFetch({ client, resource: "orders", session }) });
+  response.redirect(303, "/");
 }));
+
+function isSame(given, expected) {
+  const [one, other] = [given, expected].map((text) => Buffer.from(typeof text === "string" ? text : ""));
+  return one.length > 0 && one.length === other.length && timingSafeEqual(one, other);
+}
 
 // By POST, which another site cannot send with a cookie that is SameSite=Lax.
 app.post("/logout", handled(async ({ browser }, response) => {
-  response.clearCookie(COOKIE, { path: "/", secure: COOKIE.startsWith("__Host-") });
-  await removeBrowser(browser);
+  clearCookie(response, COOKIE);
+  await endSession(browser);
   response.redirect(303, "/");
 }));
 
@@ -101,7 +115,7 @@ app.get("/data", loggedIn, handled(async ({ browser }, response) => show(respons
 app.get("/sensitive", loggedIn, handled(async ({ browser }, response) => show(response, await browser.fetch("vault"))));
 
 function loggedIn(request, response, next) {
-  if (request.browser?.session === undefined) return response.redirect("/login");
+  if (request.browser === undefined) return response.redirect(303, "/login");
   next();
 }
 
@@ -139,14 +153,18 @@ app.use((given, request, response, next) => {
     return startStepUp(browser, error, request, response).catch(next);
   }
   if (error instanceof NotAuthenticated || HAS_ENDED.includes(error.reason)) {
-    browsers.delete(browser?.id);
+    removeBrowser(browser);
     return response.redirect("/login");
   }
   // The log has what an operator needs, the page what a user may see.
-  console.error(`${request.method} ${request.path}: ${error.name}: ${error.message}, trace ${error.traceId}`);
+  log(`${request.method} ${request.path}: ${error.name}: ${error.message}`, error);
   const status = error.reason === "authorization_failed" ? 403 : error.retryable ? 503 : 502;
   response.status(status).send(page("That did not work", escaped(error.reason)));
 });
+
+function log(text, { traceId }) {
+  console.error(`${text}, trace ${traceId}`);
+}
 
 /** Express 4 does not look at what a handler returns. */
 function handled(act) {

@@ -16,6 +16,7 @@ from werkzeug.wrappers import Response
 
 ISSUER, RESOURCE = "corp", "orders"  # their names in postern.yaml
 LOGIN_COOKIE, SESSION_COOKIE = "shop_login", "shop_session"
+log = logging.getLogger("shop")
 LOGIN_AGAIN = {"not_authenticated", "session_not_found", "session_expired"}
 LINKS = """<p><a href="/data">My orders</a> · <a href="/sensitive">The vault</a> (requires a stronger login)</p>
 <form method="post" action="/logout"><input type="hidden" name="csrf" value="{csrf}"><button>Log out</button></form>"""
@@ -136,7 +137,9 @@ def failed(error: PosternError) -> Response:
         return redirect("/", 303)
     cancelled = error.reason == "authorization_failed"  # by the user, or by the issuer's policy
     status = 403 if cancelled else 503 if error.retryable else 502
-    return page(f"<h1>{escape(error.reason)}</h1><p>{escape(error.message)}</p>", status)
+    # The log has what an operator needs, the page what a user may see.
+    log.error("%s %s: %s, trace %s", request.method, request.path, error, error.trace_id)
+    return page(f"<h1>{escape(error.reason)}</h1>", status)
 
 
 if __name__ == "__main__":

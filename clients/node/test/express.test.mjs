@@ -2,16 +2,17 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import net from "node:net";
 import path from "node:path";
 import { createInterface } from "node:readline";
 import { after, before, beforeEach, test } from "node:test";
 import { Client } from "postern-auth";
 import { repositoryRoot } from "./support/consumer.mjs";
-import { binary } from "./support/upstream.mjs";
+import { Playground, Sidecar } from "./support/upstream.mjs";
+import { eventually } from "./support/waiting.mjs";
 
-let directory, example, origin, provider, client;
+let sidecar, playground, example, origin, provider, client;
 
 async function freePort() {
   const server = net.createServer().listen(0, "127.0.0.1");
@@ -21,35 +22,49 @@ async function freePort() {
   return port;
 }
 
-before(async () => {
-  directory = await mkdtemp("/tmp/postern-express-");
-  const [port, providerPort] = [await freePort(), await freePort()];
-  origin = `http://127.0.0.1:${port}`;
-  provider = `http://127.0.0.1:${providerPort}`;
-  const commands = ["postern", "playground"].map((name) => path.dirname(binary(name)));
+/** The application at a port, with the sidecar of these tests. */
+async function startExample(port, environment = {}) {
   const env = {
-    PATH: [path.dirname(process.execPath), ...commands, process.env.PATH].join(":"),
+    PATH: [path.dirname(process.execPath), process.env.PATH].join(":"),
     PORT: `${port}`,
-    PROVIDER_PORT: `${providerPort}`,
-    POSTERN_SOCKET: `${directory}/s`,
+    POSTERN_SOCKET: sidecar.socketPath,
+    ...environment,
   };
-  example = spawn(path.join(repositoryRoot, "examples/express/run"), { env, stdio: ["ignore", "pipe", "pipe"] });
+  const command = [path.join(repositoryRoot, "examples/run"), ["express"]];
+  const child = spawn(...command, { env, stdio: ["ignore", "pipe", "pipe"] });
   let log = "";
-  example.stderr.on("data", (data) => (log += data));
-  const ended = once(example, "exit").then(([status]) => assert.fail(`the example ended with ${status}: ${log}`));
+  child.stderr.on("data", (data) => (log += data));
+  const ended = once(child, "exit").then(([status]) => assert.fail(`the example ended with ${status}: ${log}`));
   ended.catch(() => {});
-  const [line] = await Promise.race([once(createInterface(example.stdout), "line"), ended]);
-  assert.equal(line, `Open ${origin}`);
-  client = new Client({ socketPath: `${directory}/s`, connectWaitMs: 10_000 });
+  const [line] = await Promise.race([once(createInterface(child.stdout), "line"), ended]);
+  assert.equal(line, `Open http://127.0.0.1:${port}`);
+  return child;
+}
+
+async function stop(child) {
+  if (child === undefined || child.exitCode !== null) return;
+  const ended = once(child, "exit");
+  child.kill();
+  await ended;
+}
+
+before(async () => {
+  playground = await Playground.start();
+  provider = playground.baseUrl;
+  const port = await freePort();
+  origin = `http://127.0.0.1:${port}`;
+  // The example's own configuration, at other addresses.
+  const shown = await readFile(path.join(repositoryRoot, "examples/express/postern.yaml"), "utf8");
+  const text = shown.replaceAll("http://127.0.0.1:8080", provider).replace("http://127.0.0.1:8000", origin);
+  sidecar = await Sidecar.startWith((directory) => `${text}\nlisten: { path: ${directory}/postern.sock }\n`);
+  example = await startExample(port);
+  client = new Client({ socketPath: sidecar.socketPath, connectWaitMs: 10_000 });
 });
 after(async () => {
   await client?.close();
-  if (example?.exitCode === null) {
-    const ended = once(example, "exit");
-    example.kill();
-    await ended;
-  }
-  await rm(directory, { recursive: true, force: true });
+  await stop(example);
+  await sidecar?.stop();
+  await playground?.stop();
 });
 beforeEach(async () => {
   for await (const { session } of client.sessions()) await client.endSession({ session });
@@ -113,17 +128,39 @@ test("a user logs in, sees their orders, and the browser has nothing but an opaq
   for (const shown of [id, home.text, orders.text]) assert.ok(!shown.includes(sessions[0].session), "the handle left");
 });
 
-test("the id changes with the login, and the cookie is not for scripts and other sites", async () => {
+test("the id is new with each login, and no cookie is for scripts and other sites", async () => {
   const browser = new Browser();
-  const page = await browser.open(`${origin}/login`);
-  const early = browser.cookies.get(origin).get("id");
-  await browser.signIn(page);
-  assert.notEqual(browser.cookies.get(origin).get("id"), early);
+  browser.cookies.set(origin, new Map([["id", "chosen"]]));
+  await browser.loggedIn();
+  assert.match(browser.cookies.get(origin).get("id"), /^[\w-]{43}$/);
   const old = new Browser();
-  old.cookies.set(origin, new Map([["id", early]]));
+  old.cookies.set(origin, new Map([["id", "chosen"]]));
   assert.ok((await old.open(`${origin}/data`)).url.startsWith(provider), "the id from before the login is logged in");
   const { headers } = await fetch(`${origin}/login`, { redirect: "manual" });
-  assert.match(headers.getSetCookie()[0], /HttpOnly; SameSite=Lax/);
+  assert.match(headers.getSetCookie()[0], /^login=.*HttpOnly; SameSite=Lax/);
+});
+
+test("a login that nobody completes is in the browser only: many of them log nobody out", async () => {
+  const browser = new Browser();
+  await browser.open(`${origin}/login`);
+  assert.deepEqual([...browser.cookies.get(origin).keys()], ["login"]);
+  const { headers } = await fetch(`${origin}/login`, { redirect: "manual" });
+  assert.match(headers.getSetCookie().join(), /Max-Age=600/);
+});
+
+test("when the time of a browser is over, its session ends in the sidecar, too", async () => {
+  const port = Number(new URL(origin).port);
+  await stop(example);
+  try {
+    example = await startExample(port, { MAX_AGE_SECONDS: "2" });
+    const browser = new Browser();
+    assert.match((await browser.loggedIn()).text, /Welcome, /);
+    await eventually(async () => (await client.listSessions()).sessions.length === 0);
+    assert.doesNotMatch((await browser.open("/")).text, /Welcome, /);
+  } finally {
+    await stop(example);
+    example = await startExample(port);
+  }
 });
 
 test("without a login the way is to the provider, and with an invented cookie as well", async () => {
@@ -185,12 +222,11 @@ test("logout ends the session in the sidecar, the cookie, and the id that somebo
   assert.equal((await browser.open("/logout")).status, 404, "a link can log a user out");
 });
 
-test("a second login of the same browser ends the first one", async () => {
+test("who is logged in needs no second login", async () => {
   const browser = new Browser();
   await browser.loggedIn();
-  await browser.open("/login");
-  const { sessions } = await client.listSessions();
-  assert.equal(sessions.length, 1);
+  assert.equal((await browser.open("/login")).url, `${origin}/`);
+  assert.equal((await client.listSessions()).sessions.length, 1);
 });
 
 test("a session that has ended at the sidecar: the user logs in again", async () => {
@@ -205,9 +241,10 @@ test("a session that has ended at the sidecar: the user logs in again", async ()
   assert.match((await browser.open(`${origin}/logout`, { method: "POST" })).text, /href="\/login"/);
 });
 
-test("the run ends with all that it started", async () => {
+test("the run ends with the application", async () => {
   const ended = once(example, "exit");
   example.kill();
-  assert.deepEqual(await ended, [0, null]);
-  for (const address of [origin, provider]) await assert.rejects(fetch(address), TypeError);
+  assert.deepEqual(await ended, [143, null]);
+  await assert.rejects(fetch(origin), TypeError);
+  assert.ok((await client.health()).status, "the sidecar is another's");
 });

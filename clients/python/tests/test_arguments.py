@@ -63,6 +63,15 @@ def test_data_that_is_no_form_is_a_body(data: Any) -> None:
     assert members == {}, "no type is invented"
 
 
+@pytest.mark.parametrize("value", [b"ab", bytearray(b"ab"), memoryview(b"ab"), [b"ab"], ["x", b"ab"]])
+def test_bytes_are_no_value(value: Any) -> None:
+    """A query or a form with the numbers of the bytes, or with Python's notation for them."""
+    with pytest.raises(TypeError, match="decode it to text"):
+        with_query("orders", {"a": value})
+    with pytest.raises(TypeError, match="decode it to text"):
+        compose({}, None, params=None, json=None, data={"a": value})
+
+
 @pytest.mark.parametrize(
     ("members", "body", "json", "data", "named"),
     [
@@ -85,6 +94,9 @@ def test_seconds_become_milliseconds() -> None:
     assert milliseconds(1.5, None, "timeout") == 1500
     assert milliseconds(1e-9, None, "timeout") == 1
     assert milliseconds(3600, None, "timeout") == 600_000, "the protocol's longest"
+    for wrong in (0, -1, -math.inf, math.nan):
+        with pytest.raises(ValueError, match="total_timeout must be more than 0 seconds"):
+            milliseconds(wrong, None, "total_timeout")
     with pytest.warns(DeprecationWarning, match="write timeout=0.25, in seconds"):
         assert milliseconds(None, 250, "timeout") == 250
 
@@ -141,3 +153,16 @@ def test_an_explicit_timeout_takes_precedence_over_the_resource(start: Any) -> N
         with pytest.raises(Exception, match="deadline_exceeded"):
             client.fetch_resource("open", "slow?ms=1500")
         assert client.fetch_resource("open", "slow?ms=1500", timeout=10).ok
+
+
+@pytest.mark.parametrize("seconds", [1e8, 1e9, 1e10, 1e300])
+def test_a_very_long_timeout_is_accepted(client: Client, seconds: float) -> None:
+    """A number that no system call, and no sidecar, takes."""
+    assert client.health(timeout=seconds).status
+    assert client.fetch_resource("open", "echo", timeout=seconds).ok
+
+    async def call() -> bool:
+        async with AsyncClient(client.path) as own:
+            return (await own.fetch_resource("open", "echo", timeout=seconds)).ok
+
+    assert asyncio.run(call())

@@ -40,6 +40,7 @@ def test_examples(
         "sso_token": journeys.sign_on(playground),
         "open_url": playground.base + "/open/",
         "billing_url": playground.base + "/resource/",
+        "billing_origin": playground.base,
     }
     run(page.read_text(), page.name, known)
 

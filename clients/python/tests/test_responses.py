@@ -52,6 +52,17 @@ def test_headers_are_values() -> None:
     assert hash(headers) == hash(Headers({"x": ["1"], "set-cookie": ["a=1"]}))
     assert copy.deepcopy(headers) == pickle.loads(pickle.dumps(headers)) == headers
     assert "a=1" not in repr(headers)
+    assert Headers({"X": "abc"}) == Headers({"x": ["abc"]}), "a text is one line"
+    assert headers == {"Set-Cookie": "a=1", "x": "1"} and headers == {"SET-COOKIE": "a=1", "X": "1"}
+    others: list[object] = [
+        {"X": "1"},
+        {"Set-Cookie": "a=2", "X": "1"},
+        {"set-cookie": "a=1", "x": "1", "X": "1"},
+        [],
+        None,
+    ]
+    for other in others:
+        assert headers != other
     assert response(200).to_json()["headers"] == LINES
     assert response(200) == response(200)
 
@@ -145,3 +156,28 @@ def test_a_verdict_of_another_shape_is_none(value: dict[str, object]) -> None:
     """A verdict without claims or reason that counts as valid."""
     with pytest.raises(KeyError):
         types.token_verdict(value)
+
+
+def decision(authorized: object) -> dict[str, object]:
+    return {"id": "a", "authorized": authorized, "source": "local", "ageMs": 0}
+
+
+@pytest.mark.parametrize(
+    ("outcome", "decisions", "expected"),
+    [
+        ("response", [True], True),
+        ("response", [True, True], True),
+        ("response", [True, False], False),
+        ("response", ["false"], False),
+        ("response", [1], False),
+        ("response", [], False),
+        ("failure", [], False),
+        ("failure", [True], False),
+    ],
+)
+def test_only_permits_are_true(outcome: str, decisions: list[object], expected: bool) -> None:
+    """`if client.preauthorize(…)` or `if decision` that lets everybody pass."""
+    members = {"outcome": outcome, "decisions": [decision(one) for one in decisions], "unhonoredFeatures": []}
+    found = types.Preauthorization.from_json(members)
+    assert bool(found) is expected
+    assert [bool(one) for one in found.decisions] == [one is True for one in decisions]

@@ -24,7 +24,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Optional, Union
 
-from ._conveniences import FetchedBody, GrantForms, JourneyAnswers, JWEPlaintext, JWSPayload, PartForms
+from ._conveniences import (
+    DecisionTruth, FetchedBody, GrantForms, JourneyAnswers, JWEPlaintext, JWSPayload, PartForms, PreauthorizationTruth
+)
 from ._headers import Headers
 from ._wire import items, mapping, optional, optional_time, present, time, wire
 '''
@@ -242,8 +244,8 @@ DOCS = {
     "Timing": "Where the time of a fetch went.",
     "Task": "A fetch, while it runs and for a minute after.",
     "TaskList": "The caller's tasks.",
-    "Preauthorization": "Decisions, or the status with the reason why there are none.",
-    "Decision": "The decision about one resource.",
+    "Preauthorization": "Decisions, or the status with the reason why there are none. It is true if all are permits.",
+    "Decision": "The decision about one resource. It is true for a permit.",
     "Status": "Why something is not permitted, or not known.",
     "DecisionInvalidation": "How many decisions were forgotten.",
     "TokenVerdict": "The result of a token's validation, true if it is valid. An invalid token is no exception.",

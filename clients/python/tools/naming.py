@@ -102,6 +102,8 @@ BASES = {
     "JWSVerdict": "JWSPayload",
     "JWEVerdict": "JWEPlaintext",
     "JourneyStep": "JourneyAnswers",
+    "Decision": "DecisionTruth",
+    "Preauthorization": "PreauthorizationTruth",
     "Grant": "GrantForms",
     "Part": "PartForms",
 }

@@ -61,12 +61,20 @@ def _pairs(values: Any) -> list[tuple[str, str]]:
     items: Iterable[tuple[str, Any]] = values.items() if hasattr(values, "items") else values
     pairs: list[tuple[str, str]] = []
     for name, value in items:
-        several: Iterable[Any] = [value] if value is None or isinstance(value, (str, int, float)) else value
+        is_one = value is None or isinstance(value, (str, int, float)) or _is_binary(value)
+        several: Iterable[Any] = [value] if is_one else cast("Iterable[Any]", value)
         pairs += [(name, _text(one)) for one in several if one is not None]
     return pairs
 
 
-def _text(value: str | float | bool) -> str:
+def _is_binary(value: object) -> bool:
+    """Whether it is bytes: a sequence as well, of numbers."""
+    return isinstance(value, (bytes, bytearray, memoryview))
+
+
+def _text(value: Any) -> str:
+    if _is_binary(value):
+        raise TypeError(f"a value is {type(value).__name__}: decode it to text")
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -81,10 +89,13 @@ def milliseconds(seconds: float | None, old: int | None, name: str) -> int | Non
 
     :param old: The former argument `timeout_ms`, which takes precedence.
     :param name: The argument that replaces it.
+    :raises ValueError: It is not positive.
     """
     if old is not None:
         warnings.warn(f"timeout_ms is deprecated: write {name}={old / 1000:g}, in seconds", DeprecationWarning, 3)
         return old
     if seconds is None or seconds == math.inf:
         return None
+    if not seconds > 0:
+        raise ValueError(f"{name} must be more than 0 seconds")
     return max(1, math.ceil(min(seconds, LONGEST_TIMEOUT) * 1000))

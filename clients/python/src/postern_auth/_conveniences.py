@@ -95,6 +95,21 @@ class JWEPlaintext:
         return _bytes(getattr(self, "plaintext", None), getattr(self, "plaintext_base64", None))
 
 
+class DecisionTruth:
+    """`if decision:` is `if decision.authorized:`."""
+
+    def __bool__(self) -> bool:
+        return getattr(self, "authorized", None) is True
+
+
+class PreauthorizationTruth:
+    """`if client.preauthorize(…):` is true if there are decisions and each is a permit."""
+
+    def __bool__(self) -> bool:
+        decisions: list[Any] = getattr(self, "decisions", [])
+        return getattr(self, "outcome", None) == "response" and bool(decisions) and all(decisions)
+
+
 class PartForms(_Readable):
     """How a part is made."""
 

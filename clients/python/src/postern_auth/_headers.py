@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 __all__ = ["Headers"]
 
@@ -12,15 +13,17 @@ class Headers(Mapping[str, str]):
 
     `get_list` and `lines` have each line by itself, as `Set-Cookie` requires.
 
-    :param lines: Name to the values of its lines, in order.
+    Headers are equal to a mapping with the same names, in any case, and the same values.
+
+    :param lines: Name to the values of its lines, in order, or to the one value.
     """
 
     __slots__ = ("_lines",)
 
-    def __init__(self, lines: Mapping[str, Iterable[str]] | None = None) -> None:
+    def __init__(self, lines: Mapping[str, str | Iterable[str]] | None = None) -> None:
         self._lines: dict[str, list[str]] = {}
         for name, values in (lines or {}).items():
-            self._lines.setdefault(name.lower(), []).extend(values)
+            self._lines.setdefault(name.lower(), []).extend([values] if isinstance(values, str) else values)
 
     @classmethod
     def from_json(cls, value: dict[str, list[str]]) -> Headers:
@@ -48,7 +51,11 @@ class Headers(Mapping[str, str]):
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Headers):
             return self._lines == other._lines
-        return NotImplemented
+        if not isinstance(other, Mapping):
+            return NotImplemented
+        theirs: list[tuple[Any, Any]] = list(other.items())  # pyright: ignore[reportUnknownArgumentType]
+        lowered = {name.lower() if isinstance(name, str) else name: value for name, value in theirs}
+        return len(lowered) == len(theirs) and dict(self) == lowered
 
     def __hash__(self) -> int:
         return hash(frozenset((name, tuple(values)) for name, values in self._lines.items()))

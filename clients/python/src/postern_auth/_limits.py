@@ -26,6 +26,10 @@ STREAM_MOST = 64 << 20
 STREAMS_EACH = 64
 
 
+#: A longer timeout is none, in seconds: the waits of the system, and the sidecar, have no such times.
+LONGEST = 1e9
+
+
 @dataclass(frozen=True)
 class Limits:
     """Limits of a client for itself and the sidecar."""
@@ -54,6 +58,8 @@ class Deadline:
             seconds = math.inf
         if not seconds > 0:
             raise ValueError("timeout must be more than 0 seconds")
+        if seconds > LONGEST:
+            seconds = math.inf
         self.seconds = seconds
         self.moment = moment = time.monotonic() + seconds
         #: The client waits a little longer than the sidecar, whose error has more information.

@@ -8,7 +8,7 @@ A program that must keep its own transport has `PosternAuth` for its tokens, whe
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterable, Iterator
 from typing import Any
 
 import httpx
@@ -19,7 +19,7 @@ from ._async_streams import AsyncResourceStream
 from ._chunks import ResponseHead
 from ._http import Target, cannot_stream, collected, collected_async, timeout_of
 from ._streams import ResourceStream
-from ._tokens import TokenSource, credentials, explained
+from ._tokens import Origins, TokenSource, credentials, explained
 from .aio import AsyncClient
 from .client import Client
 from .errors import DeadlineExceeded, PosternError
@@ -227,12 +227,18 @@ class PosternAuth(httpx.Auth):
 
     The sidecar's configuration must have `tokens.leaveTheSidecar: true`; `PosternTransport` works without it, and with
     it no token leaves. After a response 401 the sidecar gets a new token, and the request is sent once more, unless
-    its body was an iterator. Errors of the sidecar are raised as by `PosternTransport`.
+    its body was an iterator, a file or `files=`. A rejected token that is valid for more than a day is replaced only
+    with `session`, whose tokens are refreshed then. Errors of the sidecar are raised as by `PosternTransport`.
+
+    Without `origins` the token goes to every URL that the program requests: name them wherever a URL can come from
+    elsewhere.
 
     :param client: It is not closed with the `httpx.Client`.
     :param resource: The resource whose token is used, or with `issuer` that issuer's.
     :param auth: As in `get_access_token`.
     :param session: The user's session.
+    :param origins: One origin or several, such as `https://api.example.com`, that the token goes to; plain http on
+        loopback only. A request to another one is an error before anything is sent.
     """
 
     def __init__(
@@ -243,11 +249,14 @@ class PosternAuth(httpx.Auth):
         issuer: str | None = None,
         auth: Auth | None = None,
         session: str | None = None,
+        origins: str | Iterable[str] | None = None,
     ) -> None:
         self.client = client
         self._source = TokenSource(resource, issuer, auth, session)
+        self._origins = Origins(origins)
 
     def sync_auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
+        _check(self._origins, request)
         token = self._token(request)
         response = yield _authorized(request, token)
         if _is_rejected(request, response):
@@ -257,7 +266,11 @@ class PosternAuth(httpx.Auth):
 
     def _token(self, request: httpx.Request, rejected: AccessToken | None = None) -> AccessToken:
         try:
-            return self.client.get_access_token(**self._source.arguments(rejected))
+            token = self.client.get_access_token(**self._source.arguments(rejected))
+            if rejected is not None and self._source.is_kept(token, rejected):
+                self.client.refresh_session(self._source.session or "")
+                token = self.client.get_access_token(**self._source.arguments())
+            return token
         except PosternError as error:
             raise _of_token(error, request) from error
 
@@ -277,11 +290,14 @@ class AsyncPosternAuth(httpx.Auth):
         issuer: str | None = None,
         auth: Auth | None = None,
         session: str | None = None,
+        origins: str | Iterable[str] | None = None,
     ) -> None:
         self.client = client
         self._source = TokenSource(resource, issuer, auth, session)
+        self._origins = Origins(origins)
 
     async def async_auth_flow(self, request: httpx.Request) -> AsyncGenerator[httpx.Request, httpx.Response]:
+        _check(self._origins, request)
         token = await self._token(request)
         response = yield _authorized(request, token)
         if _is_rejected(request, response):
@@ -291,13 +307,25 @@ class AsyncPosternAuth(httpx.Auth):
 
     async def _token(self, request: httpx.Request, rejected: AccessToken | None = None) -> AccessToken:
         try:
-            return await self.client.get_access_token(**self._source.arguments(rejected))
+            token = await self.client.get_access_token(**self._source.arguments(rejected))
+            if rejected is not None and self._source.is_kept(token, rejected):
+                await self.client.refresh_session(self._source.session or "")
+                token = await self.client.get_access_token(**self._source.arguments())
+            return token
         except PosternError as error:
             raise _of_token(error, request) from error
 
     def sync_auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
         raise TypeError("AsyncPosternAuth is for httpx.AsyncClient: use PosternAuth with httpx.Client")
         yield request
+
+
+def _check(origins: Origins, request: httpx.Request) -> None:
+    url = request.url
+    try:
+        origins.check(url.scheme, url.raw_host.decode("ascii"), url.port)
+    except PosternError as error:
+        raise _translated(error, request) from error
 
 
 def _authorized(request: httpx.Request, token: AccessToken) -> httpx.Request:

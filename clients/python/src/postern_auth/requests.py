@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import io
 import socket
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 import requests
@@ -23,13 +23,14 @@ from requests.utils import get_encoding_from_headers
 from urllib3 import HTTPResponse
 from urllib3._collections import HTTPHeaderDict  # urllib3 1.26 has it nowhere else
 from urllib3.exceptions import ProtocolError, ReadTimeoutError
+from urllib3.util import parse_url
 
 from . import _http
 from ._arguments import milliseconds
 from ._chunks import ResponseHead
 from ._http import Target, cannot_stream, collected, timeout_of
 from ._streams import ResourceStream
-from ._tokens import TokenSource, credentials, explained
+from ._tokens import Origins, TokenSource, credentials, explained
 from .client import Client
 from .errors import DeadlineExceeded, PosternError
 from .types import AccessToken, Auth, FetchResult
@@ -212,12 +213,18 @@ class PosternAuth(AuthBase):
 
     The sidecar's configuration must have `tokens.leaveTheSidecar: true`; `PosternAdapter` works without it, and with it
     no token leaves. After a response 401 the sidecar gets a new token, and the request is sent once more, unless its
-    body was an iterator. Errors of the sidecar are raised as by `PosternAdapter`.
+    body was an iterator or a pipe. A rejected token that is valid for more than a day is replaced only with `session`,
+    whose tokens are refreshed then. Errors of the sidecar are raised as by `PosternAdapter`.
+
+    Without `origins` the token goes to every URL that the program requests: name them wherever a URL can come from
+    elsewhere.
 
     :param client: It is not closed with the session.
     :param resource: The resource whose token is used, or with `issuer` that issuer's.
     :param auth: As in `get_access_token`.
     :param session: The user's session.
+    :param origins: One origin or several, such as `https://api.example.com`, that the token goes to; plain http on
+        loopback only. A request to another one is an error before anything is sent.
     """
 
     def __init__(
@@ -228,53 +235,74 @@ class PosternAuth(AuthBase):
         issuer: str | None = None,
         auth: Auth | None = None,
         session: str | None = None,
+        origins: str | Iterable[str] | None = None,
     ) -> None:
         self.client = client
         self._source = TokenSource(resource, issuer, auth, session)
+        self._origins = Origins(origins)
 
     def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        url = parse_url(request.url or "")
+        try:
+            self._origins.check(url.scheme, url.host, url.port)
+        except PosternError as error:
+            raise _translated(error)(str(error), request=request) from error
         token = self._token(request)
         request.headers["Authorization"] = credentials(token)
-        tell = getattr(request.body, "tell", None)
-        again = functools.partial(self._again, [token], None if tell is None else tell())
+        again = functools.partial(self._again, [token], _position(request.body))
         request.hooks["response"].append(again)
         return request
 
     def _token(self, request: requests.PreparedRequest, rejected: AccessToken | None = None) -> AccessToken:
         try:
-            return self.client.get_access_token(**self._source.arguments(rejected))
+            token = self.client.get_access_token(**self._source.arguments(rejected))
+            if rejected is not None and self._source.is_kept(token, rejected):
+                self.client.refresh_session(self._source.session or "")
+                token = self.client.get_access_token(**self._source.arguments())
+            return token
         except PosternError as error:
             raise _translated(error)(explained(error), request=request) from error
 
     def _again(
-        self, tokens: list[AccessToken], start: int | None, response: requests.Response, **options: Any
+        self, current: list[AccessToken], start: int | None, response: requests.Response, **options: Any
     ) -> requests.Response:
-        """Retries a request that its server answered with 401, once: `tokens` is empty after that.
+        """Retries a request that its server answered with 401.
 
+        :param current: The request's token; a request that its program has prepared can be sent many times.
         :param start: Where the body begins, if it is a file.
         """
         request = response.request
+        [token] = current
         # requests removes the header when it follows a redirect to another server.
-        sent = request.headers.get("Authorization")
-        if response.status_code != 401 or not tokens or sent != credentials(tokens[0]):
+        if response.status_code != 401 or request.headers.get("Authorization") != credentials(token):
             return response
-        token = tokens.pop()
         newer = self._token(request, token)
+        if newer.access_token == token.access_token:
+            return response
+        # Also of the request itself: those that follow its redirects are made of it.
+        current[0] = newer
+        request.headers["Authorization"] = credentials(newer)
         body = cast("object", request.body)  # an iterator as well, whatever the annotations of requests are
-        is_gone = start is None and body is not None and not isinstance(body, (bytes, str))
-        if is_gone or newer.access_token == token.access_token:
+        if start is None and body is not None and not isinstance(body, (bytes, str)):
             return response
         _ = response.content  # the connection is free after that
         response.close()
         another = request.copy()
         if start is not None:
             another.body.seek(start)  # type: ignore[union-attr]
-        another.headers["Authorization"] = credentials(newer)
         adapter: BaseAdapter = vars(response)["connection"]
         answer = adapter.send(another, **options)
         answer.history.append(response)
         answer.request = another
         return answer
+
+
+def _position(body: object) -> int | None:
+    """Where a file begins that can be read once more; a pipe has no position."""
+    try:
+        return body.tell()  # type: ignore[attr-defined, no-any-return]
+    except (AttributeError, OSError):
+        return None
 
 
 def _translated(error: PosternError) -> type[requests.RequestException]:

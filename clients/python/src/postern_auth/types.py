@@ -12,7 +12,16 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Union
 
-from ._conveniences import FetchedBody, GrantForms, JourneyAnswers, JWEPlaintext, JWSPayload, PartForms
+from ._conveniences import (
+    DecisionTruth,
+    FetchedBody,
+    GrantForms,
+    JourneyAnswers,
+    JWEPlaintext,
+    JWSPayload,
+    PartForms,
+    PreauthorizationTruth,
+)
 from ._headers import Headers
 from ._wire import items, mapping, optional, optional_time, present, time, wire
 
@@ -700,8 +709,8 @@ class Status:
 
 
 @dataclass(frozen=True)
-class Decision:
-    """The decision about one resource."""
+class Decision(DecisionTruth):
+    """The decision about one resource. It is true for a permit."""
 
     #: The resource as the call named it.
     id: str
@@ -744,8 +753,8 @@ class Decision:
 
 
 @dataclass(frozen=True)
-class Preauthorization:
-    """Decisions, or the status with the reason why there are none."""
+class Preauthorization(PreauthorizationTruth):
+    """Decisions, or the status with the reason why there are none. It is true if all are permits."""
 
     #: response: the decision point answered, if only with an error; failure: it could not be reached.
     outcome: Literal["response", "failure"]
