@@ -187,7 +187,7 @@ def test_tables_and_commands_fit_a_telephone(browser, site, pages):
     page = browser.page(width=360, height=740)
     page.open((site / "errors.html").as_uri())
     label = "getComputedStyle(document.querySelector('#error-1017').cells[3], '::before').content"
-    assert page.evaluate(label) == '"what to do"'
+    assert page.evaluate(label) == '"cure"'
     page.close()
 
 
