@@ -1,16 +1,30 @@
 /// "Did you mean": the known name closest to a mistyped one.
+///
+/// Callers cause it at will, on the thread that reads their messages: its cost is bounded.
 package enum Suggestion {
-  /// The known name that `text` most likely stands for; nil when none is close.
+  /// Among more names none is suggested: that would take too long.
+  package static let maxNames = 200
+  /// Longer texts and names are not compared.
+  private static let maxBytes = 64
+  /// More differences are not a slip of the hand.
+  private static let maxDistance = 3
+
+  /// The known name that `text` most likely stands for; nil when none is close, or there are too many.
   package static func closest(to text: String, among names: some Sequence<String>) -> String? {
-    guard text.utf8.count <= 64 else { return nil }
+    guard text.utf8.count <= maxBytes else { return nil }
     let folded = fold(text)
+    var limit = min(maxDistance, max(1, folded.count / 3))
     var best: (name: String, distance: Int)?
+    var count = 0
     for name in names {
-      let distance = distance(folded, fold(name))
-      if distance < best?.distance ?? .max { best = (name, distance) }
+      count += 1
+      guard count <= maxNames else { return nil }
+      guard name.utf8.count <= maxBytes, let distance = distance(folded, fold(name), atMost: limit) else { continue }
+      // The same one every time, in whatever order they come.
+      if let best, best.distance == distance, best.name < name { continue }
+      (best, limit) = ((name, distance), distance)
     }
-    guard let best, best.distance <= max(1, folded.count / 3) else { return nil }
-    return best.name
+    return best?.name
   }
 
   /// `message`, with the closest of `names` when one is close: of those that the reader of the message may see.
@@ -28,23 +42,31 @@ package enum Suggestion {
     text.lowercasedASCII().utf8.filter { $0 != UInt8(ascii: "_") && $0 != UInt8(ascii: "-") }
   }
 
-  /// Insertions, deletions, replacements and swaps of neighbours (optimal string alignment).
-  private static func distance(_ left: [UInt8], _ right: [UInt8]) -> Int {
-    guard !left.isEmpty, !right.isEmpty else { return max(left.count, right.count) }
-    var beforeLast: [Int] = []
-    var last = Array(0...right.count)
-    for row in 1...left.count {
-      var current = [row]
-      for column in 1...right.count {
-        let isSame = left[row - 1] == right[column - 1]
-        var cost = min(last[column] + 1, current[column - 1] + 1, last[column - 1] + (isSame ? 0 : 1))
-        if row > 1, column > 1, left[row - 1] == right[column - 2], left[row - 2] == right[column - 1] {
-          cost = min(cost, beforeLast[column - 2] + 1)
+  /// Insertions, deletions, replacements and swaps of neighbours (optimal string alignment); nil when there are more
+  /// than `limit`. Looks at the diagonals that so many can reach.
+  private static func distance(_ left: [UInt8], _ right: [UInt8], atMost limit: Int) -> Int? {
+    guard abs(left.count - right.count) <= limit else { return nil }
+    let far = limit + 1
+    var beforeLast = [Int](repeating: far, count: right.count + 1)
+    var last = (0...right.count).map { min($0, far) }
+    var current = beforeLast
+    for row in 0..<left.count {
+      let columns = max(0, row - limit)..<min(right.count, row + limit + 1)
+      current[columns.lowerBound] = columns.lowerBound == 0 ? min(row + 1, far) : far
+      var least = current[columns.lowerBound]
+      for column in columns {
+        let isSame = left[row] == right[column]
+        var cost = min(last[column + 1] + 1, current[column] + 1, last[column] + (isSame ? 0 : 1), far)
+        if row > 0, column > 0, left[row] == right[column - 1], left[row - 1] == right[column] {
+          cost = min(cost, beforeLast[column - 1] + 1)
         }
-        current.append(cost)
+        current[column + 1] = cost
+        least = min(least, cost)
       }
-      (beforeLast, last) = (last, current)
+      if columns.upperBound < right.count { current[columns.upperBound + 1] = far }
+      guard least <= limit else { return nil }
+      (beforeLast, last, current) = (last, current, beforeLast)
     }
-    return last[right.count]
+    return last[right.count] <= limit ? last[right.count] : nil
   }
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import socket
+import time
 import zlib
 from pathlib import Path
 from random import Random
@@ -17,6 +18,7 @@ from harness.connection import Connection
 from harness.loopback import Loopback
 from harness.sidecar import Sidecar
 from harness.users import ALICE, BOB, BOTH, connect_as, needs_root, open_to_all
+from harness.waiting import eventually
 
 STREAM = {"resource": "bombs", "path": "x", "stream": True}
 
@@ -32,6 +34,30 @@ def brotli(body: bytes) -> bytes:
     # A window of 64 KiB; an uncompressed meta-block, its length in four nibbles; an empty last one.
     header = 1 << 20 | (len(body) - 1) << 4
     return header.to_bytes(3, "little") + body + b"\x03"
+
+
+def costly(count: int) -> bytes:
+    """About so many bytes of deflate that make none: blocks of tables of codes with nothing that is coded by them."""
+    bits = ""
+
+    def add(value: int, width: int) -> None:
+        nonlocal bits
+        bits += "".join(str(value >> index & 1) for index in range(width))
+
+    # Not the last block; dynamic codes; 257 lengths for literals, 1 for distances, 18 for the codes of these.
+    for value, width in ((0, 1), (2, 2), (0, 5), (0, 5), (14, 4)):
+        add(value, width)
+    # In the order of RFC 1951 section 3.2.7: the lengths 18 (a run of zeros) and 1 have codes of one bit, "1" and "0".
+    for length in (16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1):
+        add(1 if length in (1, 18) else 0, 3)
+    # 256 zeros in two runs; the block's end and the only distance have one bit each; the end.
+    for run in (138, 118):
+        add(1, 1)
+        add(run - 11, 7)
+    add(0, 3)
+    bits *= 8
+    block = bytes(int(bits[start:start + 8][::-1], 2) for start in range(0, len(bits), 8))
+    return b"\x78\x9c" + block * (count // len(block))
 
 
 class CodedServer:
@@ -51,9 +77,9 @@ class CodedServer:
         self._loopback.stop()
 
     def _serve(self, connection: socket.socket, _: int) -> None:
-        self.requests.append(connection.recv(65536).decode().lower())
-        connection.sendall(self.answer)
-        connection.recv(1)
+        while request := connection.recv(65536):
+            self.requests.append(request.decode().lower())
+            connection.sendall(self.answer)
 
 
 @pytest.fixture
@@ -165,3 +191,24 @@ def test_of_other_codings_a_user_has_one_stream(
             assert isinstance(message, dict)
             expect.fault(message["error"], 1012)
             assert message["error"]["data"]["outcome"] == "replied"
+
+
+@needs_root
+def test_a_costly_coding_does_not_delay_another_user(
+    start: Callable[..., Sidecar], serve: Callable[..., CodedServer]
+) -> None:
+    """Streams whose decoding takes long and makes nothing never fill their windows: without a bound on each step, one
+    fetch of another user waits for seconds."""
+    body = costly(8 << 20)
+    assert zlib.decompressobj().decompress(body[:1 << 16]) == b""
+    bad, good = serve("deflate", body, ends=False), serve("identity", b"good")
+    resources = {name: {"baseUrl": server.base, "auth": "none"} for name, server in (("bombs", bad), ("good", good))}
+    sidecar = start({**BOTH, "resources": resources})
+    open_to_all(sidecar.directory)
+    with connect_as(ALICE, sidecar, timeout=60) as alice, connect_as(BOB, sidecar, timeout=60) as bob:
+        ask(alice, 12)
+        eventually(lambda: len(bad.requests) == 12, 60, "the requests")
+        begun = time.monotonic()
+        for _ in range(10):
+            assert bob.call("fetchResource", {"resource": "good", "path": "x"})["status"] == 200
+        assert time.monotonic() - begun < 10

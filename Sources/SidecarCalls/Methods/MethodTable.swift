@@ -22,7 +22,7 @@ package struct MethodTable: Sendable {
 
   /// The error for a method that there is not, with the closest name among the methods that `rule` allows.
   func notFound(_ name: String, for rule: AccessRules.Rule?) -> RPCFault {
-    let allowed = handlers.keys.filter { rule?.allows(method: $0) ?? false }.sorted()
+    let allowed = handlers.keys.filter { rule?.allows(method: $0) ?? false }
     return RPCFault(
       .methodNotFound,
       Suggestion.appended(to: RPCErrorCode.methodNotFound.summary, for: name, among: allowed),

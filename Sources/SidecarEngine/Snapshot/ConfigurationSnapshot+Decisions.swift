@@ -22,7 +22,7 @@ extension ConfigurationSnapshot {
     guard scope.contains(decisionPoint: name), let point = decisionPoints[name] else {
       return absent(
         Suggestion.appended(
-          to: "no decision point of that name is configured", for: name, among: configured.keys.sorted()))
+          to: "no decision point of that name is configured", for: name, among: configured.keys))
     }
     return .success(point)
   }

@@ -130,7 +130,6 @@ package final class ConfigurationSnapshot: Sendable {
     guard scope.contains(issuer: name), let issuer = issuers[name] else { throw noSuchIssuer(name, in: scope) }
     return issuer
   }
-
 }
 
 /// The errors for names that are not configured. Each suggests the closest name among those in `scope`: a name that the
@@ -138,7 +137,9 @@ package final class ConfigurationSnapshot: Sendable {
 extension ConfigurationSnapshot {
   /// A resource that is not configured.
   func noSuchResource(_ name: String, in scope: PeerScope) -> RPCFault {
-    let known = resources.servers.keys.filter(scope.contains(resource:)).sorted()
+    // Of a scope with names only those are looked at, however many are configured.
+    let known =
+      scope.resources.map { AnySequence($0.lazy.filter(hasResource)) } ?? AnySequence(resources.servers.keys)
     return .invalidParams(
       Suggestion.appended(to: "No such resource is configured", for: name, among: known), path: "/resource")
   }
@@ -157,8 +158,8 @@ extension ConfigurationSnapshot {
       Suggestion.appended(to: "no issuer of that name is configured", for: name, among: issuerNames(in: scope)))
   }
 
-  private func issuerNames(in scope: PeerScope) -> [String] {
-    issuers.keys.filter(scope.contains(issuer:)).sorted()
+  private func issuerNames(in scope: PeerScope) -> AnySequence<String> {
+    scope.issuers.map { AnySequence($0.lazy.filter { self.issuers[$0] != nil }) } ?? AnySequence(issuers.keys)
   }
 }
 
