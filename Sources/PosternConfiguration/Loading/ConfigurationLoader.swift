@@ -24,6 +24,8 @@ public struct ConfigurationLoader: Sendable {
   private let readFile: FileReader
   private let groupIdentifier: @Sendable (_ name: String) -> UInt32?
   private let methodNames: [String]?
+  /// The configuration, in place of its file; nil: the file.
+  private var text: [UInt8]?
 
   /// A loader of this machine's files and groups; `methodNames` are the names of all methods.
   public init(methodNames: [String]) {
@@ -40,6 +42,13 @@ public struct ConfigurationLoader: Sendable {
     self.init(
       methodNames: methodNames,
       readFile: { path, limit in SystemFiles.read(path, limit: limit).mapError { failure(path, $0) } })
+  }
+
+  /// A loader of this machine's files and groups, for a process without callers: rules may list any method. With
+  /// `text`, that is the configuration, and not the content of its file.
+  public init(text: [UInt8]?) {
+    self.init(readFile: { path, limit in SystemFiles.read(path, limit: limit) })
+    self.text = text
   }
 
   /// A loader of the files and groups that the closures return; without `methodNames` rules may list any method.
@@ -64,7 +73,7 @@ public struct ConfigurationLoader: Sendable {
       files.withLock { _ = $0.insert(path) }
       return readFile(path, limit)
     }
-    switch readFile(path, YAMLDocument.maxBytes) {
+    switch text.map({ .success(ConfigurationFile(bytes: $0)) }) ?? readFile(path, YAMLDocument.maxBytes) {
     case .success(let found): file = found
     case .failure(.tooLarge): throw only("the file is larger than 1 MiB", in: path)
     case .failure(let failure): throw only(failure.message, in: path)

@@ -1,9 +1,9 @@
 import Glibc
 
 /// The user's browser.
-enum Browser {
+package enum Browser {
   /// Opens `url` where there is a desktop; without one nothing happens, and the printed address is all there is.
-  static func open(_ url: String) {
+  package static func open(_ url: String) {
     guard getenv("DISPLAY") != nil || getenv("WAYLAND_DISPLAY") != nil || getenv("BROWSER") != nil else { return }
     var actions = posix_spawn_file_actions_t()
     posix_spawn_file_actions_init(&actions)

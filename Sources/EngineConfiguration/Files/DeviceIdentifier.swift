@@ -2,7 +2,6 @@ import Glibc
 package import PosternConfiguration
 import PosternJSON
 package import PosternSupport
-import SidecarObservability
 
 /// A decision point's device: the id that its users' logins are tied to, from its file.
 package struct DeviceIdentifier: Sendable {
@@ -44,7 +43,7 @@ package struct DeviceIdentifier: Sendable {
   /// The members of `X-Device-Info`: the configured ones, and for the others those of this Linux machine.
   func information(_ given: [String: String]) -> JSONObject {
     var members = [
-      "model": "Postern", "version": Product.version, "osName": "Linux", "connectionType": "Unknown",
+      "model": "Postern", "version": Release.version, "osName": "Linux", "connectionType": "Unknown",
       "primaryHardwareType": "Unknown",
     ]
     var system = utsname()

@@ -1,15 +1,14 @@
-import CurlTransport
-import HTTPMessages
+package import HTTPMessages
 import PosternSupport
 
 /// A transport that starts with its first exchange.
-final class LazyTransport: HTTPTransport {
+package final class LazyTransport: HTTPTransport {
   private let configuration: CurlTransport.Configuration
   private let transport = Locked<CurlTransport?>(nil)
   private let onEnd: @Sendable (CurlTransport.Statistics?) -> Void
 
   /// `onEnd` is called when nothing has the transport any more, with the counts if it was started.
-  init(
+  package init(
     _ configuration: CurlTransport.Configuration, onEnd: @escaping @Sendable (CurlTransport.Statistics?) -> Void
   ) {
     self.configuration = configuration
@@ -19,9 +18,9 @@ final class LazyTransport: HTTPTransport {
   deinit { onEnd(statistics) }
 
   /// The counts; nil before the first exchange.
-  var statistics: CurlTransport.Statistics? { transport.withLock { $0 }?.statistics() }
+  package var statistics: CurlTransport.Statistics? { transport.withLock { $0 }?.statistics() }
 
-  func send(_ request: HTTPRequest, options: TransferOptions) async throws(TransportError) -> HTTPResponse {
+  package func send(_ request: HTTPRequest, options: TransferOptions) async throws(TransportError) -> HTTPResponse {
     try await started().send(request, options: options)
   }
 

@@ -1,16 +1,16 @@
 import HTTPMessages
 
 /// A redirect URI on this machine, to which a browser comes back from a login (RFC 8252 section 7.3).
-struct LoopbackRedirect {
+package struct LoopbackRedirect: Sendable {
   /// The host in the URI: `127.0.0.1`, `[::1]` or `localhost`.
-  let host: String
+  package let host: String
   /// The port to listen on; 0 for any that is free.
-  let port: UInt16
+  package let port: UInt16
   /// The path of the callback, without its query.
-  let path: String
+  package let path: String
 
-  /// The command's own, where none is configured.
-  init(port: UInt16) {
+  /// The usual one on `port`, where none is configured.
+  package init(port: UInt16) {
     host = "127.0.0.1"
     self.port = port
     path = "/callback"
@@ -18,7 +18,7 @@ struct LoopbackRedirect {
 
   /// Parses a configured redirect URI; nil when it is not on this machine. One without a port stands for any port:
   /// issuers must allow that for loopback addresses.
-  init?(_ uri: String) {
+  package init?(_ uri: String) {
     guard let url = try? HTTPURL(uri), url.origin.scheme == "http" else { return nil }
     guard url.origin.isLoopbackAddress || url.origin.host == "localhost" else { return nil }
     host = url.origin.host

@@ -1,21 +1,21 @@
 /// The page that a browser shows at the end of a login: no script, nothing loaded from anywhere, readable at any width
 /// and in the dark.
-struct LoginPage {
+package struct LoginPage: Sendable {
   /// There is a session.
-  static let done = LoginPage(
+  package static let done = LoginPage(
     status: "200 OK", mark: "✓", title: "You are signed in",
-    text: "You can close this window and go back to the terminal.")
+    text: "You can close this window and go back to the program.")
   /// There is none.
-  static let failed = LoginPage(
+  package static let failed = LoginPage(
     status: "400 Bad Request", mark: "✕", title: "You are not signed in",
-    text: "The login did not work, and the terminal shows why. You can close this window.")
+    text: "The login did not work, and the program that you logged in for shows why. You can close this window.")
   /// A callback of another login.
-  static let notThisLogin = LoginPage(
+  package static let notThisLogin = LoginPage(
     status: "400 Bad Request", mark: "?", title: "Not the login that is waiting",
-    text: "This page belongs to another login, or to one that took too long. Open the address that the terminal shows.")
+    text: "This page belongs to another login, or to one that took too long. Open the address that the program shows.")
   /// Any other address.
   static let nothingHere = LoginPage(
-    status: "404 Not Found", mark: "?", title: "Nothing here", text: "A login from the terminal ends at this address.")
+    status: "404 Not Found", mark: "?", title: "Nothing here", text: "A login ends at this address.")
 
   let status: String
   let mark: String

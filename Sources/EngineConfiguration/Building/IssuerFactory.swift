@@ -20,8 +20,7 @@ struct IssuerFactory {
 
   /// Every configured issuer. The configuration has been checked; only the engine's own checks can fail here. Issuers
   /// with the same configuration as in `previous` are kept.
-  func issuers(after previous: ConfigurationSnapshot? = nil) throws(ConfigurationProblems) -> [String: ConfiguredIssuer]
-  {
+  func issuers(after previous: ConfiguredEngine? = nil) throws(ConfigurationProblems) -> [String: ConfiguredIssuer] {
     var issuers: [String: ConfiguredIssuer] = [:]
     issuers.reserveCapacity(configuration.issuers.count)
     let isSame = previous.map { sameness(with: $0.configuration) }

@@ -1,6 +1,5 @@
 import PosternConfiguration
 import PosternCrypto
-package import PosternProtocol
 package import PosternSupport
 
 /// A client certificate of the configuration as it was when that was loaded. The transport follows replaced files by
@@ -68,19 +67,14 @@ package struct ClientCertificate: Sendable {
   }
 
   /// Whether its time has come and is not over.
-  func isValid(at now: Timestamp) -> Bool { notBefore <= now && now <= notAfter }
+  package func isValid(at now: Timestamp) -> Bool { notBefore <= now && now <= notAfter }
 
   /// How long it is good, for people.
-  func detail(at now: Timestamp) -> String {
+  package func detail(at now: Timestamp) -> String {
     if now < notBefore { return "not valid yet" }
     if now > notAfter { return "expired" }
     let days = (notAfter - now).components.seconds / 86_400
     return days == 1 ? "expires in 1 day" : "expires in \(days) days"
-  }
-
-  /// The check of `health`.
-  package func check(at now: Timestamp) -> Health.Check {
-    Health.Check(status: isValid(at: now) ? .ok : .degraded, detail: detail(at: now))
   }
 
   /// The warning at start and reload; nil when it is valid for long.

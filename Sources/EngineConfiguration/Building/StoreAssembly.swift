@@ -1,12 +1,13 @@
-import AuthEngine
-import Logging
-import PosternConfiguration
+package import AuthEngine
+package import PosternConfiguration
 import PosternSupport
 import SessionStore
-import SidecarObservability
 
 /// Opens the session store of the configuration.
-struct StoreAssembly {
+package struct StoreAssembly: Sendable {
+  /// Takes the outcome of opening the store: a failure once, until it is another one.
+  package typealias Report = @Sendable (Result<StoreConfiguration.Kind, StoreError>) -> Void
+
   /// How long the process before this one is given to leave a store in files: longer than it takes to, unless an issuer
   /// is slow.
   private static let patience = Duration.seconds(5)
@@ -17,13 +18,13 @@ struct StoreAssembly {
   private let previousKeys: [StoreKey]
 
   /// Whether something is configured that keeps sessions.
-  static func isNeeded(by configuration: PosternConfiguration) -> Bool {
+  package static func isNeeded(by configuration: PosternConfiguration) -> Bool {
     configuration.store.kind == .redis
       || configuration.resources.values.contains { $0.tokens.auth == .user || $0.tokens.auth == .implicit }
   }
 
   /// Throws when a key is none: that must not be found out with the first session.
-  init(_ configuration: StoreConfiguration, isNeeded: Bool) throws(ConfigurationProblems) {
+  package init(_ configuration: StoreConfiguration, isNeeded: Bool) throws(ConfigurationProblems) {
     self.configuration = configuration
     self.isNeeded = isNeeded
     guard configuration.kind != .memory else {
@@ -56,13 +57,13 @@ struct StoreAssembly {
 
   /// Opened when it is first needed, or to see whether it can be if the configuration will need it: a
   /// sidecar that has nothing to do with sessions writes nothing anywhere. Nil: there is nothing to open.
-  func store(logger: Logger) -> DeferredRecordStore? {
+  package func store(report: @escaping Report) -> DeferredRecordStore? {
     configuration.kind == .memory
-      ? nil : DeferredRecordStore(clock: SystemClock(), isNeeded: isNeeded, open: opening(logger: logger))
+      ? nil : DeferredRecordStore(clock: SystemClock(), isNeeded: isNeeded, open: opening(report: report))
   }
 
-  /// How the store is opened, which is logged; a failure once, until it is another one.
-  func opening(logger: Logger) -> DeferredRecordStore.Opening {
+  /// How the store is opened.
+  package func opening(report: @escaping Report) -> DeferredRecordStore.Opening {
     let remaining = Locked(Self.patience)
     let failure = Locked<StoreError?>(nil)
     return { () async throws(StoreError) in
@@ -74,14 +75,14 @@ struct StoreAssembly {
       do throws(StoreError) {
         let store = try await open(patience)
         failure.withLock { $0 = nil }
-        logger.info("session store opened", metadata: .of([.kind: .string(configuration.kind.rawValue)]))
+        report(.success(configuration.kind))
         return store
       } catch {
         let isKnown = failure.withLock { failure in
           defer { failure = error }
           return failure == error
         }
-        if !isKnown { logger.error("session store cannot be opened: \(error)") }
+        if !isKnown { report(.failure(error)) }
         throw error
       }
     }
@@ -91,7 +92,7 @@ struct StoreAssembly {
     guard configuration.kind == .redis else {
       var file = FileRecordStore.Configuration(
         directory: configuration.path, key: key, previousKeys: previousKeys)
-      file.stateDirectories = (ProcessEnvironment.current["STATE_DIRECTORY"] ?? "").split(separator: ":").map(
+      file.stateDirectories = (ProcessEnvironment.current["STATE_DIRECTORY"] ?? "").split(atByte: ":").map(
         String.init)
       return try await FileRecordStore.open(file, patience: patience)
     }

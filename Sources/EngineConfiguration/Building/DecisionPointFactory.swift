@@ -12,7 +12,7 @@ struct DecisionPointFactory {
   /// decisions; those with the same URL and rate limit keep the state of the limiter, because their server counts on.
   func decisionPoints(
     of issuers: [String: ConfiguredIssuer], _ devices: [String: DeviceIdentifier],
-    after previous: ConfigurationSnapshot? = nil
+    after previous: ConfiguredEngine? = nil
   ) throws(ConfigurationProblems) -> [String: DecisionPoint] {
     var points: [String: DecisionPoint] = [:]
     let isIssuerKept = previous.map {
@@ -39,7 +39,7 @@ struct DecisionPointFactory {
 
   private func unchanged(
     _ name: String, _ given: PreauthorizationConfiguration, _ device: DeviceIdentifier?,
-    since previous: ConfigurationSnapshot?
+    since previous: ConfiguredEngine?
   ) -> DecisionPoint? {
     guard let previous, previous.configuration.preauthorization[name] == given,
       previous.deviceIdentifiers[name] == device?.value,

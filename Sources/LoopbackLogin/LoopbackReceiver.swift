@@ -1,58 +1,67 @@
 import Glibc
-import PosternSupport
+package import PosternSupport
 
 /// Takes the requests by which a browser comes back from a login, on a loopback address (RFC 8252 section 7.3).
-struct LoopbackReceiver: ~Copyable {
+package struct LoopbackReceiver: ~Copyable {
   /// Why there is no callback.
-  struct Failure: Error, CustomStringConvertible {
-    let description: String
+  package struct Failure: Error, CustomStringConvertible {
+    package let description: String
   }
 
   /// A request for the callback, whose connection waits for its page.
-  struct Visit {
+  package struct Visit {
     /// The whole URL, as the issuer chose it.
-    let url: String
+    package let url: String
     fileprivate let connection: LoopbackConnection
 
     /// Sends the page and ends the connection.
-    func answer(_ page: LoginPage) { connection.answer(page) }
+    package func answer(_ page: LoginPage) { connection.answer(page) }
   }
 
   /// Browsers open connections ahead of need, and any page may open some: beyond these the oldest makes way.
   private static let maxConnections = 16
 
+  /// The longest wait for the next event, in milliseconds.
+  private static let longestWait: Int64 = 500
+
   private let listener: Int32
   private let redirect: LoopbackRedirect
   private let clock = SystemClock()
   private var connections: [LoopbackConnection] = []
-  /// Another user has come with a callback.
-  private var hasForeigners = false
+  /// Takes a note for the user, once.
+  private var note: (@Sendable (String) -> Void)?
   /// The port the system assigned, or the requested one.
-  let port: UInt16
+  package let port: UInt16
 
-  /// Listens where `redirect` leads to.
-  init(at redirect: LoopbackRedirect) throws(Failure) {
+  /// Listens where `redirect` leads to. `note` takes what the user should know meanwhile.
+  package init(
+    at redirect: LoopbackRedirect, note: @escaping @Sendable (String) -> Void
+  ) throws(Failure) {
     guard let listening = LoopbackListener.open(redirect.address, port: redirect.port) else {
       throw Self.failure("cannot listen on \(redirect.host):\(redirect.port)")
     }
     listener = listening.descriptor
     self.redirect = redirect
+    self.note = note
     port = listening.port
   }
 
   deinit { close(listener) }
 
   /// Where the issuer is to send the browser.
-  var redirectURI: String { "\(origin)\(redirect.path)" }
+  package var redirectURI: String { "\(origin)\(redirect.path)" }
 
   private var origin: String { "http://\(redirect.host):\(port)" }
 
   /// Waits for the next request for the callback; every other request gets a 404. A connection that sends nothing does
-  /// not delay the others.
-  mutating func nextVisit(by deadline: Deadline) throws(Failure) -> Visit {
+  /// not delay the others. The wait ends early when `isCancelled`, which is looked at twice a second.
+  package mutating func nextVisit(
+    by deadline: Deadline, isCancelled: () -> Bool = { false }
+  ) throws(Failure) -> Visit {
     while true {
-      let left = deadline.remaining(on: clock).map(\.wholeMilliseconds) ?? 0
+      let left = min(deadline.remaining(on: clock).map(\.wholeMilliseconds) ?? 0, Self.longestWait)
       guard left > 0 else { throw Failure(description: "the browser did not come back in time") }
+      guard !isCancelled() else { throw Failure(description: "cancelled") }
       var waiting = [pollfd(fd: listener, events: Int16(POLLIN), revents: 0)]
       waiting += connections.map { pollfd(fd: $0.descriptor, events: Int16(POLLIN), revents: 0) }
       let ready = poll(&waiting, nfds_t(waiting.count), Int32(clamping: left))
@@ -82,8 +91,7 @@ struct LoopbackReceiver: ~Copyable {
           connections.removeAll { $0 === connection }
           guard LoopbackPeer.isOwn(connection.descriptor) else {
             connection.answer(.notThisLogin)
-            if !hasForeigners { FailureNote.print("a callback of another user of this machine came; still waiting") }
-            hasForeigners = true
+            note.take()?("a callback of another user of this machine came; still waiting")
             continue
           }
           return Visit(url: origin + target, connection: connection)

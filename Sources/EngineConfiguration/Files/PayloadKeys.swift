@@ -3,7 +3,6 @@ import JOSE
 import PosternConfiguration
 import PosternCrypto
 import PosternSupport
-import SidecarObservability
 
 /// The keys of one resource's payload encryption, read again when their files are replaced.
 ///
@@ -15,15 +14,15 @@ final class PayloadKeys: Sendable {
   }
 
   private let configuration: PayloadEncryptionConfiguration
-  private let replacements: FileReloadMonitor?
+  private let report: ConfiguredEngine.FileReport
   private let state: Locked<State>
 
   /// Reads the keys; throws when they cannot be used with the configured algorithms.
   init(
-    _ configuration: PayloadEncryptionConfiguration, of resource: String, replacements: FileReloadMonitor? = nil
+    _ configuration: PayloadEncryptionConfiguration, of resource: String, report: @escaping ConfiguredEngine.FileReport
   ) throws(ConfigurationProblems) {
     self.configuration = configuration
-    self.replacements = replacements
+    self.report = report
     let stamps = Self.stamps(configuration)
     let decryption = configuration.decryptionKey.map { Array($0.value.reveal().utf8) }
     do throws(PayloadKeyProblem) {
@@ -46,10 +45,10 @@ final class PayloadKeys: Sendable {
     let replacement: PayloadEncryption?
     do throws(PayloadKeyProblem) {
       replacement = try Self.read(configuration, decryption: try Self.decryptionText(configuration))
-      for path in Self.paths(configuration).values { replacements?.file(path, problem: nil) }
+      for path in Self.paths(configuration).values { report(path, nil) }
     } catch {
       replacement = nil
-      if let path = Self.paths(configuration)[error.key] { replacements?.file(path, problem: error.text) }
+      if let path = Self.paths(configuration)[error.key] { report(path, error.text) }
     }
     return state.withLock { state in
       state.stamps = stamps

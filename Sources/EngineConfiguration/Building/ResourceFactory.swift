@@ -2,7 +2,6 @@ import AuthEngine
 import HTTPMessages
 import PosternConfiguration
 import PosternSupport
-import SidecarObservability
 
 /// Makes the resource servers of a configuration, and the rules of token validation.
 struct ResourceFactory {
@@ -18,11 +17,13 @@ struct ResourceFactory {
   }
 
   /// The keys of every resource whose bodies are encrypted.
-  func payloadKeys(_ replacements: FileReloadMonitor?) throws(ConfigurationProblems) -> [String: PayloadKeys] {
+  func payloadKeys(_ report: @escaping ConfiguredEngine.FileReport) throws(ConfigurationProblems) -> [String:
+    PayloadKeys]
+  {
     var keys: [String: PayloadKeys] = [:]
     for (name, resource) in configuration.resources {
       if let given = resource.payloadEncryption {
-        keys[name] = try PayloadKeys(given, of: name, replacements: replacements)
+        keys[name] = try PayloadKeys(given, of: name, report: report)
       }
     }
     return keys
@@ -119,5 +120,33 @@ struct ResourceFactory {
   private func ssoCookie(_ resource: ResourceConfiguration) -> Set<String> {
     guard let manager = resource.tokens.issuer.flatMap({ configuration.issuers[$0]?.accessManager }) else { return [] }
     return [manager.cookieName ?? "iPlanetDirectoryPro"]
+  }
+}
+
+// One case each: a case that only one side has does not compile, instead of becoming a fetch without a token or with an
+// unbound one.
+
+extension ResourceServer.Authentication {
+  /// The configuration's `auth`.
+  fileprivate init(_ configured: ResourceConfiguration.Authentication) {
+    self =
+      switch configured {
+      case .user: .user
+      case .implicit: .implicit
+      case .clientCredentials: .clientCredentials
+      case .none: .none
+      }
+  }
+}
+
+extension ResourceServer.SenderConstraint {
+  /// The configuration's `senderConstraint`.
+  fileprivate init(_ configured: ResourceConfiguration.SenderConstraint) {
+    self =
+      switch configured {
+      case .none: .none
+      case .dpop: .dpop
+      case .mtls: .mtls
+      }
   }
 }

@@ -1,0 +1,7 @@
+// One import for programs: the facade, the engine's values, and the store.
+
+@_exported public import AuthEngine
+@_exported public import HTTPMessages
+@_exported public import PosternJSON
+@_exported public import PosternSupport
+@_exported public import SessionStore

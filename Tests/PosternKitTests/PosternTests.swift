@@ -1,0 +1,5 @@
+import PosternKit
+import Testing
+
+@Suite("Postern in this process")
+struct PosternTests {}
