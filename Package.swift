@@ -478,7 +478,9 @@ let package = Package(
       dependencies: [
         "Entitlements",
         "HTTPMessages",
+        "OAuthClient",
         "PosternJSON",
+        "PosternSupport",
         "ResourceAccess",
         "Sessions",
       ]
@@ -489,6 +491,7 @@ let package = Package(
         "AuthEngine",
         "EngineTestSupport",
         "HTTPMessages",
+        "PosternJSON",
         "PosternSupport",
         "PosternTestSupport",
         "SDKCompatibility",
