@@ -23,6 +23,34 @@ extension URL {
   }
 }
 
+extension TokenManagementPolicy {
+  /// A policy for the URLs under `validatingURL`, Foundation's as in the mobile SDKs; throws where one of them is no URL
+  /// by the rules of `HTTPURL`.
+  @_disfavoredOverload
+  public init(
+    validatingURL: [URL], delegate: (any TokenManagementPolicyDelegate)? = nil, refreshOn: Set<Int>? = nil,
+    allowsPlainHTTPOnLoopback: Bool = false, whenNoSession: MissingSession = .fail
+  ) throws(HTTPURLError) {
+    self.init(
+      validatingURL: try validatingURL.map { url throws(HTTPURLError) in try HTTPURL(url) }, delegate: delegate,
+      refreshOn: refreshOn, allowsPlainHTTPOnLoopback: allowsPlainHTTPOnLoopback, whenNoSession: whenNoSession)
+  }
+}
+
+extension AuthorizationPolicy {
+  /// A policy for the URLs under `validatingURL`, Foundation's as in the mobile SDKs; throws where one of them is no URL
+  /// by the rules of `HTTPURL`.
+  @_disfavoredOverload
+  public init(
+    validatingURL: [URL], delegate: (any AuthorizationPolicyDelegate)? = nil, accessManager: HTTPURL? = nil,
+    allowsPlainHTTPOnLoopback: Bool = false
+  ) throws(HTTPURLError) {
+    self.init(
+      validatingURL: try validatingURL.map { url throws(HTTPURLError) in try HTTPURL(url) }, delegate: delegate,
+      accessManager: accessManager, allowsPlainHTTPOnLoopback: allowsPlainHTTPOnLoopback)
+  }
+}
+
 extension ResourceResponse {
   /// The response's status, fields and URL as a `URLSession` has them: several fields of one name are joined (RFC 9110
   /// section 5.3). The body is `data`.

@@ -224,8 +224,7 @@ final class FetchOperation {
   ) async throws(ResourceError) -> AccessToken? {
     guard let tokens else { return nil }
     do throws(ResourceError) {
-      let token = try await token(
-        from: tokens, replacing: rejected, for: answer.request, after: answer)
+      let token = try await token(from: tokens, replacing: rejected, for: answer.request, after: answer)
       return satisfiesConstraint(token) ? token : nil
     } catch {
       switch error.code {

@@ -104,6 +104,12 @@ public struct FetchOptions: Sendable {
     self.followsRedirects = followsRedirects
   }
 
+  /// Whether a delegate is there that may be called, with a task.
+  var hasDelegate: Bool {
+    tokenRules.tokenDelegate != nil || tokenRules.tokenPolicy?.hasDelegate == true || advice?.delegate != nil
+      || advice?.policy?.hasDelegate == true
+  }
+
   /// Whether a delegate decides about responses.
   var consultsDelegate: Bool {
     tokenRules.tokenDelegate != nil || tokenRules.tokenPolicy?.hasDelegate == true || advice?.consultsDelegate == true

@@ -43,7 +43,7 @@ public final class ResourceFetcher: Sendable {
   ) async throws(ResourceError) -> ResourceResponse {
     var options = options
     let server = server.applying(options)
-    if options.streaming.deliver != nil || options.streaming.supply != nil, options.task == nil {
+    if options.streaming.deliver != nil || options.streaming.supply != nil || options.hasDelegate, options.task == nil {
       options.task = NetworkTask(request: request, clock: clock)
     }
     guard let task = options.task else { return try await carryOut(request, server, options) }

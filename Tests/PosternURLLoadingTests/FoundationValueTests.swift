@@ -53,6 +53,18 @@ import Testing
     #expect(try HTTPURL(#require(URL(string: "HTTPS://API.test#part"))) == HTTPURL("https://api.test/"))
   }
 
+  @Test("a policy covers other URLs when they are Foundation's, or leaves out one that is none")
+  func policies() throws {
+    let url = try #require(URL(string: LoadingBench.base))
+    let inside = try HTTPURL(LoadingBench.base + "/x")
+    #expect(try TokenManagementPolicy(validatingURL: [url]).covers(inside))
+    #expect(try AuthorizationPolicy(validatingURL: [url]).covers(inside))
+    #expect(!TokenManagementPolicy(validatingURL: []).covers(inside))
+    let file = URL(fileURLWithPath: "/tmp")
+    #expect(throws: HTTPURLError(.unsupportedScheme)) { try TokenManagementPolicy(validatingURL: [url, file]) }
+    #expect(throws: HTTPURLError(.unsupportedScheme)) { try AuthorizationPolicy(validatingURL: [url, file]) }
+  }
+
   private func response(_ answer: HTTPResponse) async throws -> ResourceResponse {
     let transport = ScriptedTransport { _, _ in answer }
     let (clock, observer) = (SystemClock(), SilentObserver())

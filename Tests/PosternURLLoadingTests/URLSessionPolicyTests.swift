@@ -100,12 +100,12 @@ extension URLSessionTests {
     defer { URLProtocol.unregisterClass(PosternURLProtocol.self) }
     let url = try #require(URL(string: LoadingBench.base))
     if tokens {
-      PosternURLProtocol.tokenManagementPolicy = TokenManagementPolicy(
-        validatingURL: [try HTTPURL(url)], delegate: delegate)
+      PosternURLProtocol.tokenManagementPolicy = try TokenManagementPolicy(
+        validatingURL: [url], delegate: delegate)
     }
     if authorization {
-      PosternURLProtocol.authorizationPolicy = AuthorizationPolicy(
-        validatingURL: [try HTTPURL(url)], delegate: delegate)
+      PosternURLProtocol.authorizationPolicy = try AuthorizationPolicy(
+        validatingURL: [url], delegate: delegate)
     }
     let configuration = URLSessionConfiguration.default
     configuration.protocolClasses = [PosternURLProtocol.self]

@@ -117,6 +117,8 @@ extension URLSessionTests {
     request.networkServiceType = .background
     let (_, head) = try await session.data(for: request)
     #expect((head as? HTTPURLResponse)?.statusCode == 200 && bench.transport.requests.count == 1)
+    // A web socket's URL is no http: Foundation's own.
+    #expect(!PosternURLProtocol.canInit(with: LoadingBench.request("wss://api.example.com/base/x")))
   }
 
   @Test("a suspended task's fetch is paused, and goes on when it is resumed, however often: one request, one answer")

@@ -9,7 +9,8 @@ public struct PolicyEvent: Sendable {
   /// The response; nil where there is none: the issuer requires something of the user before it issues a token, or a
   /// fetch is resumed.
   public let response: HTTPResponse?
-  /// The task of the fetch; nil where it has none (`FetchOptions.task`).
+  /// The task of the fetch, with which a delegate can watch or cancel it; nil where a program sends by itself
+  /// (`TokenManagementPolicy.send`).
   public let task: NetworkTask?
   /// The user's session whose token the request carried; nil where no user is logged in.
   public let session: SessionHandle?
@@ -22,7 +23,8 @@ public struct PolicyEvent: Sendable {
     request: HTTPRequest, response: HTTPResponse?, task: NetworkTask? = nil, session: SessionHandle? = nil
   ) {
     var request = request
-    for name in ["Authorization", "DPoP"] where request.fields[name] != nil { request.fields[name] = nil }
+    if request.fields["Authorization"] != nil { request.fields["Authorization"] = nil }
+    if request.fields["DPoP"] != nil { request.fields["DPoP"] = nil }
     self.request = request
     self.response = response
     self.task = task

@@ -100,6 +100,23 @@ import Testing
     #expect(engine.transport.requests(to: "https://api.test/").count == (decision ? 2 : 1))
   }
 
+  @Test("A fetch without a task of its own gives its delegate none, or one that does not cancel it")
+  func cancelling() async throws {
+    struct Cancelling: TokenManagementPolicyDelegate {
+      func evaluateTokenRefresh(_ event: PolicyEvent) async -> Bool? {
+        event.task?.cancel()
+        return nil
+      }
+    }
+    let engine = Engine { request, _ in request.url.path == "/token" ? .token("a-1") : .status(200) }
+    var options = FetchOptions()
+    options.tokenDelegate = Cancelling()
+    let error = await AdviceBench.fault { [options] in
+      _ = try await engine.fetcher.fetch(ResourceRequest(path: "x"), from: .testing(), options: options)
+    }
+    #expect(error?.code == .requestCancelled)
+  }
+
   @Test("A delegate that implements nothing takes over a decision of the policy's own rules")
   func silent() async throws {
     let url = try HTTPURL("https://api.test/shop/pay")
