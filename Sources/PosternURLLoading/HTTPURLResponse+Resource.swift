@@ -24,8 +24,8 @@ extension URL {
 }
 
 extension TokenManagementPolicy {
-  /// A policy for the URLs under `validatingURL`, Foundation's as in the mobile SDKs; throws where one of them is no URL
-  /// by the rules of `HTTPURL`.
+  /// A policy for the URLs under `validatingURL`, Foundation's as in the mobile SDKs; throws where one of them breaks
+  /// the rules of `HTTPURL`.
   @_disfavoredOverload
   public init(
     validatingURL: [URL], delegate: (any TokenManagementPolicyDelegate)? = nil, refreshOn: Set<Int>? = nil,
@@ -38,8 +38,8 @@ extension TokenManagementPolicy {
 }
 
 extension AuthorizationPolicy {
-  /// A policy for the URLs under `validatingURL`, Foundation's as in the mobile SDKs; throws where one of them is no URL
-  /// by the rules of `HTTPURL`.
+  /// A policy for the URLs under `validatingURL`, Foundation's as in the mobile SDKs; throws where one of them breaks
+  /// the rules of `HTTPURL`.
   @_disfavoredOverload
   public init(
     validatingURL: [URL], delegate: (any AuthorizationPolicyDelegate)? = nil, accessManager: HTTPURL? = nil,

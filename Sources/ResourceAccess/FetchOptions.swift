@@ -82,8 +82,8 @@ public struct FetchOptions: Sendable {
   public var followsRedirects: Bool
   /// The rules about tokens in place of the resource server's rules.
   public var tokenRules = TokenRules()
-  /// How policy advice that the fetch meets is satisfied, with a user's session, where the resource server has rules
-  /// for it; nil: a response with advice is a response like any other.
+  /// How policy advice that the fetch meets is satisfied, where the server has rules for it or a policy is set here;
+  /// nil: a response with advice is a response like any other, with `advices`.
   public var advice: FetchAdvice?
   /// The task by which the fetch can be watched, paused and cancelled, one task for each fetch; nil: it cannot be.
   public var task: NetworkTask?
