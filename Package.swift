@@ -484,7 +484,9 @@ let package = Package(
       dependencies: [
         "Entitlements",
         "HTTPMessages",
+        "OAuthClient",
         "PosternJSON",
+        "PosternSupport",
         "ResourceAccess",
         "Sessions",
       ]
@@ -495,6 +497,7 @@ let package = Package(
         "AuthEngine",
         "EngineTestSupport",
         "HTTPMessages",
+        "PosternJSON",
         "PosternSupport",
         "PosternTestSupport",
         "SDKCompatibility",

@@ -1,5 +1,5 @@
 package import OAuthClient
-package import PosternSupport
+public import PosternSupport
 package import SessionRecords
 
 /// The session whose token a fetch carries, and who may use it.
@@ -14,7 +14,9 @@ public struct FetchSession: Sendable {
   public let sessions: UserSessions
 
   /// A session of the given parts.
-  public init(handle: SessionHandle? = nil, uid: UInt32, issuer: SessionIssuer, sessions: UserSessions) {
+  public init(
+    handle: SessionHandle? = nil, uid: UInt32 = PeerID.ownUID, issuer: SessionIssuer, sessions: UserSessions
+  ) {
     self.handle = handle
     self.uid = uid
     self.issuer = issuer

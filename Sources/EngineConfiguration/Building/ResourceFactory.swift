@@ -104,7 +104,7 @@ struct ResourceFactory {
     guard resource.advice.isEnabled, let issuer else { return nil }
     return AdviceRules(
       rounds: resource.advice.rounds, wait: resource.advice.wait, accessManager: issuer.accessManager?.baseURL,
-      allowsAuthorization: issuer.redirectURI != nil)
+      allowsAuthorization: issuer.redirectURI != nil, inSuccess: resource.advice.inSuccess)
   }
 
   /// Half of the time that a request may take is the longest that a user without any waits for those of others: so much

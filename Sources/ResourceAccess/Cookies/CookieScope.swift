@@ -1,3 +1,4 @@
+public import PosternSupport
 public import Sessions
 
 /// The uid and session whose cookies are sent with a request. Cookies of one scope are never sent in another.
@@ -8,7 +9,7 @@ public struct CookieScope: Sendable, Hashable {
   public let session: SessionHandle?
 
   /// A scope of the given parts.
-  public init(uid: UInt32, session: SessionHandle? = nil) {
+  public init(uid: UInt32 = PeerID.ownUID, session: SessionHandle? = nil) {
     self.uid = uid
     self.session = session
   }

@@ -2,10 +2,11 @@ public import HTTPMessages
 public import PosternJSON
 public import ResourceAccess
 
-/// A mutable form of `ResourceRequest`: properties to set one by one, or in a chain, and `build()`.
+/// A request whose properties can be set one by one, or in a chain, and which is sent like a `ResourceRequest`.
 ///
-/// A value: a change of a copy leaves the original unchanged, so that one builder can be used for many requests.
-public struct ResourceRequestBuilder: Sendable {
+/// A value: a change of a copy leaves the original unchanged, and a fetch has the properties of the moment when it is
+/// sent.
+public struct MutableResourceRequest: Sendable, ResourceRequestConvertible {
   /// A path behind the resource's base URL, or an absolute URL it allows.
   public var path: String
   /// The method in any case.
@@ -21,10 +22,13 @@ public struct ResourceRequestBuilder: Sendable {
   /// Additional header fields.
   public var headers: HTTPFields
 
-  /// A GET without a path so far.
-  public init() { self.init(ResourceRequest(path: "")) }
+  /// A request of that path and method, without anything else so far.
+  public init(path: String = "", method: HTTPMethod = .get) { self.init(path: path, method: method.rawValue) }
 
-  /// A builder with the parts of `request`.
+  /// A request of that path, and the method of that name, which is checked when the request is sent.
+  public init(path: String, method: String) { self.init(ResourceRequest(path: path, method: method)) }
+
+  /// A request with the parts of `request`.
   public init(_ request: ResourceRequest) {
     path = request.path
     method = request.method
@@ -59,12 +63,15 @@ public struct ResourceRequestBuilder: Sendable {
   /// With those header fields and no others.
   public func setHeaders(_ headers: HTTPFields) -> Self { with(\.headers, headers) }
 
-  /// Makes the request.
-  public func build() -> ResourceRequest {
+  /// The immutable request with these properties.
+  public var resourceRequest: ResourceRequest {
     ResourceRequest(
       path: path, method: method, parameters: parameters, parametersEncoding: parametersEncoding, body: body,
       multipart: multipartData, headers: headers)
   }
+
+  /// Makes the immutable request: the end of a chain.
+  public func build() -> ResourceRequest { resourceRequest }
 
   private func with<Value>(_ property: WritableKeyPath<Self, Value>, _ value: Value) -> Self {
     var copy = self
@@ -72,6 +79,9 @@ public struct ResourceRequestBuilder: Sendable {
     return copy
   }
 }
+
+/// A `MutableResourceRequest`, by the name under which a chain of its methods reads well.
+public typealias ResourceRequestBuilder = MutableResourceRequest
 
 /// Makes requests in one call.
 public enum ResourceRequestFactory {

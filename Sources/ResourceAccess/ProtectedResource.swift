@@ -1,11 +1,11 @@
-public import AuthEngine
-import HTTPMessages
-
-/// A resource server whose requests go through the engine, with the options of these requests.
+/// A resource server with what is needed to fetch from it: a fetcher, and the options of its requests.
 public struct ProtectedResource: Sendable {
-  let server: ResourceServer
-  let fetcher: ResourceFetcher
-  let options: FetchOptions
+  /// Where requests go.
+  public let server: ResourceServer
+  /// Carries them out.
+  public let fetcher: ResourceFetcher
+  /// The options of every request, without `task` and `deliver`, which are one request's.
+  public let options: FetchOptions
 
   /// Requests to `server` by `fetcher`. `options` decide whose token they carry: a user's has a `session`. Their `task`
   /// and `deliver` are ignored.
@@ -17,7 +17,4 @@ public struct ProtectedResource: Sendable {
     options.streaming.deliver = nil
     self.options = options
   }
-
-  /// Whether `url` is one of its server's.
-  func covers(_ url: HTTPURL) -> Bool { server.covers(url) }
 }

@@ -1,5 +1,6 @@
 public import HTTPMessages
 public import OAuthClient
+public import ResourceAccess
 
 extension TokenManagementPolicy {
   /// Sends `request` under the policy, for code that brings its own transport.
@@ -24,7 +25,7 @@ extension TokenManagementPolicy {
     guard covers(request.url) else { return try await exchange(request) }
     let current = try await token(nil)
     let first = try await exchange(authorizing(request, with: current))
-    guard await requiresRefresh(first, of: current) else { return first }
+    guard await requiresRefresh(PolicyEvent(request: request, response: first), of: current) else { return first }
     let newer: AccessToken
     do throws(Failure) {
       newer = try await token(current)
