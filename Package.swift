@@ -478,9 +478,12 @@ let package = Package(
       dependencies: [
         "Entitlements",
         "HTTPMessages",
+        "KeySets",
         "PosternJSON",
+        "PosternSupport",
         "ResourceAccess",
         "Sessions",
+        "TokenValidation",
       ]
     ),
     .testTarget(
@@ -489,6 +492,7 @@ let package = Package(
         "AuthEngine",
         "EngineTestSupport",
         "HTTPMessages",
+        "PosternJSON",
         "PosternSupport",
         "PosternTestSupport",
         "SDKCompatibility",
