@@ -3,6 +3,7 @@ import EngineTestSupport
 import HTTPMessages
 import PosternJSON
 import PosternSupport
+import PosternTestSupport
 import Testing
 
 /// `ValidationManager`: the SDK's forms, over every rule of the validator.

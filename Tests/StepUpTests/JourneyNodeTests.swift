@@ -15,6 +15,18 @@ import Testing
 
   private struct NoNode: Error {}
 
+  private static func word(_ body: () async throws(JourneyError) -> JourneyNode.Outcome) async -> String {
+    do throws(JourneyError) {
+      switch try await body() {
+      case .node: return "node"
+      case .completed: return "completed"
+      case .failed: return "failed"
+      }
+    } catch {
+      return error.word
+    }
+  }
+
   private static func body(_ request: HTTPRequest?) throws -> JSONValue {
     try JSONParser().parse(request?.body ?? [])
   }
@@ -73,13 +85,12 @@ import Testing
     var node = try await Self.start(bench)
     let missing = #expect(throws: JourneyError.self) { try node.fill(ChoiceCallback.self) { _ in } }
     #expect(missing?.word == "invalid /callbacks")
-    let few = await #expect(throws: JourneyError.self) { [node] in
-      try await node.next(Array(node.callbacks.dropLast()))
-    }
-    #expect(few?.word == "invalid /callbacks" && bench.submissions.count == 1)
-    _ = try await node.next()
-    let again = await #expect(throws: JourneyError.self) { [node] in try await node.next() }
-    #expect(again?.word == "unknown" && bench.submissions.count == 2)
+    let used = node
+    let few = await Self.word { () async throws(JourneyError) in try await used.next(Array(used.callbacks.dropLast())) }
+    #expect(few == "invalid /callbacks" && bench.submissions.count == 1)
+    #expect(await Self.word { () async throws(JourneyError) in try await used.next() } == "node")
+    #expect(await Self.word { () async throws(JourneyError) in try await used.next() } == "unknown")
+    #expect(bench.submissions.count == 2)
   }
 
   @Test("A node prints its continuation or a password")
