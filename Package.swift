@@ -484,11 +484,13 @@ let package = Package(
       dependencies: [
         "Entitlements",
         "HTTPMessages",
+        "KeySets",
         "OAuthClient",
         "PosternJSON",
         "PosternSupport",
         "ResourceAccess",
         "Sessions",
+        "TokenValidation",
       ]
     ),
     .testTarget(

@@ -59,6 +59,10 @@ public final class ResourceFetcher: Sendable {
   private func carryOut(
     _ request: ResourceRequest, _ server: ResourceServer, _ options: FetchOptions
   ) async throws(ResourceError) -> ResourceResponse {
+    // Before the token is obtained: a missing setting is not to cost a login.
+    guard !server.connections.pinsRequired || server.connections.pins != nil else {
+      throw ResourceError(.pinMismatch, "the resource requires pins and has none", retryable: false)
+    }
     if options.streaming.deliver != nil, server.payloadEncryption?.decryptsAnswers == true {
       throw ResourceError(
         .payloadEncryptionFailed,

@@ -63,6 +63,8 @@ struct DecisionPointFactory {
     }
     settings.permitLifetime = given.cache.permit
     settings.denyLifetime = given.cache.deny
+    settings.requests.tls = TLSSettings(
+      caFile: given.tls.caFile, pins: try EngineFactory.pins(given.tls, "preauthorization.\(name)"))
     settings.allowsPlainHTTPOnLoopback = configuration.development.plainHTTPOnLoopback
     settings.degradation = given.degradation.map { degradation in
       switch degradation.rule {

@@ -79,6 +79,7 @@ struct ResourceFactory {
       cookies: resource.cookies.areStored
         ? CookiePolicy(maxCookies: resource.cookies.maxCookies, maxBytes: resource.cookies.maxBytes) : nil,
       allowsPlainHTTPOnLoopback: configuration.development.plainHTTPOnLoopback)
+    server.pinsRequired = resource.tls.trust.pinsRequired || configuration.hardening.pinsRequired
     server.advice = adviceRules(resource, configured)
     server.headers.allowedHeaders = try allowedHeaders(resource, path)
     return server
