@@ -40,14 +40,14 @@ extension Postern {
   /// Has the user of a session satisfy policy advice; see `PosternJourneys.authenticate(with:session:answers:)`.
   public func authenticate(
     with advices: [PolicyAdvice], session: SessionHandle? = nil, answers: JourneyAnswers = JourneyAnswers()
-  ) async throws(JourneyError) -> JourneyOutcome {
+  ) async throws(JourneyError) -> JourneyNode.Outcome {
     try await journeys.authenticate(with: advices, session: session, answers: answers)
   }
 
   /// The same for one advice.
   public func authenticate(
     with advice: PolicyAdvice, session: SessionHandle? = nil, answers: JourneyAnswers = JourneyAnswers()
-  ) async throws(JourneyError) -> JourneyOutcome {
+  ) async throws(JourneyError) -> JourneyNode.Outcome {
     try await journeys.authenticate(with: [advice], session: session, answers: answers)
   }
 
@@ -80,25 +80,12 @@ extension Postern {
     case .success(let found): point = found
     case .failure(let error): return .failure(.decisionPointUnknown(error.reason))
     }
-    let subjects = SessionSubjects(engine: engine, uid: uid)
     do throws(SessionError) {
+      let subjects = SessionSubjects(engine: engine, uid: uid)
       let subject: DecisionSubject
-      if let issuer = point.settings.issuer {
-        let only =
-          session == nil ? try await engine.sessions.onlySession(of: .user, at: issuer, ownedBy: uid) : nil
-        guard let handle = session ?? only else { return .failure(.sessionMissing()) }
-        let found = try await engine.sessions.session(handle, ownedBy: uid)
-        switch subjects.subject(of: found, at: point, issuer: try running.sessionIssuer(issuer)) {
-        case .success(let found): subject = found
-        case .failure(let error): return .failure(error.status)
-        }
-      } else if let given {
-        subject = given
-      } else {
-        guard !point.needsSubject else {
-          return .failure(.sessionMissing("the decision point has no issuer: a subject is needed"))
-        }
-        subject = DecisionSubject(id: "", uid: uid)
+      switch try await running.subject(given, session, at: point) {
+      case .success(let found): subject = found
+      case .failure(let error): return .failure(error.status)
       }
       let response = await engine.preauthorizer.preauthorize(request, for: subject, context: context, at: point)
       // A user who logs out during the request to the decision point gets no permit afterwards.
@@ -107,6 +94,24 @@ extension Postern {
       return end.map { .failure($0.status) } ?? response
     } catch {
       return .failure(SessionSubjects.status(of: error) ?? .sessionMissing(error.detail))
+    }
+  }
+
+  /// The decision point and a session's user by the name and in the shape of Adobe's SDKs; see `preauthorize`.
+  ///
+  /// - Throws: when the decision point is not configured, or there is no such session.
+  public func accessEnabler(
+    at decisionPoint: String? = nil, session: SessionHandle? = nil, subject given: DecisionSubject? = nil
+  ) async throws(SessionError) -> AccessEnabler {
+    let point: DecisionPoint
+    switch running.values.decisionPoint(decisionPoint) {
+    case .success(let found): point = found
+    case .failure(let error): throw .invalid(error.reason, path: ["decisionPoint"])
+    }
+    switch try await running.subject(given, session, at: point) {
+    case .success(let subject):
+      return AccessEnabler(preauthorizer: engine.preauthorizer, subject: subject, decisionPoint: point)
+    case .failure(let error): throw SessionError(.notFound, error.status.details ?? error.status.message)
     }
   }
 

@@ -20,7 +20,7 @@ extension Postern {
   ///     `ResourceError.stop` has the advice.
   /// - Throws: why there is no response. A refreshed token is tried once; nothing else is retried.
   public func fetch(
-    _ request: ResourceRequest, from resource: String? = nil, session: SessionHandle? = nil,
+    _ request: some ResourceRequestConvertible, from resource: String? = nil, session: SessionHandle? = nil,
     options: FetchOptions = FetchOptions(), onAdvice: AdviceHandler? = nil
   ) async throws(ResourceError) -> ResourceResponse {
     let server = try server(resource)
@@ -31,13 +31,23 @@ extension Postern {
   /// Continues a fetch that ended with `advice_required`, when its user has satisfied the advice: the same request,
   /// with the transaction that the user has confirmed, where there is one.
   public func fetch(
-    _ request: ResourceRequest, from resource: String? = nil, continuing stop: AdviceStop,
+    _ request: some ResourceRequestConvertible, from resource: String? = nil, continuing stop: AdviceStop,
     options: FetchOptions = FetchOptions()
   ) async throws(ResourceError) -> ResourceResponse {
     let server = try server(resource)
     var options = try self.options(options, for: server, stop.session, nil)
     options.advice?.progress = stop.progress
     return try await engine.fetcher.fetch(request, from: server, options: options)
+  }
+
+  /// A configured resource for `PosternURLProtocol.resources`, whose requests carry the token of that session (nil: the
+  /// only one). It ends on the configuration of now.
+  public func protectedResource(
+    _ resource: String? = nil, session: SessionHandle? = nil, onAdvice: AdviceHandler? = nil
+  ) throws(ResourceError) -> ProtectedResource {
+    let server = try server(resource)
+    return ProtectedResource(
+      server, fetcher: engine.fetcher, options: try options(FetchOptions(), for: server, session, onAdvice))
   }
 
   /// The configured resource server of that name; nil: the only one.

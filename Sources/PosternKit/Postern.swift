@@ -1,7 +1,6 @@
 public import AuthEngine
 import CurlTransport
 import EngineConfiguration
-import Glibc
 public import HTTPMessages
 public import PosternConfiguration
 public import PosternJSON
@@ -21,20 +20,20 @@ public import PosternSupport
 public final class Postern: Sendable {
   /// The parts that a program may replace, each given once.
   public struct Options: Sendable {
-    /// The environment for overrides of the configuration (`POSTERN__…`); by default this process's.
-    public var environment = ProcessEnvironment.current
+    /// The environment for overrides of the configuration (`POSTERN__…`); nil: this process's.
+    public var environment: [String: String]?
     /// The transport of requests; nil: libcurl.
     public var transport: (any HTTPTransport)?
     /// The clock.
     public var clock: any EngineClock = SystemClock()
-    /// The store of sessions; nil: that of the configuration.
-    public var store: (any RecordStore)?
+    /// The storage of sessions; nil: as the configuration has it.
+    public var storage: PosternEngine.SessionStorage?
     /// The observers, for metrics and logs.
     public var observers = PosternEngine.Observers()
     /// The product name in requests, as in `shop/1.0`.
     public var userAgent = "postern/\(Release.version)"
     /// The uid that sessions belong to; by default this process's.
-    public var uid: UInt32 = getuid()
+    public var uid = PeerID.ownUID
 
     /// The usual parts.
     public init() {}
@@ -54,7 +53,9 @@ public final class Postern: Sendable {
   /// - Throws: `ConfigurationProblems` with everything that is wrong in the file; `StoreError` when sessions are needed
   ///   and their store cannot be opened; `CurlTransport.StartError` without a usable libcurl.
   public convenience init(configuration path: String, options: Options = Options()) async throws {
-    try await self.init(ConfigurationReading(path: path, text: nil, environment: options.environment), options)
+    try await self.init(
+      ConfigurationReading(path: path, text: nil, environment: options.environment ?? ProcessEnvironment.current),
+      options)
   }
 
   /// Postern by a configuration in the program: the same sections and keys as in the file. Relative paths in it begin
@@ -64,7 +65,8 @@ public final class Postern: Sendable {
   public convenience init(configuration: JSONObject, options: Options = Options()) async throws {
     let text = JSONWriter().write(.object(configuration))
     try await self.init(
-      ConfigurationReading(path: "configuration", text: text, environment: options.environment), options)
+      ConfigurationReading(
+        path: "configuration", text: text, environment: options.environment ?? ProcessEnvironment.current), options)
   }
 
   private init(_ read: ConfigurationReading, _ options: Options) async throws {
@@ -72,8 +74,6 @@ public final class Postern: Sendable {
     let configuration = loaded.configuration
     let values = try ConfiguredEngine(
       configuration, clock: options.clock, http2Transport: Self.http2Transport(options.transport))
-    let storage = try Self.storage(configuration, options.store)
-    if options.store == nil, StoreAssembly.isNeeded(by: configuration) { try await storage.store.check() }
     let transport: any HTTPTransport
     if let given = options.transport {
       (transport, ownTransport) = (given, nil)
@@ -81,6 +81,9 @@ public final class Postern: Sendable {
       let own = try CurlTransport()
       (transport, ownTransport) = (own, own)
     }
+    let storage = try Self.storage(configuration, options.storage)
+    // Now, and not with the first session.
+    if options.storage == nil, StoreAssembly.isNeeded(by: configuration) { try await storage.store.check() }
     let engine = PosternEngine(
       transport: transport, clock: options.clock, userAgent: options.userAgent, storage: storage,
       observers: options.observers)
@@ -132,19 +135,16 @@ public final class Postern: Sendable {
     refreshing.cancel()
     await running.engine.sessions.writeUnsaved()
     if let ownTransport { await BlockingCall.run { ownTransport.close() } }
-    if options.store == nil { await store.close() }
+    if options.storage == nil { await store.close() }
   }
 
   private static func storage(
-    _ configuration: PosternConfiguration, _ given: (any RecordStore)?
+    _ configuration: PosternConfiguration, _ given: PosternEngine.SessionStorage?
   ) throws(ConfigurationProblems) -> PosternEngine.SessionStorage {
+    if let given { return given }
     var storage = PosternEngine.SessionStorage()
     storage.maxBytesPerUid = configuration.limits.sessionBytesPerUid
     storage.isShared = configuration.store.kind == .redis
-    if let given {
-      storage.store = given
-      return storage
-    }
     let isNeeded = StoreAssembly.isNeeded(by: configuration)
     let assembly = try StoreAssembly(configuration.store, isNeeded: isNeeded)
     if let configured = assembly.store(report: { _ in }) { storage.store = configured }

@@ -2,7 +2,6 @@ public import AuthEngine
 import EngineConfiguration
 import HTTPMessages
 import LoopbackLogin
-import PosternJSON
 import PosternSupport
 
 /// Authentications by access managers' trees, and step-up by policy advice.
@@ -19,36 +18,27 @@ public struct PosternJourneys: Sendable {
   ///   - advices: The advices of a fetch (`ResourceError.stop`), or of `advices(in:)`.
   ///   - session: The session to step up; nil: the only one.
   ///   - answers: Answers that are known already, by callback.
-  /// - Returns: a step with callbacks, to be continued with `resume`, or the end.
+  /// - Returns: a node with callbacks to fill, which continues with `next()`, or the end.
   public func authenticate(
     with advices: [PolicyAdvice], session: SessionHandle? = nil, answers: JourneyAnswers = JourneyAnswers()
-  ) async throws(JourneyError) -> JourneyOutcome {
+  ) async throws(JourneyError) -> JourneyNode.Outcome {
     let found = try await sessionToStepUp(session)
     guard let request = JourneyRequest.stepUp(found.handle, advices: advices) else { throw Self.notRecognised }
-    return try await engine.journeys.begin(request, at: found.issuer, ownedBy: uid, answers: answers)
+    return try await engine.journeys.start(request, at: found.issuer, ownedBy: uid, answers: answers)
   }
 
   /// Logs a user in through a tree of the access manager behind an issuer (nil: the only one with a client); without a
   /// tree, through the realm's default.
   public func authenticate(
     at issuer: String? = nil, tree: String? = nil, answers: JourneyAnswers = JourneyAnswers()
-  ) async throws(JourneyError) -> JourneyOutcome {
+  ) async throws(JourneyError) -> JourneyNode.Outcome {
     let sessionIssuer: SessionIssuer
     do throws(SessionError) {
       sessionIssuer = try running.sessionIssuer(running.issuerName(issuer))
     } catch {
       throw JourneyError(error)
     }
-    return try await engine.journeys.begin(.login(tree: tree), at: sessionIssuer, ownedBy: uid, answers: answers)
-  }
-
-  /// Continues a journey with its callbacks filled in; a step counts once.
-  public func resume(
-    _ step: JourneyStep, callbacks: [JourneyCallback], answers: JourneyAnswers = JourneyAnswers()
-  ) async throws(JourneyError) -> JourneyOutcome {
-    try await engine.journeys.resume(
-      step.continuation, callbacks: callbacks.map(\.json), ownedBy: uid, issuer: running.sessionIssuer, answers: answers
-    )
+    return try await engine.journeys.start(.login(tree: tree), at: sessionIssuer, ownedBy: uid, answers: answers)
   }
 
   /// Has the user of a session satisfy advice in the browser of this machine (RFC 9470), and waits until they have; the
@@ -59,11 +49,11 @@ public struct PosternJourneys: Sendable {
   ///   - session: The session to step up; nil: the only one.
   ///   - timeout: How long to wait for the user.
   ///   - open: Shows the URL to the user; by default in the desktop's browser, where there is one.
-  /// - Returns: the end of the journey, or a step that the browser alone does not satisfy.
+  /// - Returns: the end of the journey, or a node that the browser alone does not satisfy.
   public func stepUpInBrowser(
     with advices: [PolicyAdvice], session: SessionHandle? = nil, timeout: Duration = .seconds(300),
     open: @escaping @Sendable (_ url: String) -> Void = PosternSessions.openBrowser
-  ) async throws(JourneyError) -> JourneyOutcome {
+  ) async throws(JourneyError) -> JourneyNode.Outcome {
     let found = try await sessionToStepUp(session)
     guard let redirect = found.issuer.redirectURI.flatMap({ LoopbackRedirect($0) }) else {
       throw JourneyError(.grantNotSupported("the issuer's redirectUri is no loopback address"))
@@ -74,17 +64,16 @@ public struct PosternJourneys: Sendable {
     } catch {
       throw JourneyError(error)
     }
-    guard case .callbacks(let step) = try await authenticate(with: advices, session: found.handle),
-      let callback = step.callbacks.first.flatMap({ JourneyCallback($0) }), callback.type == "RedirectCallback",
-      let url = callback.output("redirectUrl")?.stringValue
+    guard case .node(let node) = try await authenticate(with: advices, session: found.handle),
+      let redirect = node.first(RedirectCallback.self)
     else { throw Self.notRecognised }
-    open(url)
+    open(redirect.redirectURL)
     return try await browser.result(
       by: Deadline(in: timeout, on: SystemClock()), failing: JourneyError.init, isStray: Self.isStray
     ) { (url) async throws(JourneyError) in
-      var callback = callback
-      callback.fill(with: .string(url))
-      return try await resume(step, callbacks: [callback])
+      var answered = node
+      try answered.fill(RedirectCallback.self) { $0.callbackURL = Secret(url) }
+      return try await answered.next()
     }
   }
 

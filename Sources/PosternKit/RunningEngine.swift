@@ -97,4 +97,22 @@ final class RunningEngine: Sendable {
       throw ResourceError(.invalidRequest, error.detail, path: ["resource"])
     }
   }
+
+  // MARK: Subjects
+
+  /// The subject of decisions at `point`: the user of the session, or the given one where the point has no issuer.
+  func subject(
+    _ given: DecisionSubject?, _ session: SessionHandle?, at point: DecisionPoint
+  ) async throws(SessionError) -> Result<DecisionSubject, DecisionSubjectError> {
+    guard let issuer = point.settings.issuer else {
+      if let given { return .success(given) }
+      return point.needsSubject
+        ? .failure(DecisionSubjectError(status: .sessionMissing("the decision point has no issuer: name a subject")))
+        : .success(DecisionSubject(id: "", uid: uid))
+    }
+    let only = session == nil ? try await engine.sessions.onlySession(of: .user, at: issuer, ownedBy: uid) : nil
+    guard let handle = session ?? only else { return .failure(DecisionSubjectError(status: .sessionMissing())) }
+    return SessionSubjects(engine: engine, uid: uid).subject(
+      of: try await engine.sessions.session(handle, ownedBy: uid), at: point, issuer: try sessionIssuer(issuer))
+  }
 }

@@ -142,13 +142,13 @@ extension JourneyNode: CustomStringConvertible, CustomDebugStringConvertible, Cu
 public typealias Node = JourneyNode
 
 extension Journeys {
-  /// Starts a journey for the peer `uid`, step by step with typed callbacks.
+  /// Starts a journey for the peer `uid`, step by step with typed callbacks, and continues it as far as `answers` reach.
   public func start(
-    _ request: JourneyRequest, at issuer: SessionIssuer, ownedBy uid: UInt32, deadline: Deadline = .never,
-    trace: TraceContext? = nil
+    _ request: JourneyRequest, at issuer: SessionIssuer, ownedBy uid: UInt32,
+    answers: JourneyAnswers = JourneyAnswers(), deadline: Deadline = .never, trace: TraceContext? = nil
   ) async throws(JourneyError) -> JourneyNode.Outcome {
     JourneyNode.Outcome(
-      try await begin(request, at: issuer, ownedBy: uid, deadline: deadline, trace: trace), of: self, at: issuer,
-      ownedBy: uid)
+      try await begin(request, at: issuer, ownedBy: uid, answers: answers, deadline: deadline, trace: trace),
+      of: self, at: issuer, ownedBy: uid)
   }
 }
