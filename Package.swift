@@ -643,7 +643,12 @@ let package = Package(
     .testTarget(
       name: "PosternKitTests",
       dependencies: [
+        "AuthEngine",
+        "CurlTransport",
+        "HTTPMessages",
+        "PosternJSON",
         "PosternKit",
+        "PosternSupport",
         "PosternTestSupport",
       ]
     ),
