@@ -142,7 +142,8 @@ extension JourneyNode: CustomStringConvertible, CustomDebugStringConvertible, Cu
 public typealias Node = JourneyNode
 
 extension Journeys {
-  /// Starts a journey for the peer `uid`, step by step with typed callbacks, and continues it as far as `answers` reach.
+  /// Starts a journey for the peer `uid`, step by step with typed callbacks, and continues it as far as `answers`
+  /// reach.
   public func start(
     _ request: JourneyRequest, at issuer: SessionIssuer, ownedBy uid: UInt32,
     answers: JourneyAnswers = JourneyAnswers(), deadline: Deadline = .never, trace: TraceContext? = nil

@@ -497,7 +497,6 @@ CHARACTERS_ALLOWED = [
     ("postern/Serving/ProcessHardening.swift", "real.hasPrefix", "paths of files"),
     ("postern/Serving/SandboxPlan.swift", "", "paths of files, and a place of the configuration"),
     ("postern/Serving/SystemdNotifier.swift", "Character($0)", "a line of ours for systemd"),
-    ("EngineConfiguration/Building/StoreAssembly.swift", '["STATE_DIRECTORY"]', "paths of files"),
     ("AccessManagement/SignOn/AuthorizeAnswer.swift", 'names.contains("', "a list of names; nothing else equals ASCII without K, ; and `"),
     ("OAuthClient/Authorization/ProviderClient+Authorization.swift", 'methods.contains("S256")', "a list of names"),
 ]

@@ -25,14 +25,10 @@ public struct ConfigurationLoader: Sendable {
   private let groupIdentifier: @Sendable (_ name: String) -> UInt32?
   private let methodNames: [String]?
   /// The configuration, in place of its file; nil: the file.
-  private var text: [UInt8]?
+  private let text: [UInt8]?
 
-  /// A loader of this machine's files and groups; `methodNames` are the names of all methods.
-  public init(methodNames: [String]) {
-    self.init(methodNames: methodNames, readFile: { SystemFiles.read($0, limit: $1) })
-  }
-
-  /// A loader of this machine's files and groups; `explaining` may replace the reason why a file cannot be read.
+  /// A loader of this machine's files and groups; `methodNames` are the names of all methods. `explaining` may replace
+  /// the reason why a file cannot be read.
   public init(
     methodNames: [String],
     explaining failure:
@@ -44,20 +40,15 @@ public struct ConfigurationLoader: Sendable {
       readFile: { path, limit in SystemFiles.read(path, limit: limit).mapError { failure(path, $0) } })
   }
 
-  /// A loader of this machine's files and groups, for a process without callers: rules may list any method. With
-  /// `text`, that is the configuration, and not the content of its file.
-  public init(text: [UInt8]?) {
-    self.init(readFile: { path, limit in SystemFiles.read(path, limit: limit) })
-    self.text = text
-  }
-
-  /// A loader of the files and groups that the closures return; without `methodNames` rules may list any method.
+  /// A loader of the files and groups that the closures return, by default of this machine's. Without `methodNames`
+  /// rules may list any method. With `text`, that is the configuration, and its file is not read.
   public init(
-    methodNames: [String]? = nil, readFile: @escaping FileReader,
+    methodNames: [String]? = nil, text: [UInt8]? = nil, readFile: FileReader? = nil,
     groupIdentifier: @escaping @Sendable (_ name: String) -> UInt32? = { SystemGroups.identifier(of: $0) }
   ) {
     self.methodNames = methodNames
-    self.readFile = readFile
+    self.text = text
+    self.readFile = readFile ?? { SystemFiles.read($0, limit: $1) }
     self.groupIdentifier = groupIdentifier
   }
 
