@@ -157,6 +157,22 @@ def test_with_pins_required_everywhere_plain_http_does_not_start(start: Start) -
     assert "development.plainHTTPOnLoopback: plain http has no certificate" in failure.value.log
 
 
+def test_pins_of_a_decision_point_hold_for_decisions(start: Start, peers: MutualTLS) -> None:
+    """Catches a subject that is sent to a decision point with another key, and right pins that match nothing."""
+    point = {"kind": "authzen", "baseUrl": peers.resource, "attempts": 1}
+    tls = {"caFile": peers.authority.file}
+    points = {
+        "right": {**point, "tls": {**tls, "pins": [peers.authority.pin("server")]}},
+        "wrong": {**point, "tls": {**tls, "pins": [FOREIGN]}},
+    }
+    connection = start({"preauthorization": points}).connect()
+    for name, is_sent in [("wrong", False), ("right", True)]:
+        result = connection.call(
+            "preauthorize", {"provider": name, "resources": ["a"], "context": {"subject": {"id": "alice"}}})
+        assert not any(decision["authorized"] for decision in result["decisions"])
+        assert bool(peers.seen("resource")) == is_sent
+
+
 def test_pins_of_the_issuer_hold_for_token_requests(start: Start, connect: Connect, peers: MutualTLS) -> None:
     connection = connect(start(with_binding(peers, tls={"pins": [FOREIGN]})))
     error = fault(connection, 1011, "bound")
