@@ -23,7 +23,7 @@ private struct PlayedBrowser: Sendable {
       for query in queries {
         let query = query == "STATE" ? "code=abc&state=\(state)" : query
         guard let url = try? HTTPURL("\(callback)?\(query)") else { continue }
-        let page = try? await transport.send(HTTPRequest(method: "GET", url: url), options: TransferOptions())
+        let page = try? await transport.send(HTTPRequest(method: "GET", url: url), options: TransferOptions(allowsPlainHTTP: true))
         pages.withLock { $0.append(page?.status ?? 0) }
       }
     }
@@ -58,7 +58,7 @@ struct BrowserLoginTests {
   @Test("a callback with another state is turned away, and the login goes on: catches one that any page can end")
   func strayCallback() async throws {
     let browser = PlayedBrowser(transport: try CurlTransport())
-    let session = try await postern().sessions.login { url in
+    let session = try await postern().sessions.login(timeout: .seconds(30)) { url in
       browser.follow(url, ["code=evil&state=wrong", "error=access_denied&state=wrong", "STATE"])
     }
     #expect(session.issuer == "corp" && issuer.requests.count == 1)
@@ -71,7 +71,7 @@ struct BrowserLoginTests {
     let browser = PlayedBrowser(transport: try CurlTransport())
     let postern = try await postern()
     let error = await #expect(throws: SessionError.self) {
-      try await postern.sessions.login { url in
+      try await postern.sessions.login(timeout: .seconds(30)) { url in
         let state = (try? HTTPURL(url))?.query.flatMap { FormEncoding.decode($0) }?.first { $0.name == "state" }?.value
         browser.follow(url, ["error=access_denied&state=\(state ?? "")"])
       }
