@@ -479,6 +479,7 @@ let package = Package(
         "Entitlements",
         "HTTPMessages",
         "PosternJSON",
+        "PosternSupport",
         "ResourceAccess",
         "Sessions",
       ]
@@ -519,12 +520,23 @@ let package = Package(
     .testTarget(
       name: "AuthEngineTests",
       dependencies: [
+        "AccessManagement",
         "AuthEngine",
+        "EngineTestSupport",
+        "Entitlements",
         "HTTPMessages",
         "JOSE",
+        "KeySets",
+        "OAuthClient",
         "PosternCrypto",
         "PosternJSON",
         "PosternSupport",
+        "PosternTestSupport",
+        "ResourceAccess",
+        "SDKCompatibility",
+        "SessionRecords",
+        "Sessions",
+        "StepUp",
       ]
     ),
 

@@ -1,5 +1,6 @@
 public import AuthEngine
 import HTTPMessages
+public import PosternSupport
 
 /// A resource server whose requests go through the engine, with the options of these requests.
 public struct ProtectedResource: Sendable {
@@ -20,4 +21,9 @@ public struct ProtectedResource: Sendable {
 
   /// Whether `url` is one of its server's.
   func covers(_ url: HTTPURL) -> Bool { server.covers(url) }
+}
+
+extension ProtectedResource: ConciseStringConvertible {
+  /// The resource.
+  public var description: String { "protected \(server)" }
 }

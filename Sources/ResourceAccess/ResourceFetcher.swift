@@ -150,3 +150,5 @@ public final class ResourceFetcher: Sendable {
     }
   }
 }
+
+extension ResourceFetcher: ConciseStringConvertible {}

@@ -1,5 +1,6 @@
 public import HTTPMessages
 public import OAuthClient
+public import PosternSupport
 
 /// A configured resource server: where it is, and how requests to it are authenticated and bounded.
 @dynamicMemberLookup
@@ -259,3 +260,20 @@ extension ResourceServer {
     set { connections[keyPath: path] = newValue }
   }
 }
+
+extension ResourceServer: ConciseStringConvertible {
+  /// Name, URL and authentication.
+  public var description: String {
+    "resource \(Concise.name(name)) at \(locations.baseURL.shown), \(authentication.rawValue)"
+  }
+}
+
+extension ResourceServer.Locations: ConciseStringConvertible {}
+
+extension ResourceServer.Tokens: ConciseStringConvertible {}
+
+extension ResourceServer.HeaderPermissions: ConciseStringConvertible {}
+
+extension ResourceServer.Bounds: ConciseStringConvertible {}
+
+extension ResourceServer.Connections: ConciseStringConvertible {}

@@ -1,4 +1,5 @@
 public import Entitlements
+public import PosternSupport
 
 extension PreauthorizeRequest {
   /// Collects the parts of a request. Building changes nothing, so that one builder may build any number of requests.
@@ -72,3 +73,10 @@ extension Preauthorizer {
     }
   }
 }
+
+extension PreauthorizeRequest.Builder: ConciseStringConvertible {
+  /// The resources.
+  public var description: String { "builder of a \(build())" }
+}
+
+extension AccessEnablerCallback: ConciseStringConvertible {}

@@ -1,5 +1,6 @@
 public import HTTPMessages
 public import PosternJSON
+public import PosternSupport
 public import ResourceAccess
 
 /// A mutable form of `ResourceRequest`: properties to set one by one, or in a chain, and `build()`.
@@ -102,4 +103,9 @@ public enum ResourceRequestFactory {
     ResourceRequest(
       path: path, method: method.rawValue, parameters: parameters, multipart: multipartData, headers: headers)
   }
+}
+
+extension ResourceRequestBuilder: ConciseStringConvertible {
+  /// The request.
+  public var description: String { "builder of \(build())" }
 }

@@ -1,3 +1,4 @@
+public import PosternSupport
 public import ResourceAccess
 public import Sessions
 
@@ -108,4 +109,14 @@ public struct DeviceClient: Sendable {
   ) -> NetworkTask {
     fetcher.fetch(request, from: server, options: options.authenticated(.none), completion: completion)
   }
+}
+
+extension UserClient: ConciseStringConvertible {
+  /// The resource, and whose sessions.
+  public var description: String { Concise.text("user client of \(server)", "\(session)") }
+}
+
+extension DeviceClient: ConciseStringConvertible {
+  /// The resource.
+  public var description: String { Concise.text("device client of \(server)") }
 }

@@ -1,5 +1,5 @@
 public import PosternJSON
-import PosternSupport
+public import PosternSupport
 
 /// A callback: one question or message of a journey, around the access manager's own JSON.
 public struct JourneyCallback: Sendable, Hashable {
@@ -76,4 +76,9 @@ public struct JourneyCallback: Sendable, Hashable {
     json = .object(object)
     return true
   }
+}
+
+extension JourneyCallback: ConciseStringConvertible {
+  /// Type and prompt: never an answer.
+  public var description: String { Concise.text(Concise.name(type), prompt.map { "“\(Concise.name($0))”" }) }
 }

@@ -1,3 +1,5 @@
+public import PosternSupport
+
 /// The reason why a preauthorization, or one resource of it, is not a permit: the enhanced error of the decision point,
 /// or an error of the sidecar.
 ///
@@ -109,5 +111,14 @@ extension Status {
     Status(
       status: 403, code: "authorization_denied", action: "none", message: message ?? "Access is denied.",
       details: details, trace: trace)
+  }
+}
+
+extension Status: ConciseStringConvertible {
+  /// `code: message`, with the status of the decision point and the suggested action.
+  public var description: String {
+    Concise.text(
+      "\(Concise.name(code)): \(Concise.name(message)) (\(isLocal ? "local" : "status \(status)"), \(Concise.name(action)))"
+    )
   }
 }

@@ -1,3 +1,5 @@
+public import PosternSupport
+
 /// How the advice that a fetch meets is satisfied, and where the fetch is stored meanwhile.
 public struct FetchAdvice: Sendable {
   /// Satisfies it; nil: the fetch ends with the advice.
@@ -42,3 +44,5 @@ public struct FetchAdvice: Sendable {
     self.delegateID = delegateID
   }
 }
+
+extension FetchAdvice: ConciseStringConvertible {}

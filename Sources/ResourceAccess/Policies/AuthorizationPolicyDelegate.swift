@@ -1,5 +1,6 @@
 public import AccessManagement
 public import HTTPMessages
+public import PosternSupport
 public import Sessions
 
 /// An application's part in policy advice: has it satisfied, finds it in responses, and updates the request.
@@ -37,5 +38,12 @@ public struct RequestUpdate: Sendable, Hashable {
   public init(url: String? = nil, headers: HTTPFields = HTTPFields()) {
     self.url = url
     self.headers = headers
+  }
+}
+
+extension RequestUpdate: ConciseStringConvertible {
+  /// Names of fields: values and the URL may have secrets.
+  public var description: String {
+    Concise.text("update of a request", url.map { _ in "another URL" }, "\(headers)")
   }
 }
