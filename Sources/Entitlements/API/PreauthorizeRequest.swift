@@ -102,7 +102,8 @@ extension PreauthorizeResponse: ConciseStringConvertible {
   public var description: String {
     let permits = decisions.count(where: \.isAuthorized)
     return Concise.text(
-      outcome.rawValue, Concise.count(permits, "permit"), "\(decisions.count - permits) without",
+      outcome.rawValue, Concise.count(permits, "permit"),
+      Concise.count(decisions.count - permits, "denial or error", plural: "denials or errors"),
       status.map { "\($0)" })
   }
 }

@@ -115,10 +115,11 @@ extension Status {
 }
 
 extension Status: ConciseStringConvertible {
-  /// `code: message`, with the status of the decision point and the suggested action.
+  /// `code: message`, with the status of the decision point and the suggested action, if there is one.
   public var description: String {
-    Concise.text(
-      "\(Concise.name(code)): \(Concise.name(message)) (\(isLocal ? "local" : "status \(status)"), \(Concise.name(action)))"
-    )
+    let origin = isLocal ? nil : "status \(status)"
+    let advice = action == "none" ? nil : "suggested action: \(Concise.name(action))"
+    let notes = Concise.text(origin, advice)
+    return Concise.text("\(Concise.name(code)): \(Concise.name(message))\(notes.isEmpty ? "" : " (\(notes))")")
   }
 }

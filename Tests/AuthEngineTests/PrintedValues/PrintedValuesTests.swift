@@ -63,8 +63,10 @@ struct PrintedValuesTests {
     #expect("\(SessionError.notFound)" == "session_not_found: no such session, for this peer")
     #expect("\(ResourceError(.overloaded, "all slots are in use"))" == "overloaded: all slots are in use")
     #expect("\(TokenFault(.inactive, "the token is not active"))" == "inactive: the token is not active")
-    let faults: [DecisionFault] = [DecisionFault(.sessionMissing(), retry: .after(.seconds(2)))]
-    #expect("\(faults[0])".hasPrefix("authentication_session_missing: There is no login"))
+    #expect(
+      "\(DecisionFault(.sessionExpired, retry: .after(.seconds(2))))"
+        == "authentication_session_expired: The login has expired. The user has to log in again. "
+        + "(suggested action: authentication), a retry may help after 2.0 seconds")
     #expect("\(Timestamp(secondsSinceEpoch: 0))" == "1970-01-01T00:00:00.000Z")
     #expect(
       "\(ResourceRequest(path: "orders?key=\(Self.secret)", method: "POST", body: [1]))" == "POST orders?…, 1 byte")
