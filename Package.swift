@@ -15,7 +15,9 @@ let package = Package(
     .library(name: "AuthEngine", targets: ["AuthEngine"]),
     .library(name: "CurlTransport", targets: ["CurlTransport"]),
     .library(name: "JOSE", targets: ["JOSE"]),
+    .library(name: "PosternKit", targets: ["PosternKit"]),
     .library(name: "PosternURLLoading", targets: ["PosternURLLoading"]),
+    .library(name: "SessionStore", targets: ["SessionStore"]),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -232,6 +234,10 @@ let package = Package(
         "PosternTestSupport",
         "StatusServer",
       ]),
+
+    // MARK: - Layer 2: LoopbackLogin, the end of a login in a browser on this machine
+
+    .target(name: "LoopbackLogin", dependencies: ["HTTPMessages", "PosternSupport"]),
 
     // MARK: - Layer 3: OAuthClient, requests to identity providers
 
@@ -478,10 +484,13 @@ let package = Package(
       dependencies: [
         "Entitlements",
         "HTTPMessages",
+        "KeySets",
+        "OAuthClient",
         "PosternJSON",
         "PosternSupport",
         "ResourceAccess",
         "Sessions",
+        "TokenValidation",
       ]
     ),
     .testTarget(
@@ -490,6 +499,7 @@ let package = Package(
         "AuthEngine",
         "EngineTestSupport",
         "HTTPMessages",
+        "PosternJSON",
         "PosternSupport",
         "PosternTestSupport",
         "SDKCompatibility",
@@ -609,6 +619,51 @@ let package = Package(
         "PosternYAML",
       ]),
 
+    // MARK: - Layer 4: EngineConfiguration, the engine's values of a configuration
+
+    .target(
+      name: "EngineConfiguration",
+      dependencies: [
+        "AuthEngine",
+        "HTTPMessages",
+        "JOSE",
+        "PosternConfiguration",
+        "PosternCrypto",
+        "PosternJSON",
+        "PosternSupport",
+        "SessionStore",
+      ]
+    ),
+
+    // MARK: - Layer 4: PosternKit, the sidecar's configuration and engine in a program's own process
+
+    .target(
+      name: "PosternKit",
+      dependencies: [
+        "AuthEngine",
+        "CurlTransport",
+        "EngineConfiguration",
+        "HTTPMessages",
+        "LoopbackLogin",
+        "PosternConfiguration",
+        "PosternJSON",
+        "PosternSupport",
+        "SessionStore",
+      ]
+    ),
+    .testTarget(
+      name: "PosternKitTests",
+      dependencies: [
+        "AuthEngine",
+        "CurlTransport",
+        "HTTPMessages",
+        "PosternJSON",
+        "PosternKit",
+        "PosternSupport",
+        "PosternTestSupport",
+      ]
+    ),
+
     // MARK: - Layer 4: SidecarAccess, who calls and how much
 
     .target(
@@ -647,10 +702,9 @@ let package = Package(
       name: "SidecarEngine",
       dependencies: [
         "AuthEngine",
+        "EngineConfiguration",
         "HTTPMessages",
-        "JOSE",
         "PosternConfiguration",
-        "PosternCrypto",
         "PosternJSON",
         "PosternJSONRPC",
         "PosternProtocol",
@@ -666,6 +720,7 @@ let package = Package(
       name: "SidecarCalls",
       dependencies: [
         "AuthEngine",
+        "EngineConfiguration",
         .product(name: "Logging", package: "swift-log"),
         "PosternCrypto",
         "PosternJSON",
@@ -686,6 +741,7 @@ let package = Package(
       dependencies: [
         "AuthEngine",
         "BodyDescriptors",
+        "EngineConfiguration",
         "HTTPMessages",
         "JOSE",
         .product(name: "Logging", package: "swift-log"),
@@ -706,6 +762,7 @@ let package = Package(
       name: "SidecarTests",
       dependencies: [
         "AuthEngine",
+        "EngineConfiguration",
         "Entitlements",
         "HTTPMessages",
         .product(name: "Logging", package: "swift-log"),
@@ -732,8 +789,10 @@ let package = Package(
         "AuthEngine",
         "CPosternLinux",
         "CurlTransport",
+        "EngineConfiguration",
         "HTTPMessages",
         .product(name: "Logging", package: "swift-log"),
+        "LoopbackLogin",
         "PosternAudit",
         "PosternConfiguration",
         "PosternHardening",

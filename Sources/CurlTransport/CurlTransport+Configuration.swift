@@ -3,8 +3,7 @@ public import PosternSupport
 extension CurlTransport {
   /// The settings of the whole transport; those of one exchange are in `TransferOptions`.
   public struct Configuration: Sendable {
-    /// PEM file with the authorities to trust where `TransferOptions.caFile` names none; nil is the system's bundle.
-    public var caFile: String?
+    private var trust = Trust()
     /// The proxy's URL as libcurl reads it; nil is none. The environment is not used.
     public var proxy: String?
     /// Whether HTTP/2 is offered (by ALPN, so over TLS only). Off, because a hostile server can keep libcurl 7.88 busy
@@ -59,6 +58,12 @@ extension CurlTransport {
 }
 
 extension CurlTransport.Configuration {
+  /// Which servers are trusted.
+  private struct Trust {
+    var caFile: String?
+    var requiresPins = false
+  }
+
   /// The number and the age of connections.
   private struct ConnectionBounds {
     var total = 256
@@ -74,6 +79,17 @@ extension CurlTransport.Configuration {
     var stall: (@Sendable () -> Void)?
   }
 
+  /// PEM file with the authorities to trust where `TransferOptions.caFile` names none; nil is the system's bundle.
+  public var caFile: String? {
+    get { trust.caFile }
+    set { trust.caFile = newValue }
+  }
+  /// Whether an exchange without `TransferOptions.pins` is an error (`TransportError.Code.pinMismatch`), before a
+  /// connection is opened: whatever it is for. Default false.
+  public var requiresPins: Bool {
+    get { trust.requiresPins }
+    set { trust.requiresPins = newValue }
+  }
   /// Bound of open connections, used or kept; exchanges beyond it wait, and their deadlines run.
   public var maxConnections: Int {
     get { connections.total }

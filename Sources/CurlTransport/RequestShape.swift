@@ -34,6 +34,10 @@ struct RequestShape: Equatable {
     trust =
       isSecure
       ? try ConnectionTrust(exchange.options.tls, caFile: configuration.caFile, files: files) : nil
+    if configuration.requiresPins, exchange.options.pins == nil {
+      throw TransportError(
+        code: .pinMismatch, outcome: .notSent, detail: "every server needs pins, and none are set for this one")
+    }
     if let obstacle = obstacle(to: exchange.request, exchange.options) { throw obstacle }
   }
 

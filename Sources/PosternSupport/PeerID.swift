@@ -1,3 +1,5 @@
+import Glibc
+
 /// Identifies a peer's connection, for which work is done: the peer's uid and the connection's number. Not an OAuth
 /// client identifier. What several peers share is divided by uid first, and by connection among those of one uid.
 public struct PeerID: Sendable, Hashable {
@@ -14,6 +16,9 @@ public struct PeerID: Sendable, Hashable {
 
   /// The process itself: what it does for all users, or of its own accord.
   public static let process = PeerID(uid: .max, connection: 0)
+
+  /// The real uid of the process: what belongs to a uid belongs to it, where a Swift program names none.
+  public static var ownUID: UInt32 { getuid() }
 }
 
 /// The peer whose call the running task carries out. Queues that are fair between uids read it.

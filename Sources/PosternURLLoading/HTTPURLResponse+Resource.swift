@@ -1,27 +1,85 @@
-import AuthEngine
-import Foundation
-import HTTPMessages
+public import AuthEngine
+public import Foundation
+public import HTTPMessages
 import PosternSupport
 
 #if canImport(FoundationNetworking)
-  import FoundationNetworking
+  public import FoundationNetworking
 #endif
+
+extension HTTPURL {
+  /// The URL that Foundation has as `url`, parsed by the rules of `HTTPURL`: Foundation accepts more, and a fragment is
+  /// dropped.
+  public init(_ url: URL) throws(HTTPURLError) { try self.init(url.absoluteString) }
+}
+
+extension URL {
+  /// The same URL for Foundation.
+  public init(_ url: HTTPURL) {
+    guard let same = URL(string: url.description) else {
+      preconditionFailure("Foundation rejects a URL that follows RFC 3986")
+    }
+    self = same
+  }
+}
+
+extension TokenManagementPolicy {
+  /// A policy for the URLs under `validatingURL`, Foundation's as in the mobile SDKs; throws where one of them breaks
+  /// the rules of `HTTPURL`.
+  @_disfavoredOverload
+  public init(
+    validatingURL: [URL], delegate: (any TokenManagementPolicyDelegate)? = nil, refreshOn: Set<Int>? = nil,
+    allowsPlainHTTPOnLoopback: Bool = false, whenNoSession: MissingSession = .fail
+  ) throws(HTTPURLError) {
+    self.init(
+      validatingURL: try validatingURL.map { url throws(HTTPURLError) in try HTTPURL(url) }, delegate: delegate,
+      refreshOn: refreshOn, allowsPlainHTTPOnLoopback: allowsPlainHTTPOnLoopback, whenNoSession: whenNoSession)
+  }
+}
+
+extension AuthorizationPolicy {
+  /// A policy for the URLs under `validatingURL`, Foundation's as in the mobile SDKs; throws where one of them breaks
+  /// the rules of `HTTPURL`.
+  @_disfavoredOverload
+  public init(
+    validatingURL: [URL], delegate: (any AuthorizationPolicyDelegate)? = nil, accessManager: HTTPURL? = nil,
+    allowsPlainHTTPOnLoopback: Bool = false
+  ) throws(HTTPURLError) {
+    self.init(
+      validatingURL: try validatingURL.map { url throws(HTTPURLError) in try HTTPURL(url) }, delegate: delegate,
+      accessManager: accessManager, allowsPlainHTTPOnLoopback: allowsPlainHTTPOnLoopback)
+  }
+}
+
+extension ResourceResponse {
+  /// The response's status, fields and URL as a `URLSession` has them: several fields of one name are joined (RFC 9110
+  /// section 5.3). The body is `data`.
+  public var httpURLResponse: HTTPURLResponse { .head(of: self, fields.lines) }
+
+  /// The body; empty where it was delivered in pieces.
+  public var data: Data { Data(body) }
+}
 
 extension HTTPURLResponse {
   /// The field for challenges of a 401 that `URLSession` must not see; see `fields(of:)`.
   static let withheldChallenges = "Postern-WWW-Authenticate"
 
-  /// Makes the head of an answer; several fields of one name are joined (RFC 9110 section 5.3).
-  convenience init?(_ response: ResourceResponse) {
-    guard let url = URL(string: "\(response.url)") else { return nil }
+  /// The head of a response as a session may have it.
+  static func forSession(_ response: ResourceResponse) -> HTTPURLResponse { head(of: response, fields(of: response)) }
+
+  /// The head of a response with the given fields.
+  fileprivate static func head(of response: ResourceResponse, _ lines: [HTTPFields.Field]) -> HTTPURLResponse {
     var fields: [String: String] = [:]
     var names: [String: String] = [:]
-    for line in Self.fields(of: response) {
+    for line in lines {
       let name = names[line.name.lowercasedASCII(), default: line.name]
       names[line.name.lowercasedASCII()] = name
       fields[name] = fields[name].map { "\($0), \(line.value)" } ?? line.value
     }
-    self.init(url: url, statusCode: response.status, httpVersion: "HTTP/1.1", headerFields: fields)
+    let head = HTTPURLResponse(
+      url: URL(response.url), statusCode: response.status, httpVersion: "HTTP/1.1", headerFields: fields)
+    guard let head else { preconditionFailure("Foundation makes a response of any status and fields") }
+    return head
   }
 
   /// Returns the answer's fields. A 401 with a Basic challenge makes swift-corelibs-foundation handle the task itself:

@@ -1,23 +1,10 @@
 import AuthEngine
-import Foundation
 import HTTPMessages
-
-#if canImport(FoundationNetworking)
-  import FoundationNetworking
-#endif
 
 extension LoadingRules {
   /// Returns the reason why the authorization policy has no effect for requests to `resource`; nil when it has one.
-  ///
-  /// The policy alone adds no token to a request, and satisfies no advice without one. So it is an error by itself: no
-  /// token may be sent without a token policy, and no advice may be overlooked.
   func obstacle(for resource: ProtectedResource) -> ResourceError? {
     guard authorizationPolicy != nil else { return nil }
-    guard tokenManagementPolicy != nil || resource.options.tokenRules.tokenPolicy != nil else {
-      return Self.unusable(
-        "authorizationPolicy is set and tokenManagementPolicy is not: an authorization policy puts no token into "
-          + "requests, so say with a TokenManagementPolicy which of them carry one")
-    }
     return resource.server.applying(resource.options).adviceObstacle.map { obstacle in
       Self.unusable("authorizationPolicy has no effect: \(obstacle)")
     }
@@ -40,7 +27,11 @@ extension LoadingRules {
     let unaffected = authorizationPolicy.idleURLs(among:)
     for resource in resources where unaffected([resource.server]).count < unaffected([]).count {
       if let obstacle = obstacle(for: resource) { throw obstacle }
-      guard resource.options.session != nil else {
+      let options = options(for: resource)
+      guard
+        resource.server.applying(options).authentication != .user || options.session != nil
+          || options.tokenRules.tokenPolicy?.whenNoSession == .sendWithoutToken
+      else {
         throw Self.unusable("resource \(resource.server.name) has no session whose user could satisfy advice")
       }
     }
@@ -48,7 +39,7 @@ extension LoadingRules {
 
   static let noDelegate = "authorizationPolicy has no delegate: advice is found and never satisfied"
 
-  private static func unusable(_ detail: String) -> ResourceError {
+  static func unusable(_ detail: String) -> ResourceError {
     ResourceError(.invalidRequest, detail, retryable: false)
   }
 }

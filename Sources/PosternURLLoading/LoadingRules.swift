@@ -8,14 +8,45 @@ import HTTPMessages
 
 /// The rules for requests of the process's URL sessions that go through the engine.
 struct LoadingRules: Sendable {
+  /// The decision about a request.
+  enum Course {
+    /// It is loaded as usual: it is none of the resources' and none of the policies'.
+    case usual
+    /// The engine carries it out.
+    case engine(ProtectedResource)
+    /// It fails before anything is sent: it is a policy's, and would go out without what the policy requires.
+    case rejected(ResourceError)
+  }
+
   var resources: [ProtectedResource] = []
   var tokenManagementPolicy: TokenManagementPolicy?
   var authorizationPolicy: AuthorizationPolicy?
 
-  /// Returns the resource that `request` is for; nil when it is loaded as usual, without a token.
-  func resource(for request: URLRequest) -> ProtectedResource? {
-    guard let url = Self.url(of: request), isPolicies(url) else { return nil }
-    return resources.first { $0.covers(url) }
+  /// Decides about `request`. With a policy the engine has its URLs only; with both policies, those of either.
+  func course(of request: URLRequest) -> Course {
+    guard let url = Self.url(of: request) else { return .usual }
+    let resource = resources.first { $0.server.covers(url) }
+    guard tokenManagementPolicy != nil || authorizationPolicy != nil else {
+      return resource.map { .engine($0) } ?? .usual
+    }
+    let policies = [
+      ("tokenManagementPolicy", tokenManagementPolicy?.names(url), tokenManagementPolicy?.covers(url)),
+      ("authorizationPolicy", authorizationPolicy?.names(url), authorizationPolicy?.covers(url)),
+    ].filter { $0.1 == true }
+    guard let first = policies.first else { return .usual }
+    if let (name, _, _) = policies.first(where: { $0.2 != true }) {
+      return .rejected(
+        Self.unusable(
+          "\(name) has no effect at \(url.withoutQuery): the URL is plain http that the policy does not allow "
+            + "(allowsPlainHTTPOnLoopback), or servers could read its path differently"))
+    }
+    guard let resource else {
+      return .rejected(
+        Self.unusable(
+          "\(first.0) has no effect at \(url.withoutQuery): no member of PosternURLProtocol.resources has that URL"))
+    }
+    if authorizationPolicy?.covers(url) == true, let obstacle = obstacle(for: resource) { return .rejected(obstacle) }
+    return .engine(resource)
   }
 
   /// Returns the options for the request to `resource`.
@@ -30,18 +61,11 @@ struct LoadingRules: Sendable {
     return options
   }
 
-  /// Whether `request` is one of the authorization policy's.
-  func looksForAdvice(in request: URLRequest) -> Bool {
-    Self.url(of: request).map { authorizationPolicy?.covers($0) == true } ?? false
+  /// Whether `request` is one of the authorization policy's, and advice in its response is never satisfied.
+  func leavesAdvice(of request: URLRequest) -> Bool {
+    guard let authorizationPolicy, let url = Self.url(of: request) else { return false }
+    return authorizationPolicy.covers(url) && !authorizationPolicy.hasDelegate
   }
 
-  /// With a policy its URLs only; with both policies, those of either.
-  private func isPolicies(_ url: HTTPURL) -> Bool {
-    let all = [tokenManagementPolicy.map { $0.covers(url) }, authorizationPolicy.map { $0.covers(url) }]
-    return all.contains(true) || all == [nil, nil]
-  }
-
-  private static func url(of request: URLRequest) -> HTTPURL? {
-    request.url.flatMap { try? HTTPURL($0.absoluteString) }
-  }
+  private static func url(of request: URLRequest) -> HTTPURL? { request.url.flatMap { try? HTTPURL($0) } }
 }

@@ -22,8 +22,8 @@ extension PosternURLProtocol {
   /// `protocolClasses` of `configuration`, and makes a session of it.
   ///
   /// Set `resources` and the policies before. Settings without an effect are thrown here as `invalid_params`: no
-  /// resources, a policy for URLs that no resource has, an authorization policy without its requirements (a delegate, a
-  /// token policy, a user's session, the server's `advice` rules).
+  /// resources, a policy for URLs that no resource has, an authorization policy without a delegate, or without the
+  /// session of a user that its resource requires.
   public static func makeSession(
     configuration: URLSessionConfiguration = .default, delegate: (any URLSessionDelegate)? = nil,
     delegateQueue: OperationQueue? = nil

@@ -11,7 +11,8 @@ import PosternSupport
 /// Set the `resources` and make sessions with `makeSession`, or put the class first in a configuration's
 /// `protocolClasses` before a session is made of it: `ResourceFetcher` carries out the session's requests to these
 /// servers, with its rules, bounds and errors; all others are loaded as usual. Without a token the request fails and is
-/// not sent unauthenticated. The settings apply to the whole process. On Linux, `URLProtocol.registerClass` has no
+/// not sent unauthenticated, and so does a request of a policy whose URL no resource has. The settings apply to the
+/// whole process. On Linux, `URLProtocol.registerClass` has no
 /// effect, nor has a change of a configuration after its session was made: see `isInstalled(in:)`.
 ///
 /// An answer is delivered as a whole, bounded by the server's `maxBodyBytes`. Redirects within the server's URLs are
@@ -49,11 +50,10 @@ public final class PosternURLProtocol: URLProtocol {
   }
 
   /// The answers that are searched for policy advice, and the delegate that satisfies it; nil: as the resources' own
-  /// options are set. It never causes a token to be sent.
+  /// options are set.
   ///
-  /// It requires a `tokenManagementPolicy` for the requests with tokens, a user's session, and rules of the server
-  /// (`advice`). Without one of these `makeSession` throws, and a request of the policy's fails before anything is
-  /// sent.
+  /// It puts no token into requests: that is done by the `tokenManagementPolicy` for its own URLs, and where there is
+  /// none by the resource, as its server's `authentication` and its options' `session` determine.
   public static var authorizationPolicy: AuthorizationPolicy? {
     get { rules.withLock { $0.authorizationPolicy } }
     set { rules.withLock { $0.authorizationPolicy = newValue } }
@@ -74,9 +74,11 @@ public final class PosternURLProtocol: URLProtocol {
     }
   #endif
 
-  /// Whether the request goes through the engine.
+  /// Whether the request goes through the engine, or is a policy's that fails before anything is sent: no resource has
+  /// its URL, or the policy does not allow it.
   public override class func canInit(with request: URLRequest) -> Bool {
-    rules.withLock { $0 }.resource(for: request) != nil
+    if case .usual = rules.withLock({ $0 }).course(of: request) { return false }
+    return true
   }
 
   /// Returns the request unchanged.
@@ -151,14 +153,14 @@ public final class PosternURLProtocol: URLProtocol {
 
   private func begin() {
     let rules = Self.rules.withLock { $0 }
-    guard let resource = rules.resource(for: request) else {
-      return fail(URLError(.unsupportedURL, detail: "no resource covers the URL any more"))
+    let resource: ProtectedResource
+    switch rules.course(of: request) {
+    case .usual: return fail(URLError(.unsupportedURL, detail: "no resource covers the URL any more"))
+    case .rejected(let reason): return fail(URLError(reason))
+    case .engine(let found): resource = found
     }
     if let error = Self.unsupported(task, request) { return fail(error) }
-    if rules.looksForAdvice(in: request) {
-      if let obstacle = rules.obstacle(for: resource) { return fail(URLError(obstacle)) }
-      if rules.authorizationPolicy?.hasDelegate == false { Self.warn(LoadingRules.noDelegate) }
-    }
+    if rules.leavesAdvice(of: request) { Self.warn(LoadingRules.noDelegate) }
     var options = rules.options(for: resource)
     if options.timeout == nil { options.timeout = .bounding(request.timeoutInterval) }
     guard let stream = request.httpBodyStream else { return load(request.httpBody, resource, options) }
@@ -209,12 +211,9 @@ public final class PosternURLProtocol: URLProtocol {
   }
 
   private func deliver(_ response: ResourceResponse) {
-    guard let head = HTTPURLResponse(response) else {
-      return fail(URLError(.badServerResponse, detail: "the answer cannot be expressed"))
-    }
     guard isLast() else { return }
-    client?.urlProtocol(self, didReceive: head, cacheStoragePolicy: .notAllowed)
-    if !response.body.isEmpty { client?.urlProtocol(self, didLoad: Data(response.body)) }
+    client?.urlProtocol(self, didReceive: HTTPURLResponse.forSession(response), cacheStoragePolicy: .notAllowed)
+    if !response.body.isEmpty { client?.urlProtocol(self, didLoad: response.data) }
     client?.urlProtocolDidFinishLoading(self)
   }
 

@@ -2,6 +2,7 @@ import AccessManagement
 import HTTPMessages
 import OAuthClient
 import PosternSupport
+import Sessions
 
 /// One fetch from its first token to its last response: redirects, advice, and one retry with a newer token.
 ///
@@ -14,12 +15,25 @@ final class FetchOperation {
     var tokenRefreshed = false
     /// Whether a rejected request was retried because there was a newer token by then.
     var hasTriedNewer = false
+    /// Whether a redirect has led to another origin.
+    var hasCrossedOrigins = false
 
     /// Whether a server has answered a request of the fetch.
     var hasAnswer: Bool { redirects > 0 || attempts > 1 }
   }
 
-  private let tokens: TokenSource?
+  /// A response, and the request that it answers.
+  private struct Answer {
+    let request: HTTPRequest
+    let response: HTTPResponse
+    var advices: [PolicyAdvice] = []
+  }
+
+  /// Nil: the requests carry no token.
+  private var tokens: TokenSource?
+  /// Finds the tokens of a user who has logged in meanwhile.
+  private let findTokens: @Sendable () async throws(ResourceError) -> TokenSource?
+  private let task: NetworkTask?
   private let followsRedirects: Bool
   private let trace: TraceContext?
   private let exchange: ResourceExchange
@@ -28,10 +42,13 @@ final class FetchOperation {
   private var progress = Progress()
 
   init(
-    _ exchange: ResourceExchange, tokens: TokenSource?, fetch: FetchOptions, timer: FetchTimer, advice: AdviceRounds?
+    _ exchange: ResourceExchange, tokens: TokenSource?, fetch: FetchOptions, timer: FetchTimer, advice: AdviceRounds?,
+    findTokens: @escaping @Sendable () async throws(ResourceError) -> TokenSource?
   ) {
     self.exchange = exchange
     self.tokens = tokens
+    self.findTokens = findTokens
+    task = fetch.task
     followsRedirects = fetch.followsRedirects
     trace = fetch.context.trace
     self.timer = timer
@@ -43,28 +60,27 @@ final class FetchOperation {
     var request = try await resumed(original)
     // Once a redirect has crossed origins the following requests have no token and no cookies: the way back may be the
     // other origin's idea.
-    var token = try await firstToken()
+    var token = try await firstToken(for: request)
     while true {
       let response = try await exchange.send(
         ResourceExchange.Attempt(
           request: request, token: token, timer: timer, followsRedirect: progress.redirects > 0,
-          wantsAdvice: advice?.wantsHeader == true))
+          wantsAdvice: satisfiable?.wantsHeader == true))
+      let answer = await answer(response, to: request)
       // Advice before a newer token: this token may be as good as the user's login permits.
-      if let used = token, let next = try await advised(response, to: request, with: used, original) {
+      if let next = try await advised(answer, with: token, original) {
         request = next
-        token = try await firstToken()
+        token = try await firstToken(for: request)
         continue
       }
       if let rejected = token, !progress.tokenRefreshed,
-        await exchange.policy.requiresRefresh(response, of: rejected)
+        await exchange.policy.requiresRefresh(event(request, response), of: rejected)
       {
-        guard let newer = try await replacement(of: rejected, answer: result(response, from: request)) else {
-          return result(response, from: request)
-        }
+        guard let newer = try await replacement(of: rejected, after: answer) else { return result(answer) }
         exchange.observer.observe(.tokenRejected(resource: exchange.server.name))
         progress.tokenRefreshed = true
         // With a body that can be read once only the next call has the newer token.
-        guard exchange.canRetry(request) else { return result(response, from: request) }
+        guard exchange.canRetry(request) else { return result(answer) }
         token = newer
         progress.attempts += 1
         continue
@@ -72,7 +88,7 @@ final class FetchOperation {
       guard followsRedirects, let step = RedirectRules.next(after: request, response, within: exchange.server),
         exchange.canRetry(step.request)
       else {
-        return result(response, from: request)
+        return result(answer)
       }
       progress.redirects += 1
       guard progress.redirects <= RedirectRules.limit else {
@@ -84,6 +100,7 @@ final class FetchOperation {
       if step.crossesOrigins {
         token = nil
         exchange.cookies = nil
+        progress.hasCrossedOrigins = true
       }
     }
   }
@@ -95,46 +112,76 @@ final class FetchOperation {
     guard var rounds = advice else { return original }
     defer { advice = rounds }
     guard let satisfied = rounds.resume() else { return original }
-    return try await rounds.updated(original, after: satisfied)
+    return try await rounds.updated(event(original), after: satisfied)
   }
 
-  /// The request to retry once the advice of `response` is satisfied; nil when it has none. It is the original request,
-  /// wherever redirects have led.
+  /// The event for a delegate's decision.
+  private func event(_ request: HTTPRequest, _ response: HTTPResponse? = nil) -> PolicyEvent {
+    PolicyEvent(request: request, response: response, task: task, session: userSession)
+  }
+
+  /// The session of the user whose tokens the requests carry.
+  private var userSession: SessionHandle? {
+    exchange.server.authentication == .user ? tokens?.sessionTokens?.handle : nil
+  }
+
+  /// The advice that is satisfied by now: none of another origin, to which the request went without its token.
+  private var satisfiable: AdviceRounds? { progress.hasCrossedOrigins ? nil : advice }
+
+  /// The answer to `request` with its advices: as the fetch's policy finds them, else by the resource server's rules.
+  private func answer(_ response: HTTPResponse, to request: HTTPRequest) async -> Answer {
+    var answer = Answer(request: request, response: response)
+    if let satisfiable {
+      answer.advices = await satisfiable.advices(in: event(request, response))
+    } else if let rules = advice?.rules ?? exchange.server.advice {
+      answer.advices = rules.recognizer.finding(in: response, from: request.url)?.advices ?? []
+    }
+    return answer
+  }
+
+  /// The request to retry once the answer's advices are satisfied; nil when it has none, or that is not possible. It is
+  /// the original request, wherever redirects have led.
   private func advised(
-    _ response: HTTPResponse, to request: HTTPRequest, with token: AccessToken, _ original: HTTPRequest
+    _ answer: Answer, with token: AccessToken?, _ original: HTTPRequest
   ) async throws(ResourceError) -> HTTPRequest? {
-    guard let rounds = advice, let advices = await rounds.advices(in: response, from: request.url),
-      exchange.canRetry(original)
-    else { return nil }
+    let advices = answer.advices
+    guard let rounds = satisfiable, rounds.rules.canSatisfy(advices), exchange.canRetry(original) else { return nil }
     // The user may have satisfied it for another fetch since the request was sent.
-    if !advices.contains(where: \.isTransaction), !progress.hasTriedNewer, let newer = try await firstToken(),
-      newer.value != token.value
+    if let token, !advices.contains(where: \.isTransaction), !progress.hasTriedNewer,
+      let newer = try await firstToken(for: answer.request), newer.value != token.value
     {
       progress.hasTriedNewer = true
       progress.attempts += 1
-      return request
+      return answer.request
     }
-    try await satisfy(advices, answer: result(response, from: request))
+    try await satisfy(advices, for: answer.request, after: answer)
     progress.attempts += 1
-    return try await rounds.updated(original, after: advices)
+    // Doing so may have been the login.
+    if tokens == nil {
+      tokens = try await findTokens()
+      advice?.session = userSession
+    }
+    return try await rounds.updated(event(original, answer.response), after: advices)
   }
 
-  /// Has `advices` satisfied by the user.
+  /// Has `advices` satisfied by the user: those of `answer`, or the issuer's, before there is a token.
   private func satisfy(
-    _ advices: [PolicyAdvice], answer: ResourceResponse?, forToken: Bool = false
+    _ advices: [PolicyAdvice], for request: HTTPRequest, after answer: Answer?, forToken: Bool = false
   ) async throws(ResourceError) {
     guard var rounds = advice else { return }
     let start = exchange.clock.monotonicNow
-    try await rounds.satisfy(advices, answer: answer, forToken: forToken, deadline: timer.adviceDeadline)
+    try await rounds.satisfy(
+      advices, event(request, answer?.response), answer: answer.map(result), forToken: forToken,
+      deadline: timer.adviceDeadline)
     advice = rounds
     timer.giveBack(since: start)
   }
 
   // MARK: - Tokens
 
-  private func firstToken() async throws(ResourceError) -> AccessToken? {
+  private func firstToken(for request: HTTPRequest) async throws(ResourceError) -> AccessToken? {
     guard let tokens else { return nil }
-    let token = try await token(from: tokens, replacing: nil)
+    let token = try await token(from: tokens, replacing: nil, for: request)
     guard satisfiesConstraint(token) else {
       throw ResourceError(
         exchange.server.authentication.absence,
@@ -147,7 +194,7 @@ final class FetchOperation {
   /// A token. Time does not pass while the fetch is paused. Where the issuer requires something of the user first, the
   /// user does it, or the fetch ends with `answer`.
   private func token(
-    from tokens: TokenSource, replacing rejected: AccessToken?, answer: ResourceResponse? = nil
+    from tokens: TokenSource, replacing rejected: AccessToken?, for request: HTTPRequest, after answer: Answer? = nil
   ) async throws(ResourceError) -> AccessToken {
     while true {
       try await exchange.waitUntilResumed(mayHaveHadEffect: progress.hasAnswer)
@@ -156,7 +203,7 @@ final class FetchOperation {
         return try await tokens.token(for: exchange.server, replacing: rejected, deadline: due, trace: trace)
       } catch {
         if error.code == .adviceRequired, let advices = error.stop?.advices, advice?.rules.canSatisfy(advices) == true {
-          try await satisfy(advices, answer: answer, forToken: true)
+          try await satisfy(advices, for: request, after: answer, forToken: true)
           continue
         }
         // The fetch was paused meanwhile: it still has time.
@@ -173,11 +220,11 @@ final class FetchOperation {
   /// A newer token; nil when there is none, so that `answer` is the result. Cancellation and the deadline end the
   /// fetch.
   private func replacement(
-    of rejected: AccessToken, answer: ResourceResponse
+    of rejected: AccessToken, after answer: Answer
   ) async throws(ResourceError) -> AccessToken? {
     guard let tokens else { return nil }
     do throws(ResourceError) {
-      let token = try await token(from: tokens, replacing: rejected, answer: answer)
+      let token = try await token(from: tokens, replacing: rejected, for: answer.request, after: answer)
       return satisfiesConstraint(token) ? token : nil
     } catch {
       switch error.code {
@@ -193,14 +240,16 @@ final class FetchOperation {
     }
   }
 
-  private func result(_ response: HTTPResponse, from request: HTTPRequest) -> ResourceResponse {
+  private func result(_ answer: Answer) -> ResourceResponse {
+    let response = answer.response
     var timing = exchange.timing
     timing.total = exchange.clock.monotonicNow - timer.started
     return ResourceResponse(
-      status: response.status, reason: response.reason, url: request.url, fields: response.fields, body: response.body,
+      status: response.status, reason: response.reason, url: answer.request.url, fields: response.fields,
+      body: response.body,
       retryAfter: [429, 503].contains(response.status)
         ? RetryAfter.of(response.fields, at: exchange.clock.wallNow) : nil,
       attempts: progress.attempts, tokenRefreshed: progress.tokenRefreshed,
-      advicesSatisfied: advice?.progress.satisfied ?? [], timing: timing)
+      advicesSatisfied: advice?.progress.satisfied ?? [], advices: answer.advices, timing: timing)
   }
 }

@@ -82,8 +82,8 @@ public struct FetchOptions: Sendable {
   public var followsRedirects: Bool
   /// The rules about tokens in place of the resource server's rules.
   public var tokenRules = TokenRules()
-  /// How policy advice that the fetch meets is satisfied, with a user's session, where the resource server has rules
-  /// for it; nil: a response with advice is a response like any other.
+  /// How policy advice that the fetch meets is satisfied, where the server has rules for it or a policy is set here;
+  /// nil: a response with advice is a response like any other, with `advices`.
   public var advice: FetchAdvice?
   /// The task by which the fetch can be watched, paused and cancelled, one task for each fetch; nil: it cannot be.
   public var task: NetworkTask?
@@ -102,6 +102,12 @@ public struct FetchOptions: Sendable {
     context.deadline = deadline
     context.trace = trace
     self.followsRedirects = followsRedirects
+  }
+
+  /// Whether a delegate is there that may be called, with a task.
+  var hasDelegate: Bool {
+    tokenRules.tokenDelegate != nil || tokenRules.tokenPolicy?.hasDelegate == true || advice?.delegate != nil
+      || advice?.policy?.hasDelegate == true
   }
 
   /// Whether a delegate decides about responses.

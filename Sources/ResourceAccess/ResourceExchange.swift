@@ -132,12 +132,11 @@ final class ResourceExchange {
     _ attempt: Attempt, by terms: DPoPTerms?, _ proof: inout DPoPProof?
   ) async throws(ResourceError) -> HTTPResponse {
     var request = policy.authorizing(attempt.request, with: attempt.token)
-    if let token = attempt.token, request.fields["Authorization"] != nil {
-      if attempt.wantsAdvice, request.fields["x-authenticate-response"] == nil {
-        request.fields["x-authenticate-response"] = "header"
-      }
-      proof = try prove(&request, token, by: terms)
+    let isAuthorized = request.fields["Authorization"] != nil
+    if attempt.wantsAdvice, isAuthorized || attempt.token == nil, request.fields["x-authenticate-response"] == nil {
+      request.fields["x-authenticate-response"] = "header"
     }
+    if let token = attempt.token, isAuthorized { proof = try prove(&request, token, by: terms) }
     cookies?.attach(to: &request, now: upstream.clock.wallNow)
     request = try await sealed(request)
     var options = options

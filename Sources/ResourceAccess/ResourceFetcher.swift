@@ -43,7 +43,7 @@ public final class ResourceFetcher: Sendable {
   ) async throws(ResourceError) -> ResourceResponse {
     var options = options
     let server = server.applying(options)
-    if options.streaming.deliver != nil || options.streaming.supply != nil, options.task == nil {
+    if options.streaming.deliver != nil || options.streaming.supply != nil || options.hasDelegate, options.task == nil {
       options.task = NetworkTask(request: request, clock: clock)
     }
     guard let task = options.task else { return try await carryOut(request, server, options) }
@@ -59,6 +59,10 @@ public final class ResourceFetcher: Sendable {
   private func carryOut(
     _ request: ResourceRequest, _ server: ResourceServer, _ options: FetchOptions
   ) async throws(ResourceError) -> ResourceResponse {
+    // Before the token is obtained: a missing setting is not to cost a login.
+    guard !server.connections.pinsRequired || server.connections.pins != nil else {
+      throw ResourceError(.pinMismatch, "the resource requires pins and has none", retryable: false)
+    }
     if options.streaming.deliver != nil, server.payloadEncryption?.decryptsAnswers == true {
       throw ResourceError(
         .payloadEncryptionFailed,
@@ -78,7 +82,8 @@ public final class ResourceFetcher: Sendable {
       cookies: CallCookies(cookies, server, options), fetch: options, isBoundByCaller: timer.isBoundByCaller)
     let operation = FetchOperation(
       exchange, tokens: tokens, fetch: options, timer: timer,
-      advice: adviceRounds(options, server, tokens?.sessionTokens?.handle))
+      advice: adviceRounds(options, server, tokens?.sessionTokens?.handle)
+    ) { [self, options] () async throws(ResourceError) in try await tokenSource(options, server) }
     guard let task = options.task, let deliver = options.streaming.deliver else {
       return try await operation.run(prepared.message)
     }
@@ -102,20 +107,23 @@ public final class ResourceFetcher: Sendable {
     }
   }
 
-  /// The advice of a user's fetch, where the resource server has rules for it.
+  /// The advice of a fetch, where the resource server has rules for it or the program has a policy. Without a user's
+  /// session nothing but a delegate can satisfy it.
   private func adviceRounds(
     _ options: FetchOptions, _ server: ResourceServer, _ session: SessionHandle?
   ) -> AdviceRounds? {
-    guard server.authentication == .user, let rules = server.advice, let fetch = options.advice, let session else {
+    guard let fetch = options.advice, let rules = server.advice ?? fetch.policy.map({ _ in .ofProgram }) else {
       return nil
     }
     let policy =
-      fetch.policy?.within(server)
+      fetch.policy
       ?? AuthorizationPolicy(
         validatingURL: server.locations.all, delegate: fetch.delegate,
-        accessManager: rules.accessManager, allowsPlainHTTPOnLoopback: server.locations.allowsPlainHTTPOnLoopback)
+        allowsPlainHTTPOnLoopback: server.locations.allowsPlainHTTPOnLoopback)
+    let session = server.authentication == .user ? session : nil
+    guard session != nil || policy.hasDelegate && fetch.delegateID != nil else { return nil }
     return AdviceRounds(
-      rules: rules, policy: policy, fetch: fetch, session: session, flights: flights,
+      rules: rules, policy: policy.within(server), fetch: fetch, session: session, flights: flights,
       headers: HeaderRules(server), resource: server.name, observer: upstream.observer)
   }
 
@@ -127,6 +135,22 @@ public final class ResourceFetcher: Sendable {
     throw ResourceError(.invalidRequest, "the authorization policy has no effect: \(obstacle)", retryable: false)
   }
 
+  /// Whether the request is sent without a token because no session exists, and the policy permits that. An expired
+  /// session exists, and so do several.
+  private func hasNoSession(
+    _ options: FetchOptions, _ kind: SessionKind
+  ) async throws(ResourceError) -> Bool {
+    guard options.tokenRules.tokenPolicy?.whenNoSession == .sendWithoutToken else { return false }
+    guard let session = options.session else { return true }
+    guard session.handle == nil else { return false }
+    let issuer = session.issuer.issuer.name
+    do throws(SessionError) {
+      return try await session.sessions.onlySession(of: kind, at: issuer, ownedBy: session.uid) == nil
+    } catch {
+      throw ResourceError(error, kind: kind, issuer: issuer)
+    }
+  }
+
   /// The source of the fetch's tokens; nil for a fetch without one. The session that is meant is found here, once.
   private func tokenSource(_ options: FetchOptions, _ server: ResourceServer) async throws(ResourceError)
     -> TokenSource?
@@ -134,9 +158,11 @@ public final class ResourceFetcher: Sendable {
     switch server.authentication {
     case .none: return nil
     case .user:
+      if try await hasNoSession(options, .user) { return nil }
       guard let session = options.session else { throw ResourceError(.notAuthenticated, "no live user session") }
       return try await TokenSource.tokens(of: session, .user, reports: scopeReports)
     case .implicit:
+      if try await hasNoSession(options, .implicit) { return nil }
       guard let session = options.session else {
         throw ResourceError(.notImplicitlyAuthenticated, "no live implicit session")
       }

@@ -2,11 +2,18 @@ public import HTTPMessages
 public import PosternJSON
 public import PosternSupport
 
-/// A request for a resource: an immutable value. `ResourceRequestFactory` and `ResourceRequestBuilder` make one part by
-/// part.
+/// A request for a resource, or a value of which one is made when it is sent: `ResourceRequest` and
+/// `MutableResourceRequest`.
+public protocol ResourceRequestConvertible: Sendable {
+  /// The request as it is now.
+  var resourceRequest: ResourceRequest { get }
+}
+
+/// A request for a resource: an immutable value. `ResourceRequestFactory` makes one in one call,
+/// `MutableResourceRequest` part by part.
 ///
 /// Nothing is checked here: `ResourceFetcher` does, against the resource server it goes to.
-public struct ResourceRequest: Sendable {
+public struct ResourceRequest: Sendable, ResourceRequestConvertible {
   /// A path behind the resource's base URL, or an absolute URL it allows.
   public let path: String
   /// The method in any case.
@@ -40,6 +47,43 @@ public struct ResourceRequest: Sendable {
     self.body = body
     self.multipart = multipart
     self.headers = headers
+  }
+
+  /// The request itself.
+  public var resourceRequest: ResourceRequest { self }
+}
+
+/// How parameters become a body.
+public enum ParametersEncoding: String, Sendable, Hashable, CaseIterable {
+  /// `application/json`.
+  case json
+  /// `application/x-www-form-urlencoded`.
+  case formURL = "formUrl"
+}
+
+/// One part of a `multipart/form-data` body (RFC 7578): a file, or a field with a type of its own.
+public struct MultipartPart: Sendable, ConciseStringConvertible {
+  /// The field's name.
+  public var name: String
+  /// The file's name; nil for what is no file.
+  public var fileName: String?
+  /// The part's media type; nil: `application/octet-stream` for a file, none for a field.
+  public var mimeType: String?
+  /// The content.
+  public var data: [UInt8]
+  /// Name, type and size: never contents.
+  public var description: String {
+    Concise.text(
+      "part \(Concise.name(name))", fileName.map { "file \(Concise.name($0))" }, mimeType.map { Concise.name($0) },
+      Concise.count(data.count, "byte"))
+  }
+
+  /// A part of that name.
+  public init(name: String, fileName: String? = nil, mimeType: String? = nil, data: [UInt8]) {
+    self.name = name
+    self.fileName = fileName
+    self.mimeType = mimeType
+    self.data = data
   }
 }
 

@@ -25,6 +25,9 @@ public struct ResourceResponse: Sendable {
   public let tokenRefreshed: Bool
   /// The policy advices that were satisfied on the way.
   public var advicesSatisfied: [PolicyAdvice] = []
+  /// The policy advices that the response has, whether a user can satisfy them or not; none where neither the resource
+  /// server has `advice` rules nor the fetch an authorization policy.
+  public internal(set) var advices: [PolicyAdvice] = []
   /// The whole fetch in `total`, waiting for tokens included; the other parts are sums over its exchanges.
   public let timing: HTTPResponse.Timing
 }

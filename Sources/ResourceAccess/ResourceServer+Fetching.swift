@@ -9,11 +9,8 @@ extension ResourceServer {
 
   /// Why no advice is satisfied in fetches from this server, as a clause for people; nil: nothing prevents it.
   package var adviceObstacle: String? {
-    guard authentication == .user else {
-      return "requests to resource \(name) carry no user's token, and only a user can satisfy advice"
-    }
-    guard let advice else { return "resource \(name) has no rules for advice (ResourceServer.advice)" }
-    guard advice.accessManager != nil || advice.allowsAuthorization else {
+    guard let advice else { return nil }
+    guard advice.allowsAccessManager || advice.allowsAuthorization else {
       return "the advice rules of resource \(name) name no access manager and allow no new login"
     }
     return nil

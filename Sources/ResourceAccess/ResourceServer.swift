@@ -92,6 +92,8 @@ public struct ResourceServer: Sendable {
     public var clientIdentity: ClientIdentity?
     /// The pins of the server's certificate chain, its additional origins' too; nil: no pins.
     public var pins: KeyPins?
+    /// Whether a fetch without `pins` is an error, before anything is sent. Default false.
+    public var pinsRequired = false
     /// The transport of its requests; nil: the engine's.
     public var transport: (any HTTPTransport)?
   }

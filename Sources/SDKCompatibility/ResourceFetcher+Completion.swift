@@ -1,6 +1,13 @@
 public import ResourceAccess
 
 extension ResourceFetcher {
+  /// Fetches `request` as it is now; see `fetch(_:from:options:)`.
+  public func fetch(
+    _ request: some ResourceRequestConvertible, from server: ResourceServer, options: FetchOptions = FetchOptions()
+  ) async throws(ResourceError) -> ResourceResponse {
+    try await fetch(request.resourceRequest, from: server, options: options)
+  }
+
   /// Fetches `request` from `server`, and calls `completion` with the outcome: exactly once, also when the task is
   /// cancelled and when the request is malformed.
   ///
@@ -9,9 +16,10 @@ extension ResourceFetcher {
   /// and for no other fetch.
   @discardableResult
   public func fetch(
-    _ request: ResourceRequest, from server: ResourceServer, options: FetchOptions = FetchOptions(),
+    _ request: some ResourceRequestConvertible, from server: ResourceServer, options: FetchOptions = FetchOptions(),
     completion: @escaping @Sendable (Result<ResourceResponse, ResourceError>) -> Void
   ) -> NetworkTask {
+    let request = request.resourceRequest
     let task = options.task ?? NetworkTask(request: request, clock: clock)
     var options = options
     options.task = task

@@ -15,12 +15,13 @@ public struct UserClient: Sendable {
   private let session: FetchSession
   private let implicitSession: FetchSession
 
-  /// A client of `server` for the sessions that `uid` has at `issuer`.
+  /// A client of `server` for the sessions that `uid` has at `issuer`; a program with one user need not name a uid.
   ///
   /// `session` and `implicitSession` are the sessions to use; nil: the uid's only one of that kind at the time of the
   /// request.
   public init(
-    fetcher: ResourceFetcher, server: ResourceServer, sessions: UserSessions, issuer: SessionIssuer, uid: UInt32,
+    fetcher: ResourceFetcher, server: ResourceServer, sessions: UserSessions, issuer: SessionIssuer,
+    uid: UInt32 = PeerID.ownUID,
     session: SessionHandle? = nil, implicitSession: SessionHandle? = nil
   ) {
     self.fetcher = fetcher
@@ -32,7 +33,7 @@ public struct UserClient: Sendable {
   /// Fetches with the token of a user who has logged in; `not_authenticated` when there is none, or a new login is
   /// needed.
   public func sendAuthenticatedRequest(
-    _ request: ResourceRequest, options: FetchOptions = FetchOptions()
+    _ request: some ResourceRequestConvertible, options: FetchOptions = FetchOptions()
   ) async throws(ResourceError) -> ResourceResponse {
     try await fetcher.fetch(request, from: server, options: options.authenticated(.user, session))
   }
@@ -40,7 +41,7 @@ public struct UserClient: Sendable {
   /// Fetches as the async form does, with a task to watch, pause and cancel it by.
   @discardableResult
   public func sendAuthenticatedRequest(
-    _ request: ResourceRequest, options: FetchOptions = FetchOptions(), completion: @escaping Completion
+    _ request: some ResourceRequestConvertible, options: FetchOptions = FetchOptions(), completion: @escaping Completion
   ) -> NetworkTask {
     fetcher.fetch(request, from: server, options: options.authenticated(.user, session), completion: completion)
   }
@@ -48,7 +49,7 @@ public struct UserClient: Sendable {
   /// Fetches with the token of a user recognised without interaction; `not_implicitly_authenticated` when there is
   /// none.
   public func sendImplicitRequest(
-    _ request: ResourceRequest, options: FetchOptions = FetchOptions()
+    _ request: some ResourceRequestConvertible, options: FetchOptions = FetchOptions()
   ) async throws(ResourceError) -> ResourceResponse {
     try await fetcher.fetch(request, from: server, options: options.authenticated(.implicit, implicitSession))
   }
@@ -56,7 +57,7 @@ public struct UserClient: Sendable {
   /// Fetches as the async form does, with a task to watch, pause and cancel it by.
   @discardableResult
   public func sendImplicitRequest(
-    _ request: ResourceRequest, options: FetchOptions = FetchOptions(), completion: @escaping Completion
+    _ request: some ResourceRequestConvertible, options: FetchOptions = FetchOptions(), completion: @escaping Completion
   ) -> NetworkTask {
     fetcher.fetch(
       request, from: server, options: options.authenticated(.implicit, implicitSession), completion: completion)
@@ -82,7 +83,7 @@ public struct DeviceClient: Sendable {
 
   /// Fetches with the application's own token (client credentials); `device_not_authenticated` when there is none.
   public func sendAuthenticatedRequest(
-    _ request: ResourceRequest, options: FetchOptions = FetchOptions()
+    _ request: some ResourceRequestConvertible, options: FetchOptions = FetchOptions()
   ) async throws(ResourceError) -> ResourceResponse {
     try await fetcher.fetch(request, from: server, options: options.authenticated(.clientCredentials))
   }
@@ -90,14 +91,14 @@ public struct DeviceClient: Sendable {
   /// Fetches as the async form does, with a task to watch, pause and cancel it by.
   @discardableResult
   public func sendAuthenticatedRequest(
-    _ request: ResourceRequest, options: FetchOptions = FetchOptions(), completion: @escaping Completion
+    _ request: some ResourceRequestConvertible, options: FetchOptions = FetchOptions(), completion: @escaping Completion
   ) -> NetworkTask {
     fetcher.fetch(request, from: server, options: options.authenticated(.clientCredentials), completion: completion)
   }
 
   /// Fetches without a token. Pins, origins and every other rule apply all the same.
   public func sendUnauthenticatedRequest(
-    _ request: ResourceRequest, options: FetchOptions = FetchOptions()
+    _ request: some ResourceRequestConvertible, options: FetchOptions = FetchOptions()
   ) async throws(ResourceError) -> ResourceResponse {
     try await fetcher.fetch(request, from: server, options: options.authenticated(.none))
   }
@@ -105,7 +106,7 @@ public struct DeviceClient: Sendable {
   /// Fetches as the async form does, with a task to watch, pause and cancel it by.
   @discardableResult
   public func sendUnauthenticatedRequest(
-    _ request: ResourceRequest, options: FetchOptions = FetchOptions(), completion: @escaping Completion
+    _ request: some ResourceRequestConvertible, options: FetchOptions = FetchOptions(), completion: @escaping Completion
   ) -> NetworkTask {
     fetcher.fetch(request, from: server, options: options.authenticated(.none), completion: completion)
   }

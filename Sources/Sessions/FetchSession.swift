@@ -16,7 +16,9 @@ public struct FetchSession: Sendable, ConciseStringConvertible {
   public var description: String { "session \(handle.map { "\($0) " } ?? "")of uid \(uid) at \(issuer.issuer.name)" }
 
   /// A session of the given parts.
-  public init(handle: SessionHandle? = nil, uid: UInt32, issuer: SessionIssuer, sessions: UserSessions) {
+  public init(
+    handle: SessionHandle? = nil, uid: UInt32 = PeerID.ownUID, issuer: SessionIssuer, sessions: UserSessions
+  ) {
     self.handle = handle
     self.uid = uid
     self.issuer = issuer

@@ -74,7 +74,9 @@ public final class UserSessions: Sendable, ConciseStringConvertible {
   // MARK: Finding
 
   /// The session, when `uid` has one of that handle.
-  public func session(_ handle: SessionHandle, ownedBy uid: UInt32) async throws(SessionError) -> Session {
+  public func session(_ handle: SessionHandle, ownedBy uid: UInt32 = PeerID.ownUID) async throws(SessionError)
+    -> Session
+  {
     try await repository.live(handle, ownedBy: uid).session
   }
 
@@ -88,14 +90,14 @@ public final class UserSessions: Sendable, ConciseStringConvertible {
   /// A session keeps its position: a list that continues behind the last one has none twice, and leaves none out that
   /// was there all the time.
   public func forEachSession(
-    ownedBy uid: UInt32, after position: Int64 = 0, _ body: (Session, Int64) -> Bool
+    ownedBy uid: UInt32 = PeerID.ownUID, after position: Int64 = 0, _ body: (Session, Int64) -> Bool
   ) async throws(SessionError) {
     try await repository.forEachSession(ownedBy: uid, after: position, body)
   }
 
   /// The session of `uid` that is meant at `issuer` when a call names none.
   public func choice(
-    of kind: SessionKind, at issuer: String, ownedBy uid: UInt32
+    of kind: SessionKind, at issuer: String, ownedBy uid: UInt32 = PeerID.ownUID
   ) async throws(SessionError) -> SessionChoice {
     try await selection.choice(of: kind, at: issuer, ownedBy: uid)
   }
@@ -103,7 +105,7 @@ public final class UserSessions: Sendable, ConciseStringConvertible {
   /// The only session of that kind that `uid` has at `issuer`; nil where there is none, an error where there are
   /// several.
   public func onlySession(
-    of kind: SessionKind, at issuer: String, ownedBy uid: UInt32
+    of kind: SessionKind, at issuer: String, ownedBy uid: UInt32 = PeerID.ownUID
   ) async throws(SessionError) -> SessionHandle? {
     try await selection.only(kind, at: issuer, ownedBy: uid)
   }
@@ -115,7 +117,7 @@ public final class UserSessions: Sendable, ConciseStringConvertible {
   /// Once a token has been requested the session is created and stored, although its caller may leave: what the issuer
   /// returned may not be returned again. `forEachSession` has it then.
   public func create(
-    from grant: SessionGrant, at issuer: SessionIssuer, scope: String? = nil, ownedBy uid: UInt32,
+    from grant: SessionGrant, at issuer: SessionIssuer, scope: String? = nil, ownedBy uid: UInt32 = PeerID.ownUID,
     deadline: Deadline = .never, trace: TraceContext? = nil
   ) async throws(SessionError) -> Session {
     try await tasks.finish(for: uid, by: deadline) { [logins] () async throws(SessionError) in
@@ -126,7 +128,8 @@ public final class UserSessions: Sendable, ConciseStringConvertible {
   /// Begins a login by authorization code (RFC 6749 section 4.1) with PKCE, `state` and `nonce`; the request is pushed
   /// where the issuer supports that (RFC 9126).
   public func beginAuthorization(
-    _ request: AuthorizationRequest, at issuer: SessionIssuer, ownedBy uid: UInt32, trace: TraceContext? = nil
+    _ request: AuthorizationRequest, at issuer: SessionIssuer, ownedBy uid: UInt32 = PeerID.ownUID,
+    trace: TraceContext? = nil
   ) async throws(SessionError) -> BegunAuthorization {
     try await logins.code.begin(
       request, at: issuer, ownedBy: uid, dpopKey: try issuer.newKey(), trace: trace)
@@ -138,7 +141,7 @@ public final class UserSessions: Sendable, ConciseStringConvertible {
   ///
   /// `issuer` returns the configured issuer of a name.
   public func completeAuthorization(
-    callback url: String, ownedBy uid: UInt32,
+    callback url: String, ownedBy uid: UInt32 = PeerID.ownUID,
     issuer: @escaping @Sendable (String) throws(SessionError) -> SessionIssuer, deadline: Deadline = .never,
     trace: TraceContext? = nil
   ) async throws(SessionError) -> Session {
@@ -149,7 +152,7 @@ public final class UserSessions: Sendable, ConciseStringConvertible {
 
   /// Begins a device authorization (RFC 8628 section 3.1): the user decides on another device.
   public func beginDeviceAuthorization(
-    at issuer: SessionIssuer, scope: String?, ownedBy uid: UInt32, trace: TraceContext? = nil
+    at issuer: SessionIssuer, scope: String?, ownedBy uid: UInt32 = PeerID.ownUID, trace: TraceContext? = nil
   ) async throws(SessionError) -> BegunDeviceAuthorization {
     try await logins.device.begin(at: issuer, scope: scope, ownedBy: uid, trace: trace)
   }
@@ -157,7 +160,7 @@ public final class UserSessions: Sendable, ConciseStringConvertible {
   /// The session, when the user has agreed. `pending` while there is no decision, and before the interval is over,
   /// without a request to the issuer; `authorizationFailed` when the user has denied it or it has expired.
   public func completeDeviceAuthorization(
-    _ handle: SessionHandle, ownedBy uid: UInt32,
+    _ handle: SessionHandle, ownedBy uid: UInt32 = PeerID.ownUID,
     issuer: @escaping @Sendable (String) throws(SessionError) -> SessionIssuer, deadline: Deadline = .never,
     trace: TraceContext? = nil
   ) async throws(SessionError) -> Session {
@@ -180,7 +183,7 @@ public final class UserSessions: Sendable, ConciseStringConvertible {
   /// `isNarrow`: never the session's own token in place of one for `scope` and `audience`. `mayLackScope`: it is that
   /// where the issuer does not grant `scope`.
   public func token(
-    of handle: SessionHandle, ownedBy uid: UInt32, at issuer: SessionIssuer, scope: String? = nil,
+    of handle: SessionHandle, ownedBy uid: UInt32 = PeerID.ownUID, at issuer: SessionIssuer, scope: String? = nil,
     audience: String? = nil, isNarrow: Bool = false, mayLackScope: Bool = false, replacing rejected: AccessToken? = nil,
     minimumLife: Duration? = nil, deadline: Deadline = .never, trace: TraceContext? = nil
   ) async throws(SessionError) -> AccessToken {
@@ -194,7 +197,7 @@ public final class UserSessions: Sendable, ConciseStringConvertible {
 
   /// Refreshes the session's token now, whatever is left of its life.
   public func refresh(
-    _ handle: SessionHandle, ownedBy uid: UInt32, at issuer: SessionIssuer, deadline: Deadline = .never,
+    _ handle: SessionHandle, ownedBy uid: UInt32 = PeerID.ownUID, at issuer: SessionIssuer, deadline: Deadline = .never,
     trace: TraceContext? = nil
   ) async throws(SessionError) -> Session {
     let current = try await repository.live(handle, ownedBy: uid)
@@ -219,7 +222,8 @@ public final class UserSessions: Sendable, ConciseStringConvertible {
   ///
   /// `issuer` nil: it is not configured any more.
   public func end(
-    _ handle: SessionHandle, ownedBy uid: UInt32, at issuer: SessionIssuer?, deadline: Deadline = .never,
+    _ handle: SessionHandle, ownedBy uid: UInt32 = PeerID.ownUID, at issuer: SessionIssuer?,
+    deadline: Deadline = .never,
     trace: TraceContext? = nil
   ) async throws(SessionError) -> UpstreamEnd {
     try await ending.end(handle, ownedBy: uid, at: issuer, deadline: deadline, trace: trace)
@@ -227,7 +231,8 @@ public final class UserSessions: Sendable, ConciseStringConvertible {
 
   /// Revokes a token at its issuer (RFC 7009), for `uid`; `sharedToken` for one that all uids share.
   public func revoke(
-    _ token: Secret<String>, hint: String?, at issuer: SessionIssuer, for uid: UInt32, deadline: Deadline = .never,
+    _ token: Secret<String>, hint: String?, at issuer: SessionIssuer, for uid: UInt32 = PeerID.ownUID,
+    deadline: Deadline = .never,
     trace: TraceContext? = nil
   ) async throws(SessionError) {
     try await tasks.finish(for: uid, by: deadline, isWritten: false) { [shared] () async throws(SessionError) in
@@ -237,7 +242,8 @@ public final class UserSessions: Sendable, ConciseStringConvertible {
 
   /// Revokes the session's refresh token, or its access token where it has none. The session stays, without tokens.
   public func revokeTokens(
-    of handle: SessionHandle, ownedBy uid: UInt32, at issuer: SessionIssuer, deadline: Deadline = .never,
+    of handle: SessionHandle, ownedBy uid: UInt32 = PeerID.ownUID, at issuer: SessionIssuer,
+    deadline: Deadline = .never,
     trace: TraceContext? = nil
   ) async throws(SessionError) {
     try await ending.revokeTokens(of: handle, ownedBy: uid, at: issuer, deadline: deadline, trace: trace)

@@ -10,9 +10,20 @@ public struct JourneyAnswers: Sendable {
   static let suspendedID = "suspendedId"
 
   private let values: JSONObject
+  /// Whether they are for the next step only.
+  private var isForOneStep = false
 
   /// The given answers.
   public init(_ values: JSONObject = JSONObject()) { self.values = values }
+
+  /// Answers for the next step only.
+  init(once values: JSONObject) {
+    self.values = values
+    isForOneStep = true
+  }
+
+  /// The answers for the steps after the next one.
+  var later: JourneyAnswers { isForOneStep ? JourneyAnswers() : self }
 
   /// Whether there are none.
   var isEmpty: Bool { values.isEmpty }

@@ -77,8 +77,3 @@ public struct JourneyCallback: Sendable, Hashable {
     return true
   }
 }
-
-extension JourneyCallback: ConciseStringConvertible {
-  /// Type and prompt: never an answer.
-  public var description: String { Concise.text(Concise.name(type), prompt.map { "“\(Concise.name($0))”" }) }
-}

@@ -35,13 +35,13 @@ public struct JourneyError: Error, Sendable {
   /// Whether nothing of the step has been sent, so that its continuation remains valid.
   private(set) var keepsStep = false
 
-  init(_ kind: Kind, _ detail: String) {
+  package init(_ kind: Kind, _ detail: String) {
     self.kind = kind
     self.detail = detail
   }
 
   /// Converts an error of a session.
-  init(_ error: SessionError) {
+  package init(_ error: SessionError) {
     switch error.kind {
     case .cancelled: self.init(.cancelled, error.detail)
     case .deadlineExceeded: self.init(.deadlineExceeded, error.detail)

@@ -1,6 +1,8 @@
 import HTTPMessages
+import OAuthClient
 import PosternJSON
 import PosternSupport
+import Sessions
 
 /// The next submission to the access manager.
 enum JourneySubmission: Sendable {
@@ -36,4 +38,20 @@ enum JourneySubmission: Sendable {
     let parts = query.split(atByte: "#").flatMap { $0.split(atByte: "&") }
     return parts.lazy.compactMap { FormEncoding.decode(String($0))?.first }.first { $0.name == "suspendedId" }?.value
   }
+}
+
+/// The parameters of one call.
+struct JourneyWalk: Sendable {
+  let issuer: SessionIssuer
+  let answers: JourneyAnswers
+  let deadline: Deadline
+  let trace: TraceContext?
+}
+
+/// The outcome of a request to the access manager.
+enum JourneyProgress: Sendable {
+  /// The user has to answer.
+  case waiting(JourneyState)
+  /// No answer is needed any more.
+  case over(JourneyOutcome)
 }

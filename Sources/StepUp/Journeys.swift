@@ -96,7 +96,7 @@ public final class Journeys: Sendable {
       throw JourneyError.issuerUnknown("the issuer has been reconfigured since the journey started")
     }
     guard let taken = waiting.take(continuation, of: uid) else { throw .continuationUnknown }
-    let walk = JourneyWalk(issuer: configured, answers: answers, deadline: deadline, trace: trace)
+    let walk = JourneyWalk(issuer: configured, answers: answers.later, deadline: deadline, trace: trace)
     do throws(JourneyError) {
       try await taken.value.wait(until: deadline, on: clock)
     } catch {

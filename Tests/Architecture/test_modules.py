@@ -492,12 +492,11 @@ CHARACTERS_ALLOWED = [
     ("StatusServer/ListenAddress.swift", 'text.lastIndex(of: ":")', "an address of the configuration"),
     ("StatusServer/ListenAddress.swift", 'name.hasPrefix("[")', "an address of the configuration"),
     ("StatusServer/ListenAddress.swift", 'name.hasPrefix("127.")', "an address of the configuration"),
-    ("postern/Commands/Login/LoopbackPeer.swift", "", "tables of the kernel"),
+    ("LoopbackLogin/LoopbackPeer.swift", "", "tables of the kernel"),
     ("postern/Serving/FileLocations.swift", "", "paths of files"),
     ("postern/Serving/ProcessHardening.swift", "real.hasPrefix", "paths of files"),
     ("postern/Serving/SandboxPlan.swift", "", "paths of files, and a place of the configuration"),
     ("postern/Serving/SystemdNotifier.swift", "Character($0)", "a line of ours for systemd"),
-    ("postern/Serving/StoreAssembly.swift", '["STATE_DIRECTORY"]', "paths of files"),
     ("AccessManagement/SignOn/AuthorizeAnswer.swift", 'names.contains("', "a list of names; nothing else equals ASCII without K, ; and `"),
     ("OAuthClient/Authorization/ProviderClient+Authorization.swift", 'methods.contains("S256")', "a list of names"),
 ]
@@ -551,7 +550,7 @@ def test_protocol_text_is_read_by_bytes():
 
 # Tasks that the engine starts on the runtime's own threads: (file, what stands there, why no user has turns there).
 BARE_TASKS_ALLOWED = [
-    ("SDKCompatibility/PreauthorizeRequest+Builder.swift", "Task { [self] in", "for Swift programs, which have one user"),
+    ("SDKCompatibility/AccessEnabler.swift", "Task { [self] in", "for Swift programs, which have one user"),
     ("Entitlements/Calls/Preauthorizer.swift", "Task { [clock = upstream.clock] in", "a timer"),
     ("KeySets/RemoteJWKSet.swift", "Task { [self] in", "waits for a run that has turns, or is everybody's"),
     ("ResourceAccess/Limits/OriginLimiter.swift", "let watch = Task {", "a timer"),

@@ -13,10 +13,11 @@ from test_initializers import LIBRARIES
 
 SOURCES = Path(__file__).resolve().parents[2] / "Sources"
 TESTS = SOURCES.parent / "Tests"
-MODULES = [*LIBRARIES, "PosternCrypto", "PosternJSON", "PosternSupport", "SessionStore"]
+MODULES = [*LIBRARIES, "PosternCrypto", "PosternJSON", "PosternKit", "PosternSupport", "SessionStore"]
 
-# The second is for types that have an optional member of the name `description`; they have a `debugDescription`.
-PROTOCOLS = {"ConciseStringConvertible", "CustomReflectable"}
+# The second is for types that have an optional member of the name `description`; they have a `debugDescription`. The
+# last two refine the first.
+PROTOCOLS = {"ConciseStringConvertible", "CustomReflectable", "AttributeCallback", "TypedCallback"}
 
 EVENT = "Swift prints the case and its payload, whose values print well"
 EXCEPTIONS = {

@@ -15,7 +15,7 @@ def found(path, pattern):
 
 
 def product():
-    [version] = found("Sources/SidecarObservability/Process/Product.swift", r'static let version = "([^"]+)"')
+    [version] = found("Sources/PosternSupport/Release.swift", r'static let version = "([^"]+)"')
     return version
 
 
@@ -27,7 +27,7 @@ def init_of_the_python_client():
 def test_all_parts_have_one_version():
     """Catches a part that was left behind: a client, a chart, an image's tag, a document that shows the version.
 
-    The Debian package and the image's SBOM take theirs from the binary and from Product.swift."""
+    The Debian package and the image's SBOM take theirs from the binary and from Release.swift."""
     chart = "deploy/helm/postern/Chart.yaml"
     parts = {
         "clients/python/pyproject.toml": found("clients/python/pyproject.toml", r'^version = "([^"]+)"'),
@@ -48,7 +48,7 @@ def test_all_parts_have_one_version():
 def test_what_has_no_version_of_its_own_takes_it_from_there():
     """Catches a package or an image that gets a version of its own."""
     assert '--version | awk' in (ROOT / "deploy/debian/build.sh").read_text(encoding="utf-8")
-    assert "Process/Product.swift" in (ROOT / "deploy/container/sbom.py").read_text(encoding="utf-8")
+    assert "PosternSupport/Release.swift" in (ROOT / "deploy/container/sbom.py").read_text(encoding="utf-8")
 
 
 def test_the_version_is_semantic():

@@ -56,6 +56,26 @@ struct PinTests {
     }
   }
 
+  @Test("where every server needs pins, a request without them opens a connection, or one with them is not sent")
+  func required() async throws {
+    let server = try RawServer { _ in }
+    defer { server.stop() }
+    let transport = try CurlTransport(configuration: .testing { $0.requiresPins = true })
+    defer { transport.close() }
+    let unpinned = [
+      try await transport.failure(server.url()),
+      try await transport.failure(
+        servers.url(.deep), options: TransferOptions(caFile: servers.certificates.authority)),
+    ]
+    for error in unpinned {
+      #expect(error == TransportError(code: .pinMismatch, outcome: .notSent, detail: ""))
+      #expect(error?.detail == "every server needs pins, and none are set for this one")
+    }
+    #expect(server.accepted == 0)
+    #expect(try await transport.send(servers.url(.deep), options: options(["deep"])).status == 200)
+    #expect(!CurlTransport.Configuration().requiresPins)
+  }
+
   @Test("pins come on top of the ordinary checks", arguments: [TLSServers.Site.other, .wrong, .expired])
   func notInstead(site: TLSServers.Site) async throws {
     try await withTransport { transport in

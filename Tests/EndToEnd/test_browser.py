@@ -97,7 +97,7 @@ def test_a_user_logs_in_at_the_playground(
     picture(user, "playground-login-wrong")
     assert user.evaluate("document.querySelector('#username').value") == "alice", "the name need not be typed again"
     sign_in(user)
-    assert user.reads("You are signed in").strip().endswith("You can close this window and go back to the terminal.")
+    assert user.reads("You are signed in").strip().endswith("You can close this window and go back to the program.")
     assert user.evaluate("getComputedStyle(document.querySelector('main')).textAlign") == "center", "the page has its style"
     picture(user, "postern-done")
     done = command.end()

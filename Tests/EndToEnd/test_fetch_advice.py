@@ -109,6 +109,27 @@ def test_what_is_kept_of_stopped_fetches_is_bounded_in_bytes(
     assert 0 < kept <= 7, "64 MiB of them are kept"
 
 
+@pytest.mark.parametrize("in_success", [None, False, True])
+def test_advice_in_a_success_counts_only_where_the_configuration_says_so(
+    start: Start, settings: Dict[str, Any], connect: Callable[[Sidecar], Connection], playground: Playground,
+    in_success: Optional[bool],
+) -> None:
+    """Catches a success that is taken for a requirement by default, and a key without effect."""
+    gateway = DecisionDouble(lambda *_: (200, {"advices": {SERVICE: ["/alpha:ConfirmPassword"]}}, {}))
+    settings["resources"]["gate"]["baseUrl"] = gateway.url + "/"
+    if in_success is not None:
+        settings["resources"]["gate"]["advice"] = {"inSuccess": in_success}
+    connection = connect(start(settings))
+    journeys.session(connection, playground)
+    if in_success:
+        data = stopped(connection, "orders")
+        assert data["advice"]["type"] == SERVICE and data["response"]["status"] == 200
+    else:
+        assert connection.call("fetchResource", gate("orders"))["advicesSatisfied"] == []
+    assert connection.call("fetchResource", gate("orders", stream=True))["status"] == 200
+    gateway.stop()
+
+
 def test_a_continuation_is_not_lost_to_a_task_that_is_running(
     connection: Connection, sidecar: Sidecar, playground: Playground, session: str
 ) -> None:

@@ -106,6 +106,33 @@ def test_another_key_is_a_mismatch_that_says_what_was_seen(
     assert len(peers.seen("resource")) == 2
 
 
+def test_a_resource_that_requires_pins_does_not_start_without_them(start: Start, peers: MutualTLS) -> None:
+    with pytest.raises(StartError) as failure:
+        start({"resources": {"r": resource(peers, tls={"pinsRequired": True})}})
+    assert "resources.r.tls.pinsRequired: there are no pins" in str(failure.value)
+    pins = [peers.authority.pin("server")]
+    sidecar = start({"resources": {"r": resource(peers, tls={"pinsRequired": True, "pins": pins})}})
+    assert fetch(sidecar.connect())["status"] == 200
+
+
+def test_pins_that_are_required_everywhere_hold_for_every_server(start: Start, peers: MutualTLS) -> None:
+    """The start names each server without pins; with pins discovery, tokens and fetches go through."""
+    hardening = {"hardening": {"pinsRequired": True}}
+    own = with_binding(peers)
+    with pytest.raises(StartError) as failure:
+        start({**own, **hardening})
+    for path in ["issuers.corp", "resources.bound", "resources.unbound"]:
+        assert f"{path}.tls.pins: is missing: hardening.pinsRequired is set" in str(failure.value)
+    assert peers.asked == []
+    pins = {"pins": [peers.authority.pin("ca")]}
+    pinned = with_binding(peers, tls=pins)
+    for name in pinned["resources"]:
+        pinned["resources"][name]["tls"].update(pins)
+    connection = start({**pinned, **hardening}).connect()
+    assert fetch(connection, "bound")["status"] == 200
+    assert peers.seen("issuer") and peers.seen("alias") and peers.seen("resource")
+
+
 def test_pins_of_the_issuer_hold_for_token_requests(start: Start, connect: Connect, peers: MutualTLS) -> None:
     connection = connect(start(with_binding(peers, tls={"pins": [FOREIGN]})))
     error = fault(connection, 1011, "bound")

@@ -47,6 +47,15 @@ struct DecisionWireTests {
     #expect(request.fields["Authorization"] == nil)
   }
 
+  @Test("a request to a decision point is sent without its pins or authorities")
+  func trust() async throws {
+    let engine = DecisionEngine.authzen { .decisions($0.map { _ in true }) }
+    let pins = try KeyPins(["sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="], scope: .leaf)
+    let tls = TLSSettings(caFile: "/ca.pem", pins: pins)
+    _ = await engine.ask(["a"], at: try engine.point { $0.tls = tls })
+    #expect(engine.engine.transport.options.count == 2 && engine.engine.transport.options.allSatisfy { $0.tls == tls })
+  }
+
   @Test("OPA: everything below input, the resources as they are")
   func opa() async throws {
     let engine = DecisionEngine { request, _ in

@@ -140,6 +140,7 @@ struct ContractTests {
     #expect(resource.advice.isEnabled)
     #expect(resource.advice.rounds == 3)
     #expect(resource.advice.wait == .seconds(180))
+    #expect(!resource.advice.inSuccess)
     #expect(resource.bounds.timeout == .seconds(30))
     #expect(resource.bounds.maxBodyBytes == 16 << 20)
     #expect(resource.payloadEncryption == nil)

@@ -88,7 +88,7 @@ struct LoadingBench {
   }
 
   static func request(_ path: String, method: String = "GET") -> URLRequest {
-    var request = URLRequest(url: URL(string: path.hasPrefix("https:") ? path : base + path)!)
+    var request = URLRequest(url: URL(string: path.contains("://") ? path : base + path)!)
     request.httpMethod = method
     return request
   }

@@ -88,6 +88,39 @@ extension URLSessionTests {
     #expect(echo == Data("up".utf8) && fileEcho == Data("up".utf8))
   }
 
+  @Test(
+    "an upload from a stream that the session's delegate has is rejected before anything is sent: no protocol gets it")
+  func streamedUpload() async throws {
+    let recorder = TaskRecorder()
+    let bench = try await LoadingBench(delegate: recorder) { _ in LoadingBench.reply(200) }
+    bench.session.uploadTask(withStreamedRequest: LoadingBench.request("/x", method: "PUT")).resume()
+    #expect(await eventually { recorder.ends.count == 1 })
+    #expect(recorder.ends.first?.error?.code == .requestBodyStreamExhausted)
+    #expect(bench.transport.requests.isEmpty)
+    // The stream in the request itself is read.
+    var request = LoadingBench.request("/x", method: "PUT")
+    request.httpBodyStream = InputStream(data: Data("up".utf8))
+    bench.session.uploadTask(withStreamedRequest: request).resume()
+    #expect(await eventually { recorder.ends.count == 2 })
+    #expect(recorder.ends.last?.status == 200 && bench.transport.requests.map(\.body) == [Array("up".utf8)])
+  }
+
+  @Test("settings for work in the background change nothing: the task is a data task of this process")
+  func background() async throws {
+    let bench = try await LoadingBench { _ in LoadingBench.reply(200) }
+    let configuration = URLSessionConfiguration.ephemeral
+    configuration.networkServiceType = .background
+    configuration.allowsCellularAccess = false
+    configuration.timeoutIntervalForResource = 1
+    let session = try PosternURLProtocol.makeSession(configuration: configuration)
+    var request = LoadingBench.request("/x")
+    request.networkServiceType = .background
+    let (_, head) = try await session.data(for: request)
+    #expect((head as? HTTPURLResponse)?.statusCode == 200 && bench.transport.requests.count == 1)
+    // A web socket's URL is no http: Foundation's own.
+    #expect(!PosternURLProtocol.canInit(with: LoadingBench.request("wss://api.example.com/base/x")))
+  }
+
   @Test("a suspended task's fetch is paused, and goes on when it is resumed, however often: one request, one answer")
   func suspension() async throws {
     let (came, pass) = (Gate(), Gate())

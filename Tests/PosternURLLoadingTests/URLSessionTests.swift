@@ -90,7 +90,12 @@ struct URLSessionTests {
     for path in ["/a", "/b"] { _ = try await bench.outcome(LoadingBench.request(path)).get() }
     #expect(bench.transport.requests.map { $0.fields["Authorization"] } == ["Bearer user-token", nil])
     #expect(!PosternURLProtocol.canInit(with: LoadingBench.request("/c")))
-    #expect(!PosternURLProtocol.canInit(with: LoadingBench.request("https://evil.invalid/")))
+    // It would go out without the token that the policy has for it.
+    guard case .failure(let error) = await bench.outcome(LoadingBench.request("https://evil.invalid/")) else {
+      Issue.record("a policy's request went out, though no resource has its URL")
+      return
+    }
+    #expect(error.resourceError?.detail.contains("https://evil.invalid/: no member") == true)
   }
 
   struct Delegate: AuthorizationPolicyDelegate, TokenManagementPolicyDelegate {

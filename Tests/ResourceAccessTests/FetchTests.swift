@@ -29,6 +29,26 @@ struct FetchTests {
     #expect(engine.tokenRequests.count == 1)
   }
 
+  @Test("a resource that requires pins and has none gets a request, or costs one for a token")
+  func pinsRequired() async throws {
+    let (engine, _) = engine { _ in true }
+    var server = try ResourceServer.testing()
+    server.pinsRequired = true
+    for kind in [ResourceServer.Authentication.clientCredentials, .none] {
+      let options = FetchOptions(authentication: kind)
+      do throws(ResourceError) {
+        _ = try await engine.fetcher.fetch(ResourceRequest(path: "x"), from: server, options: options)
+        Issue.record("no error")
+      } catch {
+        #expect(error.code == .pinMismatch && error.outcome == .notSent && error.retryable == false)
+      }
+    }
+    #expect(engine.transport.requests.isEmpty)
+    server.pins = try KeyPins(["sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="], scope: .chain)
+    let response = try await engine.fetcher.fetch(ResourceRequest(path: "x"), from: server)
+    #expect(response.status == 200 && engine.transport.options.last?.pins == server.pins)
+  }
+
   @Test("auth none neither requests nor sends a token")
   func anonymous() async throws {
     let (engine, _) = engine { $0.isEmpty }

@@ -55,6 +55,33 @@ import Testing
     #expect(try await sent(ResourceRequestBuilder(row.1).build()) == sent(row.1), "\(row.0)")
   }
 
+  @Test("a mutable request is sent as it is at that moment, in each form, by each client")
+  func mutable() async throws {
+    let engine = Engine { _, _ in .status(204) }
+    let server = try ResourceServer.testing(authentication: .none)
+    let client = DeviceClient(fetcher: engine.fetcher, server: server)
+    var request = MutableResourceRequest(path: "x", method: "put")
+    request.headers = ["X-Flags": "1000010"]
+    request.parameters = ["username": "foo@bar.baz"]
+    request.parametersEncoding = .formURL
+    _ = try await engine.fetcher.fetch(request, from: server)
+    request.method = "DELETE"
+    request.path = "y"
+    _ = try await client.sendUnauthenticatedRequest(request)
+    request.path = "z"
+    let outcomes = Outcomes()
+    let task = client.sendUnauthenticatedRequest(request) { outcomes.take($0) }
+    request.path = "later"
+    #expect(await outcomes.only?.success?.status == 204)
+    #expect(
+      task.request.path == "z" && MutableResourceRequest(path: "a", method: .post).resourceRequest.method == "POST")
+    let sent = engine.transport.requests
+    #expect(sent.map(\.method) == ["PUT", "DELETE", "DELETE"])
+    #expect(sent.map(\.url.path) == ["/base/x", "/base/y", "/base/z"])
+    #expect(sent.allSatisfy { $0.fields["X-Flags"] == "1000010" })
+    #expect(sent[0].body == Array("username=foo%40bar.baz".utf8) && sent[1].url.query == "username=foo%40bar.baz")
+  }
+
   @Test("a builder is a value: what is made of a copy changes nothing that was made before")
   func value() {
     let base = ResourceRequestBuilder().setPath("x").setHeaders(["A": "1"])

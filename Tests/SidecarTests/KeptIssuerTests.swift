@@ -2,7 +2,7 @@ import PosternConfiguration
 import PosternTestSupport
 import Testing
 
-@testable import SidecarEngine
+@testable import EngineConfiguration
 
 @Suite("Issuers that a reload keeps")
 struct KeptIssuerTests {

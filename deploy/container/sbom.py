@@ -100,8 +100,8 @@ def relationship(subject: str, kind: str, other: str) -> Dict[str, str]:
     return {"spdxElementId": subject, "relationshipType": kind, "relatedSpdxElement": other}
 
 
-version = re.search(r'static let version = "([^"]+)"', (source / "Sources/SidecarObservability/Process/Product.swift").read_text())
-assert version, "Product.swift contains no version"
+version = re.search(r'static let version = "([^"]+)"', (source / "Sources/PosternSupport/Release.swift").read_text())
+assert version, "Release.swift contains no version"
 postern = package(
     "postern", version.group(1), "NOASSERTION", f"pkg:generic/postern@{version.group(1)}", licenseDeclared="Apache-2.0",
     primaryPackagePurpose="APPLICATION",

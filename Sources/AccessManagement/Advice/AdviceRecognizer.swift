@@ -23,6 +23,10 @@ public struct AdviceRecognizer: Sendable {
   /// The access manager whose advice counts, where redirects and challenges name one; nil: any.
   public var accessManager: HTTPURL?
 
+  /// Whether the bodies of successful responses (2xx) are searched, where `Content-Type` states JSON: for the member
+  /// `advices` only. In the scope `everyAnswer` they are searched in any case.
+  public var inSuccess = false
+
   /// A recognizer.
   public init(scope: Scope = .denials, accessManager: HTTPURL? = nil) {
     self.scope = scope
@@ -41,7 +45,9 @@ public struct AdviceRecognizer: Sendable {
       let advices = advices(inRedirectOf: response.fields, from: url)
       if !advices.isEmpty { return AdviceFinding(advices: advices, source: .redirect) }
     }
-    guard isDenial || scope == .everyAnswer, mayBeJSON(response.body) else { return nil }
+    guard isDenial || scope == .everyAnswer || inSuccess && isJSONSuccess(response), mayBeJSON(response.body) else {
+      return nil
+    }
     let advices = AdviceMap.advices(in: response.body, bare: isDenial ? .named : .ignored)
     return advices.isEmpty ? nil : AdviceFinding(advices: advices, source: .body)
   }
@@ -73,6 +79,10 @@ public struct AdviceRecognizer: Sendable {
     guard let accessManager else { return true }
     let target = url.map { url in try? url.resolving(reference: reference) } ?? (try? HTTPURL(reference))
     return target?.origin == accessManager.origin
+  }
+
+  private func isJSONSuccess(_ response: HTTPResponse) -> Bool {
+    (200..<300).contains(response.status) && response.fields["Content-Type"].flatMap(MediaType.init)?.isJSON == true
   }
 
   private func mayBeJSON(_ body: [UInt8]) -> Bool {

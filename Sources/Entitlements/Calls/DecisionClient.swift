@@ -102,10 +102,11 @@ public struct DecisionClient: Sendable {
     try await waitForSlot(peerID, device, mayWait: purpose == .shared || !isRefresh)
     var request = request
     trace?.add(to: &request.fields)
-    let options = TransferOptions(
+    var options = TransferOptions(
       deadline: Deadline(in: timeout ?? point.settings.requests.timeout, on: clock).earlier(deadline),
       maxBodyBytes: DecisionReply.maxBytes, allowsPlainHTTP: point.settings.allowsPlainHTTPOnLoopback,
       peerID: peerID, reusesConnections: purpose == .question)
+    options.tls = point.settings.requests.tls
     do throws(TransportError) {
       let response = try await upstream.send(request, options: options, for: .decision(point.name), trace: trace)
       if response.status == 429 {

@@ -1,3 +1,4 @@
+public import HTTPMessages
 public import OAuthClient
 public import PosternSupport
 
@@ -16,6 +17,8 @@ public final class DecisionPoint: Sendable {
     public var attempts = 3
     /// The rate limit of requests; nil for none.
     public var rateLimit: DecisionRateLimiter?
+    /// The authorities and the pins of its servers. Default: the transport's authorities, no pins.
+    public var tls = TLSSettings()
 
     /// The defaults.
     public init() {}

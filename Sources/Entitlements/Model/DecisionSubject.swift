@@ -20,7 +20,7 @@ public struct DecisionSubject: Sendable {
   public let expiresAt: Timestamp?
 
   /// A subject named by the caller.
-  public init(type: String? = nil, id: String, properties: JSONObject = JSONObject(), uid: UInt32) {
+  public init(type: String? = nil, id: String, properties: JSONObject = JSONObject(), uid: UInt32 = PeerID.ownUID) {
     self.type = type
     self.id = id
     self.properties = properties

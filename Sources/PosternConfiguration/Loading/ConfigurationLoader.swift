@@ -24,13 +24,11 @@ public struct ConfigurationLoader: Sendable {
   private let readFile: FileReader
   private let groupIdentifier: @Sendable (_ name: String) -> UInt32?
   private let methodNames: [String]?
+  /// The configuration, in place of its file; nil: the file.
+  private let text: [UInt8]?
 
-  /// A loader of this machine's files and groups; `methodNames` are the names of all methods.
-  public init(methodNames: [String]) {
-    self.init(methodNames: methodNames, readFile: { SystemFiles.read($0, limit: $1) })
-  }
-
-  /// A loader of this machine's files and groups; `explaining` may replace the reason why a file cannot be read.
+  /// A loader of this machine's files and groups; `methodNames` are the names of all methods. `explaining` may replace
+  /// the reason why a file cannot be read.
   public init(
     methodNames: [String],
     explaining failure:
@@ -42,13 +40,15 @@ public struct ConfigurationLoader: Sendable {
       readFile: { path, limit in SystemFiles.read(path, limit: limit).mapError { failure(path, $0) } })
   }
 
-  /// A loader of the files and groups that the closures return; without `methodNames` rules may list any method.
+  /// A loader of the files and groups that the closures return, by default of this machine's. Without `methodNames`
+  /// rules may list any method. With `text`, that is the configuration, and its file is not read.
   public init(
-    methodNames: [String]? = nil, readFile: @escaping FileReader,
+    methodNames: [String]? = nil, text: [UInt8]? = nil, readFile: FileReader? = nil,
     groupIdentifier: @escaping @Sendable (_ name: String) -> UInt32? = { SystemGroups.identifier(of: $0) }
   ) {
     self.methodNames = methodNames
-    self.readFile = readFile
+    self.text = text
+    self.readFile = readFile ?? { SystemFiles.read($0, limit: $1) }
     self.groupIdentifier = groupIdentifier
   }
 
@@ -64,7 +64,7 @@ public struct ConfigurationLoader: Sendable {
       files.withLock { _ = $0.insert(path) }
       return readFile(path, limit)
     }
-    switch readFile(path, YAMLDocument.maxBytes) {
+    switch text.map({ .success(ConfigurationFile(bytes: $0)) }) ?? readFile(path, YAMLDocument.maxBytes) {
     case .success(let found): file = found
     case .failure(.tooLarge): throw only("the file is larger than 1 MiB", in: path)
     case .failure(let failure): throw only(failure.message, in: path)

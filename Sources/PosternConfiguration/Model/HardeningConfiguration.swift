@@ -22,6 +22,8 @@ public struct HardeningConfiguration: Sendable, Equatable {
   public var seccomp: Protection
   /// Whether secrets are kept out of the swap space (mlock(2)). Default `auto`.
   public var lockedMemory: Protection
+  /// Whether every issuer, resource and decision point must have pins. Default false.
+  public var pinsRequired: Bool
   /// TCP ports that may be connected to in addition to those of the configuration's URLs, and 443.
   public var connectPorts: [Int]
 }
@@ -42,6 +44,12 @@ extension HardeningConfiguration: ConfigurationSection {
     lockedMemory = keys.value(
       "lockedMemory", .choice(Protection.self, placeholder: .auto), default: .auto,
       "Whether secrets are kept out of the swap space; required: no start where RLIMIT_MEMLOCK does not suffice.")
+    pinsRequired = keys.value(
+      "pinsRequired", .boolean, default: false,
+      """
+      Whether every issuer, resource and decision point must have tls.pins. No request is sent without pins then, except to the collector \
+      of telemetry, which gets no tokens.
+      """)
     connectPorts = keys.list(
       "connectPorts", of: .integer(1...65535), default: [],
       """

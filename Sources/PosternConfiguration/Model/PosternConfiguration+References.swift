@@ -28,6 +28,31 @@ extension PosternConfiguration {
         context.problem(message, at: path.key("credentials").key("bearer"))
       }
     }
+    checkPins(keys)
+  }
+
+  /// Checks that every server has pins where that is required, and TLS, without which there is no certificate.
+  private func checkPins(_ keys: SectionReader) {
+    for (name, resource) in resources where resource.tls.trust.pinsRequired {
+      guard resource.locations.baseURL.lowercased().hasPrefix("http:") else { continue }
+      let path = keys.path.key("resources").key(name).key("baseUrl")
+      keys.context.problem("plain http has no certificate, and tls.pinsRequired is set", at: path)
+    }
+    guard hardening.pinsRequired else { return }
+    let servers =
+      issuers.map { ("issuers", $0.key, $0.value.tls) } + resources.map { ("resources", $0.key, $0.value.tls.trust) }
+      + preauthorization.map { ("preauthorization", $0.key, $0.value.tls) }
+    for (section, name, trust) in servers where trust.pins.isEmpty && !trust.pinsRequired {
+      let path = keys.path.key(section).key(name).key("tls").key("pins")
+      keys.context.problem("is missing: hardening.pinsRequired is set", at: path)
+    }
+    let others = [
+      ("validation", "jwksOrigins", "key sets that callers name have no pins", !validation.jwksOrigins.isEmpty),
+      ("development", "plainHTTPOnLoopback", "plain http has no certificate", development.plainHTTPOnLoopback),
+    ]
+    for (section, key, reason, isSet) in others where isSet {
+      keys.context.problem("\(reason), and hardening.pinsRequired is set", at: keys.path.key(section).key(key))
+    }
   }
 
   private func check(_ resource: ResourceConfiguration, at path: ConfigurationPath, in context: ReadingContext) {

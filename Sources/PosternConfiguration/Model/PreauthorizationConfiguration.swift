@@ -77,6 +77,8 @@ public struct PreauthorizationConfiguration: Sendable, Equatable {
   public var cache: DecisionCacheConfiguration
   /// How the sidecar authenticates at the decision point.
   public var credentials: DecisionCredentials
+  /// Which servers to trust.
+  public var tls: TrustConfiguration
   /// Settings of one kind of decision point alone.
   public var options: KindOptions
   /// A fixed decision that replaces the decision point for a while.
@@ -105,6 +107,7 @@ extension PreauthorizationConfiguration: ConfigurationSection {
     if !isBearerGiven, credentials.token == nil, issuer != nil, kind == .authzen || kind == .opa {
       credentials.bearer = .clientCredentials
     }
+    tls = keys.section("tls", TrustConfiguration.self, "Which servers to trust.")
     options = KindOptions(reading: keys)
     degradation = keys.optionalSection(
       "degradation", DegradationConfiguration.self, "A temporary rule that answers instead of the decision point.",

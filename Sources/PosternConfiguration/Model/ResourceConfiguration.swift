@@ -177,6 +177,8 @@ public struct AdviceConfiguration: Sendable, Equatable {
   public var rounds: Int
   /// How long a delegate may take, and how long a continuation lives. Default 180 seconds.
   public var wait: Duration
+  /// Whether successful answers (2xx) are searched, too. Default false.
+  public var inSuccess: Bool
 }
 
 extension AdviceConfiguration: ConfigurationSection {
@@ -186,6 +188,10 @@ extension AdviceConfiguration: ConfigurationSection {
     wait = keys.value(
       "wait", .duration(.milliseconds(1) ... .seconds(3600)), default: .seconds(180),
       "How long a delegate may take, and how long a continuation lives.")
+    inSuccess = keys.value(
+      "inSuccess", .boolean, default: false,
+      "Whether JSON bodies of successful answers (2xx) are searched, too: for a member advices, up to 256 KiB, not in streams."
+    )
   }
 }
 

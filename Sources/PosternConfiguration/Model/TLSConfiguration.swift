@@ -42,6 +42,8 @@ public struct TrustConfiguration: Sendable, Equatable {
   public var pins: [String]
   /// The certificates that the pins are compared with. Default `chain`.
   public var pinScope: PinScope
+  /// Whether there must be pins. Default false.
+  public var pinsRequired: Bool
   /// PEM file of the certificate authorities to trust instead of the system's.
   public var caFile: String?
 }
@@ -58,9 +60,13 @@ extension TrustConfiguration: ConfigurationSection {
       "pinScope", .choice(PinScope.self, placeholder: .chain), default: .chain,
       "leaf compares the pins with the server's own certificate only, chain with every one of the verified chain.",
       example: .commented("chain"))
+    pinsRequired = keys.value(
+      "pinsRequired", .boolean, default: false,
+      "Whether it is an error that there are no pins; see also hardening.pinsRequired.")
     caFile = keys.optional(
       "caFile", .file, "PEM file of certificate authorities to trust instead of the system's.",
       example: .commented("/etc/postern/ca.pem"))
+    if pinsRequired, pins.isEmpty { keys.problem("there are no pins", at: "pinsRequired") }
     if keys.isGiven("pinScope"), !keys.isGiven("pins") {
       keys.warn("there are no pins it could be about", at: "pinScope")
     }

@@ -22,3 +22,23 @@ public enum Subscribe: RPCMethod {
     public static let memberDocs = ["subscribed": "Every event this connection is subscribed to now"]
   }
 }
+
+/// `unsubscribe`: the opposite of `subscribe`.
+public enum Unsubscribe: RPCMethod {
+  public typealias Params = Subscribe.Params
+  public typealias Result = Subscribe.Result
+  public static let name = "unsubscribe"
+  public static let bounds: PeerBounds = []
+  public static let summary = "Stops the named events on this connection"
+  public static let resultSummary = "The events this connection is still subscribed to"
+}
+
+/// The events of the wire contract, section 7.
+public enum EventName: String, SchemaEnumeration, Sendable, Hashable {
+  case sessionRefreshed = "event.sessionRefreshed"
+  case sessionEnded = "event.sessionEnded"
+  case sessionExpiring = "event.sessionExpiring"
+  case keysRotated = "event.keysRotated"
+  case configReloaded = "event.configReloaded"
+  case healthChanged = "event.healthChanged"
+}

@@ -18,3 +18,33 @@ public struct TokenVerdict: RPCObject {
     "error": "Why it is not valid; only when it is not",
   ]
 }
+
+/// The key that verified a token.
+public struct VerificationKey: RPCObject {
+  public var kid: String?
+  public var alg: String
+  public var thumbprint: String?
+
+  public static let memberDocs = [
+    "kid": "The key's kid, where it has one",
+    "alg": "The token's alg",
+    "thumbprint": "RFC 7638 with SHA-256, base64url; none for a client secret",
+  ]
+}
+
+/// Why a token is not valid: the first check that failed.
+public struct TokenViolation: RPCObject {
+  public var code: String
+  public var message: String
+  public var claim: String?
+  public var expected: JSONValue?
+  public var actual: JSONValue?
+
+  public static let memberDocs = [
+    "code": "The first failing check; callers switch on it",
+    "message": "For people and logs",
+    "claim": "The claim or header parameter concerned",
+    "expected": "The value that would have passed, where it may be shown",
+    "actual": "The value that was found, where it may be shown",
+  ]
+}

@@ -9,8 +9,8 @@ struct AdviceRounds: Sendable {
   let rules: AdviceRules
   let policy: AuthorizationPolicy
   let fetch: FetchAdvice
-  /// The session that is stepped up.
-  let session: SessionHandle
+  /// The session that is stepped up; nil: the user has not logged in.
+  var session: SessionHandle?
   let flights: AdviceFlights
   let headers: HeaderRules
   /// The resource server's name, for the log.
@@ -19,7 +19,7 @@ struct AdviceRounds: Sendable {
   private(set) var progress: AdviceProgress
 
   init(
-    rules: AdviceRules, policy: AuthorizationPolicy, fetch: FetchAdvice, session: SessionHandle,
+    rules: AdviceRules, policy: AuthorizationPolicy, fetch: FetchAdvice, session: SessionHandle?,
     flights: AdviceFlights, headers: HeaderRules, resource: String, observer: any EngineObserver
   ) {
     self.rules = rules
@@ -33,18 +33,20 @@ struct AdviceRounds: Sendable {
     progress = fetch.progress ?? AdviceProgress()
   }
 
-  /// The advices of a response, when a user can satisfy them.
-  func advices(in response: HTTPResponse, from url: HTTPURL) async -> [PolicyAdvice]? {
-    let advices = await policy.evaluateAuthorizationPolicy(response, from: url)
-    if rules.canSatisfy(advices) { return advices }
-    if advices.isEmpty, policy.isForeign(response, from: url) { observer.observe(.foreignAdvice(resource: resource)) }
-    return nil
+  /// The advices of the event's response.
+  func advices(in event: PolicyEvent) async -> [PolicyAdvice] {
+    let advices = await policy.evaluateAuthorizationPolicy(event)
+    if advices.isEmpty, let response = event.response, policy.isForeign(response, from: event.url) {
+      observer.observe(.foreignAdvice(resource: resource))
+    }
+    return advices
   }
 
-  /// Has `advices` satisfied; returns when the user has done so. Otherwise the fetch ends, with the response that had
-  /// the advice. `forToken`: the issuer issues no token before.
+  /// Has `advices` of `event` satisfied; returns when the user has done so. Otherwise the fetch ends, with the response
+  /// that had the advice. `forToken`: the issuer issues no token before.
   mutating func satisfy(
-    _ advices: [PolicyAdvice], answer response: ResourceResponse?, forToken: Bool = false, deadline: Deadline
+    _ advices: [PolicyAdvice], _ event: PolicyEvent, answer response: ResourceResponse?, forToken: Bool = false,
+    deadline: Deadline
   ) async throws(ResourceError) {
     let isPossible = progress.begin(advices, forToken: forToken, atMost: rules.rounds)
     var response = response
@@ -57,7 +59,7 @@ struct AdviceRounds: Sendable {
     }
     stop.session = session
     let question = AdviceQuestion()
-    switch try await outcome(stop, question, deadline) {
+    switch try await outcome(stop, event, question, deadline) {
     case true?: progress.end()
     case false?:
       throw ResourceError(
@@ -72,7 +74,7 @@ struct AdviceRounds: Sendable {
 
   /// Whether the advice was satisfied; nil: there was no answer.
   private func outcome(
-    _ stop: AdviceStop, _ question: AdviceQuestion, _ deadline: Deadline
+    _ stop: AdviceStop, _ event: PolicyEvent, _ question: AdviceQuestion, _ deadline: Deadline
   ) async throws(ResourceError) -> Bool? {
     guard policy.hasDelegate, fetch.delegateID != nil else { return nil }
     let name = AdviceFlights.Name(stop)
@@ -84,7 +86,7 @@ struct AdviceRounds: Sendable {
         let answer = try await flights.answer(to: name, deadline: deadline.earlier(patience)) { [policy, fetch] in
           let continuation = fetch.hold(stop)
           question.begin(continuation)
-          let isSatisfied = await policy.satisfy(stop.advices, session: stop.session, continuation: continuation)
+          let isSatisfied = await policy.satisfy(stop.advices, event: event, continuation: continuation)
           if let unused = question.end(isAnswered: isSatisfied != nil) { fetch.release(unused) }
           return AdviceFlights.Answer(isSatisfied: isSatisfied, delegate: fetch.delegateID)
         }
@@ -117,17 +119,17 @@ struct AdviceRounds: Sendable {
   }
 
   /// Whether gateways are to put their advice into a field, where it can be read without following redirects.
-  var wantsHeader: Bool { rules.accessManager != nil }
+  var wantsHeader: Bool { rules.allowsAccessManager }
 
-  /// `request` as it is retried after `satisfied`.
-  func updated(_ request: HTTPRequest, after satisfied: [PolicyAdvice]) async throws(ResourceError) -> HTTPRequest {
+  /// The event's request as it is retried after `satisfied`.
+  func updated(_ event: PolicyEvent, after satisfied: [PolicyAdvice]) async throws(ResourceError) -> HTTPRequest {
     var updated: HTTPRequest
     do throws(HTTPURLError) {
-      updated = try await policy.updating(request, for: satisfied.lazy.compactMap(\.txId).first)
+      updated = try await policy.updating(event, for: satisfied.lazy.compactMap(\.txId).first)
     } catch {
       throw ResourceError(.invalidURL, "the request cannot be retried: its URL \(error.phrase)", outcome: .replied)
     }
-    guard updated.fields != request.fields else { return updated }
+    guard updated.fields != event.request.fields else { return updated }
     // What a delegate adds is as little its own to choose as a caller's; but by now the request has been answered once.
     do throws(ResourceError) {
       updated.fields = try headers.checked(updated.fields)

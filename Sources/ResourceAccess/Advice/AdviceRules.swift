@@ -12,15 +12,39 @@ public struct AdviceRules: Sendable, Hashable {
   public var accessManager: HTTPURL?
   /// Whether a user can be sent to a new login (RFC 9470).
   public var allowsAuthorization: Bool
+  /// Whether advice also counts in a successful response (2xx): as the member `advices` of a JSON body, by its
+  /// `Content-Type`, of at most 256 KiB. Not in a body that is delivered in pieces.
+  public var inSuccess: Bool
+  /// Whether advice of any access manager can be satisfied: by the delegate of a program that has set no rules.
+  var allowsAnyAccessManager = false
 
   /// Rules; the defaults are the configuration's.
   public init(
-    rounds: Int = 3, wait: Duration = .seconds(180), accessManager: HTTPURL? = nil, allowsAuthorization: Bool = false
+    rounds: Int = 3, wait: Duration = .seconds(180), accessManager: HTTPURL? = nil, allowsAuthorization: Bool = false,
+    inSuccess: Bool = false
   ) {
     self.rounds = rounds
     self.wait = wait
     self.accessManager = accessManager
     self.allowsAuthorization = allowsAuthorization
+    self.inSuccess = inSuccess
+  }
+
+  /// The rules for a policy of a program whose resource server has none.
+  static var ofProgram: AdviceRules {
+    var rules = AdviceRules(allowsAuthorization: true)
+    rules.allowsAnyAccessManager = true
+    return rules
+  }
+
+  /// Whether an access manager can satisfy advice.
+  var allowsAccessManager: Bool { accessManager != nil || allowsAnyAccessManager }
+
+  /// Finds advice in responses where no policy does.
+  var recognizer: AdviceRecognizer {
+    var recognizer = AdviceRecognizer(scope: .denials, accessManager: accessManager)
+    recognizer.inSuccess = inSuccess
+    return recognizer
   }
 
   /// Whether all of `advices` can be satisfied: what holds one that cannot is an answer like any other.
@@ -28,7 +52,7 @@ public struct AdviceRules: Sendable, Hashable {
     !advices.isEmpty
       && advices.allSatisfy { advice in
         advice.type == PolicyAdvice.Name.insufficientUserAuthentication
-          ? allowsAuthorization : advice.isCompositeAdvice && accessManager != nil
+          ? allowsAuthorization : advice.isCompositeAdvice && allowsAccessManager
       }
   }
 }

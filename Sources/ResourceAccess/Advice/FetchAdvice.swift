@@ -2,12 +2,12 @@ public import PosternSupport
 
 /// How the advice that a fetch meets is satisfied, and where the fetch is stored meanwhile.
 public struct FetchAdvice: Sendable {
-  /// Satisfies it; nil: the fetch ends with the advice.
+  /// Satisfies it; nil: a user's fetch ends with the advice, and without a session the response is the result.
   public var delegate: (any AuthorizationPolicyDelegate)?
   /// The policy that replaces `delegate`: it covers none but the resource server's URLs, and no advice of another
-  /// access manager than the server's. Nil: `delegate`, for all URLs of the server. With a policy that covers the URL a
-  /// fetch also needs a user's token and the server's `advice` rules; without them it ends with `invalid_params`, and
-  /// nothing is sent.
+  /// access manager than the server's. Nil: `delegate`, for all URLs of the server. A server without `advice` rules
+  /// permits all advice that an authentication can satisfy; where the rules permit none, a fetch of a URL that the
+  /// policy covers ends with `invalid_params`, and nothing is sent.
   public var policy: AuthorizationPolicy?
   /// Whether the delegate decides about responses in which no advice is recognised: their bodies are not streamed then.
   public var consultsDelegate: Bool

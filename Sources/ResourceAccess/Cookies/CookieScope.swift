@@ -11,7 +11,7 @@ public struct CookieScope: Sendable, Hashable, ConciseStringConvertible {
   public var description: String { Concise.text("cookies of uid \(uid)", session.map { "session \($0)" }) }
 
   /// A scope of the given parts.
-  public init(uid: UInt32, session: SessionHandle? = nil) {
+  public init(uid: UInt32 = PeerID.ownUID, session: SessionHandle? = nil) {
     self.uid = uid
     self.session = session
   }

@@ -8,9 +8,9 @@ public import Sessions
 /// Only for the URLs it covers. It puts no token into any request; `TokenManagementPolicy`
 /// does that, for its own URLs.
 ///
-/// It works where a fetch carries a user's token and the resource server has `advice` rules. A fetch of a URL it covers
-/// where one of these is missing ends with `invalid_params` before anything is sent: advice would be overlooked in
-/// silence.
+/// It works with the resource server's `advice` rules; for a server without any, the delegate gets all advice that an
+/// authentication can satisfy. Where the rules permit no advice, a fetch of a URL it covers ends with `invalid_params`
+/// before anything is sent: advice would be overlooked in silence.
 public struct AuthorizationPolicy: Sendable {
   /// The parameter that names a confirmed transaction to the gateway.
   static let transactionParameter = "_txid"
@@ -45,10 +45,19 @@ public struct AuthorizationPolicy: Sendable {
     var policy = self
     policy.bounds = server.locations.coverage
     policy.recognizer.accessManager = server.advice?.accessManager ?? recognizer.accessManager
+    policy.recognizer.inSuccess = server.advice?.inSuccess ?? false
     return policy
   }
 
-  /// The advices in `response` from `url`: as the delegate decides, else as they are recognised.
+  /// The advices in the event's response: as the delegate decides, else as they are recognised.
+  public func evaluateAuthorizationPolicy(_ event: PolicyEvent) async -> [PolicyAdvice] {
+    guard let response = event.response, covers(event.url) else { return [] }
+    if let decided = await delegate?.evaluateAuthorizationPolicy(event) { return decided }
+    return recognizer.finding(in: response, from: event.url)?.advices ?? []
+  }
+
+  /// The advices in `response` from `url`, where the request is not known: a delegate decides by its form for
+  /// responses.
   public func evaluateAuthorizationPolicy(_ response: HTTPResponse, from url: HTTPURL) async -> [PolicyAdvice] {
     guard covers(url) else { return [] }
     if let decided = await delegate?.evaluateAuthorizationPolicy(response) { return decided }
@@ -59,23 +68,44 @@ public struct AuthorizationPolicy: Sendable {
   func isForeign(_ response: HTTPResponse, from url: HTTPURL) -> Bool {
     var any = recognizer
     any.accessManager = nil
+    // A body names no access manager.
+    any.inSuccess = false
     return recognizer.accessManager != nil && any.finding(in: response, from: url) != nil
   }
+
+  /// Whether `url` is below one of the policy's URLs, though it may not be covered.
+  package func names(_ url: HTTPURL) -> Bool { coverage.names(url) }
 
   /// Whether there is a delegate to have advice satisfied.
   public var hasDelegate: Bool { delegate != nil }
 
-  /// Has `advices` satisfied; nil: there was no answer.
+  /// Has `advices` of the event satisfied; nil: there was no answer.
+  public func satisfy(_ advices: [PolicyAdvice], event: PolicyEvent, continuation: String? = nil) async -> Bool? {
+    await delegate?.onPolicyAdviseReceived(advices, event: event, continuation: continuation)
+  }
+
+  /// Has `advices` satisfied by the delegate's form for a session; nil: there was no answer.
   public func satisfy(
     _ advices: [PolicyAdvice], session: SessionHandle? = nil, continuation: String? = nil
   ) async -> Bool? {
     await delegate?.onPolicyAdviseReceived(advices, session: session, continuation: continuation)
   }
 
-  /// `request` as it is retried: as the delegate decides, else with `txId` in its query, which replaces one that is
-  /// there. Fields and URL of a delegate that are not valid, or that lead out of the policy's URLs, throw.
+  /// The event's request as it is retried: as the delegate decides, else with `txId` in its query, which replaces one
+  /// that is there. Fields and URL of a delegate that are not valid, or that lead out of the policy's URLs, throw.
+  public func updating(_ event: PolicyEvent, for txId: String?) async throws(HTTPURLError) -> HTTPRequest {
+    try apply(await delegate?.updateRequest(event, txId: txId), to: event.request, txId)
+  }
+
+  /// `request` as it is retried: the same, by the delegate's form for requests.
   public func updating(_ request: HTTPRequest, for txId: String?) async throws(HTTPURLError) -> HTTPRequest {
-    guard let update = await delegate?.updateRequest(request, txId: txId) else {
+    try apply(await delegate?.updateRequest(request, txId: txId), to: request, txId)
+  }
+
+  private func apply(
+    _ update: RequestUpdate?, to request: HTTPRequest, _ txId: String?
+  ) throws(HTTPURLError) -> HTTPRequest {
+    guard let update else {
       return try txId.map { id throws(HTTPURLError) in try Self.adding(id, to: request) } ?? request
     }
     var request = request

@@ -4,24 +4,63 @@ public import PosternSupport
 public import Sessions
 
 /// An application's part in policy advice: has it satisfied, finds it in responses, and updates the request.
+///
+/// Each method has two forms, of which a delegate implements one: the form with the event has the request, its URL, the
+/// task and the response as well. `onPolicyAdviseReceived` is the one that a delegate needs: without it no advice is
+/// satisfied, and fetches end in `advice_required`.
 public protocol AuthorizationPolicyDelegate: Sendable {
-  /// Has the user of `session` satisfy `advices`, of a fetch that can also be resumed by `continuation` later. Whether
-  /// that was done; nil: there is no answer, and the fetch ends with the advice.
+  /// Has the user of the event's session satisfy `advices`, of a fetch that can also be resumed by `continuation`
+  /// later. Without a session the user has not logged in yet. Whether that was done; nil: there is no answer, and the
+  /// fetch ends with the advice.
+  func onPolicyAdviseReceived(
+    _ advices: [PolicyAdvice], event: PolicyEvent, continuation: String?
+  ) async -> Bool?
+
+  /// The same by the session alone. Called where the other form is not implemented.
   func onPolicyAdviseReceived(
     _ advices: [PolicyAdvice], session: SessionHandle?, continuation: String?
   ) async -> Bool?
 
-  /// The advices in `response`, which may be none; nil: as the policy finds them itself.
+  /// The advices in the event's response, which may be none; nil: as the policy finds them itself.
+  func evaluateAuthorizationPolicy(_ event: PolicyEvent) async -> [PolicyAdvice]?
+
+  /// The same by the response alone. Called where the other form is not implemented.
   func evaluateAuthorizationPolicy(_ response: HTTPResponse) async -> [PolicyAdvice]?
 
-  /// The changes of `request` before it is retried, after `txId` where a transaction was confirmed; nil:
+  /// The changes of the event's request before it is retried, after `txId` where a transaction was confirmed; nil:
   /// the transaction goes into the query as `_txid`.
+  func updateRequest(_ event: PolicyEvent, txId: String?) async -> RequestUpdate?
+
+  /// The same by the request alone. Called where the other form is not implemented.
   func updateRequest(_ request: HTTPRequest, txId: String?) async -> RequestUpdate?
 }
 
 extension AuthorizationPolicyDelegate {
+  /// As the form for a session does.
+  public func onPolicyAdviseReceived(
+    _ advices: [PolicyAdvice], event: PolicyEvent, continuation: String?
+  ) async -> Bool? {
+    await onPolicyAdviseReceived(advices, session: event.session, continuation: continuation)
+  }
+
+  /// No answer.
+  public func onPolicyAdviseReceived(
+    _ advices: [PolicyAdvice], session: SessionHandle?, continuation: String?
+  ) async -> Bool? { nil }
+
+  /// As the form for responses finds them.
+  public func evaluateAuthorizationPolicy(_ event: PolicyEvent) async -> [PolicyAdvice]? {
+    guard let response = event.response else { return nil }
+    return await evaluateAuthorizationPolicy(response)
+  }
+
   /// As the policy finds them.
   public func evaluateAuthorizationPolicy(_ response: HTTPResponse) async -> [PolicyAdvice]? { nil }
+
+  /// As the form for requests changes it.
+  public func updateRequest(_ event: PolicyEvent, txId: String?) async -> RequestUpdate? {
+    await updateRequest(event.request, txId: txId)
+  }
 
   /// The transaction goes into the query.
   public func updateRequest(_ request: HTTPRequest, txId: String?) async -> RequestUpdate? { nil }

@@ -7,11 +7,22 @@ public import PosternSupport
 /// Only for the URLs it covers: requests to others are sent as they are. A rejected request is retried once, with a
 /// newer token; when there is none, or it is rejected again, the rejection is the result.
 public struct TokenManagementPolicy: Sendable {
+  /// The rule for requests of a user who has no session.
+  public enum MissingSession: Sendable, Hashable, CaseIterable {
+    /// It fails as `not_authenticated`, and nothing is sent.
+    case fail
+    /// It is sent without a token, as the mobile SDKs do. Only where no session exists: a session that has expired or
+    /// was named and is gone, several of which none is named, and a refresh that fails are errors all the same.
+    case sendWithoutToken
+  }
+
   private let coverage: URLCoverage
   /// Bounds `coverage`; nil: no bounds.
   private var bounds: URLCoverage?
   private let refreshOn: Set<Int>?
   private let delegate: (any TokenManagementPolicyDelegate)?
+  /// The rule for requests where no session exists.
+  public let whenNoSession: MissingSession
 
   /// A policy for the URLs under `validatingURL`: each an origin, or an origin with a path.
   ///
@@ -20,11 +31,12 @@ public struct TokenManagementPolicy: Sendable {
   /// when allowed.
   public init(
     validatingURL: [HTTPURL], delegate: (any TokenManagementPolicyDelegate)? = nil, refreshOn: Set<Int>? = nil,
-    allowsPlainHTTPOnLoopback: Bool = false
+    allowsPlainHTTPOnLoopback: Bool = false, whenNoSession: MissingSession = .fail
   ) {
     coverage = URLCoverage(locations: validatingURL, allowsPlainHTTPOnLoopback: allowsPlainHTTPOnLoopback)
     self.refreshOn = refreshOn
     self.delegate = delegate
+    self.whenNoSession = whenNoSession
   }
 
   /// Whether requests to `url` carry the token: it lies under one of the policy's URLs (same scheme, host and port, the
@@ -34,6 +46,9 @@ public struct TokenManagementPolicy: Sendable {
 
   /// The policy's URLs at which it has no effect, because they are not secure or none of `servers` has URLs there.
   package func idleURLs(among servers: [ResourceServer]) -> [HTTPURL] { coverage.idleURLs(among: servers) }
+
+  /// Whether `url` is below one of the policy's URLs, though it may not be covered.
+  package func names(_ url: HTTPURL) -> Bool { coverage.names(url) }
 
   /// Whether a delegate decides about responses.
   var hasDelegate: Bool { delegate != nil }
@@ -54,10 +69,21 @@ public struct TokenManagementPolicy: Sendable {
     return request
   }
 
-  /// Whether `response` to a request with `token` means that the token must be refreshed: as the delegate decides, else
-  /// by status, else at 401 with a challenge that a newer token can meet.
+  /// Whether the event's response to a request with `token` means that the token must be refreshed: as the delegate
+  /// decides, else by status, else at 401 with a challenge that a newer token can meet.
+  public func requiresRefresh(_ event: PolicyEvent, of token: AccessToken) async -> Bool {
+    if let decision = await delegate?.evaluateTokenRefresh(event) { return decision }
+    return event.response.map { isRejection($0, of: token) } ?? false
+  }
+
+  /// Whether `response` to a request with `token` means that, where the request is not known: a delegate decides by its
+  /// form for responses.
   public func requiresRefresh(_ response: HTTPResponse, of token: AccessToken) async -> Bool {
     if let decision = await delegate?.evaluateTokenRefresh(response) { return decision }
+    return isRejection(response, of: token)
+  }
+
+  private func isRejection(_ response: HTTPResponse, of token: AccessToken) -> Bool {
     if let refreshOn { return refreshOn.contains(response.status) }
     guard response.status == 401 else { return false }
     let challenges = AuthenticationChallenge.all(in: response.fields)

@@ -13,9 +13,12 @@ struct URLCoverage: Sendable {
 
   /// Whether `url` is covered: under a location, secure, and without a path that another server could read differently.
   func covers(_ url: HTTPURL) -> Bool {
-    url.isSecure(allowingPlainHTTPOnLoopback: allowsPlainHTTPOnLoopback) && locations.contains { url.lies(under: $0) }
+    url.isSecure(allowingPlainHTTPOnLoopback: allowsPlainHTTPOnLoopback) && names(url)
       && PathInspection.fault(in: url.path) == nil
   }
+
+  /// Whether `url` is under a location, secure or not.
+  func names(_ url: HTTPURL) -> Bool { locations.contains { url.lies(under: $0) } }
 
   /// The locations that cover no URL: they are not secure, or no URL of `servers` lies there.
   func idleURLs(among servers: [ResourceServer]) -> [HTTPURL] {

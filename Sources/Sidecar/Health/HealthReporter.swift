@@ -1,4 +1,5 @@
 import AuthEngine
+import EngineConfiguration
 import PosternConfiguration
 import PosternJSON
 import PosternProtocol
@@ -100,7 +101,8 @@ final class HealthReporter: Sendable {
     checks["audit"] = sources.trail?.check
     let now = clock.wallNow
     for certificate in runtime.certificates where scope.contains(certificateOf: certificate.section) {
-      checks["certificate.\(certificate.section)"] = certificate.check(at: now)
+      checks["certificate.\(certificate.section)"] = Health.Check(
+        status: certificate.isValid(at: now) ? .ok : .degraded, detail: certificate.detail(at: now))
     }
     checks["hardening"] = sources.hardening?.report.check
     return checks

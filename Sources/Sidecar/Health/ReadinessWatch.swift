@@ -1,4 +1,5 @@
 import AuthEngine
+import EngineConfiguration
 import Logging
 import PosternConfiguration
 import PosternSupport
@@ -91,7 +92,7 @@ final class ReadinessWatch: Sendable {
   private func fetchKeys(of name: String, _ runtime: ConfigurationSnapshot) async -> Bool {
     guard let issuer = runtime.issuers[name] else { return true }
     do throws(KeySetError) {
-      _ = try await runtime.keys(of: issuer, in: engine.keySets).keySet(
+      _ = try await runtime.values.keys(of: issuer, in: engine.keySets).keySet(
         deadline: Deadline(in: Self.patience, on: clock))
       // The set may be older than the issuer's recorded state: kept over a reload, or fetched again after a failure
       // under the configuration before.

@@ -1,4 +1,5 @@
 import AuthEngine
+import EngineConfiguration
 import Logging
 package import PosternConfiguration
 import PosternJSON
@@ -38,12 +39,17 @@ package final class SidecarService: Sendable {
     }
     let writes = StoreWrites()
     let watchedStore = WatchedRecordStore(store: dependencies.storage.store, report: writes.report)
+    var storage = Engine.SessionStorage(watchedStore, isShared: dependencies.storage.isShared)
+    storage.maxBytesPerUid = configuration.limits.sessionBytesPerUid
+    let observer = ServiceObserver(
+      metrics: metrics, health: monitor, changes: changes, hub: hub, logger: logger, log: callersLog, trail: trail)
+    var observers = Engine.Observers()
+    observers.engine = observer
+    observers.keySets = observer
+    observers.sessions = observer
     engine = Engine(
-      transport: dependencies.transports.common, clock: clock,
-      store: SessionStorage(watchedStore, isShared: dependencies.storage.isShared),
-      maxBytesPerUid: configuration.limits.sessionBytesPerUid,
-      observer: ServiceObserver(
-        metrics: metrics, health: monitor, changes: changes, hub: hub, logger: logger, log: callersLog, trail: trail))
+      transport: dependencies.transports.common, clock: clock, userAgent: "postern/\(Product.version)",
+      storage: storage, observers: observers)
     let identity = ProcessIdentity(
       startedAt: clock.wallNow, libraries: dependencies.process.libraries, unmapped: dependencies.process.unmapped)
     let snapshot = try ConfigurationSnapshot(

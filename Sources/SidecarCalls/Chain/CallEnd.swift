@@ -1,3 +1,4 @@
+import EngineConfiguration
 package import Logging
 import PosternJSON
 import PosternJSONRPC
@@ -142,7 +143,7 @@ private struct CallNames: Sendable {
   /// The names that are configured, by their keys in the log: any other may be anything.
   func configured(in snapshot: ConfigurationSnapshot) -> [(key: LogKey, name: String)] {
     var names: [(key: LogKey, name: String)] = []
-    if let resource, snapshot.hasResource(resource) { names.append((.resource, resource)) }
+    if let resource, snapshot.values.hasResource(resource) { names.append((.resource, resource)) }
     if let issuer, snapshot.issuers[issuer] != nil { names.append((.issuer, issuer)) }
     if let provider, snapshot.decisionPoints[provider] != nil { names.append((.provider, provider)) }
     return names

@@ -1,4 +1,5 @@
 package import AuthEngine
+package import EngineConfiguration
 import PosternConfiguration
 package import PosternJSONRPC
 import PosternProtocol
@@ -24,7 +25,7 @@ package struct VisibleConfiguration: Sendable {
   package var info: ProcessInfo { runtime.info }
 
   /// The keys and key sets that callers may pass to validate a token.
-  package var validation: ValidationRules { runtime.validation }
+  package var validation: ValidationRules { runtime.values.validation }
 
   /// Whether tokens may leave the sidecar.
   package var letsTokensLeave: Bool { runtime.configuration.tokens.leaveTheSidecar }
@@ -42,7 +43,7 @@ package struct VisibleConfiguration: Sendable {
 
   /// Throws what a resource that is not configured is answered with, also for one that the rule hides.
   package func check(resource name: String) throws(RPCFault) {
-    guard scope.contains(resource: name), runtime.hasResource(name) else {
+    guard scope.contains(resource: name), runtime.values.hasResource(name) else {
       throw runtime.noSuchResource(name, in: scope)
     }
   }
@@ -57,12 +58,12 @@ package struct VisibleConfiguration: Sendable {
 
   /// The scope of a login at the issuer of that name that does not name one. What is hidden adds nothing to it.
   package func loginScope(of issuer: String) -> String? {
-    runtime.loginScope(of: issuer, where: scope.contains(resource:))
+    runtime.values.loginScope(of: issuer, where: scope.contains(resource:))
   }
 
   /// The key set of an issuer.
   package func keys(of configured: ConfiguredIssuer, in keySets: KeySetStore) -> RemoteJWKSet {
-    runtime.keys(of: configured, in: keySets)
+    runtime.values.keys(of: configured, in: keySets)
   }
 
   /// The access manager behind the issuer of a resource, also where the rule hides the issuer: its cookie stays
@@ -86,7 +87,7 @@ package struct VisibleConfiguration: Sendable {
 
   /// The decision point of that name; without a name the only one.
   package func decisionPoint(_ name: String?) -> Result<DecisionPoint, DecisionPointError> {
-    runtime.decisionPoint(name, in: scope)
+    runtime.values.decisionPoint(name, where: scope.contains(decisionPoint:))
   }
 
   /// Whether decisions may be known here that the rule hides.

@@ -1,11 +1,12 @@
 import Glibc
 package import PosternJSON
 import PosternProtocol
+import PosternSupport
 
 /// The name, version and features of this build.
 package enum Product {
   /// The release (semantic versioning).
-  package static let version = "0.1.0"
+  package static var version: String { Release.version }
   /// The wire contract's version.
   package static let protocolVersion = "1.0"
   /// The features of this build, as `getInfo` returns them.

@@ -19,11 +19,13 @@ public struct IDTokenValidator: Sendable {
 
   /// Returns the verdict on `idToken` by `configuration` and the call's expectations.
   ///
-  /// An invalid token is a verdict. Throws only when no verdict is possible: no key set is available until `deadline`.
+  /// An invalid token is a verdict, and so is none (`missing_token`). Throws only when no verdict is possible: no key
+  /// set is available until `deadline`.
   public func validate(
-    _ idToken: String, expecting expectations: IDTokenExpectations, configuration: IDTokenConfiguration,
+    _ idToken: String?, expecting expectations: IDTokenExpectations, configuration: IDTokenConfiguration,
     keys: any KeySource, deadline: Deadline = .never
   ) async throws(KeySetError) -> TokenVerdict {
+    guard let idToken else { return .invalid(TokenFault(.missingToken, "there is no ID token")) }
     let policy = IDTokenPolicy(configuration: configuration, expectations: expectations)
     return try await verification.verdict(
       on: idToken, by: policy.profile(limits: verification.limits, isKept: verification.keepsVerdicts), keys: keys,
@@ -37,7 +39,7 @@ public struct IDTokenValidator: Sendable {
   /// from the authorization endpoint (`.hybrid()`; OpenID Connect Core section 3.3.2.11). In a token from the token
   /// endpoint (`.code`) it may be absent (section 3.1.3.6), and is compared where it is present and a code is given.
   public func validate(
-    idTokenString: String, authorizationCode: String?, clientID: String, nonce: String, flow: TokenFlow = .code,
+    idTokenString: String?, authorizationCode: String?, clientID: String, nonce: String, flow: TokenFlow = .code,
     keys: any KeySource, configuration: IDTokenConfiguration, deadline: Deadline = .never
   ) async throws(KeySetError) -> TokenVerdict {
     let expectations = IDTokenExpectations(
@@ -48,7 +50,7 @@ public struct IDTokenValidator: Sendable {
 
   /// Validates with the keys of `jwksURL`, which `keySets` fetches and caches.
   public func validate(
-    idTokenString: String, authorizationCode: String?, clientID: String, nonce: String, flow: TokenFlow = .code,
+    idTokenString: String?, authorizationCode: String?, clientID: String, nonce: String, flow: TokenFlow = .code,
     jwksURL: HTTPURL, keySets: KeySetStore, configuration: IDTokenConfiguration, deadline: Deadline = .never
   ) async throws(KeySetError) -> TokenVerdict {
     try await validate(

@@ -108,6 +108,8 @@ extension TokenFault: ConciseStringConvertible {
 }
 
 extension TokenFault.Code {
+  /// There is no token. Swift programs get it; a call of the sidecar without a token is malformed.
+  public static let missingToken = TokenFault.Code(rawValue: "missing_token")
   /// A required claim is missing.
   public static let missingClaim = TokenFault.Code(rawValue: "missing_claim")
   /// A claim whose value can never be right.

@@ -1,4 +1,5 @@
 import ArgumentParser
+import EngineConfiguration
 import PosternConfiguration
 import PosternSupport
 import Sidecar

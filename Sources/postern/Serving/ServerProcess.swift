@@ -84,7 +84,9 @@ struct ServerProcess {
     let replacements = FileReloadMonitor(logger: logger)
     let transports: UpstreamTransports
     do {
-      transports = try UpstreamTransports(descriptors, replacements: replacements, logger: logger)
+      transports = try UpstreamTransports(
+        descriptors, requiresPins: loaded.configuration.hardening.pinsRequired, replacements: replacements,
+        logger: logger)
     } catch {
       throw Failure(description: "libcurl: \(error)")
     }
@@ -96,7 +98,7 @@ struct ServerProcess {
       transport: transport, clock: SystemClock(), logger: logger, libraries: Self.libraries, storage: storage,
       loadConfiguration: load)
     surroundings.audit = audit
-    let spans = try TelemetryAssembly.exporter(loaded.configuration.telemetry, transport, logger)
+    let spans = try TelemetryAssembly.exporter(loaded.configuration.telemetry, transports.collector, logger)
     surroundings.spans = spans
     surroundings.replacements = replacements
     surroundings.transports.makeHTTP2 = { transports.makeHTTP2($0, ofOneIn: $1) }

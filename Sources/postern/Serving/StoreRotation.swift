@@ -1,4 +1,5 @@
 import AuthEngine
+import EngineConfiguration
 import Logging
 import PosternConfiguration
 import PosternSupport
@@ -22,7 +23,17 @@ final class StoreRotation: Sendable {
     inForce = Locked(configuration.store)
     self.replacements = replacements
     self.logger = logger
-    store = assembly.store(logger: logger)
+    store = assembly.store(report: Self.log(to: logger))
+  }
+
+  private static func log(to logger: Logger) -> StoreAssembly.Report {
+    { outcome in
+      switch outcome {
+      case .success(let kind):
+        logger.info("session store opened", metadata: .of([.kind: .string(kind.rawValue)]))
+      case .failure(let error): logger.error("session store cannot be opened: \(error)")
+      }
+    }
   }
 
   /// The store as the sidecar uses it.
@@ -42,7 +53,7 @@ final class StoreRotation: Sendable {
     // Another location requires a restart, which was logged.
     guard next.isSameLocation(as: current), let store = store as? DeferredRecordStore else { return }
     guard next != current else { return replacements.store(problem: nil) }
-    store.exchange(assembly.opening(logger: logger)) { [self] error in
+    store.exchange(assembly.opening(report: Self.log(to: logger))) { [self] error in
       if let error { return replacements.store(problem: "\(error)") }
       inForce.withLock { $0 = next }
       replacements.store(problem: nil)

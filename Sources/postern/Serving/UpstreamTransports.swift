@@ -1,4 +1,5 @@
 import CurlTransport
+import HTTPMessages
 import Logging
 import PosternSupport
 import Sidecar
@@ -25,24 +26,31 @@ final class UpstreamTransports: Sendable {
 
   /// The common one.
   let common: CurlTransport
+  /// The one for the collector of telemetry, which has no pins: the common one, unless that requires pins.
+  let collector: any HTTPTransport
   private let state = Locked(State())
   private let replacements: FileReloadMonitor
   private let logger: Logger
   private let descriptors: DescriptorBudget
   private let stalled: StalledResources
+  private let requiresPins: Bool
 
   /// Starts the common one.
-  init(_ descriptors: DescriptorBudget, replacements: FileReloadMonitor, logger: Logger) throws(CurlTransport
-    .StartError)
-  {
+  init(
+    _ descriptors: DescriptorBudget, requiresPins: Bool, replacements: FileReloadMonitor, logger: Logger
+  ) throws(CurlTransport.StartError) {
     self.replacements = replacements
     self.logger = logger
+    self.requiresPins = requiresPins
     self.descriptors = descriptors
     stalled = StalledResources(logger: logger, clock: SystemClock())
     var configuration = Self.configuration(0, state, replacements, logger)
     configuration.maxConnections = min(configuration.maxConnections, descriptors.commonConnections)
     configuration.maxConnectionsPerHost = min(configuration.maxConnectionsPerHost, configuration.maxConnections)
-    common = try CurlTransport(configuration: configuration)
+    var pinned = configuration
+    pinned.requiresPins = requiresPins
+    common = try CurlTransport(configuration: pinned)
+    collector = requiresPins ? LazyTransport(configuration) { _ in } : common
   }
 
   /// A transport for `resource`, one of `count` with HTTP/2: it starts with the first exchange, and ends with its last
@@ -54,6 +62,7 @@ final class UpstreamTransports: Sendable {
     }
     var configuration = Self.configuration(number, state, replacements, logger)
     configuration.allowsHTTP2 = true
+    configuration.requiresPins = requiresPins
     configuration.longestIteration = Self.longestIteration
     configuration.stallReport = { [stalled] in stalled.note(resource) }
     configuration.maxConnections = descriptors.connections(ofOneIn: count)

@@ -99,6 +99,7 @@ extension PrintedValuesTests {
       "IntrospectionExpectations": IntrospectionExpectations(
         audience: foreign, requiredScopes: ["read"]),
       "IntrospectionVerdict": IntrospectionVerdict.valid(claims: claims),
+      "IDTokenValidationError": IDTokenValidationError.invalid(fault),
       "IntrospectionError": IntrospectionError.unverified(fault),
       "LogoutTokenExpectations": LogoutTokenExpectations(clientID: "shop", realm: foreign),
       "LogoutReplayCache": LogoutReplayCache(),

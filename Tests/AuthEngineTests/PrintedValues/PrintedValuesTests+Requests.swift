@@ -26,7 +26,9 @@ extension PrintedValuesTests {
     let stop = AdviceStop(
       advices: [PolicyAdvice(type: PolicyAdvice.Name.transaction, value: secret)], response: .sample(url),
       progress: AdviceProgress(), session: nil, continuation: secret)
+    let sent = HTTPRequest(method: "GET", url: url, fields: ["Cookie": secret])
     return [
+      "PolicyEvent": PolicyEvent(request: sent, response: HTTPResponse(status: 401)),
       "ResourceRequest": request, "ResourceResponse": ResourceResponse.sample(url),
       "ResourceError": ResourceError(.adviceRequired, "the user has to confirm", stop: stop),
       "ResourceError.Upstream": ResourceError.Upstream(status: 400, code: "invalid_grant", description: secret),
@@ -38,7 +40,7 @@ extension PrintedValuesTests {
       "TokenManagementPolicy": TokenManagementPolicy(validatingURL: [url]),
       "RequestUpdate": RequestUpdate(url: url.description, headers: ["X-Key": secret]),
       "NetworkTask": NetworkTask(request: request, clock: engine.clock),
-      "ResourceRequestBuilder":
+      "MutableResourceRequest":
         ResourceRequestBuilder(request),
       "PreauthorizeRequest.Builder": PreauthorizeRequest.Builder(),
       "DeviceClient": DeviceClient(fetcher: engine.fetcher, server: try .testing()),
@@ -104,6 +106,10 @@ extension PrintedValuesTests {
       "AuthZENReasons": AuthZENReasons.usual, "OPAProvider.Settings": opa, "OPAProvider": try OPAProvider(opa),
       "DecisionContextError": DecisionContextError(about: foreign, foreign),
       "DecisionBatch": DecisionBatch(subject: subject, action: "view", resources: [ResourceName(foreign)]),
+      "AccessEnabler": AccessEnabler(
+        preauthorizer: Preauthorizer(
+          transport: engine.transport, clock: engine.clock, observer: engine.observer, userAgent: "t",
+          deviceTokens: engine.tokens), subject: subject, decisionPoint: point),
       "DecisionVerdict": DecisionVerdict.deny(status, lifetime: .seconds(1)),
     ]
   }

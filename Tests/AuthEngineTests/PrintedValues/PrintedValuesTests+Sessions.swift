@@ -34,6 +34,7 @@ extension PrintedValuesTests {
       handle: session.handle, issuer: foreign, subject: foreign, kind: .user, scope: foreign, createdAt: now,
       expiresAt: now, accessTokenExpiresAt: now, claims: ["nonce": .string(secret)], acr: secret, authenticatedAt: now)
     return [
+      "PosternEngine.SessionStorage": PosternEngine.SessionStorage(),
       "Session": full, "SessionHandle": session.handle, "SessionIssuer": bench.issuer, "UserSessions": bench.sessions,
       "FetchSession": FetchSession(handle: session.handle, uid: 1, issuer: bench.issuer, sessions: bench.sessions),
       "BegunAuthorization": BegunAuthorization(url: "https://idp.test/?state=\(secret)", state: secret, expiresAt: now),
@@ -51,6 +52,52 @@ extension PrintedValuesTests {
     ]
   }
 
+  /// Callbacks of each type, as they come and with inputs filled in.
+  static func callbacks() -> Samples {
+    [
+      "BooleanAttributeInputCallback": callback("BooleanAttributeInputCallback"),
+      "ChoiceCallback": callback("ChoiceCallback"),
+      "ConfirmationCallback": callback("ConfirmationCallback"),
+      "ConsentMappingCallback": callback("ConsentMappingCallback"),
+      "DeviceProfileCallback": callback("DeviceProfileCallback"),
+      "HiddenValueCallback": callback("HiddenValueCallback"),
+      "IdPCallback": callback("IdPCallback"),
+      "KbaCreateCallback": callback("KbaCreateCallback"),
+      "MetadataCallback": callback("MetadataCallback"),
+      "NameCallback": callback("NameCallback"),
+      "NumberAttributeInputCallback": callback("NumberAttributeInputCallback"),
+      "PasswordCallback": callback("PasswordCallback"),
+      "PollingWaitCallback": callback("PollingWaitCallback"),
+      "ReCaptchaCallback": callback("ReCaptchaCallback"),
+      "ReCaptchaEnterpriseCallback": callback("ReCaptchaEnterpriseCallback"),
+      "RedirectCallback": callback("RedirectCallback"),
+      "SelectIdPCallback": callback("SelectIdPCallback"),
+      "StringAttributeInputCallback": callback("StringAttributeInputCallback"),
+      "SuspendedTextOutputCallback": callback("SuspendedTextOutputCallback"),
+      "TermsAndConditionsCallback": callback("TermsAndConditionsCallback"),
+      "TextInputCallback": callback("TextInputCallback"),
+      "TextOutputCallback": callback("TextOutputCallback"),
+      "ValidatedCreatePasswordCallback": callback("ValidatedCreatePasswordCallback"),
+      "ValidatedCreateUsernameCallback": callback("ValidatedCreateUsernameCallback"),
+    ]
+  }
+
+  private static func callback(_ type: String) -> Any {
+    let outputs: [JSONValue] = ["prompt", "message", "redirectUrl", "id", "value", "name", "displayName", "terms"].map {
+      ["name": .string($0), "value": .string(foreign)]
+    }
+    let json: JSONValue = [
+      "type": .string(type),
+      "output": .array(
+        outputs + [
+          ["name": "choices", "value": ["a", "b"]], ["name": "options", "value": ["a", "b"]],
+          ["name": "waitTime", "value": "100"],
+        ]),
+      "input": [["name": "IDToken1", "value": .string(secret)]],
+    ]
+    return JourneyCallback(json)?.typed as Any? ?? ""
+  }
+
   static func journeys() async throws -> Samples {
     let bench = try JourneyBench()
     let session = try await bench.session()
@@ -61,6 +108,7 @@ extension PrintedValuesTests {
     let step = JourneyStep(
       continuation: secret, callbacks: [callback?.json ?? .null], stage: foreign, header: foreign, description: foreign,
       expiresAt: bench.grants.clock.wallNow)
+    let node = JourneyNode(step, of: bench.journeys, at: bench.issuer, ownedBy: 1)
     let error = JourneyError(.accessManager(status: 401, code: secret), "the access manager answered 401")
     let end = JourneyEnd(txId: secret, session: session.handle, isUpgraded: true, tag: secret)
     let advice = [PolicyAdvice(type: PolicyAdvice.Name.transaction, value: secret)]
@@ -69,6 +117,7 @@ extension PrintedValuesTests {
       "JourneyCallback.FailedPolicy": JourneyCallback.FailedPolicy(
         requirement: foreign, params: ["password": .string(secret)]),
       "JourneyCallback": callback as Any? ?? "", "JourneyError": error, "JourneyError.Kind": error.kind,
+      "JourneyNode": node, "JourneyNode.Outcome": JourneyNode.Outcome.node(node),
       "JourneyOutcome": JourneyOutcome.callbacks(step), "JourneyStep": step, "JourneyEnd": end,
       "JourneyFailure": JourneyFailure(code: 401, message: foreign, detail: .string(secret)),
       "JourneyRequest": JourneyRequest.stepUp(session.handle, advices: advice) as Any? ?? "",

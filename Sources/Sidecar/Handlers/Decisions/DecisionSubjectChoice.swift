@@ -1,4 +1,5 @@
 import AuthEngine
+import EngineConfiguration
 import PosternJSON
 import PosternJSONRPC
 import PosternProtocol
@@ -6,11 +7,6 @@ import PosternSupport
 import SidecarAccess
 import SidecarCalls
 import SidecarEngine
-
-/// The reason why a call has no subject: reported as its failure, not as an error.
-struct DecisionSubjectError: Error {
-  let status: Status
-}
 
 /// Selects the subject of a call: a session's user, or the one in the call where the decision point has no issuer.
 struct DecisionSubjectChoice {
@@ -25,40 +21,26 @@ struct DecisionSubjectChoice {
     do throws(SessionError) {
       guard let handle = try await handle(params.session, issuer) else { return Self.absent(.sessionMissing()) }
       let session = try await engine.visibleSession(handle, context)
+      // Before the issuer is looked up: the session may be another one's.
       guard session.issuer == issuer else {
         return Self.absent(.sessionMissing("the session belongs to another issuer than the decision point's"))
       }
-      guard !hasExpired(session) else { return Self.absent(.sessionExpired) }
-      guard let subject = session.subject, !subject.isEmpty else {
-        return Self.absent(.sessionMissing("the session has no subject"))
-      }
-      let access = FetchSession(
-        handle: handle, uid: context.uid, issuer: try context.runtime.issuerLookup(engine)(issuer),
-        sessions: engine.sessions)
-      return .success(DecisionSubject(session, claims: point.settings.subjectClaims, through: access))
+      return subjects.subject(of: session, at: point, issuer: try context.runtime.issuerLookup(engine)(issuer))
     } catch { return .failure(try Self.absence(error)) }
   }
 
   /// Returns the reason why the session of `subject` is over; nil while it is there, and for a subject without one.
-  /// An end by another process is known two seconds later.
   func end(of subject: DecisionSubject) async throws(RPCFault) -> DecisionSubjectError? {
-    guard let session = subject.session, let handle = session.handle else { return nil }
     do throws(SessionError) {
-      let found = try await engine.sessions.session(handle, ownedBy: session.uid)
-      return hasExpired(found) ? DecisionSubjectError(status: .sessionExpired) : nil
+      return try await subjects.end(of: subject)
     } catch { return try Self.absence(error) }
   }
 
-  private func hasExpired(_ session: Session) -> Bool {
-    session.expiresAt.map { $0 <= engine.clock.wallNow } ?? false
-  }
+  private var subjects: SessionSubjects { SessionSubjects(engine: engine, uid: context.uid) }
 
   private static func absence(_ error: SessionError) throws(RPCFault) -> DecisionSubjectError {
-    switch error.kind {
-    case .notFound, .issuerUnknown: return DecisionSubjectError(status: .sessionMissing())
-    case .expired: return DecisionSubjectError(status: .sessionExpired)
-    default: throw ErrorMap.fault(error)
-    }
+    guard let status = SessionSubjects.status(of: error) else { throw ErrorMap.fault(error) }
+    return DecisionSubjectError(status: status)
   }
 
   private func handle(_ text: String?, _ issuer: String) async throws(SessionError) -> SessionHandle? {

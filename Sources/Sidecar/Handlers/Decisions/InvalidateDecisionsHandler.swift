@@ -1,4 +1,5 @@
 import AuthEngine
+import EngineConfiguration
 import PosternConfiguration
 import PosternJSONRPC
 import PosternProtocol

@@ -1,4 +1,5 @@
 import AuthEngine
+import EngineConfiguration
 import PosternJSON
 import PosternJSONRPC
 import PosternProtocol
@@ -18,13 +19,17 @@ struct PreauthorizeHandler: Sendable {
   static let maxTimeout = 600_000
 
   let engine: Engine
+  /// The memory of the calls that run.
+  private let memory = Locked(DecisionLoad.budget)
+
+  init(engine: Engine) { self.engine = engine }
 
   func callAsFunction(_ params: Preauthorize.Params, _ context: CallContext) async throws(RPCFault) -> JSONText {
     let (request, weight) = try Self.request(params)
-    guard engine.decisionMemory.withLock({ $0.take(weight, for: context.uid) }) else {
+    guard memory.withLock({ $0.take(weight, for: context.uid) }) else {
       throw RPCFault.overloaded("Too many resources of this user under way")
     }
-    defer { engine.decisionMemory.withLock { $0.giveBack(weight, for: context.uid) } }
+    defer { memory.withLock { $0.giveBack(weight, for: context.uid) } }
     var deadline = context.deadline
     if let timeout = params.timeoutMs {
       guard (1...Self.maxTimeout).contains(timeout) else {

@@ -64,3 +64,17 @@ extension FetchResource.Params {
     parameters = nil
   }
 }
+
+extension ResourceServer.Authentication {
+  /// A call's `auth`. One case each: a case that only one side has does not compile, instead of becoming a fetch
+  /// without a token.
+  init(_ given: FetchResource.Authentication) {
+    self =
+      switch given {
+      case .user: .user
+      case .implicit: .implicit
+      case .clientCredentials: .clientCredentials
+      case .none: .none
+      }
+  }
+}

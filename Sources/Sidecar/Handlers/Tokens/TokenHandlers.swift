@@ -1,4 +1,5 @@
 import AuthEngine
+import EngineConfiguration
 import JOSE
 import PosternJSON
 import PosternJSONRPC

@@ -1,4 +1,5 @@
 import AuthEngine
+import EngineConfiguration
 import HTTPMessages
 import JOSE
 import PosternJSON

@@ -1,5 +1,6 @@
 import ArgumentParser
 import CurlTransport
+import EngineConfiguration
 import Glibc
 import PosternConfiguration
 import PosternHardening

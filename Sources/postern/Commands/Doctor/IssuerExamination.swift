@@ -1,4 +1,5 @@
 import AuthEngine
+import EngineConfiguration
 import Glibc
 import HTTPMessages
 import PosternConfiguration

@@ -1,6 +1,6 @@
 import AuthEngine
+import EngineConfiguration
 import Glibc
-import Logging
 import PosternConfiguration
 import PosternJSON
 import PosternSupport
@@ -143,7 +143,7 @@ struct StoreExamination: Sendable {
   }
 
   private func redisFinding() async -> DoctorFinding {
-    guard let store = assembly.store(logger: Logger(label: "doctor") { _ in SwiftLogNoOpLogHandler() }) else {
+    guard let store = assembly.store(report: { _ in }) else {
       return .skipped("there is nothing to open")
     }
     do throws(StoreError) {

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Glibc
+import LoopbackLogin
 import PosternJSON
 import PosternSupport
 
@@ -44,7 +45,8 @@ struct Login: ParsableCommand {
   func run() throws {
     do {
       let configured = port == nil ? try beginAsConfigured() : nil
-      var receiver = try LoopbackReceiver(at: configured?.redirect ?? LoopbackRedirect(port: port ?? 0))
+      var receiver = try LoopbackReceiver(
+        at: configured?.redirect ?? LoopbackRedirect(port: port ?? 0), note: { FailureNote.print($0) })
       let redirectURI = receiver.redirectURI
       let begun = try configured?.begun ?? result(of: begin(redirectURI: redirectURI))
       let url = begun["authorizationUrl"]?.stringValue ?? ""

@@ -1,0 +1,37 @@
+import HTTPMessages
+
+/// A redirect URI on this machine, to which a browser comes back from a login (RFC 8252 section 7.3).
+package struct LoopbackRedirect: Sendable {
+  /// The host in the URI: `127.0.0.1`, `[::1]` or `localhost`.
+  package let host: String
+  /// The port to listen on; 0 for any that is free.
+  package let port: UInt16
+  /// The path of the callback, without its query.
+  package let path: String
+
+  /// The usual one on `port`, where none is configured.
+  package init(port: UInt16) {
+    host = "127.0.0.1"
+    self.port = port
+    path = "/callback"
+  }
+
+  /// Parses a configured redirect URI; nil when it is not on this machine. One without a port stands for any port:
+  /// issuers must allow that for loopback addresses.
+  package init?(_ uri: String) {
+    guard let url = try? HTTPURL(uri), url.origin.scheme == "http" else { return nil }
+    guard url.origin.isLoopbackAddress || url.origin.host == "localhost" else { return nil }
+    host = url.origin.host
+    port = url.origin.port == 80 ? 0 : UInt16(clamping: url.origin.port)
+    path = url.path
+  }
+
+  /// The address to listen on.
+  var address: String {
+    switch host {
+    case "[::1]": "::1"
+    case "localhost": "127.0.0.1"
+    default: host
+    }
+  }
+}

@@ -1,0 +1,123 @@
+public import AuthEngine
+import EngineConfiguration
+public import PosternJSON
+import PosternSupport
+
+extension Postern {
+  /// Validates an ID token (OpenID Connect Core section 3.1.3.7) by the keys and rules of a configured issuer.
+  ///
+  /// - Parameters:
+  ///   - idToken: The token; nil is an invalid one.
+  ///   - issuer: The issuer's name in the configuration; nil: the only one with a client.
+  ///   - nonce: The nonce of the authorization request.
+  ///   - authorizationCode: The code, to compare with `c_hash`.
+  ///   - accessToken: The access token, to compare with `at_hash`.
+  ///   - flow: How the token was obtained.
+  /// - Throws: `SessionError` for an issuer that is not configured; `KeySetError` when no verdict is possible, because
+  ///   the issuer's keys are not available. An invalid token is a verdict.
+  public func validateIDToken(
+    _ idToken: String?, issuer: String? = nil, nonce: String? = nil, authorizationCode: String? = nil,
+    accessToken: String? = nil, flow: TokenFlow = .code
+  ) async throws -> TokenVerdict {
+    let configured = try running.issuer(running.issuerName(issuer))
+    let expectations = IDTokenExpectations(
+      clientID: try running.clientID(of: configured), nonce: nonce,
+      authorizationCode: authorizationCode.map { Secret($0) },
+      accessToken: accessToken.map { Secret($0) }, flow: flow)
+    return try await validateIDToken(idToken, issuer: configured.issuer.name, expecting: expectations)
+  }
+
+  /// Validates an ID token by the keys and rules of a configured issuer, and the requirements of this call.
+  public func validateIDToken(
+    _ idToken: String?, issuer: String, expecting expectations: IDTokenExpectations
+  ) async throws -> TokenVerdict {
+    let configured = try running.issuer(issuer)
+    return try await engine.validators.idTokens.validate(
+      idToken ?? "", expecting: expectations, configuration: configured.tokens,
+      keys: running.keys(of: configured))
+  }
+
+  /// Has the user of a session satisfy policy advice; see `PosternJourneys.authenticate(with:session:answers:)`.
+  public func authenticate(
+    with advices: [PolicyAdvice], session: SessionHandle? = nil, answers: JourneyAnswers = JourneyAnswers()
+  ) async throws(JourneyError) -> JourneyNode.Outcome {
+    try await journeys.authenticate(with: advices, session: session, answers: answers)
+  }
+
+  /// The same for one advice.
+  public func authenticate(
+    with advice: PolicyAdvice, session: SessionHandle? = nil, answers: JourneyAnswers = JourneyAnswers()
+  ) async throws(JourneyError) -> JourneyNode.Outcome {
+    try await journeys.authenticate(with: [advice], session: session, answers: answers)
+  }
+
+  /// Evaluates the entitlements of a session's user to `resources` at a configured decision point.
+  ///
+  /// It fails closed: what cannot be decided is a response without permits, with the reason in `status`. Nothing is
+  /// thrown.
+  ///
+  /// - Parameters:
+  ///   - resources: The resources: ids, or MRSS fragments.
+  ///   - decisionPoint: The decision point's name in the configuration; nil: the only one.
+  ///   - session: The user's session, where the decision point has an issuer; nil: the only one at that issuer.
+  ///   - context: Further attributes for the decision point.
+  public func preauthorize(
+    _ resources: [String], at decisionPoint: String? = nil, session: SessionHandle? = nil,
+    context: JSONObject = JSONObject()
+  ) async -> PreauthorizeResponse {
+    await preauthorize(
+      PreauthorizeRequest(resources: resources), at: decisionPoint, session: session, context: context)
+  }
+
+  /// The same for a request, which may switch caches off; `subject` names the subject where the decision point has no
+  /// issuer.
+  public func preauthorize(
+    _ request: PreauthorizeRequest, at decisionPoint: String? = nil, session: SessionHandle? = nil,
+    subject given: DecisionSubject? = nil, context: JSONObject = JSONObject()
+  ) async -> PreauthorizeResponse {
+    let point: DecisionPoint
+    switch running.values.decisionPoint(decisionPoint) {
+    case .success(let found): point = found
+    case .failure(let error): return .failure(.decisionPointUnknown(error.reason))
+    }
+    do throws(SessionError) {
+      let subjects = SessionSubjects(engine: engine, uid: uid)
+      let subject: DecisionSubject
+      switch try await running.subject(given, session, at: point) {
+      case .success(let found): subject = found
+      case .failure(let error): return .failure(error.status)
+      }
+      let response = await engine.preauthorizer.preauthorize(request, for: subject, context: context, at: point)
+      // A user who logs out during the request to the decision point gets no permit afterwards.
+      let isFresh = response.decisions.contains { $0.source != .local }
+      let end = isFresh ? try await subjects.end(of: subject) : nil
+      return end.map { .failure($0.status) } ?? response
+    } catch {
+      return .failure(SessionSubjects.status(of: error) ?? .sessionMissing(error.detail))
+    }
+  }
+
+  /// The decision point and a session's user by the name and in the shape of Adobe's SDKs; see `preauthorize`.
+  ///
+  /// - Throws: when the decision point is not configured, or there is no such session.
+  public func accessEnabler(
+    at decisionPoint: String? = nil, session: SessionHandle? = nil, subject given: DecisionSubject? = nil
+  ) async throws(SessionError) -> AccessEnabler {
+    let point: DecisionPoint
+    switch running.values.decisionPoint(decisionPoint) {
+    case .success(let found): point = found
+    case .failure(let error): throw .invalid(error.reason, path: ["decisionPoint"])
+    }
+    switch try await running.subject(given, session, at: point) {
+    case .success(let subject):
+      return AccessEnabler(preauthorizer: engine.preauthorizer, subject: subject, decisionPoint: point)
+    case .failure(let error): throw SessionError(.notFound, error.status.details ?? error.status.message)
+    }
+  }
+
+  /// Removes cached decisions; returns how many there were.
+  @discardableResult
+  public func invalidateDecisions(session: SessionHandle? = nil) -> Int {
+    engine.preauthorizer.forget(DecisionSelection(uid: uid, session: session))
+  }
+}

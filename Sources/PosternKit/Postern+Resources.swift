@@ -1,0 +1,108 @@
+public import AuthEngine
+
+extension Postern {
+  /// Fetches `path` of a configured resource with GET; see `fetch(_:from:session:options:onAdvice:)`.
+  public func fetch(
+    _ path: String, from resource: String? = nil, session: SessionHandle? = nil
+  ) async throws(ResourceError) -> ResourceResponse {
+    try await fetch(ResourceRequest(path: path), from: resource, session: session)
+  }
+
+  /// Fetches from a configured resource, with the token that its `auth` requires. Any HTTP status is a result.
+  ///
+  /// - Parameters:
+  ///   - request: The request; its path is behind the resource's `baseUrl`.
+  ///   - resource: The resource's name in the configuration; nil: the only one.
+  ///   - session: The user's session, with `auth: user` and `implicit`; nil: the only one at the resource's issuer.
+  ///   - options: Time limits, another kind of token, a task to watch it by, a body in pieces.
+  ///   - onAdvice: Has the user satisfy policy advice that the resource requires, with `authenticate(with:session:)`,
+  ///     and returns whether they have; the fetch continues then. Nil: the fetch ends with `advice_required`, and
+  ///     `ResourceError.stop` has the advice.
+  /// - Throws: why there is no response. A refreshed token is tried once; nothing else is retried.
+  public func fetch(
+    _ request: some ResourceRequestConvertible, from resource: String? = nil, session: SessionHandle? = nil,
+    options: FetchOptions = FetchOptions(), onAdvice: AdviceHandler? = nil
+  ) async throws(ResourceError) -> ResourceResponse {
+    let server = try server(resource)
+    let options = try self.options(options, for: server, session, onAdvice)
+    return try await engine.fetcher.fetch(request, from: server, options: options)
+  }
+
+  /// Continues a fetch that ended with `advice_required`, when its user has satisfied the advice: the same request,
+  /// with the transaction that the user has confirmed, where there is one.
+  public func fetch(
+    _ request: some ResourceRequestConvertible, from resource: String? = nil, continuing stop: AdviceStop,
+    options: FetchOptions = FetchOptions()
+  ) async throws(ResourceError) -> ResourceResponse {
+    let server = try server(resource)
+    var options = try self.options(options, for: server, stop.session, nil)
+    options.advice?.progress = stop.progress
+    return try await engine.fetcher.fetch(request, from: server, options: options)
+  }
+
+  /// A configured resource for `PosternURLProtocol.resources`, whose requests carry the token of that session (nil: the
+  /// only one). It ends on the configuration of now.
+  public func protectedResource(
+    _ resource: String? = nil, session: SessionHandle? = nil, onAdvice: AdviceHandler? = nil
+  ) throws(ResourceError) -> ProtectedResource {
+    let server = try server(resource)
+    return ProtectedResource(
+      server, fetcher: engine.fetcher, options: try options(FetchOptions(), for: server, session, onAdvice))
+  }
+
+  /// The configured resource server of that name; nil: the only one.
+  public func server(_ name: String? = nil) throws(ResourceError) -> ResourceServer { try running.server(name) }
+
+  /// Satisfies policy advice for the session of a fetch; returns whether the user has.
+  public typealias AdviceHandler = @Sendable (_ advices: [PolicyAdvice], _ session: SessionHandle) async -> Bool
+
+  /// A client of a configured resource for its users, with the names of the mobile SDKs. It ends on the configuration
+  /// of now.
+  public func userClient(
+    for resource: String? = nil, session: SessionHandle? = nil, implicitSession: SessionHandle? = nil
+  ) throws(ResourceError) -> UserClient {
+    let server = try server(resource)
+    return engine.userClient(
+      of: server, at: try running.sessionIssuer(of: server), uid: uid, session: session,
+      implicitSession: implicitSession)
+  }
+
+  /// A client of a configured resource without users, with the names of the mobile SDKs. It ends on the configuration
+  /// of now.
+  public func deviceClient(for resource: String? = nil) throws(ResourceError) -> DeviceClient {
+    engine.deviceClient(of: try server(resource))
+  }
+
+  /// `options` with the session that the request's token comes from.
+  private func options(
+    _ given: FetchOptions, for server: ResourceServer, _ session: SessionHandle?, _ onAdvice: AdviceHandler?
+  ) throws(ResourceError) -> FetchOptions {
+    var options = given
+    switch given.authentication ?? server.authentication {
+    case .user, .implicit:
+      guard options.session == nil else { break }
+      options.session = FetchSession(
+        handle: session, uid: uid, issuer: try running.sessionIssuer(of: server), sessions: engine.sessions)
+    case .clientCredentials, .none:
+      guard session == nil else {
+        throw ResourceError(.invalidRequest, "a session goes with auth user or implicit", path: ["session"])
+      }
+    }
+    if options.advice == nil, server.advice != nil {
+      options.advice = FetchAdvice(delegate: onAdvice.map(HandlerDelegate.init), delegateID: onAdvice == nil ? nil : 0)
+    }
+    return options
+  }
+}
+
+/// Passes advice to a closure.
+private struct HandlerDelegate: AuthorizationPolicyDelegate {
+  let handler: Postern.AdviceHandler
+
+  func onPolicyAdviseReceived(
+    _ advices: [PolicyAdvice], session: SessionHandle?, continuation: String?
+  ) async -> Bool? {
+    guard let session else { return nil }
+    return await handler(advices, session)
+  }
+}

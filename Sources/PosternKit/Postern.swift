@@ -1,0 +1,196 @@
+public import AuthEngine
+import CurlTransport
+import EngineConfiguration
+public import HTTPMessages
+public import PosternConfiguration
+public import PosternJSON
+public import PosternSupport
+
+/// Postern in this process: the sidecar's configuration and engine without its socket.
+///
+/// ```swift
+/// let postern = try await Postern(configuration: "postern.yaml")
+/// let response = try await postern.fetch("invoices/7", from: "billing")
+/// ```
+///
+/// Every rule of the configuration holds as in the sidecar, except for what is about its callers and its process
+/// (`listen`, `peers`, `limits`, `log`, `http`, `audit`, `telemetry`, `hardening`): the only caller is this program,
+/// and its tokens are in this program's memory. Create one for the life of the process: it has the connections and
+/// caches. It can be used from any number of tasks.
+public final class Postern: Sendable {
+  /// The parts that a program may replace, each given once.
+  public struct Options: Sendable {
+    /// The environment for overrides of the configuration (`POSTERN__…`); nil: this process's.
+    public var environment: [String: String]?
+    /// The transport of requests; nil: libcurl.
+    public var transport: (any HTTPTransport)?
+    /// The clock.
+    public var clock: any EngineClock = SystemClock()
+    /// The storage of sessions; nil: as the configuration has it.
+    public var storage: PosternEngine.SessionStorage?
+    /// The observers, for metrics and logs.
+    public var observers = PosternEngine.Observers()
+    /// The product name in requests, as in `shop/1.0`.
+    public var userAgent = "postern/\(Release.version)"
+    /// The uid that sessions belong to; by default this process's.
+    public var uid = PeerID.ownUID
+
+    /// The usual parts.
+    public init() {}
+  }
+
+  /// The store of sessions.
+  public let store: any RecordStore
+  let running: RunningEngine
+  private let options: Options
+  private let read: ConfigurationReading
+  private let notes: Locked<[String]>
+  private let ownTransport: CurlTransport?
+  private let refreshing: Task<Void, Never>
+
+  /// Postern by the configuration file at `path`, in YAML or JSON; see `postern check-config`.
+  ///
+  /// - Throws: `ConfigurationProblems` with everything that is wrong in the file; `StoreError` when sessions are needed
+  ///   and their store cannot be opened; `CurlTransport.StartError` without a usable libcurl.
+  public convenience init(configuration path: String, options: Options = Options()) async throws {
+    try await self.init(
+      ConfigurationReading(path: path, text: nil, environment: options.environment ?? ProcessEnvironment.current),
+      options)
+  }
+
+  /// Postern by a configuration in the program: the same sections and keys as in the file. Relative paths in it begin
+  /// at the working directory.
+  ///
+  /// - Throws: the same errors as for a file.
+  public convenience init(configuration: JSONObject, options: Options = Options()) async throws {
+    let text = JSONWriter().write(.object(configuration))
+    try await self.init(
+      ConfigurationReading(
+        path: "configuration", text: text, environment: options.environment ?? ProcessEnvironment.current), options)
+  }
+
+  private init(_ read: ConfigurationReading, _ options: Options) async throws {
+    let loaded = try read()
+    let configuration = loaded.configuration
+    let values = try ConfiguredEngine(
+      configuration, clock: options.clock, http2Transport: Self.http2Transport(options.transport))
+    let transport: any HTTPTransport
+    if let given = options.transport {
+      (transport, ownTransport) = (given, nil)
+    } else {
+      let own = try CurlTransport()
+      (transport, ownTransport) = (own, own)
+    }
+    let storage = try Self.storage(configuration, options.storage)
+    // Now, and not with the first session.
+    if options.storage == nil, StoreAssembly.isNeeded(by: configuration) { try await storage.store.check() }
+    let engine = PosternEngine(
+      transport: transport, clock: options.clock, userAgent: options.userAgent, storage: storage,
+      observers: options.observers)
+    let running = RunningEngine(engine, values, uid: options.uid)
+    self.running = running
+    store = storage.store
+    self.options = options
+    self.read = read
+    notes = Locked(loaded.warnings.map(\.description) + values.notes)
+    refreshing = Task { await engine.sessions.keepFresh { try? running.sessionIssuer($0) } }
+  }
+
+  deinit { refreshing.cancel() }
+
+  /// The engine below: for what this type has no method for.
+  public var engine: PosternEngine { running.engine }
+
+  /// The uid that sessions belong to.
+  public var uid: UInt32 { running.uid }
+
+  /// Logins and users' sessions.
+  public var sessions: PosternSessions { PosternSessions(running: running) }
+
+  /// Tokens of other kinds than ID tokens.
+  public var tokens: PosternTokens { PosternTokens(running: running) }
+
+  /// Authentications by the access manager, and step-up.
+  public var journeys: PosternJourneys { PosternJourneys(running: running) }
+
+  /// Warnings about the configuration, for people: secrets in the file, certificates that expire soon.
+  public var warnings: [String] { notes.withLock { $0 } }
+
+  /// Reads the configuration again. Calls that run end on the one they began with; if the new one has problems, they
+  /// are thrown, and the old one stays in force. Another `store` needs a new `Postern`.
+  public func reload() throws(ConfigurationProblems) {
+    let loaded = try read()
+    let values = try ConfiguredEngine(
+      loaded.configuration, clock: options.clock, after: running.values,
+      http2Transport: Self.http2Transport(options.transport))
+    running.replace(by: values)
+    notes.withLock { $0 = loaded.warnings.map(\.description) + values.notes }
+  }
+
+  /// Ends every call, saves what the store has not taken yet, and closes the store and the connections. Calls after it
+  /// fail.
+  ///
+  /// A program that exits without it loses at most a refreshed token that the store could not take.
+  public func close() async {
+    refreshing.cancel()
+    await running.engine.sessions.writeUnsaved()
+    if let ownTransport { await BlockingCall.run { ownTransport.close() } }
+    if options.storage == nil { await store.close() }
+  }
+
+  private static func storage(
+    _ configuration: PosternConfiguration, _ given: PosternEngine.SessionStorage?
+  ) throws(ConfigurationProblems) -> PosternEngine.SessionStorage {
+    if let given { return given }
+    var storage = PosternEngine.SessionStorage()
+    storage.maxBytesPerUid = configuration.limits.sessionBytesPerUid
+    storage.isShared = configuration.store.kind == .redis
+    let isNeeded = StoreAssembly.isNeeded(by: configuration)
+    let assembly = try StoreAssembly(configuration.store, isNeeded: isNeeded)
+    if let configured = assembly.store(report: { _ in }) { storage.store = configured }
+    return storage
+  }
+
+  /// Transports of their own for resources with HTTP/2, as in the sidecar; a program's own transport carries all.
+  private static func http2Transport(_ given: (any HTTPTransport)?) -> ConfiguredEngine.HTTP2Transport? {
+    guard given == nil else { return nil }
+    return { _, _ in
+      var configuration = CurlTransport.Configuration()
+      configuration.allowsHTTP2 = true
+      return LazyTransport(configuration) { _ in }
+    }
+  }
+}
+
+/// Reads a configuration from where it was read first.
+private struct ConfigurationReading: Sendable {
+  let path: String
+  /// The configuration's text; nil: that of the file.
+  let text: [UInt8]?
+  let environment: [String: String]
+
+  func callAsFunction() throws(ConfigurationProblems) -> ConfigurationLoader.Loaded {
+    try ConfigurationLoader(text: text).load(path: path, environment: environment)
+  }
+}
+
+/// Blocking work on a thread of its own.
+enum BlockingCall {
+  /// Runs `body`; without a thread to spare, where the caller runs.
+  static func run<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
+    await withUnsafeContinuation { continuation in
+      do throws(SystemThread.StartError) {
+        try SystemThread.start("postern-wait") { continuation.resume(returning: body()) }
+      } catch {
+        continuation.resume(returning: body())
+      }
+    }
+  }
+}
+
+extension Postern: ConciseStringConvertible {}
+
+extension Postern.Options: ConciseStringConvertible {
+  /// The product name, and the uid: never the environment.
+  public var description: String { Concise.text("options", Concise.name(userAgent), "uid \(uid)") }
+}

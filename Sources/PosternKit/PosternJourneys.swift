@@ -1,0 +1,125 @@
+public import AuthEngine
+import EngineConfiguration
+import HTTPMessages
+import LoopbackLogin
+public import PosternSupport
+
+/// Authentications by access managers' trees, and step-up by policy advice.
+public struct PosternJourneys: Sendable {
+  let running: RunningEngine
+
+  private var engine: PosternEngine { running.engine }
+  private var uid: UInt32 { running.uid }
+
+  /// Has the user of a session satisfy policy advice, through the callbacks of the access manager or a login in the
+  /// browser (RFC 9470).
+  ///
+  /// - Parameters:
+  ///   - advices: The advices of a fetch (`ResourceError.stop`), or of `advices(in:)`.
+  ///   - session: The session to step up; nil: the only one.
+  ///   - answers: Answers that are known already, by callback.
+  /// - Returns: a node with callbacks to fill, which continues with `next()`, or the end.
+  public func authenticate(
+    with advices: [PolicyAdvice], session: SessionHandle? = nil, answers: JourneyAnswers = JourneyAnswers()
+  ) async throws(JourneyError) -> JourneyNode.Outcome {
+    let found = try await sessionToStepUp(session)
+    guard let request = JourneyRequest.stepUp(found.handle, advices: advices) else { throw Self.notRecognised }
+    return try await engine.journeys.start(request, at: found.issuer, ownedBy: uid, answers: answers)
+  }
+
+  /// Logs a user in through a tree of the access manager behind an issuer (nil: the only one with a client); without a
+  /// tree, through the realm's default.
+  public func authenticate(
+    at issuer: String? = nil, tree: String? = nil, answers: JourneyAnswers = JourneyAnswers()
+  ) async throws(JourneyError) -> JourneyNode.Outcome {
+    let sessionIssuer: SessionIssuer
+    do throws(SessionError) {
+      sessionIssuer = try running.sessionIssuer(running.issuerName(issuer))
+    } catch {
+      throw JourneyError(error)
+    }
+    return try await engine.journeys.start(.login(tree: tree), at: sessionIssuer, ownedBy: uid, answers: answers)
+  }
+
+  /// Has the user of a session satisfy advice in the browser of this machine (RFC 9470), and waits until they have; the
+  /// issuer's `redirectUri` must be a loopback address.
+  ///
+  /// - Parameters:
+  ///   - advices: The advices of a fetch.
+  ///   - session: The session to step up; nil: the only one.
+  ///   - timeout: How long to wait for the user.
+  ///   - open: Shows the URL to the user; by default in the desktop's browser, where there is one.
+  /// - Returns: the end of the journey, or a node that the browser alone does not satisfy.
+  public func stepUpInBrowser(
+    with advices: [PolicyAdvice], session: SessionHandle? = nil, timeout: Duration = .seconds(300),
+    open: @escaping @Sendable (_ url: String) -> Void = PosternSessions.openBrowser
+  ) async throws(JourneyError) -> JourneyNode.Outcome {
+    let found = try await sessionToStepUp(session)
+    guard let redirect = found.issuer.redirectURI.flatMap({ LoopbackRedirect($0) }) else {
+      throw JourneyError(.grantNotSupported("the issuer's redirectUri is no loopback address"))
+    }
+    let browser: BrowserLogin
+    do throws(SessionError) {
+      browser = try BrowserLogin(at: redirect)
+    } catch {
+      throw JourneyError(error)
+    }
+    guard case .node(let node) = try await authenticate(with: advices, session: found.handle),
+      let redirect = node.first(RedirectCallback.self)
+    else { throw Self.notRecognised }
+    open(redirect.redirectURL)
+    return try await browser.result(
+      by: Deadline(in: timeout, on: SystemClock()), failing: JourneyError.init, isStray: Self.isStray
+    ) { (url) async throws(JourneyError) in
+      var answered = node
+      try answered.fill(RedirectCallback.self) { $0.callbackURL = Secret(url) }
+      return try await answered.next()
+    }
+  }
+
+  /// Whether the error is that of a callback that any page can open. The step remains valid then.
+  private static func isStray(_ error: JourneyError) -> Bool {
+    switch error.kind {
+    case .invalid: true
+    case .session(let error): BrowserLogin.isStray(error)
+    default: false
+    }
+  }
+
+  /// The policy advices in the response of a resource, by the rules of a configured issuer; empty where there are none.
+  public func advices(in response: ResourceResponse, issuer: String? = nil) throws(SessionError) -> [PolicyAdvice] {
+    let configured = try running.issuer(running.issuerName(issuer))
+    let recognizer = AdviceRecognizer(scope: .everyAnswer, accessManager: configured.accessManager?.baseURL)
+    let answer = HTTPResponse(status: response.status, fields: response.fields, body: response.body)
+    return recognizer.finding(in: answer, from: response.url)?.advices ?? []
+  }
+
+  private static let notRecognised = JourneyError(
+    .adviceNotRecognised, "none of the advices is one that this user can satisfy here")
+
+  /// The session that is meant, with its issuer: the given one, or the only user session.
+  private func sessionToStepUp(
+    _ given: SessionHandle?
+  ) async throws(JourneyError) -> (handle: SessionHandle, issuer: SessionIssuer) {
+    do throws(SessionError) {
+      if let given {
+        return (
+          given,
+          try running.sessionIssuer(
+            try await engine.sessions.session(given, ownedBy: uid).issuer)
+        )
+      }
+      let now = engine.clock.wallNow
+      let fitting = try await PosternSessions(running: running).all().filter {
+        $0.kind == .user && $0.expiresAt.map { $0 > now } ?? true
+      }
+      guard fitting.count <= 1 else { throw SessionError.severalSessions(fitting.count) }
+      guard let only = fitting.first else { throw SessionError.notFound }
+      return (only.handle, try running.sessionIssuer(only.issuer))
+    } catch {
+      throw JourneyError(error)
+    }
+  }
+}
+
+extension PosternJourneys: ConciseStringConvertible {}

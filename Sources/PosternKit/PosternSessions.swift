@@ -1,0 +1,139 @@
+public import AuthEngine
+import EngineConfiguration
+import LoopbackLogin
+public import PosternSupport
+
+/// Logins and sessions of this program's users. A session is named by its handle; no method returns a token.
+public struct PosternSessions: Sendable {
+  let running: RunningEngine
+
+  private var engine: PosternEngine { running.engine }
+  private var uid: UInt32 { running.uid }
+
+  // MARK: Login
+
+  /// Creates a session from `grant`, at the issuer of that configured name (nil: the only one with a client).
+  public func create(
+    from grant: SessionGrant, at issuer: String? = nil, scope: String? = nil
+  ) async throws(SessionError) -> Session {
+    try await engine.sessions.create(
+      from: grant, at: running.sessionIssuer(running.issuerName(issuer)), scope: scope, ownedBy: uid)
+  }
+
+  /// Logs a user of this machine in: opens the browser at the issuer, waits for it to come back to a loopback address
+  /// (RFC 8252), and returns the session.
+  ///
+  /// The redirect URI is the issuer's `redirectUri`, if that is a loopback address, otherwise
+  /// `http://127.0.0.1:PORT/callback`, which must be registered at the issuer for any port.
+  ///
+  /// - Parameters:
+  ///   - issuer: The issuer's name in the configuration; nil: the only one with a client.
+  ///   - scope: The scope; nil: the issuer's, and those of its users' resources.
+  ///   - timeout: How long to wait for the user.
+  ///   - open: Shows the URL to the user; by default in the desktop's browser, where there is one.
+  public func login(
+    at issuer: String? = nil, scope: String? = nil, timeout: Duration = .seconds(300),
+    open: @escaping @Sendable (_ url: String) -> Void = PosternSessions.openBrowser
+  ) async throws(SessionError) -> Session {
+    let name = try running.issuerName(issuer)
+    let configured = try running.sessionIssuer(name).redirectURI.flatMap { LoopbackRedirect($0) }
+    let browser = try BrowserLogin(at: configured ?? LoopbackRedirect(port: 0))
+    let begun = try await beginAuthorization(at: name, redirectURI: browser.redirectURI, scope: scope)
+    open(begun.url)
+    return try await browser.result(
+      by: Deadline(in: timeout, on: SystemClock()), failing: { $0 }, isStray: BrowserLogin.isStray
+    ) { (url) async throws(SessionError) in try await completeAuthorization(callback: url) }
+  }
+
+  /// Opens `url` in the desktop's browser; where there is no desktop nothing happens.
+  public static let openBrowser: @Sendable (_ url: String) -> Void = { Browser.open($0) }
+
+  /// Begins a login in a browser: send the user to the result's `url`, and pass the URL that the browser comes back to
+  /// `completeAuthorization`. A program on the user's machine has `login(at:)`.
+  ///
+  /// - Parameters:
+  ///   - issuer: The issuer's name in the configuration; nil: the only one with a client.
+  ///   - redirectURI: Where the browser comes back to; nil: the issuer's `redirectUri`.
+  ///   - scope: The scope; nil: the issuer's, and those of its users' resources.
+  ///   - customize: Sets further parameters of the request.
+  public func beginAuthorization(
+    at issuer: String? = nil, redirectURI: String? = nil, scope: String? = nil,
+    customize: (inout AuthorizationRequest) -> Void = { _ in }
+  ) async throws(SessionError) -> BegunAuthorization {
+    let name = try running.issuerName(issuer)
+    let issuer = try running.sessionIssuer(name)
+    guard let redirectURI = redirectURI ?? issuer.redirectURI else {
+      throw .invalid("redirectURI is needed: the issuer is configured without one", path: ["redirectURI"])
+    }
+    var request = AuthorizationRequest(redirectURI: redirectURI)
+    request.scope = scope ?? running.values.loginScope(of: name)
+    customize(&request)
+    return try await engine.sessions.beginAuthorization(request, at: issuer, ownedBy: uid)
+  }
+
+  /// The session of a login whose browser has come back to `url`. A URL counts once.
+  public func completeAuthorization(callback url: String) async throws(SessionError) -> Session {
+    try await engine.sessions.completeAuthorization(callback: url, ownedBy: uid, issuer: running.sessionIssuer)
+  }
+
+  /// Begins a login on another device (RFC 8628): show the user the result's `userCode` and `verificationURI`.
+  public func beginDeviceAuthorization(
+    at issuer: String? = nil, scope: String? = nil
+  ) async throws(SessionError) -> BegunDeviceAuthorization {
+    let name = try running.issuerName(issuer)
+    return try await engine.sessions.beginDeviceAuthorization(
+      at: running.sessionIssuer(name), scope: scope ?? running.values.loginScope(of: name), ownedBy: uid)
+  }
+
+  /// Waits until the user has decided on the other device, and returns the session.
+  public func completeDeviceAuthorization(
+    _ begun: BegunDeviceAuthorization
+  ) async throws(SessionError) -> Session {
+    while true {
+      do throws(SessionError) {
+        return try await engine.sessions.completeDeviceAuthorization(
+          begun.handle, ownedBy: uid, issuer: running.sessionIssuer)
+      } catch {
+        guard case .pending = error.kind else { throw error }
+        guard (try? await engine.clock.sleep(for: begun.interval)) != nil else {
+          throw SessionError(.cancelled, "cancelled while the user decides")
+        }
+      }
+    }
+  }
+
+  // MARK: Sessions
+
+  /// The sessions, the oldest first.
+  public func all() async throws(SessionError) -> [Session] {
+    var sessions: [Session] = []
+    try await engine.sessions.forEachSession(ownedBy: uid) { session, _ in
+      sessions.append(session)
+      return true
+    }
+    return sessions
+  }
+
+  /// The session of that handle.
+  public func session(_ handle: SessionHandle) async throws(SessionError) -> Session {
+    try await engine.sessions.session(handle, ownedBy: uid)
+  }
+
+  /// Refreshes a session's token now, whatever is left of its life.
+  @discardableResult
+  public func refresh(_ handle: SessionHandle) async throws(SessionError) -> Session {
+    try await engine.sessions.refresh(
+      handle, ownedBy: uid, at: running.sessionIssuer(try await session(handle).issuer))
+  }
+
+  /// Ends a session: here at once, whatever the network does, then at its issuer.
+  @discardableResult
+  public func end(_ handle: SessionHandle) async throws(SessionError) -> UserSessions.UpstreamEnd {
+    // A session that cannot be read is ended here all the same.
+    let session = try? await engine.sessions.session(handle, ownedBy: uid)
+    return try await engine.sessions.end(
+      handle, ownedBy: uid, at: session.flatMap { try? running.sessionIssuer($0.issuer) })
+  }
+}
+
+extension PosternSessions: ConciseStringConvertible {}

@@ -1,0 +1,111 @@
+public import AuthEngine
+import EngineConfiguration
+import PosternConfiguration
+public import PosternSupport
+
+/// Access tokens: validation, introspection, and tokens for libraries that send requests themselves.
+public struct PosternTokens: Sendable {
+  let running: RunningEngine
+
+  private var engine: PosternEngine { running.engine }
+  private var uid: UInt32 { running.uid }
+
+  /// Validates an access token that is a JWT (RFC 9068) by the keys of a configured issuer.
+  ///
+  /// - Throws: as `Postern.validateIDToken`.
+  public func validateAccessToken(
+    _ accessToken: String, issuer: String? = nil, audience: String, requiredScopes: [String] = []
+  ) async throws -> TokenVerdict {
+    let configured = try running.issuer(running.issuerName(issuer))
+    return try await engine.validators.accessTokens.validate(
+      accessToken,
+      expecting: AccessTokenExpectations(audience: audience, requiredScopes: requiredScopes),
+      configuration: configured.tokens, keys: running.keys(of: configured))
+  }
+
+  /// Validates a logout token (OpenID Connect Back-Channel Logout section 2.6) by the keys of a configured issuer. Each
+  /// token is valid once.
+  ///
+  /// - Throws: as `Postern.validateIDToken`.
+  public func validateLogoutToken(_ logoutToken: String, issuer: String? = nil) async throws -> TokenVerdict {
+    let configured = try running.issuer(running.issuerName(issuer))
+    let expectations = LogoutTokenExpectations(
+      clientID: try running.clientID(of: configured), realm: "issuer \(configured.issuer.name)")
+    return try await engine.validators.logoutTokens.validate(
+      logoutToken, expecting: expectations, configuration: configured.tokens,
+      keys: running.keys(of: configured))
+  }
+
+  /// Has a configured issuer introspect a token (RFC 7662), and judges the answer.
+  ///
+  /// - Throws: `SessionError` for an issuer that is not configured; `IntrospectionError` when there is no verdict.
+  public func introspect(
+    _ token: String, issuer: String? = nil, audience: String? = nil, requiredScopes: [String] = []
+  ) async throws -> IntrospectionVerdict {
+    let configured = try running.issuer(running.issuerName(issuer))
+    return try await engine.introspector.verdict(
+      on: Secret(token), hint: nil, issuer: configured.issuer,
+      expecting: IntrospectionExpectations(audience: audience, requiredScopes: requiredScopes),
+      configuration: configured.tokens,
+      keys: TracedKeySource(running.keys(of: configured), trace: nil))
+  }
+
+  /// An access token for a configured resource (nil: the only one), for libraries that send requests themselves: fresh,
+  /// or refreshed now.
+  ///
+  /// Only with `tokens.leaveTheSidecar` in the configuration. A token that is bound to a key (DPoP) works with `fetch`
+  /// alone, and is not returned.
+  public func accessToken(
+    for resource: String? = nil, session handle: SessionHandle? = nil
+  ) async throws(SessionError) -> AccessToken {
+    let server = try serverOfToken(resource)
+    guard let issuer = server.tokens.issuer else {
+      throw .grantNotSupported("the resource is configured without an issuer")
+    }
+    let kind: SessionKind
+    switch server.authentication {
+    case .none: throw .grantNotSupported("a resource with auth: none has no token")
+    case .clientCredentials:
+      let grant = ClientCredentialsGrant(
+        issuer: issuer, scope: server.tokens.scope, audience: server.tokens.audience)
+      let token: AccessToken
+      do throws(TokenError) {
+        token = try await engine.deviceTokens.token(for: grant)
+      } catch {
+        throw SessionError(error)
+      }
+      return try Self.bearer(token)
+    case .user: kind = .user
+    case .implicit: kind = .implicit
+    }
+    let issuerOfSession = try running.sessionIssuer(issuer.name)
+    let source = FetchSession(handle: handle, uid: uid, issuer: issuerOfSession, sessions: engine.sessions)
+    return try Self.bearer(
+      await engine.sessions.token(
+        of: source.handle(of: kind), ownedBy: uid, at: issuerOfSession, scope: server.tokens.scope,
+        audience: server.tokens.audience))
+  }
+
+  private func serverOfToken(_ resource: String?) throws(SessionError) -> ResourceServer {
+    guard running.values.configuration.tokens.leaveTheSidecar else {
+      throw .grantNotSupported("tokens.leaveTheSidecar is off: use fetch")
+    }
+    let server: ResourceServer
+    do throws(ResourceError) {
+      server = try running.server(resource)
+    } catch {
+      throw .invalid(error.detail, path: ["resource"])
+    }
+    guard server.tokens.senderConstraint != .dpop else { throw bound }
+    return server
+  }
+
+  private static func bearer(_ token: AccessToken) throws(SessionError) -> AccessToken {
+    guard token.type == .bearer else { throw bound }
+    return token
+  }
+}
+
+private let bound = SessionError.grantNotSupported("the token is bound to a key (DPoP): use fetch")
+
+extension PosternTokens: ConciseStringConvertible {}

@@ -1,0 +1,118 @@
+import AuthEngine
+import EngineConfiguration
+import HTTPMessages
+import PosternSupport
+
+/// The engine with the configuration that is in force, for the calls of one uid.
+final class RunningEngine: Sendable {
+  let engine: PosternEngine
+  let uid: UInt32
+  private let current: Locked<ConfiguredEngine>
+
+  init(_ engine: PosternEngine, _ values: ConfiguredEngine, uid: UInt32) {
+    self.engine = engine
+    self.uid = uid
+    current = Locked(values)
+  }
+
+  /// The values of the configuration as it is now.
+  var values: ConfiguredEngine { current.withLock { $0 } }
+
+  /// Replaces the configuration; calls that run end on the one that they started with.
+  func replace(by values: ConfiguredEngine) { current.withLock { $0 = values } }
+
+  // MARK: Issuers
+
+  /// The issuer of that configured name.
+  func issuer(_ name: String) throws(SessionError) -> ConfiguredIssuer {
+    let values = values
+    guard let issuer = values.issuers[name] else {
+      throw .issuerUnknown(
+        Suggestion.appended(
+          to: "no issuer of that name is configured", for: name, among: AnySequence(values.issuers.keys)))
+    }
+    return issuer
+  }
+
+  /// The issuer of that name as sessions need it.
+  @Sendable func sessionIssuer(_ name: String) throws(SessionError) -> SessionIssuer {
+    try values.sessionIssuer(issuer(name), keysIn: engine.keySets)
+  }
+
+  /// The name of the issuer that is meant: the given one, or the only one with a client.
+  func issuerName(_ given: String?) throws(SessionError) -> String {
+    if let given { return given }
+    let names = values.issuers.filter { $0.value.clientID != nil }.keys
+    guard let only = names.first, names.count == 1 else {
+      throw .issuerUnknown(
+        names.isEmpty ? "no issuer with clientId is configured" : "several issuers are configured: name one")
+    }
+    return only
+  }
+
+  /// The client that tokens of the issuer are for.
+  func clientID(of issuer: ConfiguredIssuer) throws(SessionError) -> String {
+    guard let clientID = issuer.clientID else {
+      throw .grantNotSupported("the issuer is configured without clientId: pass the expectations")
+    }
+    return clientID
+  }
+
+  /// The source of the issuer's keys.
+  func keys(of issuer: ConfiguredIssuer) -> RemoteJWKSet { values.keys(of: issuer, in: engine.keySets) }
+
+  // MARK: Resources
+
+  /// The configured resource server of that name; nil: the only one.
+  func server(_ name: String? = nil) throws(ResourceError) -> ResourceServer {
+    let values = values
+    let names = Array(values.resourceNames)
+    guard let name = name ?? (names.count == 1 ? names.first : nil) else {
+      throw ResourceError(
+        .invalidRequest, names.isEmpty ? "no resource is configured" : "several resources are configured: name one",
+        path: ["resource"])
+    }
+    guard var server = values.server(name) else {
+      throw ResourceError(
+        .invalidRequest, Suggestion.appended(to: "no such resource is configured", for: name, among: names),
+        path: ["resource"])
+    }
+    // The single sign-on cookie is the engine's to send, never a caller's.
+    if let manager = server.tokens.issuer.flatMap({ values.issuers[$0.name]?.accessManager }),
+      let cookie = engine.sessions.cookieName(of: manager)
+    {
+      server.headers.reservedCookies.insert(cookie)
+    }
+    return server
+  }
+
+  /// The issuer of a resource's tokens.
+  func sessionIssuer(of server: ResourceServer) throws(ResourceError) -> SessionIssuer {
+    guard let issuer = server.tokens.issuer else {
+      throw ResourceError(.invalidRequest, "the resource is configured without an issuer", path: ["resource"])
+    }
+    do throws(SessionError) {
+      return try sessionIssuer(issuer.name)
+    } catch {
+      throw ResourceError(.invalidRequest, error.detail, path: ["resource"])
+    }
+  }
+
+  // MARK: Subjects
+
+  /// The subject of decisions at `point`: the user of the session, or the given one where the point has no issuer.
+  func subject(
+    _ given: DecisionSubject?, _ session: SessionHandle?, at point: DecisionPoint
+  ) async throws(SessionError) -> Result<DecisionSubject, DecisionSubjectError> {
+    guard let issuer = point.settings.issuer else {
+      if let given { return .success(given) }
+      return point.needsSubject
+        ? .failure(DecisionSubjectError(status: .sessionMissing("the decision point has no issuer: name a subject")))
+        : .success(DecisionSubject(id: "", uid: uid))
+    }
+    let only = session == nil ? try await engine.sessions.onlySession(of: .user, at: issuer, ownedBy: uid) : nil
+    guard let handle = session ?? only else { return .failure(DecisionSubjectError(status: .sessionMissing())) }
+    return SessionSubjects(engine: engine, uid: uid).subject(
+      of: try await engine.sessions.session(handle, ownedBy: uid), at: point, issuer: try sessionIssuer(issuer))
+  }
+}

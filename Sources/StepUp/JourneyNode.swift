@@ -1,0 +1,171 @@
+public import OAuthClient
+import PosternJSON
+public import PosternSupport
+public import Sessions
+
+/// A step of a journey with typed callbacks, and the way to the next one.
+///
+/// A value: a program fills its callbacks and calls `next()`. What is filled in lasts as long as the node; passwords
+/// are kept as `Secret` until they are sent, and `Journeys` keeps none of them. A node is valid once: a second `next()`
+/// is an error, unless the first one sent nothing.
+public struct JourneyNode: Sendable {
+  /// The outcome of a step.
+  public enum Outcome: Sendable {
+    /// The next step.
+    case node(JourneyNode)
+    /// The journey is completed.
+    case completed(JourneyEnd)
+    /// The access manager rejected the login.
+    case failed(JourneyFailure)
+
+    fileprivate init(_ outcome: JourneyOutcome, of journeys: Journeys, at issuer: SessionIssuer, ownedBy uid: UInt32) {
+      self =
+        switch outcome {
+        case .callbacks(let step): .node(JourneyNode(step, of: journeys, at: issuer, ownedBy: uid))
+        case .completed(let end): .completed(end)
+        case .failed(let failure): .failed(failure)
+        }
+    }
+  }
+
+  /// The step, with the access manager's own JSON.
+  public let step: JourneyStep
+  /// The callbacks to fill, in the order of the step. Types that are not known are `JourneyCallback`.
+  public var callbacks: [any TypedCallback]
+  private let journeys: Journeys
+  private let issuer: SessionIssuer
+  private let uid: UInt32
+
+  /// The node of a step that `journeys` returned for the same issuer and peer.
+  public init(_ step: JourneyStep, of journeys: Journeys, at issuer: SessionIssuer, ownedBy uid: UInt32) {
+    self.step = step
+    callbacks = step.callbacks.compactMap { JourneyCallback($0)?.typed }
+    self.journeys = journeys
+    self.issuer = issuer
+    self.uid = uid
+  }
+
+  /// The page's name in the tree; nil where it has none.
+  public var stage: String? { step.stage }
+
+  /// The page's heading; nil where it has none.
+  public var pageHeader: String? { step.header }
+
+  /// The page's text; nil where it has none.
+  public var pageDescription: String? { step.description }
+
+  /// The expiry of the node.
+  public var expiresAt: Timestamp { step.expiresAt }
+
+  /// The first callback of that type; nil where the step has none.
+  public func first<Callback: TypedCallback>(_ type: Callback.Type) -> Callback? {
+    callbacks.lazy.compactMap { $0 as? Callback }.first
+  }
+
+  /// Changes the first callback of that type. Throws what `change` throws, and where the step has none.
+  public mutating func fill<Callback: TypedCallback>(
+    _ type: Callback.Type, _ change: (inout Callback) throws(JourneyError) -> Void
+  ) throws(JourneyError) {
+    for index in callbacks.indices {
+      guard var callback = callbacks[index] as? Callback else { continue }
+      try change(&callback)
+      callbacks[index] = callback
+      return
+    }
+    throw JourneyError(.invalid(path: ["callbacks"]), "the step has no \(Callback.self)")
+  }
+
+  /// Sends the callbacks, and returns what follows. A wait that the access manager requested is over then.
+  ///
+  /// `deadline` bounds the call; a request that has been sent runs to its end all the same.
+  public func next(
+    deadline: Deadline = .never, trace: TraceContext? = nil
+  ) async throws(JourneyError) -> Outcome {
+    try await next(callbacks, deadline: deadline, trace: trace)
+  }
+
+  /// Sends `callbacks` in place of the node's own: as many as the step has, of the same types in the same order.
+  public func next(
+    _ callbacks: [any TypedCallback], deadline: Deadline = .never, trace: TraceContext? = nil
+  ) async throws(JourneyError) -> Outcome {
+    let outcome = try await journeys.resume(
+      step.continuation, callbacks: step.callbacks.isEmpty && callbacks.isEmpty ? nil : callbacks.map(\.filled.json),
+      ownedBy: uid, issuer: { [issuer] _ in issuer }, answers: Self.returning(callbacks),
+      deadline: deadline, trace: trace)
+    return Outcome(outcome, of: journeys, at: issuer, ownedBy: uid)
+  }
+
+  /// Does what the asynchronous form does, and calls `completion` once, from a task of its own. Cancelling the task
+  /// ends the call early.
+  @discardableResult
+  public func next(
+    completion: @escaping @Sendable (Result<Outcome, JourneyError>) -> Void
+  ) -> Task<Void, Never> {
+    CurrentPeer.task { [self] in
+      do throws(JourneyError) {
+        completion(.success(try await next()))
+      } catch {
+        completion(.failure(error))
+      }
+    }
+  }
+
+  /// The URLs with which a browser or an e-mail led back. They have no input: the request has their parameters.
+  private static func returning(_ callbacks: [any TypedCallback]) -> JourneyAnswers {
+    var answers = JSONObject()
+    for callback in callbacks {
+      if let url = (callback as? RedirectCallback)?.callbackURL {
+        answers[JourneyAnswers.redirect] = .string(url.reveal())
+      }
+      if let uri = (callback as? SuspendedTextOutputCallback)?.resumeURI {
+        answers[JourneyAnswers.suspended] = .string(uri.reveal())
+      }
+    }
+    return JourneyAnswers(once: answers)
+  }
+}
+
+extension JourneyNode: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+  /// The stage and the callbacks' types.
+  public var description: String {
+    "\(stage.map { "\($0): " } ?? "")\(callbacks.map(\.type).joined(separator: ", "))"
+  }
+
+  /// The description.
+  public var debugDescription: String { description }
+
+  /// A mirror without children: the continuation is not printed, nor what the user entered.
+  public var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+/// The name that the mobile SDKs have for `JourneyNode`.
+public typealias Node = JourneyNode
+
+extension Journeys {
+  /// Starts a journey for the peer `uid`, step by step with typed callbacks, and continues it as far as `answers`
+  /// reach.
+  public func start(
+    _ request: JourneyRequest, at issuer: SessionIssuer, ownedBy uid: UInt32,
+    answers: JourneyAnswers = JourneyAnswers(), deadline: Deadline = .never, trace: TraceContext? = nil
+  ) async throws(JourneyError) -> JourneyNode.Outcome {
+    JourneyNode.Outcome(
+      try await begin(request, at: issuer, ownedBy: uid, answers: answers, deadline: deadline, trace: trace),
+      of: self, at: issuer, ownedBy: uid)
+  }
+}
+
+extension JourneyNode: ConciseStringConvertible {
+  /// The step: never what was filled in.
+  public var description: String { step.debugDescription }
+}
+
+extension JourneyNode.Outcome: ConciseStringConvertible {
+  /// The node, the end or the rejection.
+  public var description: String {
+    switch self {
+    case .node(let node): "\(node)"
+    case .completed(let end): "\(end)"
+    case .failed(let failure): "\(failure)"
+    }
+  }
+}
