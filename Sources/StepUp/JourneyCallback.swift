@@ -1,5 +1,5 @@
 public import PosternJSON
-public import PosternSupport
+import PosternSupport
 
 /// A callback: one question or message of a journey, around the access manager's own JSON.
 public struct JourneyCallback: Sendable, Hashable {
