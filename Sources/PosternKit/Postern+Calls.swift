@@ -33,7 +33,7 @@ extension Postern {
   ) async throws -> TokenVerdict {
     let configured = try running.issuer(issuer)
     return try await engine.validators.idTokens.validate(
-      idToken ?? "", expecting: expectations, configuration: configured.tokens,
+      idToken, expecting: expectations, configuration: configured.tokens,
       keys: running.keys(of: configured))
   }
 

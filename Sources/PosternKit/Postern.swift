@@ -14,9 +14,9 @@ public import PosternSupport
 /// ```
 ///
 /// Every rule of the configuration holds as in the sidecar, except for what is about its callers and its process
-/// (`listen`, `peers`, `limits`, `log`, `http`, `audit`, `telemetry`, `hardening`): the only caller is this program,
-/// and its tokens are in this program's memory. Create one for the life of the process: it has the connections and
-/// caches. It can be used from any number of tasks.
+/// (`listen`, `peers`, `limits`, `log`, `http`, `audit`, `telemetry`, `hardening` but for `pinsRequired`): the only
+/// caller is this program, and its tokens are in this program's memory. Create one for the life of the process: it has
+/// the connections and caches. It can be used from any number of tasks.
 public final class Postern: Sendable {
   /// The parts that a program may replace, each given once.
   public struct Options: Sendable {
@@ -73,12 +73,12 @@ public final class Postern: Sendable {
     let loaded = try read()
     let configuration = loaded.configuration
     let values = try ConfiguredEngine(
-      configuration, clock: options.clock, http2Transport: Self.http2Transport(options.transport))
+      configuration, clock: options.clock, http2Transport: Self.http2Transport(configuration, options.transport))
     let transport: any HTTPTransport
     if let given = options.transport {
       (transport, ownTransport) = (given, nil)
     } else {
-      let own = try CurlTransport()
+      let own = try CurlTransport(configuration: Self.transport(configuration))
       (transport, ownTransport) = (own, own)
     }
     let storage = try Self.storage(configuration, options.storage)
@@ -122,7 +122,7 @@ public final class Postern: Sendable {
     let loaded = try read()
     let values = try ConfiguredEngine(
       loaded.configuration, clock: options.clock, after: running.values,
-      http2Transport: Self.http2Transport(options.transport))
+      http2Transport: Self.http2Transport(loaded.configuration, options.transport))
     running.replace(by: values)
     notes.withLock { $0 = loaded.warnings.map(\.description) + values.notes }
   }
@@ -152,13 +152,19 @@ public final class Postern: Sendable {
   }
 
   /// Transports of their own for resources with HTTP/2, as in the sidecar; a program's own transport carries all.
-  private static func http2Transport(_ given: (any HTTPTransport)?) -> ConfiguredEngine.HTTP2Transport? {
+  private static func http2Transport(
+    _ configuration: PosternConfiguration, _ given: (any HTTPTransport)?
+  ) -> ConfiguredEngine.HTTP2Transport? {
     guard given == nil else { return nil }
-    return { _, _ in
-      var configuration = CurlTransport.Configuration()
-      configuration.allowsHTTP2 = true
-      return LazyTransport(configuration) { _ in }
-    }
+    var settings = transport(configuration)
+    settings.allowsHTTP2 = true
+    return { [settings] _, _ in LazyTransport(settings) { _ in } }
+  }
+
+  private static func transport(_ configuration: PosternConfiguration) -> CurlTransport.Configuration {
+    var settings = CurlTransport.Configuration()
+    settings.requiresPins = configuration.hardening.pinsRequired
+    return settings
   }
 }
 

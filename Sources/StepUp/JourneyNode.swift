@@ -39,7 +39,7 @@ public struct JourneyNode: Sendable {
   /// The node of a step that `journeys` returned for the same issuer and peer.
   public init(_ step: JourneyStep, of journeys: Journeys, at issuer: SessionIssuer, ownedBy uid: UInt32) {
     self.step = step
-    callbacks = step.callbacks.compactMap { JourneyCallback($0)?.typed }
+    callbacks = step.typedCallbacks
     self.journeys = journeys
     self.issuer = issuer
     self.uid = uid
@@ -136,6 +136,11 @@ extension JourneyNode: CustomStringConvertible, CustomDebugStringConvertible, Cu
 
   /// A mirror without children: the continuation is not printed, nor what the user entered.
   public var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+extension JourneyStep {
+  /// The callbacks as values of their types; filled, the `json` of their `filled` continues the journey.
+  public var typedCallbacks: [any TypedCallback] { callbacks.compactMap { JourneyCallback($0)?.typed } }
 }
 
 /// The name that the mobile SDKs have for `JourneyNode`.

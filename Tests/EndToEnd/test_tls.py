@@ -10,9 +10,11 @@ import pytest
 
 from harness import expect
 from harness.certificates import Authority
+from harness.collector import Collector
 from harness.connection import Connection
 from harness.mutual import MutualTLS
 from harness.sidecar import Sidecar, StartError
+from harness.waiting import eventually
 
 Start = Callable[..., Sidecar]
 Connect = Callable[..., Connection]
@@ -107,30 +109,68 @@ def test_another_key_is_a_mismatch_that_says_what_was_seen(
 
 
 def test_a_resource_that_requires_pins_does_not_start_without_them(start: Start, peers: MutualTLS) -> None:
-    with pytest.raises(StartError) as failure:
-        start({"resources": {"r": resource(peers, tls={"pinsRequired": True})}})
-    assert "resources.r.tls.pinsRequired: there are no pins" in str(failure.value)
     pins = [peers.authority.pin("server")]
     sidecar = start({"resources": {"r": resource(peers, tls={"pinsRequired": True, "pins": pins})}})
     assert fetch(sidecar.connect())["status"] == 200
-
-
-def test_pins_that_are_required_everywhere_hold_for_every_server(start: Start, peers: MutualTLS) -> None:
-    """The start names each server without pins; with pins discovery, tokens and fetches go through."""
-    hardening = {"hardening": {"pinsRequired": True}}
-    own = with_binding(peers)
+    sidecar.stop()
     with pytest.raises(StartError) as failure:
-        start({**own, **hardening})
+        start({"resources": {"r": resource(peers, tls={"pinsRequired": True})}})
+    assert "resources.r.tls.pinsRequired: there are no pins" in failure.value.log
+
+
+def pinned_everywhere(peers: MutualTLS, **tls: Any) -> Dict[str, Any]:
+    """`with_binding` without the standard servers, and with `hardening.pinsRequired`."""
+    changes = with_binding(peers, tls=tls)
+    for own in changes["resources"].values():
+        own["tls"].update(tls)
+    changes["issuers"]["play"] = changes["resources"]["orders"] = changes["resources"]["open"] = None
+    # Only the metadata names that port.
+    alias = int(peers.alias.rpartition(":")[2])
+    return {**changes, "development": None, "hardening": {"pinsRequired": True, "connectPorts": [alias]}}
+
+
+def test_with_pins_required_everywhere_pinned_servers_get_their_requests(start: Start, peers: MutualTLS) -> None:
+    """Catches a request for metadata, for a token or for the resource that leaves its pins behind: it would fail. The
+    collector has no pins, and gets its spans."""
+    collector = Collector()
+    try:
+        telemetry = {"telemetry": {"otlp": {"endpoint": collector.url}}}
+        connection = start({**pinned_everywhere(peers, pins=[peers.authority.pin("ca")]), **telemetry}).connect()
+        assert fetch(connection, "bound")["status"] == 200
+        assert peers.seen("issuer") and peers.seen("alias") and peers.seen("resource")
+        assert eventually(lambda: collector.spans)
+    finally:
+        collector.stop()
+
+
+def test_with_pins_required_everywhere_the_start_names_each_server_without(start: Start, peers: MutualTLS) -> None:
+    with pytest.raises(StartError) as failure:
+        start(pinned_everywhere(peers))
     for path in ["issuers.corp", "resources.bound", "resources.unbound"]:
-        assert f"{path}.tls.pins: is missing: hardening.pinsRequired is set" in str(failure.value)
+        assert f"{path}.tls.pins: is missing: hardening.pinsRequired is set" in failure.value.log
     assert peers.asked == []
-    pins = {"pins": [peers.authority.pin("ca")]}
-    pinned = with_binding(peers, tls=pins)
-    for name in pinned["resources"]:
-        pinned["resources"][name]["tls"].update(pins)
-    connection = start({**pinned, **hardening}).connect()
-    assert fetch(connection, "bound")["status"] == 200
-    assert peers.seen("issuer") and peers.seen("alias") and peers.seen("resource")
+
+
+def test_with_pins_required_everywhere_plain_http_does_not_start(start: Start) -> None:
+    with pytest.raises(StartError) as failure:
+        start({"hardening": {"pinsRequired": True}})
+    assert "development.plainHTTPOnLoopback: plain http has no certificate" in failure.value.log
+
+
+def test_pins_of_a_decision_point_hold_for_decisions(start: Start, peers: MutualTLS) -> None:
+    """Catches a subject that is sent to a decision point with another key, and right pins that match nothing."""
+    point = {"kind": "authzen", "baseUrl": peers.resource, "attempts": 1}
+    tls = {"caFile": peers.authority.file}
+    points = {
+        "right": {**point, "tls": {**tls, "pins": [peers.authority.pin("server")]}},
+        "wrong": {**point, "tls": {**tls, "pins": [FOREIGN]}},
+    }
+    connection = start({"preauthorization": points}).connect()
+    for name, is_sent in [("wrong", False), ("right", True)]:
+        result = connection.call(
+            "preauthorize", {"provider": name, "resources": ["a"], "context": {"subject": {"id": "alice"}}})
+        assert not any(decision["authorized"] for decision in result["decisions"])
+        assert bool(peers.seen("resource")) == is_sent
 
 
 def test_pins_of_the_issuer_hold_for_token_requests(start: Start, connect: Connect, peers: MutualTLS) -> None:

@@ -145,6 +145,7 @@ import Testing
     bench.thenPage()
     bench.then { _ in .json(#"{"code":401,"reason":"Unauthorized","message":"Login failure"}"#, status: 401) }
     let step = try #require(try await bench.stepUp(session).step)
+    #expect(step.typedCallbacks.map(\.type) == ["PasswordCallback"])
     let node = JourneyNode(step, of: bench.journeys, at: bench.issuer, ownedBy: JourneyBench.uid)
     guard case .failed(let failure) = try await node.next() else { throw NoNode() }
     #expect(failure.message == "Login failure")

@@ -92,9 +92,10 @@ import Testing
     let policy = TokenManagementPolicy(validatingURL: [try HTTPURL("https://api.test/")], delegate: delegate)
     let engine = Engine { request, _ in request.url.path == "/token" ? .token("a-1") : .status(200) }
     let token = try await engine.tokens.token(for: ClientCredentialsGrant(issuer: .testing()))
-    let request = HTTPRequest(method: "GET", url: try HTTPURL("https://api.test/x"))
+    let request = HTTPRequest(method: "GET", url: try HTTPURL("https://api.test/x?code=secret"))
     let event = PolicyEvent(request: policy.authorizing(request, with: token), response: .status(200))
     #expect(event.request.fields["Authorization"] == nil)
+    #expect("\(event)" == "GET https://api.test/x, status 200")
     #expect(await policy.requiresRefresh(event, of: token) == decision)
     _ = try await policy.send(request, over: engine.transport, orThrow: { $0 }) { _ throws(TransportError) in token }
     #expect(engine.transport.requests(to: "https://api.test/").count == (decision ? 2 : 1))

@@ -1,11 +1,11 @@
-import PosternSupport
+package import PosternSupport
 
 /// The dates in `Expires`, of whatever form servers write (RFC 6265 section 5.1.1).
-enum CookieDate {
+package enum CookieDate {
   private static let months = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 
   /// Nil for what is no date.
-  static func parse(_ text: String) -> Timestamp? {
+  package static func parse(_ text: String) -> Timestamp? {
     var time: [Int]?
     var day: Int?
     var month: Int?

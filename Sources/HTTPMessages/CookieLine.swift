@@ -1,21 +1,20 @@
-import HTTPMessages
 import PosternSupport
 
 /// One `Set-Cookie` field taken apart (RFC 6265 section 5.2), nothing judged yet but its grammar.
-struct CookieLine {
+package struct CookieLine {
   /// A longer name and value together are ignored (RFC 6265bis section 5.6).
   static let maxPairBytes = 4096
   /// A longer attribute is ignored, the cookie is not.
   static let maxAttributeBytes = 1024
 
-  let name: String
-  let value: String
+  package let name: String
+  package let value: String
   /// The last of each, by lower-case name.
-  private(set) var attributes: [String: String] = [:]
+  package private(set) var attributes: [String: String] = [:]
 
   /// Nil for what holds no cookie: no name, too long, or characters that no server should send (RFC 6265 section
   /// 4.1.1): control characters, and bytes beyond ASCII, which would not come back as they came.
-  init?(_ field: String) {
+  package init?(_ field: String) {
     guard field.utf8.allSatisfy({ (0x20..<0x7F).contains($0) || $0 == 0x09 }) else { return nil }
     let parts = field.split(atByte: ";", omittingEmptySubsequences: false)
     let pair = parts.first?.split(atByte: "=", maxSplits: 1, omittingEmptySubsequences: false) ?? []

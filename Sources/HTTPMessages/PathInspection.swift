@@ -4,11 +4,11 @@
 /// decoding, once or repeatedly, with `/` and `\` as separators and with path parameters (`..;x`) taken off, makes a
 /// dot segment of, is rejected; and so are encoded control characters and encoded backslashes, which have no use but
 /// this one, and delimiters in overlong UTF-8 (RFC 3629 section 3), which lenient decoders take for the real ones.
-enum PathInspection {
+package enum PathInspection {
   private static let maxRounds = 4
 
   /// The fault of the normalised path, as a predicate of "the path"; nil when it has none.
-  static func fault(in path: String) -> String? {
+  package static func fault(in path: String) -> String? {
     var bytes = Array(path.utf8)
     guard bytes.contains(UInt8(ascii: "%")) || bytes.contains(UInt8(ascii: ";")) else { return nil }
     for _ in 0..<maxRounds {
