@@ -57,6 +57,8 @@ def heads():
             lines = swift_types.code_only(source).split("\n")
             for found in swift_types.declarations(source):
                 body = lines[found.first - 1 : found.last]
+                if not body:
+                    continue  # `import struct Module.Name`
                 margin = len(body[0]) - len(body[0].lstrip())
                 yield module, found.kind, found.name, margin, " ".join(body).partition("{")[0], body[1:]
 
