@@ -34,7 +34,7 @@ public struct PolicyEvent: Sendable {
   }
 }
 
-extension PolicyEvent: CustomStringConvertible {
+extension PolicyEvent: ConciseStringConvertible {
   /// Method, URL without its query, and status: never fields or bodies.
   public var description: String {
     "\(request.method) \(url.withoutQuery), \(response.map { "status \($0.status)" } ?? "no response")"
@@ -123,9 +123,4 @@ extension RequestUpdate: ConciseStringConvertible {
   public var description: String {
     Concise.text("update of a request", url.map { _ in "another URL" }, "\(headers)")
   }
-}
-
-extension PolicyEvent: ConciseStringConvertible {
-  /// The request, and the status of its response.
-  public var description: String { Concise.text("\(request)", response.map { "status \($0.status)" }) }
 }
