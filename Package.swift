@@ -530,12 +530,23 @@ let package = Package(
     .testTarget(
       name: "AuthEngineTests",
       dependencies: [
+        "AccessManagement",
         "AuthEngine",
+        "EngineTestSupport",
+        "Entitlements",
         "HTTPMessages",
         "JOSE",
+        "KeySets",
+        "OAuthClient",
         "PosternCrypto",
         "PosternJSON",
         "PosternSupport",
+        "PosternTestSupport",
+        "ResourceAccess",
+        "SDKCompatibility",
+        "SessionRecords",
+        "Sessions",
+        "StepUp",
       ]
     ),
 

@@ -1,5 +1,6 @@
 public import HTTPMessages
 package import OAuthClient
+public import PosternSupport
 
 /// The access manager (PingAM, ForgeRock AM) of an issuer: it identifies users by a single sign-on token in a cookie.
 public struct AccessManager: Sendable, Hashable {
@@ -34,7 +35,14 @@ public struct AccessManager: Sendable, Hashable {
     do throws(HTTPURLError) {
       return try baseURL.appending(relativePath: path).addingQuery(query ?? "")
     } catch {
-      throw TokenError(.notPossible, "the access manager's URL \(error)")
+      throw TokenError(.notPossible, "the access manager's URL \(error.phrase)")
     }
+  }
+}
+
+extension AccessManager: ConciseStringConvertible {
+  /// URL and realm.
+  public var description: String {
+    "access manager at \(baseURL.shown), realm \(Concise.name(realmPath))"
   }
 }

@@ -154,3 +154,14 @@ private struct DecisionForgetting: SessionObserver {
     next.observe(event)
   }
 }
+
+extension PosternEngine: ConciseStringConvertible {}
+
+extension PosternEngine.Observers: ConciseStringConvertible {}
+
+extension PosternEngine.SessionStorage: ConciseStringConvertible {
+  /// The store.
+  public var description: String { Concise.text("\(store)", isShared ? "shared" : nil) }
+}
+
+extension TokenValidators: ConciseStringConvertible {}

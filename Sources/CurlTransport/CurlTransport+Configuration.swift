@@ -49,7 +49,7 @@ extension CurlTransport {
   }
 
   /// Why no transport could be made.
-  public struct StartError: Error, Sendable, CustomStringConvertible {
+  public struct StartError: Error, Sendable, ConciseStringConvertible {
     /// For people.
     public let description: String
 
@@ -131,4 +131,16 @@ extension CurlTransport.Configuration {
     get { reports.stall }
     set { reports.stall = newValue }
   }
+}
+
+extension CurlTransport.Configuration: ConciseStringConvertible {
+  /// Trust, proxy and HTTP version: never the proxy's credentials.
+  public var description: String {
+    "\(caFile.map { "CAs of \($0)" } ?? "the system's CAs"), \(proxy == nil ? "no proxy" : "a proxy"), HTTP/\(allowsHTTP2 ? "2" : "1.1")"
+  }
+}
+
+extension CurlTransport.LibraryVersions: ConciseStringConvertible {
+  /// Both versions.
+  public var description: String { "libcurl \(curl), \(tls)" }
 }

@@ -1,3 +1,5 @@
+public import PosternSupport
+
 extension CurlTransport {
   /// Counts since the start, and what is going on now.
   public struct Statistics: Sendable, Hashable {
@@ -56,5 +58,13 @@ extension CurlTransport {
     public var bodyBytesSent: Int64 { bodyBytes.sent }
     /// Bytes of response bodies received, before content codings are undone.
     public var bodyBytesReceived: Int64 { bodyBytes.received }
+  }
+}
+
+extension CurlTransport.Statistics: ConciseStringConvertible {
+  /// The counts that show the load.
+  public var description: String {
+    "\(exchangesInFlight) in flight, \(Concise.count(responses, "response")), \(Concise.count(failures, "failure")), "
+      + Concise.count(connectionsOpen, "open connection")
   }
 }

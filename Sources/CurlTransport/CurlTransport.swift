@@ -1,5 +1,5 @@
 public import HTTPMessages
-import PosternSupport
+public import PosternSupport
 
 /// HTTP over libcurl: one dedicated thread owns every libcurl handle, callers only exchange messages with it.
 ///
@@ -80,3 +80,5 @@ public final class CurlTransport: HTTPTransport {
   /// Counts for metrics: those of the thread are as of its last iteration.
   public func statistics() -> Statistics { inbox.statistics() }
 }
+
+extension CurlTransport: ConciseStringConvertible {}

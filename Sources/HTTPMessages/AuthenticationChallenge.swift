@@ -1,4 +1,4 @@
-import PosternSupport
+public import PosternSupport
 
 /// One challenge of a `WWW-Authenticate` field (RFC 9110 section 11.3).
 public struct AuthenticationChallenge: Sendable, Hashable {
@@ -184,4 +184,16 @@ struct ChallengeScanner {
   private static func isToken68Character(_ byte: UInt8) -> Bool {
     ASCII.isUnreserved(byte) || byte == UInt8(ascii: "+") || byte == UInt8(ascii: "/")
   }
+}
+
+extension AuthenticationChallenge: ConciseStringConvertible {
+  /// Scheme and names of parameters: a token68 and values may be secret.
+  public var description: String {
+    Concise.text("\(Concise.name(scheme)) challenge", Concise.list(parameters.map(\.name), of: "parameter"))
+  }
+}
+
+extension AuthenticationChallenge.Parameter: ConciseStringConvertible {
+  /// The name: the value may be secret.
+  public var description: String { "parameter \(Concise.name(name))" }
 }

@@ -1,4 +1,4 @@
-import PosternSupport
+public import PosternSupport
 
 /// HTTP header fields: ordered, duplicates kept, names compared without case (RFC 9110 section 5.1).
 public struct HTTPFields: Sendable, Hashable {
@@ -67,4 +67,14 @@ extension HTTPFields: ExpressibleByDictionaryLiteral {
   public init(dictionaryLiteral lines: (String, String)...) {
     self.init(lines.map { Field(name: $0.0, value: $0.1) })
   }
+}
+
+extension HTTPFields: ConciseStringConvertible {
+  /// The names: values may be secret.
+  public var description: String { Concise.list(lines.map(\.name), of: "field") }
+}
+
+extension HTTPFields.Field: ConciseStringConvertible {
+  /// The name: the value may be secret.
+  public var description: String { "\(Concise.name(name)): \(Concise.count(value.utf8.count, "byte"))" }
 }

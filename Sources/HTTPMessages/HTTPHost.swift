@@ -1,3 +1,5 @@
+public import PosternSupport
+
 /// A URL's host: a name, a dotted quad, or an IPv6 address in brackets.
 ///
 /// A trailing dot is not accepted (origins are compared as text, and certificates and cookies never have the dot).
@@ -184,5 +186,14 @@ struct IPv6Address {
       part.map { String($0, radix: 16) }.joined(separator: ":")
     }
     return best.isEmpty ? text(groups) : "\(text(groups[..<best.lowerBound]))::\(text(groups[best.upperBound...]))"
+  }
+}
+
+extension IPAddress: ConciseStringConvertible {
+  /// `10.0.0.1`, or eight groups of an IPv6 address.
+  public var description: String {
+    guard bytes.count == 16 else { return bytes.map(String.init).joined(separator: ".") }
+    return stride(from: 0, to: 16, by: 2).map { String(Int(bytes[$0]) << 8 | Int(bytes[$0 + 1]), radix: 16) }
+      .joined(separator: ":")
   }
 }

@@ -1,3 +1,5 @@
+public import PosternSupport
+
 /// Sends HTTP requests. One call is one exchange: redirects are returned, not followed.
 public protocol HTTPTransport: Sendable {
   /// Sends `request` and returns the whole response, whatever its status.
@@ -102,5 +104,49 @@ public struct HTTPResponseHead: Sendable {
     self.reason = reason
     self.url = url
     self.fields = fields
+  }
+}
+
+extension HTTPRequest: ConciseStringConvertible {
+  /// Method and URL without its query.
+  public var description: String {
+    Concise.text("\(method) \(url.shown)", body.map { Concise.count($0.count, "byte") })
+  }
+}
+
+extension StreamedRequestBody: ConciseStringConvertible {
+  /// The length.
+  public var description: String { length.map { Concise.count($0, "byte") } ?? "bytes of unknown number" }
+}
+
+extension HTTPResponse: ConciseStringConvertible {
+  /// Status, size and type of the body.
+  public var description: String {
+    Concise.text(HTTPStatusLine.text(status, reason), HTTPStatusLine.text(body.count, of: fields))
+  }
+}
+
+extension HTTPResponse.Timing: ConciseStringConvertible {
+  /// The whole time.
+  public var description: String { "\(total), first byte after \(firstByte)" }
+}
+
+extension HTTPResponseHead: ConciseStringConvertible {
+  /// Status and URL without its query.
+  public var description: String { "\(HTTPStatusLine.text(status, reason)) from \(url.shown)" }
+}
+
+/// Parts of the descriptions of responses.
+package enum HTTPStatusLine {
+  /// `200 OK`.
+  package static func text(_ status: Int, _ reason: String?) -> String {
+    guard let reason, !reason.isEmpty else { return "\(status)" }
+    return "\(status) \(Concise.name(reason))"
+  }
+
+  /// `1,234 bytes of application/json`.
+  package static func text(_ byteCount: Int, of fields: HTTPFields) -> String {
+    let type = fields["Content-Type"].flatMap { MediaType($0) }?.essence
+    return Concise.count(byteCount, "byte") + (type.map { " of \(Concise.name($0))" } ?? "")
   }
 }

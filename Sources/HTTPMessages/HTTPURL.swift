@@ -1,3 +1,5 @@
+public import PosternSupport
+
 /// An absolute `http` or `https` URL, parsed strictly (RFC 3986) and normalised, so that equivalent URLs compare equal.
 ///
 /// Normalised: scheme and host lower case, default port dropped, dot segments removed (`%2e` counts as a dot), an empty
@@ -13,7 +15,7 @@ public struct HTTPURL: Sendable, Hashable {
   public static let maxBytes = 65_536
 
   /// An origin: scheme, host and effective port (RFC 6454).
-  public struct Origin: Sendable, Hashable, CustomStringConvertible {
+  public struct Origin: Sendable, Hashable, ConciseStringConvertible {
     /// The three parts, and the facts derived from them once: each request needs them several times.
     private final class Contents: Sendable {
       let scheme: String
@@ -93,7 +95,7 @@ public struct HTTPURL: Sendable, Hashable {
   public var withoutQuery: HTTPURL { HTTPURL(origin: origin, path: path, query: nil) }
 }
 
-extension HTTPURL: CustomStringConvertible {
+extension HTTPURL: ConciseStringConvertible {
   /// The URL as text.
   public var description: String {
     guard let query else { return origin.description + path }
@@ -102,7 +104,7 @@ extension HTTPURL: CustomStringConvertible {
 }
 
 /// The reason why a text is not an acceptable URL. Never quotes the text, which may contain secrets.
-public struct HTTPURLError: Error, Sendable, Hashable, CustomStringConvertible {
+public struct HTTPURLError: Error, Sendable, Hashable, ConciseStringConvertible {
   /// The rule that was broken.
   public enum Reason: String, Sendable, Hashable, CaseIterable {
     /// Longer than `HTTPURL.maxBytes`.
@@ -139,8 +141,11 @@ public struct HTTPURLError: Error, Sendable, Hashable, CustomStringConvertible {
   /// An error of that reason.
   public init(_ reason: Reason) { self.reason = reason }
 
+  /// `invalid_url: the URL has no host`.
+  public var description: String { "invalid_url: the URL \(phrase)" }
+
   /// A phrase for people, to be put behind "the URL".
-  public var description: String {
+  public var phrase: String {
     switch reason {
     case .tooLong: "is longer than \(HTTPURL.maxBytes) bytes"
     case .notAbsolute: "is not absolute"
@@ -156,5 +161,18 @@ public struct HTTPURLError: Error, Sendable, Hashable, CustomStringConvertible {
     case .forbiddenCharacter: "holds a character that must be percent-encoded"
     case .invalidPercentEncoding: "holds a % that is not followed by two hexadecimal digits"
     }
+  }
+}
+
+extension HTTPURL: CustomDebugStringConvertible {
+  private static let shownScalars = 160
+
+  /// The URL without its query, which may have secrets: what `dump` and `String(reflecting:)` show.
+  public var debugDescription: String { shown }
+
+  /// The URL with `?…` for its query, for descriptions; cut when it is long.
+  package var shown: String {
+    let text = Concise.name("\(withoutQuery)", maxScalars: Self.shownScalars)
+    return query == nil ? text : "\(text)?…"
   }
 }

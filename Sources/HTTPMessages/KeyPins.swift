@@ -1,4 +1,4 @@
-import PosternSupport
+public import PosternSupport
 
 /// Certificate pins: a server's verified chain must contain one of these public keys (RFC 7469).
 public struct KeyPins: Sendable, Hashable {
@@ -36,7 +36,7 @@ public struct KeyPins: Sendable, Hashable {
 }
 
 /// The reason why a list of pins is not accepted. Pins are hashes of public keys, so the one at fault may be shown.
-public struct KeyPinsError: Error, Sendable, Hashable, CustomStringConvertible {
+public struct KeyPinsError: Error, Sendable, Hashable, ConciseStringConvertible {
   /// The malformed pin, as given; nil when the list is empty.
   public let pin: String?
 
@@ -51,4 +51,9 @@ public struct KeyPinsError: Error, Sendable, Hashable, CustomStringConvertible {
     let shown = String(String.UnicodeScalarView(pin.unicodeScalars.prefix(Self.shownScalars)))
     return "the pin \(String(reflecting: shown)) is not sha256/ followed by the base64 of 32 bytes"
   }
+}
+
+extension KeyPins: ConciseStringConvertible {
+  /// The number of pins.
+  public var description: String { "\(Concise.count(hashes.count, "pin")) of \(scope)" }
 }

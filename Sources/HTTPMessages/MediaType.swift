@@ -1,4 +1,4 @@
-import PosternSupport
+public import PosternSupport
 
 /// A media type, the value of `Content-Type` (RFC 9110 section 8.3.1).
 public struct MediaType: Sendable, Hashable {
@@ -90,4 +90,9 @@ public struct MediaType: Sendable, Hashable {
     }
     return parts.map { HTTPFieldRules.trimmed(String(decoding: $0, as: UTF8.self)) }
   }
+}
+
+extension MediaType: ConciseStringConvertible {
+  /// `text/html; charset=utf-8`.
+  public var description: String { Concise.name(charset.map { "\(essence); charset=\($0)" } ?? essence) }
 }

@@ -1,3 +1,5 @@
+public import PosternSupport
+
 extension TransferControl {
   /// A request's body on its way from its source to the transport.
   struct BodyUpload {
@@ -54,5 +56,36 @@ extension TransferControl {
     case waiting
     /// The body cannot be read.
     case failed
+  }
+}
+
+extension TransferControl.UploadRead: ConciseStringConvertible {
+  /// The number of bytes, or why there are none.
+  public var description: String {
+    switch self {
+    case .bytes(let count): Concise.count(count, "byte")
+    case .waiting: "waiting"
+    case .failed: "failed"
+    }
+  }
+}
+
+extension TransferControl: ConciseStringConvertible {
+  /// The progress.
+  public var description: String { "\(progress)" }
+}
+
+extension TransferControl.Progress: ConciseStringConvertible {
+  /// Bytes in both directions.
+  public var description: String { "\(Concise.count(sent, "byte")) sent, \(Concise.count(received, "byte")) received" }
+}
+
+extension TransferControl.Part: ConciseStringConvertible {
+  /// The head, or the size of the piece.
+  public var description: String {
+    switch self {
+    case .head(let head): "\(head)"
+    case .piece(let bytes): "a piece of \(Concise.count(bytes.count, "byte"))"
+    }
   }
 }

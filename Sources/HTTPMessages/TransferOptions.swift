@@ -123,3 +123,39 @@ public struct ClientIdentity: Sendable, Hashable {
     self.key = key
   }
 }
+
+extension TransferOptions: ConciseStringConvertible {
+  /// Bounds and trust.
+  public var description: String {
+    Concise.text("\(deadline)", "at most \(Concise.count(maxBodyBytes, "byte"))", "\(tls)")
+  }
+}
+
+extension TLSSettings: ConciseStringConvertible {
+  /// Trust and client certificate.
+  public var description: String {
+    Concise.text(
+      caFile.map { "CAs of \(Concise.name($0))" } ?? "the system's CAs", pins.map { "\($0)" },
+      clientIdentity.map { "\($0)" })
+  }
+}
+
+extension StreamBounds: ConciseStringConvertible {
+  /// Silence and deadline.
+  public var description: String { "at most \(silence) of silence, \(deadline)" }
+}
+
+extension ClientIdentity: ConciseStringConvertible {
+  /// The certificate's file.
+  public var description: String { "client certificate \(Concise.name(certificateFile))" }
+}
+
+extension ClientIdentity.Key: ConciseStringConvertible {
+  /// The key's file, never the key.
+  public var description: String {
+    switch self {
+    case .file(let name): "key file \(Concise.name(name))"
+    case .text: "<secret>"
+    }
+  }
+}

@@ -1,3 +1,5 @@
+public import PosternSupport
+
 /// The reason why there is no response. Equality compares `code` and `outcome` only.
 public struct TransportError: Error, Sendable {
   /// A stable symbol for the cause, as in `fetchResource`'s errors.
@@ -60,7 +62,7 @@ extension TransportError: Equatable {
   }
 }
 
-extension TransportError: CustomStringConvertible {
+extension TransportError: ConciseStringConvertible {
   /// `code (outcome): detail`.
   public var description: String { "\(code.rawValue) (\(outcome.rawValue)): \(detail)" }
 }

@@ -1,3 +1,5 @@
+public import PosternSupport
+
 /// The reason for which a token, a key or a key set is not accepted. More codes may be added; equality compares `code`
 /// only.
 public struct JOSEError: Error, Sendable {
@@ -29,7 +31,7 @@ extension JOSEError: Equatable {
   public static func == (left: JOSEError, right: JOSEError) -> Bool { left.code == right.code }
 }
 
-extension JOSEError: CustomStringConvertible {
+extension JOSEError: ConciseStringConvertible {
   /// `code: message`.
   public var description: String { "\(code.rawValue): \(message)" }
 }
@@ -75,4 +77,9 @@ extension JOSEError.Code {
   public static let unexpectedEncryption = JOSEError.Code(rawValue: "unexpected_encryption")
   /// Signing or encrypting failed, for example for lack of memory.
   public static let operationFailed = JOSEError.Code(rawValue: "operation_failed")
+}
+
+extension JOSEError.Code: ConciseStringConvertible {
+  /// The symbol.
+  public var description: String { rawValue }
 }

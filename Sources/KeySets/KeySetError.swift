@@ -1,5 +1,5 @@
 import OAuthClient
-import PosternSupport
+public import PosternSupport
 
 /// The reason why there are no keys to verify with: no verdict about the token is possible.
 public struct KeySetError: Error, Sendable {
@@ -48,7 +48,7 @@ public struct KeySetError: Error, Sendable {
   }
 }
 
-extension KeySetError: CustomStringConvertible {
+extension KeySetError: ConciseStringConvertible {
   /// `kind: detail`.
   public var description: String { "\(kind.rawValue): \(detail)" }
 }

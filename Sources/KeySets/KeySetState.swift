@@ -1,6 +1,6 @@
 import HTTPMessages
 import JOSE
-import PosternSupport
+public import PosternSupport
 
 /// The state of one published key set: the current set, its times, and the last error. A pure state machine:
 /// `RemoteJWKSet` has it behind a lock and acts on its results outside of the lock.
@@ -218,4 +218,20 @@ public struct KeySetAge: Sendable {
   public let isUsable: Bool
   /// The error of the last request; nil when it succeeded.
   public let lastError: KeySetError?
+}
+
+extension KeySetPolicy: ConciseStringConvertible {
+  /// The times.
+  public var description: String {
+    "fresh for \(minTTL) to \(maxTTL), cool-down \(cooldown), stale for \(staleIfError) after an error"
+  }
+}
+
+extension KeySetAge: ConciseStringConvertible {
+  /// Issuer, count and age.
+  public var description: String {
+    Concise.text(
+      "\(Concise.count(keyCount, "key")) of \(Concise.name(issuer))", age.map { "\($0) old" },
+      isExpired ? "expired" : nil, isUsable ? nil : "not usable", lastError.map { "\($0)" })
+  }
 }

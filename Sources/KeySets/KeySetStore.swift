@@ -107,12 +107,14 @@ public enum KeySetName: Sendable, Hashable {
   }
 }
 
-extension KeySetName: CustomStringConvertible {
-  /// The issuer's name, or the URL.
+extension KeySetName: ConciseStringConvertible {
+  /// The issuer's name, or the URL without its query.
   public var description: String {
     switch self {
     case .issuer(let name): name
-    case .location(let url): url.description
+    case .location(let url): url.withoutQuery.description
     }
   }
 }
+
+extension KeySetStore: ConciseStringConvertible {}

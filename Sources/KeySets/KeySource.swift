@@ -117,3 +117,18 @@ public struct StaticJWKSet: KeySource {
     newerThan snapshot: KeySetSnapshot, deadline: Deadline
   ) async throws(KeySetError) -> KeySetSnapshot? { nil }
 }
+
+extension KeySetSnapshot: ConciseStringConvertible {
+  /// The keys.
+  public var description: String { Concise.text("\(keys)", isStale ? "stale" : nil) }
+}
+
+extension TracedKeySource: ConciseStringConvertible {
+  /// The key set's name.
+  public var description: String { "\(source)" }
+}
+
+extension StaticJWKSet: ConciseStringConvertible {
+  /// The keys.
+  public var description: String { "\(snapshot.keys)" }
+}

@@ -250,3 +250,8 @@ public final class RemoteJWKSet: KeySource {
     }
   }
 }
+
+extension RemoteJWKSet: ConciseStringConvertible {
+  /// The name.
+  public var description: String { "key set of \(Concise.name("\(name)"))" }
+}

@@ -1,3 +1,5 @@
+public import PosternSupport
+
 /// The parameter of a call that an error is about: member names and positions, from the outermost to the innermost.
 ///
 /// `["headers", .name(name)]`, `["multipart", .position(2), "name"]`.
@@ -39,5 +41,20 @@ public struct ParameterPath: Sendable, Hashable, ExpressibleByArrayLiteral {
       }
     }
     return String(decoding: bytes, as: UTF8.self)
+  }
+}
+
+extension ParameterPath: ConciseStringConvertible {
+  /// The JSON Pointer.
+  public var description: String { components.isEmpty ? "all parameters" : Concise.text(jsonPointer) }
+}
+
+extension ParameterPath.Component: ConciseStringConvertible {
+  /// Name or position.
+  public var description: String {
+    switch self {
+    case .name(let name): Concise.name(name)
+    case .position(let position): "\(position)"
+    }
   }
 }

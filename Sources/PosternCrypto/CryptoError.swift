@@ -1,3 +1,5 @@
+public import PosternSupport
+
 /// The error of a cryptographic operation. More codes may be added; equality compares `code` only.
 public struct CryptoError: Error, Sendable {
   /// A stable symbol for the cause.
@@ -38,7 +40,12 @@ extension CryptoError: Equatable {
   public static func == (left: CryptoError, right: CryptoError) -> Bool { left.code == right.code }
 }
 
-extension CryptoError: CustomStringConvertible {
+extension CryptoError: ConciseStringConvertible {
   /// `code: message`.
   public var description: String { "\(code.rawValue): \(message)" }
+}
+
+extension CryptoError.Code: ConciseStringConvertible {
+  /// The symbol.
+  public var description: String { rawValue }
 }

@@ -1,4 +1,5 @@
 import CPosternOpenSSL
+public import PosternSupport
 
 /// A curve of EdDSA (RFC 8032).
 public enum EdwardsCurve: RawKeyCurve, Sendable, Hashable, CaseIterable {
@@ -82,4 +83,14 @@ public struct EdwardsPrivateKey: Sendable {
   public func signature(for message: RawSpan) throws(CryptoError) -> [UInt8] {
     try key.sign(message, hash: nil)
   }
+}
+
+extension EdwardsPublicKey: ConciseStringConvertible {
+  /// The curve.
+  public var description: String { "\(curve) public key" }
+}
+
+extension EdwardsPrivateKey: ConciseStringConvertible {
+  /// The curve: never key material.
+  public var description: String { "\(publicKey.curve) private key" }
 }

@@ -1,4 +1,5 @@
 import CPosternOpenSSL
+public import PosternSupport
 
 /// HMAC (RFC 2104) over any number of pieces.
 public struct HMAC: ~Copyable {
@@ -90,4 +91,9 @@ public final class HMACKey: @unchecked Sendable {
     code.update(message)
     return code.finalize()
   }
+}
+
+extension HMACKey: ConciseStringConvertible {
+  /// The hash function: never key material.
+  public var description: String { "\(hash) HMAC key" }
 }

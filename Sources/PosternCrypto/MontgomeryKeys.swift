@@ -1,4 +1,5 @@
 import CPosternOpenSSL
+public import PosternSupport
 
 /// A curve for Diffie-Hellman by the u coordinate (RFC 7748).
 public enum MontgomeryCurve: RawKeyCurve, Sendable, Hashable, CaseIterable {
@@ -70,4 +71,14 @@ public struct MontgomeryPrivateKey: Sendable {
     }
     return try key.derive(with: peer.key)
   }
+}
+
+extension MontgomeryPublicKey: ConciseStringConvertible {
+  /// The curve.
+  public var description: String { "\(curve) public key" }
+}
+
+extension MontgomeryPrivateKey: ConciseStringConvertible {
+  /// The curve: never key material.
+  public var description: String { "\(publicKey.curve) private key" }
 }

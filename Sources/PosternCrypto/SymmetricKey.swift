@@ -1,5 +1,5 @@
 import CPosternOpenSSL
-import PosternSupport
+public import PosternSupport
 
 /// Secret bytes: never printed, kept in `SecretMemory`, overwritten when the last reference goes.
 public struct SymmetricKey: Sendable {
@@ -44,13 +44,11 @@ extension SymmetricKey: Equatable {
   }
 }
 
-extension SymmetricKey: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension SymmetricKey: ConciseStringConvertible, CustomDebugStringConvertible {
   /// Always `<secret>`.
   public var description: String { "<secret>" }
   /// Always `<secret>`.
   public var debugDescription: String { "<secret>" }
-  /// A mirror without children.
-  public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
 /// Random bytes from OpenSSL's generator, which the kernel seeds.

@@ -1,5 +1,5 @@
 import Glibc
-import PosternSupport
+public import PosternSupport
 
 /// The members of a JSON object, in order, each name once.
 public struct JSONObject: Sendable {
@@ -136,4 +136,14 @@ struct NameMark: Sendable, Hashable {
 
   /// Whether names with this mark have the same bytes.
   var isWholeName: Bool { word >> 56 <= UInt64(Self.shown) }
+}
+
+extension JSONObject: ConciseStringConvertible {
+  /// The names of its members: values may be secret. `JSONWriter` writes all of it.
+  public var description: String { "object with \(Concise.list(names, of: "member"))" }
+}
+
+extension JSONObject.Member: ConciseStringConvertible {
+  /// The name: the value may be secret.
+  public var description: String { "member \(Concise.name(name))" }
 }

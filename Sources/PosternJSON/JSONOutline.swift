@@ -1,4 +1,5 @@
 import Glibc
+public import PosternSupport
 
 /// Finds the byte ranges of an object's members, or an array's elements, without parsing them: no memory is used for
 /// their values. Checks no more than it needs, so that an accepted text may still be no JSON.
@@ -104,4 +105,11 @@ public struct JSONOutline {
     }
     return false
   }
+}
+
+extension JSONOutline: ConciseStringConvertible {}
+
+extension JSONOutline.Member: ConciseStringConvertible {
+  /// The positions.
+  public var description: String { "name at \(name.lowerBound), value at \(value.lowerBound)" }
 }

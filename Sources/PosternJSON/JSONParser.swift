@@ -1,5 +1,6 @@
 import CPosternJansson
 import Glibc
+public import PosternSupport
 
 /// A strict JSON parser over jansson: no duplicate member names, bounded size and depth, U+0000 only on request.
 public struct JSONParser: Sendable {
@@ -55,7 +56,7 @@ public struct JSONParser: Sendable {
 }
 
 /// The reason why a text is not acceptable JSON. Never quotes the text, which may contain secrets.
-public struct JSONParseError: Error, Sendable, Hashable, CustomStringConvertible {
+public struct JSONParseError: Error, Sendable, Hashable, ConciseStringConvertible {
   /// The kind of fault.
   public enum Kind: String, Sendable, Hashable, CaseIterable {
     /// Not JSON.
@@ -148,4 +149,9 @@ enum NestingScan {
     }
     return count
   }
+}
+
+extension JSONParser: ConciseStringConvertible {
+  /// The limits.
+  public var description: String { "at most \(Concise.count(maxBytes, "byte")), \(Concise.count(maxDepth, "level"))" }
 }

@@ -1,3 +1,5 @@
+public import PosternSupport
+
 /// A JSON value written once, for responses that are sent often and seldom change.
 public struct JSONText: Sendable, Hashable {
   /// The text as `JSONWriter` made it: compact, without a line feed.
@@ -43,4 +45,9 @@ public struct JSONComposer: ~Copyable {
 
   /// The text written so far.
   public func finished() -> JSONText { JSONText(written: Array(text.bytes)) }
+}
+
+extension JSONText: ConciseStringConvertible {
+  /// The size.
+  public var description: String { "\(Concise.count(bytes.count, "byte")) of JSON" }
 }

@@ -1,4 +1,5 @@
 import Glibc
+public import PosternSupport
 
 /// A JSON value. Objects keep the order of their members, so that a server's response is passed on as received.
 public enum JSONValue: Sendable, Hashable {
@@ -116,5 +117,21 @@ extension String {
       text.baseAddress.map { memchr($0, 0, text.count) != nil } ?? false
     }
     return found ?? utf8.contains(0)
+  }
+}
+
+extension JSONValue: ConciseStringConvertible {
+  private static let shownCharacters = 32
+
+  /// A scalar as JSON, an array's count, the names of an object's members. The length of a string of more than 32
+  /// characters: tokens and keys are longer. `JSONWriter` writes all of it.
+  public var description: String {
+    switch self {
+    case .string(let text) where text.count > Self.shownCharacters:
+      "string of \(Concise.count(text.count, "character"))"
+    case .null, .bool, .integer, .real, .string: String(decoding: JSONWriter().write(self), as: UTF8.self)
+    case .array(let elements): "array of \(Concise.count(elements.count, "element"))"
+    case .object(let object): "\(object)"
+    }
   }
 }

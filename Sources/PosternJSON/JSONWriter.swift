@@ -1,4 +1,5 @@
 import Glibc
+public import PosternSupport
 
 /// A JSON writer: compact by default, one line, member order kept. It gives the same bytes as jansson (a test compares
 /// them), in a fraction of its time: jansson would need a tree of its own, and hands over a few bytes at a time.
@@ -117,3 +118,5 @@ extension WrittenText {
     return max(1, digits.drop { $0 == UInt8(ascii: "0") }.count)
   }
 }
+
+extension JSONWriter: ConciseStringConvertible {}

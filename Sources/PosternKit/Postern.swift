@@ -193,3 +193,10 @@ enum BlockingCall {
     }
   }
 }
+
+extension Postern: ConciseStringConvertible {}
+
+extension Postern.Options: ConciseStringConvertible {
+  /// The product name, and the uid: never the environment.
+  public var description: String { Concise.text("options", Concise.name(userAgent), "uid \(uid)") }
+}

@@ -2,7 +2,7 @@ public import AuthEngine
 import EngineConfiguration
 import HTTPMessages
 import LoopbackLogin
-import PosternSupport
+public import PosternSupport
 
 /// Authentications by access managers' trees, and step-up by policy advice.
 public struct PosternJourneys: Sendable {
@@ -121,3 +121,5 @@ public struct PosternJourneys: Sendable {
     }
   }
 }
+
+extension PosternJourneys: ConciseStringConvertible {}

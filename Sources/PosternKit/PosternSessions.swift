@@ -1,7 +1,7 @@
 public import AuthEngine
 import EngineConfiguration
 import LoopbackLogin
-import PosternSupport
+public import PosternSupport
 
 /// Logins and sessions of this program's users. A session is named by its handle; no method returns a token.
 public struct PosternSessions: Sendable {
@@ -135,3 +135,5 @@ public struct PosternSessions: Sendable {
       handle, ownedBy: uid, at: session.flatMap { try? running.sessionIssuer($0.issuer) })
   }
 }
+
+extension PosternSessions: ConciseStringConvertible {}

@@ -1,7 +1,7 @@
 public import AuthEngine
 import EngineConfiguration
 import PosternConfiguration
-import PosternSupport
+public import PosternSupport
 
 /// Access tokens: validation, introspection, and tokens for libraries that send requests themselves.
 public struct PosternTokens: Sendable {
@@ -107,3 +107,5 @@ public struct PosternTokens: Sendable {
 }
 
 private let bound = SessionError.grantNotSupported("the token is bound to a key (DPoP): use fetch")
+
+extension PosternTokens: ConciseStringConvertible {}

@@ -83,3 +83,13 @@ public struct ArrivalOrder<Name: Hashable & Sendable>: Sendable {
     return low
   }
 }
+
+extension ArrivalOrder: ConciseStringConvertible {
+  /// The number of names.
+  public var description: String { Concise.count(count, "name") }
+}
+
+extension ArrivalOrder.Entry: ConciseStringConvertible {
+  /// The position in the order.
+  public var description: String { "entry \(number)" }
+}

@@ -127,3 +127,15 @@ extension Duration {
     return Double(seconds) + Double(attoseconds) * 1e-18
   }
 }
+
+extension SystemClock: ConciseStringConvertible {}
+
+extension MonotonicInstant: ConciseStringConvertible {
+  /// `12.5 seconds after boot`.
+  public var description: String { "\(Duration.nanoseconds(nanoseconds)) after boot" }
+}
+
+extension Deadline: ConciseStringConvertible {
+  /// The instant.
+  public var description: String { instant.map { "deadline \($0)" } ?? "no deadline" }
+}

@@ -77,3 +77,10 @@ public enum FileDescriptors {
     return errno == EMFILE || errno == ENFILE
   }
 }
+
+extension LockFile: ConciseStringConvertible {
+  /// Whether there is a file to lock.
+  public var description: String { problem.map { "no file to lock: \(Concise.name($0))" } ?? "a file to lock" }
+}
+
+extension FileStamp: ConciseStringConvertible {}

@@ -39,3 +39,8 @@ public final class Locked<Value>: @unchecked Sendable {
     return try body(&value)
   }
 }
+
+extension Locked: ConciseStringConvertible {
+  /// Without the value, which another thread may be changing.
+  public var description: String { "a value behind a lock" }
+}

@@ -35,3 +35,5 @@ public final class NonSecretRandom: Sendable {
     }
   }
 }
+
+extension NonSecretRandom: ConciseStringConvertible {}

@@ -164,3 +164,13 @@ public final class PassedDescriptors: Sendable {
     }
   }
 }
+
+extension PassedDescriptor: ConciseStringConvertible {
+  /// Number and uid.
+  public var description: String { "descriptor \(number) of uid \(uid)" }
+}
+
+extension PassedDescriptors: ConciseStringConvertible {
+  /// The limit.
+  public var description: String { "at most \(Concise.count(limit, "descriptor"))" }
+}

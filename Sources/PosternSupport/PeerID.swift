@@ -57,3 +57,13 @@ public enum CurrentCall {
   /// that started it.
   @TaskLocal public static var label: Label?
 }
+
+extension PeerID: ConciseStringConvertible {
+  /// Uid and connection.
+  public var description: String { self == .process ? "this process" : "uid \(uid), connection \(connection)" }
+}
+
+extension CurrentCall.Label: ConciseStringConvertible {
+  /// Method and trace.
+  public var description: String { Concise.text(method, "trace \(traceID)") }
+}

@@ -37,3 +37,5 @@ public final class Reply<Value: Sendable>: Sendable {
     }
   }
 }
+
+extension Reply: ConciseStringConvertible {}

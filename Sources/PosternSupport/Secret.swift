@@ -37,13 +37,11 @@ extension Secret: Hashable {
   public func hash(into hasher: inout Hasher) { bytes.withUnsafeBytes { hasher.combine(bytes: $0) } }
 }
 
-extension Secret: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension Secret: ConciseStringConvertible, CustomDebugStringConvertible {
   /// Always `<secret>`.
   public var description: String { "<secret>" }
   /// Always `<secret>`.
   public var debugDescription: String { "<secret>" }
-  /// A mirror without children, so that `dump` and `String(reflecting:)` of an enclosing value show nothing.
-  public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
 /// A type that a `Secret` can hold: it is made of bytes, and can be made from them again.
@@ -112,4 +110,9 @@ public final class SecretBytes: @unchecked Sendable {
   ) throws(Failure) -> Result {
     try withExtendedLifetime(self) { () throws(Failure) in try body(UnsafeRawBufferPointer(buffer)) }
   }
+}
+
+extension SecretBytes: ConciseStringConvertible {
+  /// Always `<secret>`.
+  public var description: String { "<secret>" }
 }

@@ -70,3 +70,8 @@ public enum SecretMemory {
     }
   }
 }
+
+extension SecretMemory.Usage: ConciseStringConvertible {
+  /// Bytes by kind.
+  public var description: String { "\(Concise.count(lockedBytes, "byte")) locked, \(unlockedBytes) not" }
+}

@@ -138,3 +138,5 @@ public enum EndedWait: Error {
   /// The waiter's deadline passed; the run goes on.
   case deadlineExceeded
 }
+
+extension SingleFlight: ConciseStringConvertible {}

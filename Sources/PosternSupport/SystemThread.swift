@@ -6,7 +6,7 @@ import Glibc
 /// It takes no signal: those of the process go to its other threads. Threads that it starts inherit that.
 public enum SystemThread {
   /// Why there is no thread.
-  public struct StartError: Error, CustomStringConvertible {
+  public struct StartError: Error, ConciseStringConvertible {
     /// The error number of `pthread_create`, nearly always EAGAIN: too many threads, or no memory for one.
     public let code: Int32
 
@@ -100,4 +100,9 @@ public enum ThreadTime {
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
     return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
   }
+}
+
+extension SystemThread.Handle: ConciseStringConvertible {
+  /// Without the system's number.
+  public var description: String { "thread" }
 }

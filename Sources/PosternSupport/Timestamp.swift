@@ -35,3 +35,8 @@ public struct Timestamp: Sendable, Hashable, Comparable {
     return .milliseconds(overflow ? (left < right ? Int64.min : Int64.max) : difference)
   }
 }
+
+extension Timestamp: ConciseStringConvertible {
+  /// RFC 3339 in UTC: `2026-01-02T03:04:05.678Z`.
+  public var description: String { rfc3339 }
+}

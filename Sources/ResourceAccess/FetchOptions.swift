@@ -146,3 +146,38 @@ extension FetchOptions {
     set { streaming[keyPath: path] = newValue }
   }
 }
+
+extension BodySupply: ConciseStringConvertible {
+  /// The length.
+  public var description: String { length.map { Concise.count($0, "byte") } ?? "bytes of unknown number" }
+}
+
+extension BodySupply.Read: ConciseStringConvertible {
+  /// The number of bytes, or why there are none.
+  public var description: String {
+    switch self {
+    case .bytes(let bytes): Concise.count(bytes.count, "byte")
+    case .failed(let reason): "failed: \(Concise.name(reason))"
+    }
+  }
+}
+
+extension FetchOptions: ConciseStringConvertible {
+  /// Authentication, session and timeout.
+  public var description: String {
+    Concise.text(
+      "fetch options", authentication.map { "authentication \($0.rawValue)" }, session.map { "\($0)" },
+      timeout.map { "timeout \($0)" }, followsRedirects ? nil : "without redirects", "\(streaming)")
+  }
+}
+
+extension FetchOptions.Context: ConciseStringConvertible {}
+
+extension FetchOptions.TokenRules: ConciseStringConvertible {}
+
+extension FetchOptions.Streaming: ConciseStringConvertible {
+  /// Whether bodies are streamed.
+  public var description: String {
+    Concise.text(deliver == nil ? "whole response" : "response in pieces", supply.map { "request of \($0)" })
+  }
+}

@@ -1,3 +1,5 @@
+public import PosternSupport
+
 /// Runs work that needs much processor time elsewhere than on the thread that serves the caller's connection, and
 /// others with it.
 public struct LongWork: Sendable {
@@ -18,3 +20,5 @@ public struct LongWork: Sendable {
     return try await Task(executorPreference: executor()) { Result(catching: body) }.value.get()
   }
 }
+
+extension LongWork: ConciseStringConvertible {}

@@ -31,7 +31,7 @@ struct PreparedRequest {
         do throws(HTTPURLError) {
           url = try url.addingQuery(query)
         } catch {
-          throw ResourceError(.invalidURL, "with its parameters the URL \(error)", path: ["parameters"])
+          throw ResourceError(.invalidURL, "with its parameters the URL \(error.phrase)", path: ["parameters"])
         }
       } else {
         let (content, type) = try Self.content(parameters, encoding: request.parametersEncoding)

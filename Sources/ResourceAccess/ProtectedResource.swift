@@ -1,3 +1,5 @@
+public import PosternSupport
+
 /// A resource server with what is needed to fetch from it: a fetcher, and the options of its requests.
 public struct ProtectedResource: Sendable {
   /// Where requests go.
@@ -17,4 +19,9 @@ public struct ProtectedResource: Sendable {
     options.streaming.deliver = nil
     self.options = options
   }
+}
+
+extension ProtectedResource: ConciseStringConvertible {
+  /// The resource.
+  public var description: String { "protected \(server)" }
 }

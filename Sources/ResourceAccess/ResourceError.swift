@@ -1,5 +1,6 @@
 public import HTTPMessages
 public import OAuthClient
+public import PosternSupport
 
 /// Why a fetch has no result. An HTTP status is never one of these: it is a result.
 public struct ResourceError: Error, Sendable {
@@ -112,7 +113,16 @@ public struct ResourceError: Error, Sendable {
   }
 }
 
-extension ResourceError: CustomStringConvertible {
+extension ResourceError: ConciseStringConvertible {
   /// `reason: detail`.
   public var description: String { "\(code.reason): \(detail)" }
+}
+
+extension ResourceError.Upstream: CustomDebugStringConvertible, CustomReflectable {
+  /// Status and code: the server's description may quote the request.
+  public var debugDescription: String {
+    Concise.text("another server's answer", status.map { "status \($0)" }, code.map(Concise.name))
+  }
+  /// Without children, as those of `ConciseStringConvertible`, which a member of the name `description` rules out.
+  public var customMirror: Mirror { Mirror(self, children: []) }
 }

@@ -176,3 +176,5 @@ public final class ResourceFetcher: Sendable {
     }
   }
 }
+
+extension ResourceFetcher: ConciseStringConvertible {}

@@ -1,5 +1,6 @@
 public import HTTPMessages
 public import PosternJSON
+public import PosternSupport
 
 /// A request for a resource, or a value of which one is made when it is sent: `ResourceRequest` and
 /// `MutableResourceRequest`.
@@ -58,4 +59,15 @@ public enum ParametersEncoding: String, Sendable, Hashable, CaseIterable {
   case json
   /// `application/x-www-form-urlencoded`.
   case formURL = "formUrl"
+}
+
+extension ResourceRequest: ConciseStringConvertible {
+  /// Method and path without a query, sizes and names: never values.
+  public var description: String {
+    let shown = path.prefix(beforeBytes: "?", "#")
+    return Concise.text(
+      "\(Concise.name(method)) \(Concise.name(String(shown)))\(shown.utf8.count < path.utf8.count ? "?…" : "")",
+      parameters.map { Concise.list($0.names, of: "parameter") }, body.map { Concise.count($0.count, "byte") },
+      multipart.map { Concise.count($0.count, "part") }, headers.lines.isEmpty ? nil : "\(headers)")
+  }
 }

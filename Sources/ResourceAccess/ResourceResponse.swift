@@ -1,5 +1,6 @@
 public import AccessManagement
 public import HTTPMessages
+public import PosternSupport
 
 /// The response to a fetch, whatever its status.
 public struct ResourceResponse: Sendable {
@@ -29,4 +30,12 @@ public struct ResourceResponse: Sendable {
   public internal(set) var advices: [PolicyAdvice] = []
   /// The whole fetch in `total`, waiting for tokens included; the other parts are sums over its exchanges.
   public let timing: HTTPResponse.Timing
+}
+
+extension ResourceResponse: ConciseStringConvertible {
+  /// `200 OK, 1,234 bytes of application/json from https://api.example.com/orders`.
+  public var description: String {
+    let size = isStreamed ? "streamed" : HTTPStatusLine.text(body.count, of: fields)
+    return Concise.text(HTTPStatusLine.text(status, reason), "\(size) from \(url.shown)")
+  }
 }

@@ -15,7 +15,7 @@ extension ResourceServer {
     do throws(HTTPURLError) {
       url = isAbsolute ? try HTTPURL(path) : try locations.baseURL.appending(relativePath: path)
     } catch {
-      throw Self.invalid("\(error)")
+      throw Self.invalid(error.phrase)
     }
     guard url.isSecure(allowingPlainHTTPOnLoopback: locations.allowsPlainHTTPOnLoopback) else {
       throw Self.invalid("must be https (plain http only on loopback addresses, and where the configuration allows it)")

@@ -1,5 +1,6 @@
 public import HTTPMessages
 public import OAuthClient
+public import PosternSupport
 
 /// A configured resource server: where it is, and how requests to it are authenticated and bounded.
 @dynamicMemberLookup
@@ -27,7 +28,7 @@ public struct ResourceServer: Sendable {
   }
 
   /// Where requests may go.
-  public struct Locations: Sendable {
+  public struct Locations: Sendable, ConciseStringConvertible {
     /// Below this every relative path lies.
     public var baseURL: HTTPURL
     /// Other locations that absolute URLs and redirects may lead to: an origin, or an origin with a path prefix.
@@ -44,7 +45,7 @@ public struct ResourceServer: Sendable {
   }
 
   /// The tokens that requests carry.
-  public struct Tokens: Sendable {
+  public struct Tokens: Sendable, ConciseStringConvertible {
     /// The issuer of the tokens.
     public var issuer: Issuer?
     /// The scope that tokens are requested with.
@@ -64,7 +65,7 @@ public struct ResourceServer: Sendable {
   }
 
   /// The header fields that callers may send.
-  public struct HeaderPermissions: Sendable {
+  public struct HeaderPermissions: Sendable, ConciseStringConvertible {
     /// Names of cookies a caller must not send: the single sign-on cookie.
     public var reservedCookies: Set<String>
     /// Names of header fields that callers may send although they override the request's target, method or host
@@ -73,7 +74,7 @@ public struct ResourceServer: Sendable {
   }
 
   /// How long a fetch may take, and how much it may receive.
-  public struct Bounds: Sendable {
+  public struct Bounds: Sendable, ConciseStringConvertible {
     /// How long a fetch may take unless the call has a timeout.
     public var timeout: Duration
     /// Bound of a response's decoded body in bytes.
@@ -81,7 +82,7 @@ public struct ResourceServer: Sendable {
   }
 
   /// How requests get to its origins.
-  public struct Connections: Sendable {
+  public struct Connections: Sendable, ConciseStringConvertible {
     /// The limits of each of its origins: concurrent requests, queue, and circuit breaker; nil: no limits.
     public var limits: OriginLimits?
     /// PEM file with the certificate authorities to trust instead of the system's.
@@ -259,5 +260,12 @@ extension ResourceServer {
   public subscript<Value>(dynamicMember path: WritableKeyPath<Connections, Value>) -> Value {
     get { connections[keyPath: path] }
     set { connections[keyPath: path] = newValue }
+  }
+}
+
+extension ResourceServer: ConciseStringConvertible {
+  /// Name, URL and authentication.
+  public var description: String {
+    "resource \(Concise.name(name)) at \(locations.baseURL.shown), \(authentication.rawValue)"
   }
 }

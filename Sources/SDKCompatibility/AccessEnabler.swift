@@ -1,4 +1,5 @@
 public import Entitlements
+public import PosternSupport
 
 extension PreauthorizeRequest {
   /// Collects the parts of a request. Building changes nothing, so that one builder may build any number of requests.
@@ -156,4 +157,16 @@ extension Status {
 
   /// The suggested action.
   public func getAction() -> String { action }
+}
+
+extension PreauthorizeRequest.Builder: ConciseStringConvertible {
+  /// The resources.
+  public var description: String { "builder of a \(build())" }
+}
+
+extension AccessEnablerCallback: ConciseStringConvertible {}
+
+extension AccessEnabler: ConciseStringConvertible {
+  /// The decision point, and for whom.
+  public var description: String { Concise.text("access enabler at \(decisionPoint)", "\(subject)") }
 }

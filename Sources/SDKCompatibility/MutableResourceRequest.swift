@@ -1,5 +1,6 @@
 public import HTTPMessages
 public import PosternJSON
+public import PosternSupport
 public import ResourceAccess
 
 /// A request whose properties can be set one by one, or in a chain, and which is sent like a `ResourceRequest`.
@@ -112,4 +113,9 @@ public enum ResourceRequestFactory {
     ResourceRequest(
       path: path, method: method.rawValue, parameters: parameters, multipart: multipartData, headers: headers)
   }
+}
+
+extension MutableResourceRequest: ConciseStringConvertible {
+  /// The request.
+  public var description: String { "\(resourceRequest)" }
 }

@@ -111,3 +111,13 @@ public struct DeviceClient: Sendable {
     fetcher.fetch(request, from: server, options: options.authenticated(.none), completion: completion)
   }
 }
+
+extension UserClient: ConciseStringConvertible {
+  /// The resource, and whose sessions.
+  public var description: String { Concise.text("user client of \(server)", "\(session)") }
+}
+
+extension DeviceClient: ConciseStringConvertible {
+  /// The resource.
+  public var description: String { Concise.text("device client of \(server)") }
+}

@@ -54,7 +54,7 @@ public enum IDTokenValidationError: Error, Sendable {
   public var code: TokenFault.Code? { if case .invalid(let fault) = self { fault.code } else { nil } }
 }
 
-extension IDTokenValidationError: CustomStringConvertible {
+extension IDTokenValidationError: ConciseStringConvertible {
   /// The code and the reason.
   public var description: String {
     switch self {
@@ -161,3 +161,5 @@ public struct ValidationManager: IDTokenValidating {
     }
   }
 }
+
+extension ValidationManager: ConciseStringConvertible {}

@@ -259,3 +259,8 @@ public final class DeferredRecordStore: RecordStore {
     current.leave()
   }
 }
+
+extension DeferredRecordStore: ConciseStringConvertible {
+  /// Whether it is open.
+  public var description: String { isOpen ? "open record store" : "record store that is not open" }
+}

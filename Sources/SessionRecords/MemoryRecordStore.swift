@@ -172,3 +172,8 @@ public final class MemoryRecordStore: RecordStore {
     return record
   }
 }
+
+extension MemoryRecordStore: ConciseStringConvertible {
+  /// The capacity.
+  public var description: String { "record store in memory, at most \(Concise.count(capacity, "record"))" }
+}

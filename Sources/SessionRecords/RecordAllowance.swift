@@ -1,4 +1,4 @@
-import PosternSupport
+public import PosternSupport
 
 /// The share of a store that one uid may use. A store checks it in the same step in which it writes, so that
 /// concurrent calls of one uid do not exceed it together.
@@ -37,4 +37,11 @@ extension StoreError {
   /// The error for a uid whose records have the maximum size.
   public static let tooManyBytes = StoreError(
     .overdrawn, "the sessions of this peer have as many bytes as limits.sessionBytesPerUid allows")
+}
+
+extension RecordAllowance: ConciseStringConvertible {
+  /// Count and bytes.
+  public var description: String {
+    self == .unlimited ? "no limit" : "\(Concise.count(count, "record")), \(Concise.count(bytes, "byte"))"
+  }
 }

@@ -1,4 +1,4 @@
-import PosternSupport
+public import PosternSupport
 
 /// The identity of a record in a store.
 public struct RecordKey: Sendable, Hashable {
@@ -39,7 +39,7 @@ public struct RecordKey: Sendable, Hashable {
   public var prefix: String { Hexadecimal.string(id.prefix(4)) }
 }
 
-extension RecordKey: CustomStringConvertible {
+extension RecordKey: ConciseStringConvertible {
   /// The collection and the beginning of the identifier.
   public var description: String { "\(collection.rawValue) \(prefix)…" }
 }

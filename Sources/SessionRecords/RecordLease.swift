@@ -1,3 +1,5 @@
+public import PosternSupport
+
 /// The exclusive right to refresh a record, for a limited time.
 public struct RecordLease: Sendable, Hashable {
   /// The record.
@@ -14,4 +16,9 @@ public struct RecordLease: Sendable, Hashable {
     self.fence = fence
     self.token = token
   }
+}
+
+extension RecordLease: ConciseStringConvertible {
+  /// The record: never the lease's token.
+  public var description: String { "lease \(fence) of \(key)" }
 }

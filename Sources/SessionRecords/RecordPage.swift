@@ -1,3 +1,5 @@
+public import PosternSupport
+
 /// A page of a uid's records, in the order in which they were added.
 public struct RecordPage: Sendable, Equatable {
   /// A record and its position.
@@ -27,4 +29,16 @@ public struct RecordPage: Sendable, Equatable {
     self.entries = entries
     self.next = next
   }
+}
+
+extension RecordPage: ConciseStringConvertible {
+  /// The number of records.
+  public var description: String {
+    Concise.text(Concise.count(entries.count, "record"), next.map { _ in "more follow" })
+  }
+}
+
+extension RecordPage.Entry: ConciseStringConvertible {
+  /// The record.
+  public var description: String { "\(record)" }
 }

@@ -1,3 +1,5 @@
+public import PosternSupport
+
 /// The share of a store that one uid uses; expired records that have not been purged may be included.
 public struct RecordUsage: Sendable, Equatable {
   /// The number of records of each kind.
@@ -15,5 +17,12 @@ public struct RecordUsage: Sendable, Equatable {
   public mutating func add(_ count: Int, in collection: RecordKey.Collection, bytes: Int) {
     counts[collection, default: 0] += count
     self.bytes += bytes
+  }
+}
+
+extension RecordUsage: ConciseStringConvertible {
+  /// Count and bytes.
+  public var description: String {
+    "\(Concise.count(counts.values.reduce(0, +), "record")), \(Concise.count(bytes, "byte"))"
   }
 }

@@ -1,3 +1,5 @@
+public import PosternSupport
+
 /// The reason why a store's operation failed.
 public struct StoreError: Error, Sendable, Equatable {
   /// The kinds of fault.
@@ -53,7 +55,7 @@ public struct StoreError: Error, Sendable, Equatable {
   }
 }
 
-extension StoreError: CustomStringConvertible {
+extension StoreError: ConciseStringConvertible {
   /// `kind: detail`.
   public var description: String { "\(kind.rawValue): \(detail)" }
 }

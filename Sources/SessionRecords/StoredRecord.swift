@@ -37,3 +37,10 @@ public struct StoredRecord: Sendable, Equatable {
     }
   }
 }
+
+extension StoredRecord: ConciseStringConvertible {
+  /// Key, version and size: never contents.
+  public var description: String {
+    Concise.text("\(key)", "version \(version)", "uid \(uid)", expiresAt.map { "expires \($0)" })
+  }
+}

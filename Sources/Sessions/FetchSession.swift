@@ -3,7 +3,7 @@ public import PosternSupport
 package import SessionRecords
 
 /// The session whose token a fetch carries, and who may use it.
-public struct FetchSession: Sendable {
+public struct FetchSession: Sendable, ConciseStringConvertible {
   /// The session; nil: the uid's only one of the kind that is needed, at that issuer.
   public let handle: SessionHandle?
   /// The uid of the peer that fetches.
@@ -12,6 +12,8 @@ public struct FetchSession: Sendable {
   public let issuer: SessionIssuer
   /// Where sessions are kept.
   public let sessions: UserSessions
+  /// The handle's hash, the uid and the issuer.
+  public var description: String { "session \(handle.map { "\($0) " } ?? "")of uid \(uid) at \(issuer.issuer.name)" }
 
   /// A session of the given parts.
   public init(

@@ -2,7 +2,7 @@ public import PosternJSON
 public import PosternSupport
 
 /// A session as a caller may see it; never a token.
-public struct Session: Sendable {
+public struct Session: Sendable, ConciseStringConvertible {
   /// The handle.
   public let handle: SessionHandle
   /// The issuer's name in the configuration.
@@ -25,4 +25,10 @@ public struct Session: Sendable {
   public let acr: String?
   /// When the user authenticated.
   public let authenticatedAt: Timestamp?
+
+  /// `session of alice at corp, expires 2026-01-02T03:04:05.678Z`.
+  public var description: String {
+    let user = "\(kind == .user ? "session" : "implicit session") of \(Concise.name(subject ?? "an unknown user"))"
+    return Concise.text("\(user) at \(Concise.name(issuer))", expiresAt.map { "expires \($0)" })
+  }
 }

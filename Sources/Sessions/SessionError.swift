@@ -1,12 +1,12 @@
 package import KeySets
 public import OAuthClient
-import PosternSupport
+public import PosternSupport
 public import SessionRecords
 
 /// Why a session could not be made, used or ended.
-public struct SessionError: Error, Sendable {
+public struct SessionError: Error, Sendable, ConciseStringConvertible {
   /// The kinds of fault.
-  public enum Kind: Sendable {
+  public enum Kind: Sendable, ConciseStringConvertible {
     /// There is no such session, or it is another peer's: the same answer for both.
     case notFound
     /// The session is there, but the user has to log in again.
@@ -43,12 +43,36 @@ public struct SessionError: Error, Sendable {
     case cancelled
     /// The caller's deadline passed.
     case deadlineExceeded
+
+    /// The symbol of the error.
+    public var description: String {
+      switch self {
+      case .notFound: "session_not_found"
+      case .expired: "session_expired"
+      case .tokenEndpoint: "token_endpoint_error"
+      case .unreachable(let error): error.isAnswered ? "token_endpoint_error" : "token_endpoint_unreachable"
+      case .authorizationFailed: "authorization_failed"
+      case .adviceRequired: "advice_required"
+      case .stateUnknown: "state_unknown"
+      case .store: "store_unavailable"
+      case .issuerUnknown: "issuer_unknown"
+      case .grantNotSupported: "grant_not_supported"
+      case .sharedToken: "peer_forbidden"
+      case .pending: "authorization_pending"
+      case .overloaded, .noCapacity: "overloaded"
+      case .invalid: "invalid_params"
+      case .cancelled: "request_cancelled"
+      case .deadlineExceeded: "deadline_exceeded"
+      }
+    }
   }
 
   /// The kind of fault.
   public let kind: Kind
   /// For people and logs; holds no token and no handle.
   public let detail: String
+  /// `reason: detail`.
+  public var description: String { "\(kind): \(detail)" }
   /// The issuer's own error code, where it gave one.
   public let upstreamCode: String?
 
@@ -205,11 +229,6 @@ public struct SessionError: Error, Sendable {
   public static func invalid(_ detail: String, path: ParameterPath) -> SessionError {
     SessionError(.invalid(path: path), detail)
   }
-}
-
-extension SessionError: CustomStringConvertible {
-  /// The detail.
-  public var description: String { detail }
 }
 
 /// Runs `body`, whose error becomes that of a session.

@@ -1,11 +1,11 @@
 import PosternCrypto
-import PosternSupport
+public import PosternSupport
 import SessionRecords
 
 /// The caller's reference to a session, instead of its tokens: 256 random bits in base64url.
 ///
 /// Stores know only its SHA-256, so that a copy of a store opens no session.
-public struct SessionHandle: Sendable, Hashable {
+public struct SessionHandle: Sendable, Hashable, ConciseStringConvertible {
   private static let byteCount = 32
 
   /// The handle as it goes over the wire.
@@ -25,16 +25,11 @@ public struct SessionHandle: Sendable, Hashable {
 
   /// The key of the session's record. Computed once: a call uses it several times.
   let key: RecordKey
+  /// The beginning of the hash: identifies sessions in logs, and gives no access to them.
+  public var description: String { key.prefix }
 
   private init(text: String) {
     self.text = text
     key = RecordKey(collection: .session, id: HashFunction.sha256.hash(Array(text.utf8)))
   }
-}
-
-extension SessionHandle: CustomStringConvertible, CustomReflectable {
-  /// The beginning of the hash: identifies sessions in logs, and gives no access to them.
-  public var description: String { key.prefix }
-  /// Without children, so that no dump shows the handle.
-  public var customMirror: Mirror { Mirror(self, children: []) }
 }

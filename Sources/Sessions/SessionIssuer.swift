@@ -1,10 +1,11 @@
 public import AccessManagement
 public import KeySets
 public import OAuthClient
+public import PosternSupport
 public import TokenValidation
 
 /// A configured issuer with everything that sessions need to know of it. A value: whatever is reloaded makes another.
-public struct SessionIssuer: Sendable {
+public struct SessionIssuer: Sendable, ConciseStringConvertible {
   /// The issuer of the tokens.
   public let issuer: Issuer
   /// The rules for ID tokens.
@@ -19,6 +20,8 @@ public struct SessionIssuer: Sendable {
   public let accessManager: AccessManager?
   /// The client's registered redirect URI for authorizations that begin in the sidecar; nil where none is configured.
   public let redirectURI: String?
+  /// The issuer.
+  public var description: String { "\(issuer)" }
 
   /// An issuer of the given parts.
   public init(

@@ -8,7 +8,7 @@ import TokenValidation
 /// Sessions: callers have a handle, the engine has the tokens, in a store that outlives the process.
 ///
 /// This type makes the parts and passes calls on to them.
-public final class UserSessions: Sendable {
+public final class UserSessions: Sendable, ConciseStringConvertible {
   /// The outcome of ending a session at its issuer.
   public typealias UpstreamEnd = OAuthClient.UpstreamEnd
 

@@ -1,4 +1,5 @@
 public import PosternJSON
+public import PosternSupport
 
 /// Answers that are known in advance, by callback type or by the name of a callback.
 public struct JourneyAnswers: Sendable {
@@ -57,4 +58,9 @@ public struct JourneyAnswers: Sendable {
     }
     return callback.fill(with: value)
   }
+}
+
+extension JourneyAnswers: ConciseStringConvertible {
+  /// The number of answers, which may be passwords.
+  public var description: String { Concise.count(values.count, "answer") }
 }

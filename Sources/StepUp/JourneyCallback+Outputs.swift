@@ -1,4 +1,5 @@
 public import PosternJSON
+public import PosternSupport
 
 /// The outputs of the common types of callbacks, other than the prompt.
 extension JourneyCallback {
@@ -55,4 +56,9 @@ extension JourneyCallback {
       }
     }
   }
+}
+
+extension JourneyCallback.FailedPolicy: ConciseStringConvertible {
+  /// The requirement.
+  public var description: String { "failed policy \(Concise.name(requirement))" }
 }

@@ -1,4 +1,5 @@
 public import OAuthClient
+public import PosternSupport
 public import Sessions
 
 /// The reason why a journey could not be started or continued.
@@ -80,7 +81,25 @@ public struct JourneyError: Error, Sendable {
     .continuationUnknown, "no journey of that continuation waits for this peer")
 }
 
-extension JourneyError: CustomStringConvertible {
-  /// The detail.
-  public var description: String { detail }
+extension JourneyError: ConciseStringConvertible {
+  /// `reason: detail`.
+  public var description: String { "\(kind): \(detail)" }
+}
+
+extension JourneyError.Kind: ConciseStringConvertible {
+  /// The symbol of the error.
+  public var description: String {
+    switch self {
+    case .adviceNotRecognised: "advice_not_recognised"
+    case .continuationUnknown: "continuation_unknown"
+    case .timedOut: "authentication_timed_out"
+    case .unreachable: "access_manager_unreachable"
+    case .accessManager: "access_manager_error"
+    case .session(let error): "\(error.kind)"
+    case .overloaded: "overloaded"
+    case .invalid: "invalid_params"
+    case .deadlineExceeded: "deadline_exceeded"
+    case .cancelled: "request_cancelled"
+    }
+  }
 }

@@ -128,7 +128,7 @@ public struct JourneyNode: Sendable {
 extension JourneyNode: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
   /// The stage and the callbacks' types.
   public var description: String {
-    "\(stage.map { "\($0): " } ?? "")\(callbacks.map(\.type).joined(separator: ", "))"
+    Concise.text("\(stage.map { "\(Concise.name($0)): " } ?? "")\(callbacks.map(\.type).joined(separator: ", "))")
   }
 
   /// The description.
@@ -156,5 +156,16 @@ extension Journeys {
     JourneyNode.Outcome(
       try await begin(request, at: issuer, ownedBy: uid, answers: answers, deadline: deadline, trace: trace),
       of: self, at: issuer, ownedBy: uid)
+  }
+}
+
+extension JourneyNode.Outcome: ConciseStringConvertible {
+  /// The node, the end or the rejection.
+  public var description: String {
+    switch self {
+    case .node(let node): node.debugDescription
+    case .completed(let end): "\(end)"
+    case .failed(let failure): "\(failure)"
+    }
   }
 }

@@ -49,3 +49,37 @@ public struct JourneyFailure: Sendable {
   /// Its further details.
   public let detail: JSONValue?
 }
+
+extension JourneyOutcome: ConciseStringConvertible {
+  /// The step, the end or the rejection.
+  public var description: String {
+    switch self {
+    case .callbacks(let step): step.debugDescription
+    case .completed(let end): "\(end)"
+    case .failed(let failure): "\(failure)"
+    }
+  }
+}
+
+extension JourneyStep: CustomDebugStringConvertible, CustomReflectable {
+  /// The types of its callbacks: never the continuation.
+  public var debugDescription: String {
+    let types = callbacks.map { $0["type"]?.stringValue ?? "callback" }
+    return Concise.text(
+      "step", stage.map { "stage \(Concise.name($0))" }, Concise.list(types, of: "callback"), "expires \(expiresAt)")
+  }
+  /// Without children, as those of `ConciseStringConvertible`, which a member of the name `description` rules out.
+  public var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+extension JourneyEnd: ConciseStringConvertible {
+  /// Whether there is a session: never the transaction.
+  public var description: String {
+    Concise.text("completed", session.map { "session \($0)" }, isUpgraded ? "with new tokens" : nil)
+  }
+}
+
+extension JourneyFailure: ConciseStringConvertible {
+  /// Code and message.
+  public var description: String { "rejected with \(code): \(Concise.name(message))" }
+}

@@ -1,4 +1,5 @@
 public import AccessManagement
+public import PosternSupport
 public import Sessions
 
 /// The purpose of a journey.
@@ -69,5 +70,14 @@ public struct JourneyRequest: Sendable {
     guard !(isBrowsers || !isWithoutSession) || issuer.redirectURI != nil else {
       throw JourneyError.grantNotSupported("the issuer is configured without redirectUri")
     }
+  }
+}
+
+extension JourneyRequest: ConciseStringConvertible {
+  /// The purpose: never the advice.
+  public var description: String {
+    Concise.text(
+      session.map { "step-up of session \($0)" } ?? "login", isWithoutSession ? "without a session" : nil,
+      isForced ? "forced" : nil)
   }
 }

@@ -196,3 +196,8 @@ extension Locked<Bool?> {
     }
   }
 }
+
+extension Journeys: ConciseStringConvertible {
+  /// How many wait for their user.
+  public var description: String { Concise.count(waitingCount, "waiting journey") }
+}

@@ -7,7 +7,7 @@ public import PosternSupport
 /// A value around the access manager's own JSON. A setter writes the input that belongs to it and nothing else: the
 /// outputs are sent back as they came, because the access manager compares them. What a user entered is neither in the
 /// description nor in what `dump` prints.
-public protocol TypedCallback: Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+public protocol TypedCallback: Sendable, ConciseStringConvertible, CustomDebugStringConvertible {
   /// The callback in JSON, with the inputs that were set, except secret ones.
   var callback: JourneyCallback { get }
 
@@ -27,14 +27,11 @@ extension TypedCallback {
   public var description: String {
     let text =
       callback.prompt ?? (callback.messageType == JourneyCallback.MessageType.script.rawValue ? nil : callback.message)
-    return text.map { "\(type): \($0)" } ?? type
+    return Concise.text(text.map { "\(Concise.name(type)): \(Concise.name($0))" } ?? Concise.name(type))
   }
 
   /// The description.
   public var debugDescription: String { description }
-
-  /// A mirror without children: what the user entered is not printed.
-  public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
 /// A callback of a type that is known here. The types are named as the access manager names them.

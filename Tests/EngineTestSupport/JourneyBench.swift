@@ -174,7 +174,8 @@ extension JourneyError {
     case .timedOut: "timedOut"
     case .unreachable(let error): "unreachable \(error.outcome?.rawValue ?? "-")"
     case .accessManager(let status, let code): "manager \(status ?? 0) \(code ?? "-")"
-    case .session(let error): "session \(error.kind)".prefix { $0 != "(" }.description
+    case .session(let error):
+      if case .unreachable = error.kind { "session unreachable" } else { "session \(error.kind)" }
     case .overloaded: "overloaded"
     case .invalid(let path): "invalid \(path.jsonPointer)"
     case .deadlineExceeded: "deadline"

@@ -394,7 +394,7 @@ struct TokenTests {
     }
     #expect(
       names == [
-        "miss", #"POST token("corp") status(200)"#, "obtained", "hit", "miss", #"POST token("corp") status(500)"#,
+        "miss", "POST token of corp status 200", "obtained", "hit", "miss", "POST token of corp status 500",
         "failed",
       ])
   }

@@ -145,7 +145,7 @@ import Testing
     let without = try bench.grants.issuer()
     #expect(
       await JourneyBench.word { try await bench.journeys.begin(.login(tree: nil), at: without, ownedBy: 1) }
-        == "session grantNotSupported")
+        == "session grant_not_supported")
     let deny = PolicyAdvice(type: PolicyAdvice.Name.session, value: "deny")
     let session = try await bench.session()
     for advices in [[], [deny], [PolicyAdvice(type: PolicyAdvice.Name.service, value: "x"), deny]] {

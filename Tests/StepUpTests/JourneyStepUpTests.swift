@@ -56,7 +56,7 @@ import Testing
     let bench = try JourneyBench()
     let session = try await bench.session()
     bench.answerTokens("user-2", named: "b")
-    #expect(try await steppedUp(bench, session) == "session authorizationFailed")
+    #expect(try await steppedUp(bench, session) == "session authorization_failed")
     #expect(bench.logouts == ["sso=\(JourneyBench.newer) \(JourneyBench.newer)"])
     #expect(try await bench.token(session) == "a-1")
     bench.answerTokens()
@@ -95,7 +95,7 @@ import Testing
     let step = try #require(try await bench.stepUp(session).step)
     _ = try await bench.grants.sessions.end(session.handle, ownedBy: 1, at: bench.issuer)
     bench.thenToken(JourneyBench.newer)
-    #expect(await JourneyBench.word { try await bench.resume(step) } == "session notFound")
+    #expect(await JourneyBench.word { try await bench.resume(step) } == "session session_not_found")
     #expect(bench.logouts.last == "sso=\(JourneyBench.newer) \(JourneyBench.newer)")
     // And where that happens during the exchange.
     let second = try await bench.session()
@@ -108,7 +108,7 @@ import Testing
     #expect(await eventually { gate.waiterCount == 1 })
     _ = try await bench.grants.sessions.end(second.handle, ownedBy: 1, at: bench.issuer)
     gate.open()
-    #expect(await call.value == "session notFound")
+    #expect(await call.value == "session session_not_found")
     #expect(await eventually { bench.logouts.contains("sso=t.3 t.3") })
     #expect(await eventually { bench.grants.sent(to: "/revoke").contains { $0["token"] == "a-3" } })
   }

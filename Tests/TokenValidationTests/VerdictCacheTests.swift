@@ -5,6 +5,7 @@ import PosternCrypto
 import PosternJSON
 import PosternSupport
 import PosternTestSupport
+@_spi(Reflection) import Swift
 import Testing
 
 /// The same token again: what may be cached, and what must be checked again.
@@ -106,8 +107,14 @@ import Testing
     #expect(configuration == Set(Self.configurationChanges.keys))
   }
 
-  private static func members(of value: Any) -> Set<String> {
-    Set(Mirror(reflecting: value).children.compactMap(\.label))
+  /// The stored properties, which a mirror does not show.
+  private static func members<Value>(of value: Value) -> Set<String> {
+    var names: Set<String> = []
+    _ = _forEachField(of: Value.self) { name, _, _, _ in
+      names.insert(String(cString: name))
+      return true
+    }
+    return names
   }
 
   @Test("values that run into each other are not the same policy")

@@ -1,5 +1,5 @@
 public import HTTPMessages
-import PosternSupport
+public import PosternSupport
 
 /// Finds policy advice in answers.
 ///
@@ -148,4 +148,18 @@ public struct AdviceFinding: Sendable, Hashable {
   public let advices: [PolicyAdvice]
   /// The part of the answer that contains them.
   public let source: Source
+}
+
+extension AdviceRecognizer: ConciseStringConvertible {
+  /// The scope.
+  public var description: String {
+    Concise.text("recognizer of advice in \(scope)", accessManager.map { "of \($0.shown)" })
+  }
+}
+
+extension AdviceFinding: ConciseStringConvertible {
+  /// The advice, and its source.
+  public var description: String {
+    Concise.text(Concise.list(advices.map(\.type), of: "advice"), "from \(source.rawValue)")
+  }
 }

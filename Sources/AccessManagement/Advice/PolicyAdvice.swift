@@ -1,3 +1,5 @@
+public import PosternSupport
+
 /// An action that a gateway or a resource server requires of a user before it permits a request.
 ///
 /// It comes from an access manager's policies (PingAM, ForgeRock AM), RFC 9470 or User-Managed Access.
@@ -72,5 +74,15 @@ extension PolicyAdvice {
     public static let insufficientUserAuthentication = "insufficient_user_authentication"
     /// User-Managed Access 2.0 grant, section 3.2.2: a permission ticket.
     public static let umaTicket = "uma_ticket"
+  }
+}
+
+extension PolicyAdvice: ConciseStringConvertible {
+  /// Type and value; a transaction's value is a secret of the user's.
+  public var description: String {
+    Concise.text(
+      Concise.name(type), isCompositeAdvice && !isTransaction ? Concise.name(value) : nil,
+      realm.map { "realm \(Concise.name($0))" }, acrValues.map { Concise.list($0, of: "acr value") },
+      maxAge.map { "authenticated at most \($0) s ago" })
   }
 }

@@ -133,7 +133,7 @@ struct DecisionPointFactory {
             device: AdobePassDevice(identifier: device.value, information: device.information(pass.deviceInfo))))
       }
     } catch let error as HTTPURLError {
-      throw EngineFactory.problem("\(path).baseUrl", "is not usable: \(error)")
+      throw EngineFactory.problem("\(path).baseUrl", "is not usable: \(error.phrase)")
     } catch {
       throw (error as? ConfigurationProblems) ?? EngineFactory.problem(path, "is not usable")
     }

@@ -26,7 +26,7 @@ enum EngineFactory {
     do {
       return try HTTPURL(text)
     } catch {
-      throw problem(path, "is not usable: \(error)")
+      throw problem(path, "is not usable: \(error.phrase)")
     }
   }
 

@@ -72,7 +72,7 @@ struct IssuerFactory {
         allowsPlainHTTPOnLoopback: configuration.development.plainHTTPOnLoopback,
         usesDPoP: issuersWithDPoP.contains(name))
     } catch {
-      throw EngineFactory.problem("\(path).issuer", "is not usable: \(error)")
+      throw EngineFactory.problem("\(path).issuer", "is not usable: \(error.phrase)")
     }
   }
 

@@ -91,3 +91,26 @@ public struct Decision: Sendable, Hashable {
     self.expiresAt = expiresAt
   }
 }
+
+extension PreauthorizeRequest: ConciseStringConvertible {
+  /// The resources.
+  public var description: String { "request for \(Concise.list(resources, of: "resource"))" }
+}
+
+extension PreauthorizeResponse: ConciseStringConvertible {
+  /// Counts of permits and denials, or the status.
+  public var description: String {
+    let permits = decisions.count(where: \.isAuthorized)
+    return Concise.text(
+      outcome.rawValue, Concise.count(permits, "permit"),
+      Concise.count(decisions.count - permits, "denial or error", plural: "denials or errors"),
+      status.map { "\($0)" })
+  }
+}
+
+extension Decision: ConciseStringConvertible {
+  /// Resource and decision, with the reason of a denial.
+  public var description: String {
+    Concise.text("\(Concise.name(id)): \(error.map { "no permit, \($0)" } ?? "permit")", "from \(source.rawValue)")
+  }
+}

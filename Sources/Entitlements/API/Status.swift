@@ -1,3 +1,5 @@
+public import PosternSupport
+
 /// The reason why a preauthorization, or one resource of it, is not a permit: the enhanced error of the decision point,
 /// or an error of the sidecar.
 ///
@@ -109,5 +111,15 @@ extension Status {
     Status(
       status: 403, code: "authorization_denied", action: "none", message: message ?? "Access is denied.",
       details: details, trace: trace)
+  }
+}
+
+extension Status: ConciseStringConvertible {
+  /// `code: message`, with the status of the decision point and the suggested action, if there is one.
+  public var description: String {
+    let origin = isLocal ? nil : "status \(status)"
+    let advice = action == "none" ? nil : "suggested action: \(Concise.name(action))"
+    let notes = Concise.text(origin, advice)
+    return Concise.text("\(Concise.name(code)): \(Concise.name(message))\(notes.isEmpty ? "" : " (\(notes))")")
   }
 }

@@ -178,3 +178,8 @@ public struct DecisionClient: Sendable {
   /// own.
   private static func fault(_ error: TokenError) -> DecisionFault { DecisionFault(DecisionFault(error).status) }
 }
+
+extension DecisionClient: ConciseStringConvertible {
+  /// The decision point.
+  public var description: String { "client of \(point)" }
+}

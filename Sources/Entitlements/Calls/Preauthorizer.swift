@@ -172,3 +172,5 @@ extension DecisionCounts {
     return "\(code), status \(status.status)"
   }
 }
+
+extension Preauthorizer: ConciseStringConvertible {}

@@ -1,7 +1,7 @@
 import HTTPMessages
 import OAuthClient
 import PosternJSON
-import PosternSupport
+public import PosternSupport
 
 /// The reason why there is no decision. It is never a deny, and never a permit.
 public struct DecisionFault: Error, Sendable, Hashable {
@@ -148,4 +148,19 @@ extension DecisionFault {
 
   /// Whether no server answered.
   var isOutage: Bool { status.isLocal && status.code == Status.networkError("").code }
+}
+
+extension DecisionFault: ConciseStringConvertible {
+  /// `code: message`, with the status of the decision point, and whether a retry may help.
+  public var description: String { Concise.text("\(status)", retry == .never ? nil : "\(retry)") }
+}
+
+extension DecisionFault.Retry: ConciseStringConvertible {
+  /// Whether a retry may help, and when.
+  public var description: String {
+    switch self {
+    case .never: "no retry helps"
+    case .after(let wait): wait.map { "a retry may help after \($0)" } ?? "a retry may help"
+    }
+  }
 }

@@ -1,5 +1,5 @@
 import PosternJSON
-import PosternSupport
+public import PosternSupport
 public import Sessions
 import TokenValidation
 
@@ -84,5 +84,14 @@ extension Set<ResourceName> {
   /// very large.
   func found<Value>(in entries: [ResourceName: Value]) -> [ResourceName] {
     count < entries.count ? lazy.filter { entries[$0] != nil }.map(\.self) : entries.keys.filter(contains)
+  }
+}
+
+extension DecisionSelection: ConciseStringConvertible {
+  /// The parts of the selection.
+  public var description: String {
+    Concise.text(
+      "decisions", uid.map { "of uid \($0)" }, provider.map { "of \(Concise.name($0))" },
+      session.map { "of session \($0)" }, resources.map { Concise.list($0, of: "resource") })
   }
 }

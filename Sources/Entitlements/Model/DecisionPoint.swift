@@ -158,3 +158,39 @@ public struct DecisionDegradation: Sendable, Hashable {
       })
   }
 }
+
+extension DecisionPoint: ConciseStringConvertible {
+  /// The name.
+  public var description: String { "decision point \(Concise.name(name))" }
+}
+
+extension DecisionPoint.Requests: ConciseStringConvertible {
+  /// The limits.
+  public var description: String {
+    "at most \(Concise.count(maxBatch, "resource")), \(Concise.count(attempts, "attempt")) of \(timeout)"
+  }
+}
+
+extension DecisionPoint.Settings: ConciseStringConvertible {
+  /// Issuer, action and credential.
+  public var description: String {
+    Concise.text("action \(Concise.name(action))", issuer.map { "issuer \(Concise.name($0))" }, "\(credential)")
+  }
+}
+
+extension DecisionCredential: ConciseStringConvertible {
+  /// The kind: never a token.
+  public var description: String {
+    switch self {
+    case .none: "no credential"
+    case .token: "a fixed token"
+    case .clientCredentials(let grant): "\(grant)"
+    case .user: "the user's token"
+    }
+  }
+}
+
+extension DecisionDegradation: ConciseStringConvertible {
+  /// The decision, and its end.
+  public var description: String { "\(isPermit ? "permit" : "deny") until \(until)" }
+}

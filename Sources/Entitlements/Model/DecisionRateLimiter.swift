@@ -1,4 +1,4 @@
-import PosternSupport
+public import PosternSupport
 
 /// Limits the rate of requests to a decision point for each device in whose name they are sent, since servers count by
 /// device. Waiters for one device are served by uid, see `DecisionQueue`. Its state is behind a lock.
@@ -202,4 +202,9 @@ struct DecisionPauses: Sendable {
     rejections.set(Rejection(uid: uid, at: now), for: device, of: uid)
     return false
   }
+}
+
+extension DecisionRateLimiter: ConciseStringConvertible {
+  /// The interval.
+  public var description: String { "one request every \(interval)" }
 }

@@ -46,3 +46,12 @@ public struct DecisionSubject: Sendable {
     expiresAt = session.expiresAt
   }
 }
+
+extension DecisionSubject: ConciseStringConvertible {
+  /// Identifier and names of properties: values may be secret.
+  public var description: String {
+    Concise.text(
+      "\(Concise.name(type ?? "subject")) \(Concise.name(id))", "uid \(uid)",
+      properties.isEmpty ? nil : Concise.list(properties.names, of: "property", plural: "properties"))
+  }
+}

@@ -1,4 +1,4 @@
-import PosternSupport
+public import PosternSupport
 
 /// A resource as callers write it, compared by its bytes: Swift's own comparison takes `é` as one scalar and as two for
 /// equal.
@@ -81,4 +81,9 @@ struct MRSSResource {
       return result + rest
     }
   }
+}
+
+extension ResourceName: ConciseStringConvertible {
+  /// The name.
+  public var description: String { Concise.name(text) }
 }

@@ -1,6 +1,6 @@
 import HTTPMessages
 public import PosternJSON
-import PosternSupport
+public import PosternSupport
 
 /// The reason why a call's `context` cannot be used.
 public struct DecisionContextError: Sendable, Hashable {
@@ -113,4 +113,28 @@ public enum DecisionPurpose: Sendable, Hashable {
   /// A request whose result is shared by all users, or brings credentials: sent on a connection of its own, in the name
   /// of no user.
   case shared
+}
+
+extension DecisionContextError: ConciseStringConvertible {
+  /// Member and reason.
+  public var description: String { "\(Concise.name(member)): \(Concise.name(reason))" }
+}
+
+extension DecisionBatch: ConciseStringConvertible {
+  /// The resources.
+  public var description: String {
+    Concise.text(Concise.list(resources.map(\.text), of: "resource"), "action \(Concise.name(action))", "\(subject)")
+  }
+}
+
+extension DecisionVerdict: ConciseStringConvertible {
+  /// The verdict.
+  public var description: String {
+    switch self {
+    case .permit: "permit"
+    case .deny(let status, _): "denial, \(status)"
+    case .degraded(let status): Concise.text("degraded", status.map { "\($0)" })
+    case .fault(let fault): "fault, \(fault)"
+    }
+  }
 }

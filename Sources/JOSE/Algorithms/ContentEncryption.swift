@@ -1,5 +1,5 @@
 import PosternCrypto
-import PosternSupport
+public import PosternSupport
 
 /// A content encryption algorithm: one row of the table of `enc` values (RFC 7518 section 5).
 public struct ContentEncryption: Sendable {
@@ -68,7 +68,7 @@ extension ContentEncryption: Hashable {
   public func hash(into hasher: inout Hasher) { hasher.combine(name) }
 }
 
-extension ContentEncryption: CustomStringConvertible {
+extension ContentEncryption: ConciseStringConvertible {
   /// The `enc` value.
   public var description: String { name }
 }

@@ -1,5 +1,5 @@
 import PosternCrypto
-import PosternSupport
+public import PosternSupport
 
 /// A JWE key management algorithm: one row of the table of `alg` values (RFC 7518 section 4), with everything that the
 /// code needs to know about it. The rows are in `KeyManagementAlgorithm+Table.swift`.
@@ -40,7 +40,7 @@ extension KeyManagementAlgorithm: Hashable {
   public func hash(into hasher: inout Hasher) { hasher.combine(name) }
 }
 
-extension KeyManagementAlgorithm: CustomStringConvertible {
+extension KeyManagementAlgorithm: ConciseStringConvertible {
   /// The `alg` value.
   public var description: String { name }
 }

@@ -1,5 +1,5 @@
 import PosternCrypto
-import PosternSupport
+public import PosternSupport
 
 /// A JWS algorithm: one row of the table of `alg` values (RFC 7518 section 3), with everything that the code needs to
 /// know about it. The rows are in `SignatureAlgorithm+Table.swift`.
@@ -34,7 +34,7 @@ extension SignatureAlgorithm: Hashable {
   public func hash(into hasher: inout Hasher) { hasher.combine(name) }
 }
 
-extension SignatureAlgorithm: CustomStringConvertible {
+extension SignatureAlgorithm: ConciseStringConvertible {
   /// The `alg` value.
   public var description: String { name }
 }

@@ -1,6 +1,6 @@
 import PosternCrypto
 public import PosternJSON
-import PosternSupport
+public import PosternSupport
 
 /// A JWE in compact serialization (RFC 7516), decoded but not decrypted.
 public struct CompactJWE: Sendable {
@@ -128,4 +128,9 @@ extension CompactJWE {
     }
     return String(decoding: token, as: UTF8.self)
   }
+}
+
+extension CompactJWE: ConciseStringConvertible {
+  /// The header: never the token.
+  public var description: String { "JWE, \(header), \(Concise.name(encryptionName))" }
 }

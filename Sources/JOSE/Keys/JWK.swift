@@ -1,6 +1,6 @@
 public import PosternCrypto
 import PosternJSON
-import PosternSupport
+public import PosternSupport
 
 /// A JSON Web Key (RFC 7517): key material, parsed once, with the metadata that restricts its use. Immutable.
 public final class JWK: Sendable {
@@ -58,14 +58,11 @@ public final class JWK: Sendable {
   }
 }
 
-extension JWK: CustomStringConvertible, CustomReflectable {
+extension JWK: ConciseStringConvertible {
   /// Type, `kid` and thumbprint: never key material.
   public var description: String {
-    "JWK(\(keyType.rawValue), kid: \(keyID ?? "none"), thumbprint: \(thumbprint ?? "none"))"
+    "JWK(\(keyType.rawValue), kid: \(keyID.map(Concise.name) ?? "none"), thumbprint: \(thumbprint ?? "none"))"
   }
-
-  /// A mirror without children, so that `dump` shows no key material.
-  public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
 /// The purpose of a key: a registered `use` value and the `key_ops` values that belong to it (RFC 7517 sections 4.2 and

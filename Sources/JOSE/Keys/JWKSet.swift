@@ -1,6 +1,6 @@
 import PosternCrypto
 public import PosternJSON
-import PosternSupport
+public import PosternSupport
 
 /// A JWK Set (RFC 7517 section 5), with the entries that could not be used and why.
 public struct JWKSet: Sendable {
@@ -172,5 +172,25 @@ extension JWK {
   fileprivate func isMeant(by keyID: String?) -> Bool {
     guard let keyID else { return true }
     return self.keyID?.hasSameBytes(as: keyID) ?? false
+  }
+}
+
+extension JWKSet: ConciseStringConvertible {
+  /// How many keys are usable.
+  public var description: String {
+    Concise.text(
+      "\(Concise.count(keys.count, "usable key"))", rejected.isEmpty ? nil : "\(rejected.count) rejected")
+  }
+}
+
+extension JWKSet.Limits: ConciseStringConvertible {
+  /// The limits.
+  public var description: String { "at most \(Concise.count(maxBytes, "byte")), \(Concise.count(maxKeys, "key"))" }
+}
+
+extension JWKSet.RejectedEntry: ConciseStringConvertible {
+  /// The cause.
+  public var description: String {
+    Concise.text("key \(index)", keyID.map { "kid \(Concise.name($0))" }, "\(reason)")
   }
 }

@@ -1,4 +1,5 @@
 public import PosternCrypto
+public import PosternSupport
 
 /// A key without its metadata. One case for each kind, so that the bytes of one kind cannot be used as another.
 public enum KeyMaterial: Sendable {
@@ -77,4 +78,9 @@ public enum KeyMaterial: Sendable {
     case .montgomeryPrivate(let key): .montgomery(key.publicKey.curve)
     }
   }
+}
+
+extension KeyMaterial: ConciseStringConvertible {
+  /// The kind of key: never key material.
+  public var description: String { "\(isSecret ? "secret" : "public") \(keyType.rawValue) key of \(bitCount) bits" }
 }

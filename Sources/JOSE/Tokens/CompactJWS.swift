@@ -1,5 +1,5 @@
 public import PosternJSON
-import PosternSupport
+public import PosternSupport
 
 /// A JWS in compact serialization (RFC 7515), decoded but not verified: `verifiedPayload` does that.
 public struct CompactJWS: Sendable {
@@ -104,4 +104,9 @@ extension CompactJWS {
   ) throws(JOSEError) -> String {
     try sign(JSONWriter().write(.object(claims)), with: key, algorithm: algorithm, header: header)
   }
+}
+
+extension CompactJWS: ConciseStringConvertible {
+  /// The header: never the token.
+  public var description: String { "JWS, \(header)" }
 }

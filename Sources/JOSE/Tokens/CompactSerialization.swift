@@ -1,4 +1,5 @@
 import Glibc
+public import PosternSupport
 
 /// A token in compact serialization, split at its dots but not decoded (RFC 7515 section 7.1, RFC 7516 section 7.1).
 public struct CompactSerialization: Sendable {
@@ -60,4 +61,14 @@ public struct TokenLimits: Sendable, Hashable {
     self.maxBytes = maxBytes
     self.maxDepth = maxDepth
   }
+}
+
+extension CompactSerialization: ConciseStringConvertible {
+  /// Kind and size: never the token.
+  public var description: String { "\(kind) of \(Concise.count(bytes.count, "byte"))" }
+}
+
+extension TokenLimits: ConciseStringConvertible {
+  /// The limits.
+  public var description: String { "at most \(Concise.count(maxBytes, "byte")), \(Concise.count(maxDepth, "level"))" }
 }

@@ -1,6 +1,6 @@
 import Glibc
 public import PosternJSON
-import PosternSupport
+public import PosternSupport
 
 /// A protected header that follows the general rules: one JSON object with `alg`, string parameters that are strings,
 /// and no critical parameter that is not understood.
@@ -203,5 +203,13 @@ final class RecentHeaders: Sendable {
   private static func isSame(_ kept: [UInt8], _ text: UnsafeRawBufferPointer) -> Bool {
     guard kept.count == text.count, let text = text.baseAddress else { return false }
     return memcmp(kept, text, kept.count) == 0
+  }
+}
+
+extension JOSEHeader: ConciseStringConvertible {
+  /// Algorithm, type and key.
+  public var description: String {
+    Concise.text(
+      "alg \(Concise.name(algorithm))", type.map { "typ \(Concise.name($0))" }, keyID.map { "kid \(Concise.name($0))" })
   }
 }

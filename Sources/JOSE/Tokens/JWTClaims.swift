@@ -64,3 +64,10 @@ public struct JWTClaims: Sendable {
     }
   }
 }
+
+extension JWTClaims: ConciseStringConvertible {
+  /// The names of the claims: values may be secret.
+  public var description: String {
+    Concise.text(Concise.list(members.names, of: "claim"), expiresAt.map { "expires \($0)" })
+  }
+}

@@ -1,3 +1,5 @@
+public import PosternSupport
+
 /// The parameters of an authorization request (RFC 6749 section 4.1.1, OpenID Connect Core section 3.1.2.1).
 public struct AuthorizationRequest: Sendable {
   /// Where the issuer sends the user back to.
@@ -40,5 +42,12 @@ public struct AuthorizationRequest: Sendable {
     add("login_hint", loginHint)
     add("resource", resource)
     return form
+  }
+}
+
+extension AuthorizationRequest: ConciseStringConvertible {
+  /// The scope: the redirect URI may have a secret.
+  public var description: String {
+    Concise.text("authorization request", scope.map { "scope \(Concise.name($0))" }, prompt.map { "prompt \($0)" })
   }
 }

@@ -74,3 +74,13 @@ public struct PrivateKeyJWT: ClientAuthentication, Hashable {
     request.form.append((name: "client_assertion", value: assertion))
   }
 }
+
+extension AssertionSigner: ConciseStringConvertible {
+  /// Key and algorithm: never key material.
+  public var description: String { "signer of assertions, \(algorithm), \(key)" }
+}
+
+extension PrivateKeyJWT: ConciseStringConvertible {
+  /// The method.
+  public var description: String { method }
+}

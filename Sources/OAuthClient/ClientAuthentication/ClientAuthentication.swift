@@ -118,3 +118,30 @@ public struct TLSClientAuthentication: ClientAuthentication {
     request.form.append((name: "client_id", value: clientID))
   }
 }
+
+extension TokenEndpointRequest: ConciseStringConvertible {
+  /// Endpoint and names of parameters: values are secret.
+  public var description: String {
+    Concise.text("POST \(endpoint.shown)", Concise.list(form.map(\.name), of: "parameter"))
+  }
+}
+
+extension ClientSecretBasic: ConciseStringConvertible {
+  /// The method: never the secret.
+  public var description: String { method }
+}
+
+extension ClientSecretPost: ConciseStringConvertible {
+  /// The method: never the secret.
+  public var description: String { method }
+}
+
+extension PublicClient: ConciseStringConvertible {
+  /// The method.
+  public var description: String { method }
+}
+
+extension TLSClientAuthentication: ConciseStringConvertible {
+  /// The method.
+  public var description: String { method }
+}

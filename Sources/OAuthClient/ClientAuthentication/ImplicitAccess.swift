@@ -1,3 +1,5 @@
+public import PosternSupport
+
 /// How an issuer lets the client log a registered profile in without the user, by client authentication.
 public struct ImplicitAccess: Sendable {
   /// The grants that can do it.
@@ -73,5 +75,12 @@ public struct ImplicitAccess: Sendable {
     }
     if let scope { form.append((name: "scope", value: scope)) }
     return form
+  }
+}
+
+extension ImplicitAccess: ConciseStringConvertible {
+  /// Grant and scope.
+  public var description: String {
+    Concise.text("implicit access by \(grant.rawValue)", scope.map { "scope \(Concise.name($0))" })
   }
 }

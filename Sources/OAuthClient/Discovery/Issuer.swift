@@ -1,5 +1,5 @@
 public import HTTPMessages
-package import PosternSupport
+public import PosternSupport
 
 /// A configured authorization server and this sidecar's registration there.
 ///
@@ -109,5 +109,14 @@ extension HTTPURL {
   /// Whether the scheme is `https`, or `http` on a loopback address and `allowed`.
   package func isSecure(allowingPlainHTTPOnLoopback allowed: Bool) -> Bool {
     origin.scheme == "https" || (allowed && origin.isLoopbackAddress)
+  }
+}
+
+extension Issuer: ConciseStringConvertible {
+  /// Name, URL and client: never the client's secret.
+  public var description: String {
+    Concise.text(
+      "issuer \(Concise.name(name)) at \(url.shown)", "client \(Concise.name(clientID))",
+      clientAuthentication.method)
   }
 }

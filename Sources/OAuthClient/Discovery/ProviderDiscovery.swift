@@ -154,7 +154,7 @@ public final class ProviderDiscovery: Sendable {
         try issuer.url.replacingPath("/.well-known/oauth-authorization-server\(path)"),
       ]
     } catch {
-      throw DiscoveryError(.failed, "the issuer \(error)")
+      throw DiscoveryError(.failed, "the issuer \(error.phrase)")
     }
   }
 }
@@ -193,7 +193,7 @@ public struct DiscoveryError: Error, Sendable {
   }
 }
 
-extension DiscoveryError: CustomStringConvertible {
+extension DiscoveryError: ConciseStringConvertible {
   /// `kind: detail`.
   public var description: String { "\(kind.rawValue): \(detail)" }
 }
@@ -207,3 +207,5 @@ extension TransportError {
     [.networkUnreachable, .serverUnreachable, .timedOut, .descriptorsOut].contains(code)
   }
 }
+
+extension ProviderDiscovery: ConciseStringConvertible {}

@@ -1,5 +1,6 @@
 public import HTTPMessages
 import PosternJSON
+public import PosternSupport
 
 /// An authorization server's metadata (RFC 8414 section 2, OpenID Connect Discovery section 3).
 public struct ProviderMetadata: Sendable {
@@ -96,4 +97,11 @@ public enum ProviderEndpoint: String, Sendable, Hashable, CaseIterable {
   case userInfo = "userinfo_endpoint"
   /// Pushed authorization requests (RFC 9126).
   case pushedAuthorizationRequest = "pushed_authorization_request_endpoint"
+}
+
+extension ProviderMetadata: ConciseStringConvertible {
+  /// Issuer and number of endpoints.
+  public var description: String {
+    "metadata of \(Concise.name(issuer)), \(Concise.count(endpoints.count, "endpoint"))"
+  }
 }

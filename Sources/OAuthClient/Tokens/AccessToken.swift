@@ -93,3 +93,20 @@ public struct ClientCredentialsGrant: Sendable, Hashable {
     return bytes.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "#") }
   }
 }
+
+extension AccessToken: ConciseStringConvertible {
+  /// Type, scope and expiry: never the token.
+  public var description: String {
+    Concise.text(
+      "\(type.rawValue) token", scope.map { "scope \(Concise.name($0))" }, lifetime.map { _ in "expires \(expiresAt)" })
+  }
+}
+
+extension ClientCredentialsGrant: ConciseStringConvertible {
+  /// Issuer and scope.
+  public var description: String {
+    Concise.text(
+      "client credentials at \(Concise.name(issuer.name))", scope.map { "scope \(Concise.name($0))" },
+      audience.map { "audience \(Concise.name($0))" })
+  }
+}

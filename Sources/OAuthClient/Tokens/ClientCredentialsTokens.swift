@@ -175,3 +175,5 @@ public final class ClientCredentialsTokens: Sendable {
     }
   }
 }
+
+extension ClientCredentialsTokens: ConciseStringConvertible {}

@@ -1,5 +1,6 @@
 public import HTTPMessages
 import PosternJSON
+public import PosternSupport
 
 /// The reason why there is no token.
 public struct TokenError: Error, Sendable {
@@ -102,9 +103,9 @@ public struct TokenError: Error, Sendable {
   }
 }
 
-extension TokenError: CustomStringConvertible {
-  /// The detail.
-  public var description: String { detail }
+extension TokenError: ConciseStringConvertible {
+  /// `reason: detail`.
+  public var description: String { "\(kind): \(detail)" }
 }
 
 /// An OAuth error response (RFC 6749 section 5.2).
@@ -134,4 +135,25 @@ public struct OAuthError: Sendable, Hashable {
       .prefix(256)
     description = printable.flatMap { $0.isEmpty ? nil : String(String.UnicodeScalarView($0)) }
   }
+}
+
+extension TokenError.Kind: ConciseStringConvertible {
+  /// The symbol of the error.
+  public var description: String {
+    switch self {
+    case .rejected, .unavailable, .malformed: "token_endpoint_error"
+    case .unreachable: "token_endpoint_unreachable"
+    case .discovery(let error): error.kind.rawValue
+    case .notPossible: "grant_not_supported"
+    case .cancelled: "request_cancelled"
+    case .deadlineExceeded: "deadline_exceeded"
+    }
+  }
+}
+
+extension OAuthError: CustomDebugStringConvertible, CustomReflectable {
+  /// Its code: the server's description may quote the request.
+  public var debugDescription: String { Concise.name(code) }
+  /// Without children, as those of `ConciseStringConvertible`, which a member of the name `description` rules out.
+  public var customMirror: Mirror { Mirror(self, children: []) }
 }

@@ -1,4 +1,5 @@
 public import HTTPMessages
+public import PosternSupport
 
 /// Something that happened in the engine. It has names of the configuration, codes and durations, never a token, a
 /// query or a body.
@@ -152,4 +153,49 @@ public struct DecisionCounts: Sendable, Hashable {
 
   /// Whether the decision point was queried at all.
   public var wasQueried: Bool { trouble != nil || permits + denies + faults > local + degraded }
+}
+
+extension UpstreamExchange: ConciseStringConvertible {
+  /// Method, URL without its query, outcome and duration.
+  public var description: String { "\(method) \(url.shown), \(outcome), \(duration)" }
+}
+
+extension UpstreamExchange.Outcome: ConciseStringConvertible {
+  /// The status, or the cause of the failure.
+  public var description: String {
+    switch self {
+    case .status(let status): "status \(status)"
+    case .failed(let code): code.rawValue
+    }
+  }
+}
+
+extension SilentObserver: ConciseStringConvertible {}
+
+extension DecisionCounts: ConciseStringConvertible {
+  /// The counts.
+  public var description: String {
+    Concise.text(
+      Concise.count(permits, "permit"), Concise.count(denies, "deny", plural: "denials"),
+      Concise.count(faults, "fault"))
+  }
+}
+
+extension UpstreamExchange.Purpose: ConciseStringConvertible {
+  /// The kind of request, and the name of the server.
+  public var description: String {
+    switch self {
+    case .resource(let name): "resource \(Concise.name(name))"
+    case .token(let name): "token of \(Concise.name(name))"
+    case .discovery(let name): "metadata of \(Concise.name(name))"
+    case .keySet(let name): "keys of \(Concise.name(name))"
+    case .introspection(let name): "introspection at \(Concise.name(name))"
+    case .decision(let name): "decision of \(Concise.name(name))"
+    }
+  }
+}
+
+extension LimitReason: ConciseStringConvertible {
+  /// The symbol.
+  public var description: String { rawValue }
 }

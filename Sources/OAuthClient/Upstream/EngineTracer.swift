@@ -1,4 +1,5 @@
 public import HTTPMessages
+public import PosternSupport
 
 /// The port through which the engine reports its work for one call: spans, in the words of distributed tracing.
 ///
@@ -88,4 +89,9 @@ public struct TraceContext: Sendable, Hashable {
     fields["traceparent"] = parent
     if let state, fields["tracestate"] == nil { fields["tracestate"] = state }
   }
+}
+
+extension TraceContext: ConciseStringConvertible {
+  /// The parent: a state belongs to others.
+  public var description: String { "trace \(parent)" }
 }

@@ -1,4 +1,5 @@
 import CPosternOpenSSL
+public import PosternSupport
 
 /// Authenticated encryption with AES-CBC and HMAC (RFC 7518 section 5.2): encrypt, then authenticate.
 public struct AESCBCHMAC: Sendable, Hashable {
@@ -103,4 +104,9 @@ enum AESCBC {
       return succeeded ? output : nil
     }
   }
+}
+
+extension AESCBCHMAC: ConciseStringConvertible {
+  /// The hash function.
+  public var description: String { "AES-CBC with HMAC-\(hash)" }
 }

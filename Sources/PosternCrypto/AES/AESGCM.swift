@@ -1,4 +1,5 @@
 import CPosternOpenSSL
+public import PosternSupport
 
 /// AES in Galois/Counter Mode (SP 800-38D) with a nonce of 96 bits and a tag of 128 bits, no other lengths.
 public enum AESGCM {
@@ -89,4 +90,9 @@ public struct SealedMessage: Sendable {
     self.ciphertext = ciphertext
     self.tag = tag
   }
+}
+
+extension SealedMessage: ConciseStringConvertible {
+  /// The size.
+  public var description: String { "\(Concise.count(ciphertext.count, "encrypted byte"))" }
 }

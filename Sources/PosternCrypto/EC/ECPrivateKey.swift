@@ -1,4 +1,5 @@
 import CPosternOpenSSL
+public import PosternSupport
 
 /// A key pair on a Weierstrass curve. A value over one immutable OpenSSL key.
 public struct ECPrivateKey: Sendable {
@@ -58,4 +59,9 @@ public struct ECPrivateKey: Sendable {
     }
     return try key.derive(with: peer.key)
   }
+}
+
+extension ECPrivateKey: ConciseStringConvertible {
+  /// The curve: never key material.
+  public var description: String { "\(publicKey.curve) private key" }
 }

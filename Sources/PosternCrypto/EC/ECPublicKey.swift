@@ -1,4 +1,5 @@
 import CPosternOpenSSL
+public import PosternSupport
 
 /// A public key on a Weierstrass curve. A value over one immutable OpenSSL key.
 public struct ECPublicKey: Sendable {
@@ -119,4 +120,9 @@ public enum ECCurve: Sendable, Hashable, CaseIterable {
     else { preconditionFailure("OpenSSL lacks a curve") }
     return bytes
   }
+}
+
+extension ECPublicKey: ConciseStringConvertible {
+  /// The curve.
+  public var description: String { "\(curve) public key" }
 }

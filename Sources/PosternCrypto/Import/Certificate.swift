@@ -102,3 +102,15 @@ public struct CertificateChain: Sendable {
     return Timestamp(secondsSinceEpoch: Int64(days) * 86_400 + Int64(seconds))
   }
 }
+
+extension Certificate: ConciseStringConvertible {
+  /// Size and kind of key.
+  public var description: String {
+    Concise.text("certificate of \(Concise.count(bytes.count, "byte"))", publicKey.map { "\($0)" })
+  }
+}
+
+extension CertificateChain: ConciseStringConvertible {
+  /// The time in which it is valid.
+  public var description: String { "certificate chain, valid from \(notBefore) to \(notAfter)" }
+}

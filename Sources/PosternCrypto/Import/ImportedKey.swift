@@ -1,4 +1,5 @@
 import CPosternOpenSSL
+public import PosternSupport
 
 /// A key pair of any supported kind, parsed from PEM.
 public enum ImportedPrivateKey: Sendable {
@@ -102,5 +103,29 @@ enum PEM {
   /// The first private key in `text`; `invalidKey` with `message` when there is none, or only an encrypted one.
   static func privateKey(_ text: [UInt8], _ message: String) throws(CryptoError) -> EVPKey {
     EVPKey(owning: try read(text, orThrow: .invalidKey, message, postern_pem_read_private_key))
+  }
+}
+
+extension ImportedPrivateKey: ConciseStringConvertible {
+  /// The kind of key: never key material.
+  public var description: String {
+    switch self {
+    case .rsa(let key): "\(key)"
+    case .ec(let key): "\(key)"
+    case .edwards(let key): "\(key)"
+    case .montgomery(let key): "\(key)"
+    }
+  }
+}
+
+extension ImportedPublicKey: ConciseStringConvertible {
+  /// The kind of key.
+  public var description: String {
+    switch self {
+    case .rsa(let key): "\(key)"
+    case .ec(let key): "\(key)"
+    case .edwards(let key): "\(key)"
+    case .montgomery(let key): "\(key)"
+    }
   }
 }

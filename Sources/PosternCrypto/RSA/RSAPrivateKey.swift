@@ -1,4 +1,5 @@
 import CPosternOpenSSL
+public import PosternSupport
 
 /// An RSA key pair. A value over one immutable OpenSSL key.
 public struct RSAPrivateKey: Sendable {
@@ -105,13 +106,11 @@ public struct RSAPrivateComponents: Sendable {
   var secrets: [[UInt8]] { [privateExponent, prime1, prime2, exponent1, exponent2, coefficient] }
 }
 
-extension RSAPrivateComponents: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension RSAPrivateComponents: ConciseStringConvertible, CustomDebugStringConvertible {
   /// Always `<secret>`.
   public var description: String { "<secret>" }
   /// Always `<secret>`.
   public var debugDescription: String { "<secret>" }
-  /// A mirror without children.
-  public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
 extension RSAPrivateComponents {
@@ -144,4 +143,9 @@ extension RSAPrivateComponents {
         && isInverse(numbers[7], numbers[4], modulo: numbers[3])
     }
   }
+}
+
+extension RSAPrivateKey: ConciseStringConvertible {
+  /// The size: never key material.
+  public var description: String { "RSA private key of \(publicKey.bitCount) bits" }
 }

@@ -1,4 +1,5 @@
 import CPosternOpenSSL
+public import PosternSupport
 
 /// An RSA public key. A value over one immutable OpenSSL key.
 public struct RSAPublicKey: Sendable {
@@ -93,4 +94,14 @@ public struct RSASignatureScheme: Sendable, Hashable {
         && EVP_PKEY_CTX_set_rsa_pss_saltlen(context, RSA_PSS_SALTLEN_DIGEST) == 1
     }
   }
+}
+
+extension RSAPublicKey: ConciseStringConvertible {
+  /// The size.
+  public var description: String { "RSA public key of \(bitCount) bits" }
+}
+
+extension RSASignatureScheme: ConciseStringConvertible {
+  /// Padding and hash function.
+  public var description: String { "\(padding) with \(hashFunction)" }
 }

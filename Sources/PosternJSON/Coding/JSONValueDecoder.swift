@@ -1,3 +1,5 @@
+public import PosternSupport
+
 /// Decodes `Decodable` types from `JSONValue` strictly: unknown members, reals for integers and U+0000 are errors with
 /// a path.
 public struct JSONValueDecoder: Sendable {
@@ -22,7 +24,7 @@ public struct JSONValueDecoder: Sendable {
 }
 
 /// The reason why a JSON value cannot be decoded as a type, and its path.
-public struct JSONDecodingError: Error, Sendable, Hashable, CustomStringConvertible {
+public struct JSONDecodingError: Error, Sendable, Hashable, ConciseStringConvertible {
   /// The kind of fault.
   public enum Problem: Sendable, Hashable {
     /// A required member is absent.
@@ -93,4 +95,16 @@ extension JSONValue: Codable {
     }
     node.content = .value(self)
   }
+}
+
+extension JSONValueDecoder: ConciseStringConvertible {}
+
+extension JSONDecodingError.Problem: ConciseStringConvertible {
+  /// The error without a path.
+  public var description: String { JSONDecodingError(path: "", problem: self).description }
+}
+
+extension RawJSONProblem: ConciseStringConvertible {
+  /// The fault.
+  public var description: String { "\(problem)" }
 }

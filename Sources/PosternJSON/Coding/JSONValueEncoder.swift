@@ -1,3 +1,5 @@
+public import PosternSupport
+
 /// Encodes `Encodable` types to `JSONValue`; members keep the order in which they are encoded, nil members are left
 /// out.
 public struct JSONValueEncoder: Sendable {
@@ -190,3 +192,5 @@ struct SingleValueEncoding: SingleValueEncodingContainer {
 
   func encode(_ value: some Encodable) throws { put(try EncodingNode.encode(value, at: codingPath)) }
 }
+
+extension JSONValueEncoder: ConciseStringConvertible {}

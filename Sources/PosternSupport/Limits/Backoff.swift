@@ -46,3 +46,10 @@ public struct Backoff: Sendable {
     end = nil
   }
 }
+
+extension Backoff: ConciseStringConvertible {
+  /// The number of failures, and the end of the delay.
+  public var description: String {
+    Concise.text(Concise.count(failures, "failure"), end.map { "no retry before \($0)" })
+  }
+}

@@ -147,3 +147,15 @@ public final class ConcurrencyLimiter: Sendable {
 
   private static func resume(_ admitted: [Waiter]) { for waiter in admitted { waiter.reply.fill(nil) } }
 }
+
+extension ConcurrencyLimiter: ConciseStringConvertible {
+  /// How many operations run, and how many wait.
+  public var description: String { "\(inFlightCount) in flight, \(waitingCount) waiting" }
+}
+
+extension ConcurrencyLimiter.Limits: ConciseStringConvertible {
+  /// The capacities.
+  public var description: String {
+    "capacity \(Concise.capacity(capacity)), per uid \(Concise.capacity(capacityPerUID)), queue \(queue) for \(queueTime)"
+  }
+}

@@ -252,3 +252,31 @@ private struct NumberQueue: Sendable {
     return low < numbers.count && numbers[low] == number ? low : nil
   }
 }
+
+extension ConcurrencyLimiterState: ConciseStringConvertible {
+  /// How many operations run, and how many wait.
+  public var description: String { "\(inFlight) in flight, \(waitingCount) waiting" }
+}
+
+extension ConcurrencyLimiterState.Limits: ConciseStringConvertible {
+  /// The capacities.
+  public var description: String {
+    let parts = [("capacity", capacity), ("per key", capacityPerKey), ("per uid", capacityPerUID), ("queue", queue)]
+    return parts.map { "\($0) \(Concise.capacity($1))" }.joined(separator: ", ")
+  }
+}
+
+extension ConcurrencyLimiterState.Sharing: ConciseStringConvertible {
+  /// The rule of sharing.
+  public var description: String {
+    switch self {
+    case .thresholds(let perConnection): "thresholds per \(perConnection ? "connection" : "uid")"
+    case .displacement: "displacement"
+    }
+  }
+}
+
+extension ConcurrencyLimiterState.WaiterID: ConciseStringConvertible {
+  /// The waiter's number.
+  public var description: String { "waiter \(number)" }
+}

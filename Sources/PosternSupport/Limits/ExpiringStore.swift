@@ -142,3 +142,20 @@ public final class ExpiringStore<Value: Sendable>: Sendable {
   /// Removes the value under `name`.
   public func remove(_ name: String) { contents.withLock { _ = $0.remove(name) } }
 }
+
+extension ExpiringStore: ConciseStringConvertible {
+  /// The number of values: they may be secret.
+  public var description: String { Concise.count(count, "value") }
+}
+
+extension ExpiringStore.Limits: ConciseStringConvertible {
+  /// The capacities.
+  public var description: String {
+    "at most \(capacity) values, \(capacityPerUID) per uid, \(maxBytes) bytes, \(maxBytesPerUID) per uid"
+  }
+}
+
+extension ExpiringStore.Taken: ConciseStringConvertible {
+  /// Without name and value, which may be secret.
+  public var description: String { "a value" }
+}

@@ -81,3 +81,5 @@ struct FairHeap {
     put(member, at: index)
   }
 }
+
+extension FairParticipant: ConciseStringConvertible {}

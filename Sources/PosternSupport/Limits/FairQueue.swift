@@ -159,3 +159,5 @@ struct FairOrder {
     waiting.moveBack(flow.account)
   }
 }
+
+extension FairQueue: ConciseStringConvertible {}

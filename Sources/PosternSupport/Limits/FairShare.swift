@@ -59,3 +59,10 @@ public struct SharedBudget: Sendable {
     amounts[uid] = left > 0 ? left : nil
   }
 }
+
+extension SharedBudget: ConciseStringConvertible {
+  /// How much is in use.
+  public var description: String {
+    "\(total) of \(Concise.capacity(capacity)) in use by \(Concise.count(uidCount, "uid"))"
+  }
+}

@@ -124,3 +124,18 @@ package struct RequestBudget: Sendable {
     return left.count < limit ? nil : left.min()
   }
 }
+
+extension RateLimit: ConciseStringConvertible {
+  /// Rate and burst.
+  public var description: String { "\(perSecond) per second, bursts of \(burst)" }
+}
+
+extension TokenBucket: ConciseStringConvertible {
+  /// The limit.
+  public var description: String { "bucket of \(limit)" }
+}
+
+extension RateLimiter: ConciseStringConvertible {
+  /// The number of keys.
+  public var description: String { Concise.count(count, "bucket") }
+}

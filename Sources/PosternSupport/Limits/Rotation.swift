@@ -39,3 +39,5 @@ public struct Rotation<ID: Hashable & Sendable>: Sendable {
     if participant.waiting > 0 { participants[id] = participant }
   }
 }
+
+extension Rotation: ConciseStringConvertible {}

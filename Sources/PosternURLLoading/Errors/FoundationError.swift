@@ -1,5 +1,6 @@
 public import Foundation
 public import HTTPMessages
+public import PosternSupport
 
 /// An error of the engine as Foundation has errors: `localizedDescription` describes it, and as an `NSError` it has the
 /// domain `PosternErrorDomain`, the number that `errors.md` gives it, and in `userInfo` the values that a program
@@ -91,5 +92,15 @@ extension FoundationError {
     userInfo[PosternErrorKey.upstreamStatus] = facts.upstreamStatus
     userInfo[PosternErrorKey.upstreamCode] = facts.upstreamCode
     return userInfo
+  }
+}
+
+extension PosternErrorFacts: ConciseStringConvertible {
+  /// The known values.
+  public var description: String {
+    Concise.text(
+      "facts", outcome?.rawValue, isRetryable.map { $0 ? "retryable" : "not retryable" },
+      retryAfter.map { "retry after \($0)" }, path.map(Concise.name), upstreamStatus.map { "status \($0)" },
+      upstreamCode.map(Concise.name))
   }
 }

@@ -1,4 +1,5 @@
 import AuthEngine
+public import PosternSupport
 
 /// The code of an error of the engine as Foundation has errors.
 public struct NumberedErrorCode: Sendable, Hashable {
@@ -82,4 +83,9 @@ extension NumberedErrorCode {
       case .internalError: .internalError
       }
   }
+}
+
+extension NumberedErrorCode: ConciseStringConvertible {
+  /// `not_authenticated (1001)`.
+  public var description: String { "\(reason) (\(number))" }
 }

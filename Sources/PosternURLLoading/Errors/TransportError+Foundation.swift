@@ -15,7 +15,7 @@ extension HTTPURLError: FoundationError {
   /// `invalid_url`.
   public var numberedCode: NumberedErrorCode { .invalidURL }
   /// The violated rule.
-  public var explanation: String { "the URL \(self)" }
+  public var explanation: String { "the URL \(phrase)" }
 }
 
 extension KeyPinsError: FoundationError {

@@ -127,7 +127,7 @@ struct AdviceRounds: Sendable {
     do throws(HTTPURLError) {
       updated = try await policy.updating(event, for: satisfied.lazy.compactMap(\.txId).first)
     } catch {
-      throw ResourceError(.invalidURL, "the request cannot be retried: its URL \(error)", outcome: .replied)
+      throw ResourceError(.invalidURL, "the request cannot be retried: its URL \(error.phrase)", outcome: .replied)
     }
     guard updated.fields != event.request.fields else { return updated }
     // What a delegate adds is as little its own to choose as a caller's; but by now the request has been answered once.

@@ -1,5 +1,6 @@
 import AccessManagement
 public import HTTPMessages
+public import PosternSupport
 
 /// How policy advice of a resource server's answers is dealt with.
 public struct AdviceRules: Sendable, Hashable {
@@ -53,5 +54,13 @@ public struct AdviceRules: Sendable, Hashable {
         advice.type == PolicyAdvice.Name.insufficientUserAuthentication
           ? allowsAuthorization : advice.isCompositeAdvice && allowsAccessManager
       }
+  }
+}
+
+extension AdviceRules: ConciseStringConvertible {
+  /// Rounds and access manager.
+  public var description: String {
+    Concise.text(
+      "at most \(Concise.count(rounds, "round")) of advice", accessManager.map { "of \($0.shown)" })
   }
 }

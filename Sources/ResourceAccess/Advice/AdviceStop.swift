@@ -1,8 +1,9 @@
 public import AccessManagement
+public import PosternSupport
 public import Sessions
 
 /// Where a fetch stopped: at which advice, with which answer, after what.
-public struct AdviceStop: Sendable {
+public struct AdviceStop: Sendable, ConciseStringConvertible {
   /// The advices that are required.
   public let advices: [PolicyAdvice]
   /// The response that had the advice; nil: the issuer issued no token, and no request was sent.
@@ -13,13 +14,15 @@ public struct AdviceStop: Sendable {
   public internal(set) var session: SessionHandle?
   /// The continuation that resumes it; nil: it cannot be resumed.
   public internal(set) var continuation: String?
+  /// The advice: never the continuation.
+  public var description: String { Concise.text(Concise.list(advices.map(\.type), of: "advice"), "\(progress)") }
 
   /// The advice to satisfy first: a transaction comes last.
   public var first: PolicyAdvice? { advices.first { !$0.isTransaction } ?? advices.first }
 }
 
 /// The advice that a fetch has met so far. A fetch that is resumed continues with it.
-public struct AdviceProgress: Sendable {
+public struct AdviceProgress: Sendable, ConciseStringConvertible {
   /// How many times advice was there.
   public internal(set) var rounds = 0
   /// The advices that were satisfied.
@@ -30,6 +33,10 @@ public struct AdviceProgress: Sendable {
   var isForToken = false
   /// Transactions that have been used: each is good once.
   var transactions: Set<String> = []
+  /// The counts.
+  public var description: String {
+    "\(Concise.count(rounds, "round")), \(satisfied.count) satisfied, \(pending.count) pending"
+  }
 
   /// A fetch that has seen none.
   public init() {}

@@ -1,3 +1,5 @@
+public import PosternSupport
+
 /// How the advice that a fetch meets is satisfied, and where the fetch is stored meanwhile.
 public struct FetchAdvice: Sendable {
   /// Satisfies it; nil: a user's fetch ends with the advice, and without a session the response is the result.
@@ -42,3 +44,5 @@ public struct FetchAdvice: Sendable {
     self.delegateID = delegateID
   }
 }
+
+extension FetchAdvice: ConciseStringConvertible {}

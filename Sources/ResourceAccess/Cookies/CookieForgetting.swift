@@ -1,3 +1,4 @@
+public import PosternSupport
 public import Sessions
 
 /// Removes the cookies of a session when it ends, before another observer sees that.
@@ -17,3 +18,5 @@ public struct CookieForgetting: SessionObserver {
     next?.observe(event)
   }
 }
+
+extension CookieForgetting: ConciseStringConvertible {}

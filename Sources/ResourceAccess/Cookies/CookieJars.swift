@@ -1,5 +1,5 @@
 import HTTPMessages
-import PosternSupport
+public import PosternSupport
 public import Sessions
 
 /// All jars, in memory only: one for each resource, scope and kind of authentication.
@@ -59,3 +59,5 @@ public final class CookieJars: Sendable {
     }
   }
 }
+
+extension CookieJars: ConciseStringConvertible {}

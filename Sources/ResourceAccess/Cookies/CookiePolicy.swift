@@ -1,9 +1,15 @@
+public import PosternSupport
+
 /// How many cookies of a resource are kept. Every policy has jars of its own; a copy shares them.
-public struct CookiePolicy: Sendable, Hashable {
+public struct CookiePolicy: Sendable, Hashable, ConciseStringConvertible {
   /// The most cookies of one scope.
   public var maxCookies: Int
   /// The most bytes of names, values, domains and paths of one scope.
   public var maxBytes: Int
+  /// The limits.
+  public var description: String {
+    "at most \(Concise.count(maxCookies, "cookie")), \(Concise.count(maxBytes, "byte"))"
+  }
   /// Identifies the jars.
   let store = UInt64.random(in: .min ... .max)
 

@@ -1,7 +1,8 @@
 public import HTTPMessages
+public import PosternSupport
 
 /// The state of one origin of a resource with limits.
-public struct OriginState: Sendable, Hashable {
+public struct OriginState: Sendable, Hashable, ConciseStringConvertible {
   /// The state of its circuit breaker.
   public enum Circuit: String, Sendable, Hashable, CaseIterable {
     /// Requests go through.
@@ -22,6 +23,10 @@ public struct OriginState: Sendable, Hashable {
   public let waiting: Int
   /// The state of its circuit breaker.
   public let circuit: Circuit
+  /// Resource, origin and counts.
+  public var description: String {
+    "\(Concise.name(resource)) at \(Concise.name("\(origin)")), \(inFlight) in flight, \(waiting) waiting, \(circuit)"
+  }
 
   /// A state of the given parts.
   public init(resource: String, origin: HTTPURL.Origin, inFlight: Int = 0, waiting: Int = 0, circuit: Circuit = .closed)

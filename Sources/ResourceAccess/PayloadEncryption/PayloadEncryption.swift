@@ -1,7 +1,8 @@
 public import JOSE
+public import PosternSupport
 
 /// How a resource's bodies are encrypted, as compact JWE (RFC 7516), and with which keys.
-public struct PayloadEncryption: Sendable {
+public struct PayloadEncryption: Sendable, ConciseStringConvertible {
   /// `application/jose` (RFC 7515 section 9.2.1), in both directions.
   static let mediaType = "application/jose"
   /// A longer header of an answer is not parsed.
@@ -16,16 +17,27 @@ public struct PayloadEncryption: Sendable {
   /// The keys that responses may be encrypted to: the one in use and those before or after it. Empty where they come in
   /// the clear.
   public let decryptionKeys: [JWK]
+  /// The algorithms: never key material.
+  public var description: String {
+    Concise.text("\(algorithm) with \(encryption)", decryptsAnswers ? "answers too" : nil)
+  }
 
   /// Whether answers must be encrypted.
   public var decryptsAnswers: Bool { !decryptionKeys.isEmpty }
 
   /// Why a key cannot be used.
-  public enum KeyError: Error, Sendable {
+  public enum KeyError: Error, Sendable, ConciseStringConvertible {
     /// The recipient's key cannot be encrypted to.
     case recipient(JOSEError)
     /// A key for answers cannot decrypt.
     case decryptionKey(JOSEError)
+    /// Which key it is, and why it cannot be used.
+    public var description: String {
+      switch self {
+      case .recipient(let error): "the recipient's key cannot be used: \(error)"
+      case .decryptionKey(let error): "a key for answers cannot be used: \(error)"
+      }
+    }
   }
 
   /// Encryption with keys that are tried out here. Of a recipient's key pair only the public half is kept.

@@ -1,6 +1,6 @@
 public import AccessManagement
 public import HTTPMessages
-import PosternSupport
+public import PosternSupport
 public import Sessions
 
 /// Finds policy advice in responses, has it satisfied, and marks the request for the retry.
@@ -132,4 +132,9 @@ public struct AuthorizationPolicy: Sendable {
     request.url = try request.url.withoutQuery.addingQuery((kept.map(String.init) + [added]).joined(separator: "&"))
     return request
   }
+}
+
+extension AuthorizationPolicy: ConciseStringConvertible {
+  /// The URLs, without their queries.
+  public var description: String { "authorization policy for \(coverage)" }
 }

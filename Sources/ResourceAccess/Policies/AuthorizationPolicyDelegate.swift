@@ -1,5 +1,6 @@
 public import AccessManagement
 public import HTTPMessages
+public import PosternSupport
 public import Sessions
 
 /// The moment of a fetch about which a policy's delegate decides: a request and its response.
@@ -33,7 +34,7 @@ public struct PolicyEvent: Sendable {
   }
 }
 
-extension PolicyEvent: CustomStringConvertible {
+extension PolicyEvent: ConciseStringConvertible {
   /// Method, URL without its query, and status: never fields or bodies.
   public var description: String {
     "\(request.method) \(url.withoutQuery), \(response.map { "status \($0.status)" } ?? "no response")"
@@ -114,5 +115,12 @@ public struct RequestUpdate: Sendable, Hashable {
   public init(url: String? = nil, headers: HTTPFields = HTTPFields()) {
     self.url = url
     self.headers = headers
+  }
+}
+
+extension RequestUpdate: ConciseStringConvertible {
+  /// Names of fields: values and the URL may have secrets.
+  public var description: String {
+    Concise.text("update of a request", url.map { _ in "another URL" }, "\(headers)")
   }
 }

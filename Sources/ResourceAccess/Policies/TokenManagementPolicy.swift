@@ -1,6 +1,6 @@
 public import HTTPMessages
 public import OAuthClient
-import PosternSupport
+public import PosternSupport
 
 /// Puts access tokens into requests, and decides by responses whether the token must be refreshed.
 ///
@@ -92,4 +92,9 @@ public struct TokenManagementPolicy: Sendable {
     let own = challenges.filter { $0.isScheme(token.type.rawValue) }
     return (own.isEmpty ? challenges : own).contains(where: \.callsForAnotherToken)
   }
+}
+
+extension TokenManagementPolicy: ConciseStringConvertible {
+  /// The URLs, without their queries.
+  public var description: String { "token management policy for \(coverage)" }
 }

@@ -1,5 +1,6 @@
 import HTTPMessages
 import OAuthClient
+import PosternSupport
 
 /// The URLs that a policy covers: those under one of its locations. The one rule of this kind in the engine.
 ///
@@ -26,4 +27,9 @@ struct URLCoverage: Sendable {
       !covers(location) || !reachable.contains { $0.lies(under: location) || location.lies(under: $0) }
     }
   }
+}
+
+extension URLCoverage: CustomStringConvertible {
+  /// The locations without their queries.
+  var description: String { Concise.list(locations.map { "\($0.withoutQuery)" }, of: "URL") }
 }

@@ -196,3 +196,8 @@ extension NetworkTask {
     waiter?.resume()
   }
 }
+
+extension NetworkTask: ConciseStringConvertible {
+  /// State and request.
+  public var description: String { "\(state.rawValue) task: \(request)" }
+}

@@ -1,5 +1,5 @@
 import PosternCrypto
-import PosternSupport
+public import PosternSupport
 public import SessionRecords
 
 /// The 256-bit key that a store's own keys are derived from. Never printed.
@@ -41,7 +41,7 @@ public struct StoreKey: Sendable {
   }
 }
 
-extension StoreKey: CustomStringConvertible {
+extension StoreKey: ConciseStringConvertible {
   /// Always `<secret>`.
   public var description: String { "<secret>" }
 }

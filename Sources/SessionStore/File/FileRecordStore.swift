@@ -216,3 +216,10 @@ public final class FileRecordStore: RecordStore {
     return try await reply.value().get()
   }
 }
+
+extension FileRecordStore: ConciseStringConvertible {}
+
+extension FileRecordStore.Configuration: ConciseStringConvertible {
+  /// The directory: never a key.
+  public var description: String { "record store in \(Concise.name(directory))" }
+}

@@ -161,3 +161,10 @@ public final class RedisRecordStore: RecordStore {
     return try await reply.value().get()
   }
 }
+
+extension RedisRecordStore: ConciseStringConvertible {}
+
+extension RedisRecordStore.Configuration: ConciseStringConvertible {
+  /// The prefix: the URL may have a password.
+  public var description: String { "record store in Redis, \(Concise.name(name))" }
+}

@@ -1,7 +1,7 @@
 public import PosternSupport
 
 /// A device authorization that waits for its user (RFC 8628 section 3.2).
-public struct BegunDeviceAuthorization: Sendable {
+public struct BegunDeviceAuthorization: Sendable, ConciseStringConvertible {
   /// The handle to poll with.
   public let handle: SessionHandle
   /// The code that the user types in.
@@ -14,4 +14,6 @@ public struct BegunDeviceAuthorization: Sendable {
   public let expiresAt: Timestamp
   /// How long to wait between two polls.
   public let interval: Duration
+  /// Never the user's code.
+  public var description: String { "device authorization that waits for its user, expires \(expiresAt)" }
 }

@@ -1,7 +1,7 @@
 public import PosternSupport
 
 /// The grant that a session is created from.
-public enum SessionGrant: Sendable {
+public enum SessionGrant: Sendable, CustomStringConvertible {
   /// Tokens that the caller got elsewhere.
   case tokens(GivenTokens)
   /// A refresh token (RFC 6749 section 6).
@@ -21,8 +21,11 @@ public enum SessionGrant: Sendable {
   /// A device code whose user has decided (RFC 8628 section 3.4).
   case deviceCode(Secret<String>)
 
+  /// The name of the case: never a token.
+  public var description: String { Mirror(reflecting: self).children.first?.label ?? "grant" }
+
   /// Tokens that came from elsewhere; at least an access token, a refresh token or an SSO token.
-  public struct GivenTokens: Sendable {
+  public struct GivenTokens: Sendable, ConciseStringConvertible {
     /// An access token.
     public var accessToken: Secret<String>?
     /// A refresh token.
@@ -35,6 +38,8 @@ public enum SessionGrant: Sendable {
     public var scope: String?
     /// A single sign-on token of an access manager.
     public var ssoToken: Secret<String>?
+    /// Never a token.
+    public var description: String { Concise.text("given tokens", scope.map { "scope \(Concise.name($0))" }) }
 
     /// No tokens.
     public init() {}

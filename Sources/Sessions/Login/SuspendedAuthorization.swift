@@ -1,13 +1,15 @@
 public import AccessManagement
 import HTTPMessages
 import PosternJSON
-package import PosternSupport
+public import PosternSupport
 
 /// An authorization by single sign-on that the access manager suspends: it requires an action of the user first, logged
 /// in or not, as it does for a client with a tree of its own.
-public struct SuspendedAuthorization: Sendable {
+public struct SuspendedAuthorization: Sendable, ConciseStringConvertible {
   /// The advice that the user has to satisfy.
   public let advices: [PolicyAdvice]
+  /// How many advices suspend it.
+  public var description: String { "suspended by \(advices.count) advices" }
   let request: SignOnRequest
   package let pending: PendingAuthorization
   /// Where the request goes once that is done.
@@ -29,11 +31,4 @@ public struct SuspendedAuthorization: Sendable {
     self.location = location
     self.token = token
   }
-}
-
-extension SuspendedAuthorization: CustomStringConvertible, CustomReflectable {
-  /// How many advices suspend it.
-  public var description: String { "suspended by \(advices.count) advices" }
-  /// Without children, so that no dump shows the verifier.
-  public var customMirror: Mirror { Mirror(self, children: []) }
 }

@@ -45,7 +45,7 @@ package struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver 
       tokenUsed(issuer, fault: nil)
     case .tokenFailed(let issuer, let error):
       metrics.tokenCache("failed")
-      log.log(.warning, "no token", about: issuer, .of([.issuer: .string(issuer), .error: .string("\(error)")]))
+      log.log(.warning, "no token", about: issuer, .of([.issuer: .string(issuer), .error: .string(error.detail)]))
       tokenUsed(issuer, fault: "no token: \(error.publicDetail)")
     case .tokenRejected(let resource):
       metrics.tokenCache("rejected")
@@ -67,7 +67,7 @@ package struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver 
     case .introspected(let issuer): issuerUsed(issuer, fault: nil)
     case .introspectionFailed(let issuer, let error):
       log.log(
-        .warning, "no introspection", about: issuer, .of([.issuer: .string(issuer), .error: .string("\(error)")]))
+        .warning, "no introspection", about: issuer, .of([.issuer: .string(issuer), .error: .string(error.detail)]))
       issuerUsed(issuer, fault: "no introspection: \(error.publicDetail)")
     case .clockCompared(let issuer, let skew): clockCompared(issuer, skew)
     case .fetchRejected(let resource, let reason): metrics.fetchRejected(resource, reason.rawValue)
@@ -141,7 +141,7 @@ package struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver 
       log.log(
         .warning, "proactive refresh failed", about: issuer,
         .of([
-          .session: .stringConvertible(handle), .issuer: .string(issuer), .error: .string("\(error)"),
+          .session: .stringConvertible(handle), .issuer: .string(issuer), .error: .string(error.detail),
         ]))
     case .idTokenRejected(let issuer, let fault):
       log.log(

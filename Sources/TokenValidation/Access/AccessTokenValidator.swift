@@ -115,3 +115,19 @@ public enum TokenConfirmation: Sendable, Hashable {
     }
   }
 }
+
+extension AccessTokenValidator: ConciseStringConvertible {}
+
+extension AccessTokenExpectations: ConciseStringConvertible {
+  /// Audience and scope.
+  public var description: String {
+    Concise.text(
+      "audience \(Concise.name(audience))", requiredScopes.isEmpty ? nil : Concise.list(requiredScopes, of: "scope"),
+      clientID.map { "client \(Concise.name($0))" })
+  }
+}
+
+extension TokenConfirmation: ConciseStringConvertible {
+  /// The member of `cnf`: a public thumbprint.
+  public var description: String { "\(member.name) \(Concise.name(member.value))" }
+}

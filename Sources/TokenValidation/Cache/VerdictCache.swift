@@ -1,5 +1,5 @@
 import Glibc
-import PosternSupport
+public import PosternSupport
 
 /// A cache of valid tokens, so that the signature of the same token need not be verified again.
 ///
@@ -103,4 +103,9 @@ package struct PolicyFingerprint: Sendable {
   private mutating func add(integer: Int64) {
     withUnsafeBytes(of: integer.littleEndian) { bytes.append(contentsOf: $0) }
   }
+}
+
+extension VerdictCache: ConciseStringConvertible {
+  /// The number of tokens.
+  public var description: String { Concise.count(count, "cached token") }
 }

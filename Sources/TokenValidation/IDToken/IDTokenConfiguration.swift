@@ -128,3 +128,42 @@ public enum TokenFlow: Sendable, Hashable {
     }
   }
 }
+
+extension IDTokenConfiguration: ConciseStringConvertible {
+  /// Issuer and algorithms: never the client's secret.
+  public var description: String {
+    Concise.text("ID tokens of \(Concise.name(issuer))", Concise.list(algorithms.map(\.name), of: "algorithm"))
+  }
+}
+
+extension IDTokenExpectations: ConciseStringConvertible {
+  /// The client: nonce, code, token and state are the login's secrets.
+  public var description: String {
+    Concise.text(
+      "client \(Concise.name(clientID))", maxAge.map { "authenticated at most \($0) ago" },
+      acrValues.isEmpty ? nil : Concise.list(acrValues, of: "acr value"), "\(flow)")
+  }
+}
+
+extension IDTokenExpectations.Overrides: ConciseStringConvertible {
+  /// The names of the overrides.
+  public var description: String {
+    let names = [
+      algorithms.map { _ in "algorithms" }, trustedAudiences.map { _ in "trusted audiences" },
+      clockSkew.map { _ in "clock skew" }, requiresAuthorizedParty.map { _ in "authorized party" },
+    ]
+    return Concise.list(names.compactMap(\.self), of: "override")
+  }
+}
+
+extension TokenFlow: ConciseStringConvertible {
+  /// The flow: never the previous token.
+  public var description: String {
+    switch self {
+    case .code: "code flow"
+    case .implicit: "implicit flow"
+    case .hybrid: "hybrid flow"
+    case .refresh: "refresh"
+    }
+  }
+}

@@ -58,3 +58,5 @@ public struct IDTokenValidator: Sendable {
       keys: keySets.source(at: jwksURL), configuration: configuration, deadline: deadline)
   }
 }
+
+extension IDTokenValidator: ConciseStringConvertible {}

@@ -1,5 +1,5 @@
 public import JOSE
-import PosternSupport
+public import PosternSupport
 
 /// The agreement with an issuer about encrypted tokens (OpenID Connect Core section 10.2).
 public struct TokenEncryptionPolicy: Sendable {
@@ -111,5 +111,12 @@ extension TokenEncryptionPolicy {
       }
     }
     throw fault
+  }
+}
+
+extension TokenEncryptionPolicy: ConciseStringConvertible {
+  /// Whether encryption is required, and the number of keys.
+  public var description: String {
+    "encryption \(isRequired ? "required" : "optional"), \(Concise.count(keys.count, "key"))"
   }
 }

@@ -201,3 +201,22 @@ public struct TokenInspection: Sendable {
   /// All violations, in the order of a validation.
   public var findings: [TokenFault]
 }
+
+extension TokenInspector: ConciseStringConvertible {}
+
+extension TokenInspector.Expectations: ConciseStringConvertible {
+  /// Issuer and audience.
+  public var description: String {
+    Concise.text(
+      "expectations", issuer.map { "issuer \(Concise.name($0))" }, audience.map { "audience \(Concise.name($0))" },
+      keys.map { "\($0)" })
+  }
+}
+
+extension TokenInspection: ConciseStringConvertible {
+  /// Kind, signature and violations: no claims.
+  public var description: String {
+    Concise.text(
+      "\(kind), signature \(signature)", Concise.list(findings.map(\.code.rawValue), of: "violation"))
+  }
+}

@@ -173,3 +173,25 @@ extension IntrospectionVerdict {
   /// The violation of an invalid token.
   public var fault: TokenFault? { if case .invalid(let fault) = self { fault } else { nil } }
 }
+
+extension IntrospectionChecker: ConciseStringConvertible {}
+
+extension IntrospectionExpectations: ConciseStringConvertible {
+  /// Audience and scope.
+  public var description: String {
+    Concise.text(
+      "expectations", audience.map { "audience \(Concise.name($0))" },
+      requiredScopes.isEmpty ? nil : Concise.list(requiredScopes, of: "scope"),
+      clientID.map { "client \(Concise.name($0))" })
+  }
+}
+
+extension IntrospectionVerdict: ConciseStringConvertible {
+  /// The verdict: names of claims only.
+  public var description: String {
+    switch self {
+    case .valid(let claims): "valid, \(Concise.list(claims.names, of: "claim"))"
+    case .invalid(let fault): "invalid, \(fault)"
+    }
+  }
+}

@@ -144,3 +144,18 @@ extension IntrospectionError {
     }
   }
 }
+
+extension TokenIntrospector: ConciseStringConvertible {}
+
+extension IntrospectionError: ConciseStringConvertible {
+  /// The error of the step that failed: `reason: detail`.
+  public var description: String {
+    switch self {
+    case .unanswered(let error): "\(error)"
+    case .malformed(let detail): "introspection_failed: \(detail)"
+    case .unverified(let fault):
+      "introspection_failed: the signed introspection response is not the issuer's: \(fault.message)"
+    case .undecided(let error): "\(error)"
+    }
+  }
+}

@@ -135,3 +135,17 @@ public final class LogoutReplayCache: Sendable {
     }
   }
 }
+
+extension LogoutTokenValidator: ConciseStringConvertible {}
+
+extension LogoutTokenExpectations: ConciseStringConvertible {
+  /// The client.
+  public var description: String {
+    Concise.text("client \(Concise.name(clientID))", realm.isEmpty ? nil : "realm \(Concise.name(realm))")
+  }
+}
+
+extension LogoutReplayCache: ConciseStringConvertible {
+  /// The number of tokens.
+  public var description: String { Concise.count(count, "logout token") }
+}

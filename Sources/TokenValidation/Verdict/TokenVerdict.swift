@@ -1,5 +1,6 @@
 public import JOSE
 public import PosternJSON
+public import PosternSupport
 
 /// The verdict of a validation. An invalid token is a verdict, not an error.
 public enum TokenVerdict: Sendable {
@@ -101,7 +102,7 @@ extension TokenFault: Equatable {
   }
 }
 
-extension TokenFault: CustomStringConvertible {
+extension TokenFault: ConciseStringConvertible {
   /// `code: message`.
   public var description: String { "\(code.rawValue): \(message)" }
 }
@@ -179,4 +180,26 @@ extension TokenFault.Code {
   public static let inactive = TokenFault.Code(rawValue: "inactive")
   /// Another token type than the one it is used as.
   public static let tokenTypeMismatch = TokenFault.Code(rawValue: "token_type_mismatch")
+}
+
+extension TokenVerdict: ConciseStringConvertible {
+  /// The verdict: names of claims only.
+  public var description: String {
+    switch self {
+    case .valid(let claims, _, let key, _): Concise.text("valid", Concise.list(claims.names, of: "claim"), "\(key)")
+    case .invalid(let fault): "invalid, \(fault)"
+    }
+  }
+}
+
+extension TokenKey: ConciseStringConvertible {
+  /// Algorithm and key: names, and a public thumbprint.
+  public var description: String {
+    Concise.text("alg \(Concise.name(alg))", kid.map { "kid \(Concise.name($0))" })
+  }
+}
+
+extension TokenFault.Code: ConciseStringConvertible {
+  /// The symbol.
+  public var description: String { rawValue }
 }

@@ -21,7 +21,7 @@ enum TelemetryAssembly {
       endpoint = try HTTPURL(otlp.endpoint)
     } catch {
       let problem = ConfigurationProblem(
-        file: "configuration", keyPath: "telemetry.otlp.endpoint", message: "is not usable: \(error)")
+        file: "configuration", keyPath: "telemetry.otlp.endpoint", message: "is not usable: \(error.phrase)")
       throw ConfigurationProblems([problem])
     }
     let fields = HTTPFields(otlp.headerFields.map { HTTPFields.Field(name: $0.name, value: $0.value) })

@@ -138,3 +138,13 @@ public enum AccessManagerEvaluator: Sendable {
   /// A user who is logged in when a session is needed.
   case user(name: Secret<String>, password: Secret<String>)
 }
+
+extension AccessManagerEvaluator: ConciseStringConvertible {
+  /// The kind: never a credential.
+  public var description: String {
+    switch self {
+    case .ssoToken: "a single sign-on token"
+    case .user: "a user's login"
+    }
+  }
+}

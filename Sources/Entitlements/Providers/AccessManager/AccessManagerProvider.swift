@@ -184,3 +184,15 @@ enum AccessManagerReply {
     return .milliseconds(milliseconds > epoch ? milliseconds - epoch : milliseconds)
   }
 }
+
+extension AccessManagerProvider: ConciseStringConvertible {
+  /// The settings.
+  public var description: String { "\(settings)" }
+}
+
+extension AccessManagerProvider.Settings: ConciseStringConvertible {
+  /// URL and application: never a credential.
+  public var description: String {
+    "access manager at \(baseURL.shown), application \(Concise.name(application)), \(evaluator)"
+  }
+}

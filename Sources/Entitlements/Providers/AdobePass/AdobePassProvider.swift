@@ -152,3 +152,20 @@ public struct AdobePassDevice: Sendable {
     self.information = Base64.string(JSONWriter().write(.object(information)))
   }
 }
+
+extension AdobePassProvider: ConciseStringConvertible {
+  /// The URL.
+  public var description: String { "Adobe Pass at \(url.shown)" }
+}
+
+extension AdobePassProvider.Settings: ConciseStringConvertible {
+  /// URL, service provider and MVPD: never the software statement.
+  public var description: String {
+    "Adobe Pass at \(baseURL.shown), \(Concise.name(serviceProvider)), \(Concise.name(mvpd))"
+  }
+}
+
+extension AdobePassDevice: ConciseStringConvertible {
+  /// Without the identifier, which is secret.
+  public var description: String { "device" }
+}

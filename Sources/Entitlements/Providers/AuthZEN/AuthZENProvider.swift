@@ -171,3 +171,13 @@ struct AuthZENQuestion: Sendable {
     text.literal("}")
   }
 }
+
+extension AuthZENProvider: ConciseStringConvertible {
+  /// The settings.
+  public var description: String { "\(settings)" }
+}
+
+extension AuthZENProvider.Settings: ConciseStringConvertible {
+  /// The URL.
+  public var description: String { "AuthZEN decision point at \(baseURL.shown)" }
+}

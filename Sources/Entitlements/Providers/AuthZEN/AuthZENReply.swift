@@ -1,5 +1,5 @@
 import PosternJSON
-import PosternSupport
+public import PosternSupport
 
 /// Reads answers of the AuthZEN Authorization API 1.0.
 enum AuthZENReply {
@@ -130,5 +130,12 @@ struct JSONPointer: Sendable, Hashable {
       }
     }
     return isEscape ? result + "~" : result
+  }
+}
+
+extension AuthZENReasons: ConciseStringConvertible {
+  /// The counts.
+  public var description: String {
+    "\(Concise.count(code.count, "location")) of codes, \(Concise.count(message.count, "location")) of messages"
   }
 }

@@ -1,6 +1,6 @@
 public import HTTPMessages
 import PosternJSON
-import PosternSupport
+public import PosternSupport
 
 /// A decision point with Open Policy Agent's REST data API, with batches by convention: the rule gets all resources and
 /// returns an object with their ids as members.
@@ -128,4 +128,14 @@ enum OPAReply {
     }
     return .fault(.item("the rule gives neither true, false nor an object with allow", trace: trace))
   }
+}
+
+extension OPAProvider: ConciseStringConvertible {
+  /// The settings.
+  public var description: String { "\(settings)" }
+}
+
+extension OPAProvider.Settings: ConciseStringConvertible {
+  /// URL and path.
+  public var description: String { "Open Policy Agent at \(baseURL.shown), \(Concise.name(path))" }
 }

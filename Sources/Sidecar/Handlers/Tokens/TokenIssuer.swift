@@ -77,7 +77,7 @@ struct TokenIssuer: Sendable {
       do throws(HTTPURLError) {
         url = try HTTPURL(text)
       } catch {
-        throw .invalidParams("jwksUrl \(error)", path: "/jwksUrl")
+        throw .invalidParams("jwksUrl \(error.phrase)", path: "/jwksUrl")
       }
       guard rules.keySetOrigins.contains(url.origin) else {
         throw RPCFault(.jwksURLNotAllowed, data: ["path": "/jwksUrl"])
