@@ -15,7 +15,7 @@ private func answers(_ request: HTTPRequest) -> HTTPResponse {
       body: Array(#"{"access_token":"at-1","token_type":"Bearer","expires_in":3600}"#.utf8))
   case "/revoke": HTTPResponse(status: 200, fields: [:], body: [])
   case "/v1/data/shop":
-    HTTPResponse(status: 200, fields: ["Content-Type": "application/json"], body: Array(#"{"result":true}"#.utf8))
+    HTTPResponse(status: 200, fields: ["Content-Type": "application/json"], body: Array(#"{"result":{"a":true}}"#.utf8))
   default: HTTPResponse(status: 200, fields: ["Content-Type": "text/plain"], body: Array("hello".utf8))
   }
 }
