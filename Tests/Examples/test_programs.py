@@ -43,7 +43,7 @@ def test_the_examples_are_short_and_listed() -> None:
     assert len(folders) >= 4
     for folder in folders:
         assert f"(../examples/{folder.name}/README.md)" in page and (folder / "README.md").is_file()
-        for program in folder.glob("*.py"):
+        for program in (*folder.glob("*.py"), *folder.glob("Sources/*/*.swift")):
             assert len(program.read_text(encoding="utf-8").splitlines()) <= 160, program
 
 
