@@ -223,13 +223,18 @@ def test_wire_page_lists_every_param(method, section):
     assert declared == listed
 
 
-@pytest.mark.parametrize("article", sorted((ROOT / "Sources/PosternKit/PosternKit.docc").glob("*.md")), ids=lambda file: file.stem)
+#: The articles of the Swift reference; the other pages of the catalogue are about a symbol.
+ARTICLES = [file for file in sorted((ROOT / "Sources/PosternKit/PosternKit.docc").glob("*.md"))
+            if not file.read_text(encoding="utf-8").startswith("# ``")]
+
+
+@pytest.mark.parametrize("article", ARTICLES, ids=lambda file: file.stem)
 def test_an_article_shows_what_is_compiled(article):
     """Catches a Swift block of an article that no program has, line by line."""
     examples = sources("../Tests/Playground/Sources/PosternExamples")
     compiled = "\n".join(line.strip() for line in examples.splitlines() if line.strip())
     blocks = re.findall(r"^```swift\n(.*?)^```", article.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-    assert blocks or article.stem == "PosternKit", "an article without code"
+    assert blocks, "an article without code"
     for block in blocks:
         shown = "\n".join(line.strip() for line in block.splitlines() if line.strip())
         assert shown in compiled, f"not in PosternExamples as it is in {article.name}:\n{block}"

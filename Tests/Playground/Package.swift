@@ -60,6 +60,7 @@ let package = Package(
     .testTarget(
       name: "PosternExamplesTests",
       dependencies: [
+        .product(name: "CurlTransport", package: postern),
         "Playground",
         "PlaygroundTestSupport",
         "PosternExamples",

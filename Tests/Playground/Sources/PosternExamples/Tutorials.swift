@@ -82,7 +82,7 @@ public struct Tutorials: Sendable {
 
   /// Pays with a confirmation in the browser.
   public func pay() async throws -> ResourceResponse {
-    let payment = ResourceRequest(path: "payments", method: "POST", parameters: ["to": "bob", "amount": 10])
+    let payment = ResourceRequest(path: "transfers", method: "POST", parameters: ["to": "bob", "amount": 10])
     let response = try await postern.fetch(
       payment, from: "bank",
       onAdvice: { advices, session in
@@ -95,16 +95,18 @@ public struct Tutorials: Sendable {
 
   /// Pays with a confirmation whose callbacks `answer` fills.
   public func pay(
-    answer: @escaping @Sendable (_ callback: any TypedCallback) -> any TypedCallback
+    answer: @escaping @Sendable (_ callback: any TypedCallback) async -> any TypedCallback
   ) async throws -> ResourceResponse {
-    let payment = ResourceRequest(path: "payments", method: "POST", parameters: ["to": "bob", "amount": 10])
+    let payment = ResourceRequest(path: "transfers", method: "POST", parameters: ["to": "bob", "amount": 10])
     return try await postern.fetch(
       payment, from: "bank",
       onAdvice: { advices, session in
         do {
           var outcome = try await postern.authenticate(with: advices, session: session)
           while case .node(var node) = outcome {
-            node.callbacks = node.callbacks.map(answer)
+            for index in node.callbacks.indices {
+              node.callbacks[index] = await answer(node.callbacks[index])
+            }
             outcome = try await node.next()
           }
           guard case .completed = outcome else { return false }

@@ -1,3 +1,5 @@
+import CurlTransport
+import Playground
 import PosternExamples
 import PosternKit
 import Testing
@@ -8,7 +10,7 @@ struct TutorialsTests {
   private static let configuration: JSONObject = [
     "issuers": [
       "corp": [
-        "issuer": "https://corp.test", "clientId": "shop", "clientSecret": "test",
+        "issuer": "https://corp.test", "clientId": "shop", "clientSecret": "test", "scope": "orders",
         "redirectUri": "https://shop.example.com/callback",
         "endpoints": ["token": "https://corp.test/token", "authorization": "https://corp.test/authorize"],
       ]
@@ -19,23 +21,26 @@ struct TutorialsTests {
     ],
   ]
 
-  /// Servers that reject what a login with a password alone may not do, until the user has another token.
+  /// Servers for which no login is strong enough.
   private struct StrictServers: HTTPTransport {
     func send(_ request: HTTPRequest, options: TransferOptions) async throws(TransportError) -> HTTPResponse {
-      guard request.url.path != "/token" else {
-        return HTTPResponse(
-          status: 200, fields: ["Content-Type": "application/json"],
-          body: Array(#"{"access_token": "strong", "token_type": "Bearer", "expires_in": 60}"#.utf8))
-      }
-      guard request.fields["Authorization"] != "Bearer strong" else { return HTTPResponse(status: 201) }
       let challenge = #"Bearer error="insufficient_user_authentication", acr_values="mfa""#
       return HTTPResponse(status: 401, fields: ["WWW-Authenticate": challenge])
     }
   }
 
-  private func strict(_ report: @escaping @Sendable (String) -> Void = { _ in }) async throws -> Tutorials {
+  /// Servers that are down.
+  private struct NoServers: HTTPTransport {
+    func send(_ request: HTTPRequest, options: TransferOptions) async throws(TransportError) -> HTTPResponse {
+      throw TransportError(code: .serverUnreachable, outcome: .notSent, detail: "no connection")
+    }
+  }
+
+  private func code(
+    at servers: some HTTPTransport, report: @escaping @Sendable (String) -> Void = { _ in }
+  ) async throws -> Tutorials {
     var options = Postern.Options()
-    options.transport = StrictServers()
+    options.transport = servers
     options.storage = PosternEngine.SessionStorage()
     options.environment = [:]
     return Tutorials(try await Postern(configuration: Self.configuration, options: options), report: report)
@@ -48,16 +53,16 @@ struct TutorialsTests {
     #expect(await code.ordersOrReason()?.status == 200)
   }
 
-  @Test("a server's rejection is a response and no error, and reports nothing")
-  func rejection() async throws {
+  @Test("servers that are down are an error with a text for the user: catches one that is taken for an empty list")
+  func down() async throws {
     let texts = Locked<[String]>([])
-    let code = try await strict { text in texts.withLock { $0.append(text) } }
-    #expect(await code.ordersOrReason()?.status == 201)
-    #expect(texts.withLock { $0.isEmpty })
-    await code.postern.close()
+    let code = try await code(at: NoServers()) { text in texts.withLock { $0.append(text) } }
+    #expect(await code.ordersOrReason() == nil)
+    #expect(texts.withLock { $0.count } == 1)
+    await #expect(throws: ResourceError.self) { try await code.orders() }
   }
 
-  @Test("a user without a session gets nil, with one a response, and none after the logout")
+  @Test("a user with a session gets a response, and an error after the logout")
   func user() async throws {
     let code = try await Tutorials.withoutNetwork(Self.configuration)
     let session = try await code.givenSession()
@@ -76,27 +81,63 @@ struct TutorialsTests {
     await #expect(throws: SessionError.self) { try await code.callback(url) }
   }
 
-  @Test("a payment stops at advice, and continues when the user has a stronger login: catches one that is sent without")
+  /// Logs alice in at the playground, without a page, with authentication context `acr`; returns the callback's URL.
+  private static func visit(_ url: String, at playground: String, acr: String, _ browser: CurlTransport) async throws
+    -> String
+  {
+    var options = TransferOptions()
+    options.allowsPlainHTTP = true
+    let login = #"{"user": "alice", "acr": "\#(acr)", "times": 1}"#
+    _ = try await browser.send(
+      HTTPRequest(method: "POST", url: try HTTPURL("\(playground)/playground/login"), body: Array(login.utf8)),
+      options: options)
+    let page = try await browser.send(HTTPRequest(method: "GET", url: try HTTPURL(url)), options: options)
+    return page.fields["Location"] ?? ""
+  }
+
+  @Test("a payment at the playground stops at advice, and is sent when its user has the stronger login")
   func stepUp() async throws {
-    let code = try await strict()
-    _ = try await code.givenSession()
-    let payment = ResourceRequest(path: "payments", method: "POST", parameters: ["to": "bob", "amount": 10])
+    let playground = try await PlaygroundServer.start()
+    let base = playground.baseURL
+    let browser = try CurlTransport()
+    var options = Postern.Options()
+    options.storage = PosternEngine.SessionStorage()
+    options.environment = [:]
+    let code = Tutorials(
+      try await Postern(
+        configuration: [
+          "issuers": [
+            "corp": [
+              "issuer": .string(playground.issuer), "clientId": "cli", "clientAuth": "none", "scope": "openid orders",
+              "redirectUri": "http://127.0.0.1/callback",
+            ]
+          ],
+          "resources": ["bank": ["baseUrl": .string("\(base)/resource/"), "issuer": "corp", "auth": "user"]],
+          "development": ["plainHTTPOnLoopback": true],
+        ], options: options))
+    let begun = try await code.postern.sessions.beginAuthorization()
+    _ = try await code.callback(try await Self.visit(begun.url, at: base, acr: "pwd", browser))
+    let payment = ResourceRequest(path: "transfers", method: "POST", parameters: ["to": "bob", "amount": 10])
     let stop = try #require(try await code.advice(of: payment))
     #expect(stop.first?.acrValues == ["mfa"])
     let confirmed = try await code.pay { callback in
       guard var redirect = callback as? RedirectCallback else { return callback }
-      let url = try? HTTPURL(redirect.redirectURL)
-      let state = url?.query?.split(separator: "&").first { $0.hasPrefix("state=") } ?? ""
-      redirect.callbackURL = Secret("https://shop.example.com/callback?code=c&\(state)")
+      redirect.callbackURL = (try? await Self.visit(redirect.redirectURL, at: base, acr: "mfa", browser)).map {
+        Secret($0)
+      }
       return redirect
     }
-    #expect(confirmed.status == 201)
-    #expect(try await code.payment(payment, after: stop).status == 201)
+    #expect(try confirmed.json()["body"] == #"{"to":"bob","amount":10}"#)
+    #expect(confirmed.advicesSatisfied.map(\.type) == ["insufficient_user_authentication"])
+    #expect(try await code.payment(payment, after: stop).status == 200)
+    await code.postern.close()
+    browser.close()
+    await playground.stop()
   }
 
   @Test("a payment whose user does nothing is not sent as confirmed")
   func noStepUp() async throws {
-    let code = try await strict()
+    let code = try await code(at: StrictServers())
     _ = try await code.givenSession()
     let error = await #expect(throws: ResourceError.self) { try await code.pay { $0 } }
     #expect(error?.code == .adviceFailed)
