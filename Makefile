@@ -367,11 +367,11 @@ bench-deps: deps-demo ## Install what the benchmarks compare with: nginx, Node, 
 
 .PHONY: lint
 lint: ## swift format in strict mode
-	$(SWIFT) format lint --strict --parallel --recursive Package.swift Sources Tests
+	$(SWIFT) format lint --strict --parallel --recursive Package.swift Sources Tests examples/swift
 
 .PHONY: format
 format: ## Let swift format rewrite the sources
-	$(SWIFT) format --in-place --parallel --recursive Package.swift Sources Tests
+	$(SWIFT) format --in-place --parallel --recursive Package.swift Sources Tests examples/swift
 
 .PHONY: house
 house: ## Sizes of modules, types and files, with their goals (HOUSE_FLAGS=--list)
