@@ -223,23 +223,6 @@ def test_wire_page_lists_every_param(method, section):
     assert declared == listed
 
 
-#: The articles of the Swift reference; the other pages of the catalogue are about a symbol.
-ARTICLES = [file for file in sorted((ROOT / "Sources/PosternKit/PosternKit.docc").glob("*.md"))
-            if not file.read_text(encoding="utf-8").startswith("# ``")]
-
-
-@pytest.mark.parametrize("article", ARTICLES, ids=lambda file: file.stem)
-def test_an_article_shows_what_is_compiled(article):
-    """Catches a Swift block of an article that no program has, line by line."""
-    examples = sources("../Tests/Playground/Sources/PosternExamples")
-    compiled = "\n".join(line.strip() for line in examples.splitlines() if line.strip())
-    blocks = re.findall(r"^```swift\n(.*?)^```", article.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-    assert blocks, "an article without code"
-    for block in blocks:
-        shown = "\n".join(line.strip() for line in block.splitlines() if line.strip())
-        assert shown in compiled, f"not in PosternExamples as it is in {article.name}:\n{block}"
-
-
 def test_swift_page_shows_what_is_compiled():
     """Every Swift block of the guide is in PosternExamples, line by line; there it is built and run."""
     examples = sources("../Tests/Playground/Sources/PosternExamples")
@@ -257,6 +240,23 @@ def test_operations_page_lists_every_metric():
     listed = set(first_cells("operations.md", r"`((?:postern|process)_\w+)`"))
     assert len(declared) >= 10, "the scan of the sources finds too little"
     assert declared == listed
+
+
+#: The articles of the Swift reference; the other pages of the catalogue are about a symbol.
+ARTICLES = [file for file in sorted((ROOT / "Sources/PosternKit/PosternKit.docc").glob("*.md"))
+            if not file.read_text(encoding="utf-8").startswith("# ``")]
+
+
+@pytest.mark.parametrize("article", ARTICLES, ids=lambda file: file.stem)
+def test_an_article_shows_what_is_compiled(article):
+    """Catches a Swift block of an article that no program has, line by line."""
+    examples = sources("../Tests/Playground/Sources/PosternExamples")
+    compiled = "\n".join(line.strip() for line in examples.splitlines() if line.strip())
+    blocks = re.findall(r"^```swift\n(.*?)^```", article.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    assert blocks, "an article without code"
+    for block in blocks:
+        shown = "\n".join(line.strip() for line in block.splitlines() if line.strip())
+        assert shown in compiled, f"not in PosternExamples as it is in {article.name}:\n{block}"
 
 
 def test_every_wall_between_callers_has_a_test_that_exists():
