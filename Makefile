@@ -367,11 +367,11 @@ bench-deps: deps-demo ## Install what the benchmarks compare with: nginx, Node, 
 
 .PHONY: lint
 lint: ## swift format in strict mode
-	$(SWIFT) format lint --strict --parallel --recursive Package.swift Sources Tests
+	$(SWIFT) format lint --strict --parallel --recursive Package.swift Sources Tests examples/swift
 
 .PHONY: format
 format: ## Let swift format rewrite the sources
-	$(SWIFT) format --in-place --parallel --recursive Package.swift Sources Tests
+	$(SWIFT) format --in-place --parallel --recursive Package.swift Sources Tests examples/swift
 
 .PHONY: house
 house: ## Sizes of modules, types and files, with their goals (HOUSE_FLAGS=--list)
@@ -381,22 +381,23 @@ GENERATED := openrpc.json configuration.schema.json postern.example.yaml
 
 # Symbol graphs of what the debug build has made; a dead link or an ambiguous one fails.
 DOCC := .build/docc
-DOCC_MODULES := AuthEngine HTTPMessages PosternURLLoading
+DOCC_MODULES := AuthEngine HTTPMessages PosternKit PosternURLLoading
 # What AuthEngine re-exports is documented as its own.
-DOCC_ENGINE := OAuthClient,KeySets,TokenValidation,SessionRecords,AccessManagement,Sessions,StepUp,ResourceAccess,Entitlements,SDKCompatibility
+DOCC_REEXPORTS_AuthEngine := OAuthClient,KeySets,TokenValidation,SessionRecords,AccessManagement,Sessions,StepUp,ResourceAccess,Entitlements,SDKCompatibility
 .PHONY: docc
-docc: deps build ## Swift reference of the engine: .build/docc (serve it, or read documentation/authengine)
-	@rm -rf $(DOCC) $(DOCC)-graphs; mkdir -p $(DOCC)-graphs
-	@for module in $(DOCC_MODULES); do \
-	  swift-symbolgraph-extract -module-name $$module -target $$($(SWIFT) -print-target-info | jq -r .target.unversionedTriple) \
-	    -I .build/debug/Modules -I .build/debug/CPosternLinux.build $(foreach folder,$(wildcard Sources/C*/),-I $(folder) -I $(folder)include) \
-	    -experimental-allowed-reexported-modules=$(DOCC_ENGINE) \
-	    -minimum-access-level public -skip-synthesized-members -output-dir $(DOCC)-graphs; \
-	done
-	@docc convert Sources/AuthEngine/AuthEngine.docc --additional-symbol-graph-dir $(DOCC)-graphs --warnings-as-errors \
-	  --fallback-display-name AuthEngine --fallback-bundle-identifier dev.postern.AuthEngine \
+docc: deps build ## Swift reference of PosternKit and the engine: .build/docc (serve it, or read documentation/posternkit)
+	@rm -rf $(DOCC) $(DOCC)-graphs $(DOCC)-catalogue.docc; mkdir -p $(DOCC)-graphs $(DOCC)-catalogue.docc
+	@$(foreach module,$(DOCC_MODULES), \
+	  swift-symbolgraph-extract -module-name $(module) -target $$($(SWIFT) -print-target-info | jq -r .target.unversionedTriple) \
+	    -I .build/debug/Modules $(foreach folder,Hiredis Linux TLS,-I .build/debug/CPostern$(folder).build) \
+	    $(foreach folder,$(wildcard Sources/C*/),-I $(folder) -I $(folder)include) \
+	    -experimental-allowed-reexported-modules=$(DOCC_REEXPORTS_$(module)) \
+	    -minimum-access-level public -skip-synthesized-members -output-dir $(DOCC)-graphs;)
+	@cp Sources/*/*.docc/*.md $(DOCC)-catalogue.docc # DocC takes one catalogue
+	@docc convert $(DOCC)-catalogue.docc --additional-symbol-graph-dir $(DOCC)-graphs --warnings-as-errors \
+	  --fallback-display-name PosternKit --fallback-bundle-identifier dev.postern.PosternKit \
 	  --transform-for-static-hosting --output-path $(DOCC) >$(DOCC).log 2>&1 || { cat $(DOCC).log; exit 1; }
-	@rm -rf $(DOCC)-graphs; echo "$(DOCC)/documentation/authengine"
+	@rm -rf $(DOCC)-graphs $(DOCC)-catalogue.docc; echo "$(DOCC)/documentation/posternkit"
 
 .PHONY: docs
 docs: release ## Regenerate the generated documents in proto-docs/, and the site

@@ -42,19 +42,23 @@ public struct PosternJourneys: Sendable {
   }
 
   /// Has the user of a session satisfy advice in the browser of this machine (RFC 9470), and waits until they have; the
-  /// issuer's `redirectUri` must be a loopback address.
+  /// issuer's `redirectUri` must be a loopback address. Advice of an access manager needs no browser: its first node is
+  /// returned at once.
   ///
   /// - Parameters:
   ///   - advices: The advices of a fetch.
   ///   - session: The session to step up; nil: the only one.
   ///   - timeout: How long to wait for the user.
   ///   - open: Shows the URL to the user; by default in the desktop's browser, where there is one.
-  /// - Returns: the end of the journey, or a node that the browser alone does not satisfy.
+  /// - Returns: the end of the journey, or a node whose callbacks the program shows.
   public func stepUpInBrowser(
     with advices: [PolicyAdvice], session: SessionHandle? = nil, timeout: Duration = .seconds(300),
     open: @escaping @Sendable (_ url: String) -> Void = PosternSessions.openBrowser
   ) async throws(JourneyError) -> JourneyNode.Outcome {
     let found = try await sessionToStepUp(session)
+    guard advices.contains(where: { $0.type == PolicyAdvice.Name.insufficientUserAuthentication }) else {
+      return try await authenticate(with: advices, session: found.handle)
+    }
     guard let redirect = found.issuer.redirectURI.flatMap({ LoopbackRedirect($0) }) else {
       throw JourneyError(.grantNotSupported("the issuer's redirectUri is no loopback address"))
     }

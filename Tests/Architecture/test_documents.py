@@ -242,6 +242,23 @@ def test_operations_page_lists_every_metric():
     assert declared == listed
 
 
+#: The articles of the Swift reference; the other pages of the catalogue are about a symbol.
+ARTICLES = [file for file in sorted((ROOT / "Sources/PosternKit/PosternKit.docc").glob("*.md"))
+            if not file.read_text(encoding="utf-8").startswith("# ``")]
+
+
+@pytest.mark.parametrize("article", ARTICLES, ids=lambda file: file.stem)
+def test_an_article_shows_what_is_compiled(article):
+    """Catches a Swift block of an article that no program has, line by line."""
+    examples = sources("../Tests/Playground/Sources/PosternExamples")
+    compiled = "\n".join(line.strip() for line in examples.splitlines() if line.strip())
+    blocks = re.findall(r"^```swift\n(.*?)^```", article.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    assert blocks, "an article without code"
+    for block in blocks:
+        shown = "\n".join(line.strip() for line in block.splitlines() if line.strip())
+        assert shown in compiled, f"not in PosternExamples as it is in {article.name}:\n{block}"
+
+
 def test_every_wall_between_callers_has_a_test_that_exists():
     """A row without a test, or one whose test was renamed or deleted, is a promise that nothing holds."""
     missing = []

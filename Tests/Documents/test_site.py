@@ -104,11 +104,14 @@ def test_markdown_became_html(pages):
 
 def test_the_swift_reference_is_a_part_of_it(pages, site):
     """Catches a module or type without a page, a member without declaration, and a reference missing in the search."""
-    for module in ("authengine", "httpmessages", "posternurlloading"):
+    for module in ("authengine", "httpmessages", "posternkit", "posternurlloading"):
         assert f'href="swift/{module}/index.html"' in pages["index.html"], "not in the list at the side"
     assert len([url for url in pages if url.startswith("swift/")]) > 150
     page = pages["swift/authengine/policyadvice.html"]
     assert re.search(r'<h3 id="inittypevaluerealm">', page) and "insufficientUserAuthentication" in page
+    article = pages["swift/posternkit/userlogin.html"]
+    assert '<h2 id="2-log-in">' in article and "sessions.login()" in re.sub(r"<[^>]+>", "", article)
+    assert 'href="userlogin.html">Log a user in' in pages["swift/posternkit/index.html"]
     assert "swift/authengine/userclient.html#userclient" in (site / "search-index.js").read_text(encoding="utf-8")
 
 

@@ -53,15 +53,18 @@ let package = Package(
       dependencies: [
         .product(name: "AuthEngine", package: postern),
         .product(name: "CurlTransport", package: postern),
+        .product(name: "PosternKit", package: postern),
         .product(name: "PosternURLLoading", package: postern),
       ]
     ),
     .testTarget(
       name: "PosternExamplesTests",
       dependencies: [
+        .product(name: "CurlTransport", package: postern),
         "Playground",
         "PlaygroundTestSupport",
         "PosternExamples",
+        .product(name: "PosternKit", package: postern),
       ]
     ),
 

@@ -1,7 +1,7 @@
 """Pages of the Swift reference, as Markdown, from the output of `docc convert` for the modules' comments.
 
 DocC's own site is a program that fetches its pages from a server; these are part of our site and need none. Each
-type has a page, with its members; a module's page lists its types.
+type has a page, with its members, and each article; a module's page lists both.
 """
 
 from __future__ import annotations
@@ -54,7 +54,10 @@ class Archive:
         return dict(sorted(found.items(), key=lambda item: (not item[0].endswith("/README.md"), item[0])))
 
     def is_page(self, url: str) -> bool:
-        return url in self.symbols and self.symbols[url]["metadata"].get("symbolKind") in TYPES
+        return self.is_article(url) or url in self.symbols and self.symbols[url]["metadata"].get("symbolKind") in TYPES
+
+    def is_article(self, url: str) -> bool:
+        return url in self.symbols and self.symbols[url].get("kind") == "article"
 
     def source(self, url: str) -> str:
         path = url.replace("/documentation/", f"{FOLDER}/", 1)
@@ -76,7 +79,8 @@ class Archive:
                 parts.append(f"## {title or 'More types'}")
             if types:
                 rows = "\n".join(f"| {self.reference(one, url)} | {self.abstract(one, url, in_table=True)} |" for one in types)
-                parts.append(f"| type | |\n|---|---|\n{rows}")
+                kind = "article" if all(self.is_article(one) for one in types) else "type"
+                parts.append(f"| {kind} | |\n|---|---|\n{rows}")
             for one in others:
                 parts += [f"### {self.title(one)}", *self.about(one, url)]
         return "\n\n".join(part for part in parts if part) + "\n"
@@ -108,7 +112,9 @@ class Archive:
                 parts += [f"- `{one['name']}`: " + self.blocks(one["content"], symbol, page) for one in section["parameters"]]
             elif section["kind"] == "content":
                 inner = section["content"]
-                parts.append(self.blocks(inner[1:] if inner and inner[0]["type"] == "heading" else inner, symbol, page))
+                # The heading that DocC puts above a text without one.
+                has_heading = bool(inner) and inner[0]["type"] == "heading" and not self.is_article(url)
+                parts.append(self.blocks(inner[1:] if has_heading else inner, symbol, page))
         return parts
 
     def abstract(self, url: str, page: str, in_table: bool = False) -> str:
@@ -119,7 +125,7 @@ class Archive:
 
     def reference(self, url: str, page: str, title: Optional[str] = None) -> str:
         """A link to a type's page, or to that of the type which a member is of."""
-        shown = f"`{title or self.title(url)}`"
+        shown = self.title(url) if self.is_article(url) else f"`{title or self.title(url)}`"
         while url and not self.is_page(url):
             url = url.rpartition("/")[0]
         if not url or url == page:
@@ -152,7 +158,8 @@ class Archive:
             if kind == "paragraph":
                 out.append(self.inline(one["inlineContent"], symbol, page))
             elif kind == "heading":
-                out.append(f"**{html.escape(one['text'], quote=False)}**")
+                text = html.escape(one["text"], quote=False)
+                out.append(f"{'#' * one['level']} {text}" if symbol.get("kind") == "article" else f"**{text}**")
             elif kind == "codeListing":
                 code = "\n".join(one["code"])
                 out.append(f"```{one.get('syntax') or 'swift'}\n{code}\n```")

@@ -22,7 +22,7 @@ struct ResourceServer: Sendable {
       BearerProtected(
         inner: inner, check: check, scope: scope, requirement: requirement, faults: faults, statistics: statistics)
     }
-    let vault = guarded(VaultEndpoint(), requirement: AuthenticationRequirement(clock: clock))
+    let requirement = AuthenticationRequirement(clock: clock)
     let shared: [(methods: [String]?, path: String, endpoint: any Endpoint)] = [
       (nil, "/echo/**", EchoEndpoint()),
       (nil, "/jose/echo/**", EncryptedEchoEndpoint(settings: payloads)),
@@ -40,7 +40,8 @@ struct ResourceServer: Sendable {
     routes =
       [
         Route(["GET"], "/resource/orders", guarded(OrdersEndpoint(), scope: "orders")),
-        Route(["GET"], "/resource/vault", vault),
+        Route(["GET"], "/resource/vault", guarded(VaultEndpoint(), requirement: requirement)),
+        Route(["POST"], "/resource/transfers", guarded(EchoEndpoint(), requirement: requirement)),
       ]
       + shared.map { Route($0.methods, "/resource" + $0.path, guarded($0.endpoint)) }
       + shared.map { Route($0.methods, "/open" + $0.path, OpenToAll(inner: $0.endpoint, statistics: statistics)) }
