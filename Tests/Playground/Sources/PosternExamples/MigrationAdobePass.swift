@@ -4,14 +4,19 @@ import PosternKit
 struct MigrationAdobePass {
   let show: @Sendable (_ id: String, _ isAuthorized: Bool) -> Void
   let logIn: @Sendable () -> Void
+  let print: @Sendable (String) -> Void
 
-  func enabler() async throws -> AccessEnabler {
+  func setUp() async throws -> Postern {
     let postern = try await Postern(configuration: "postern.yaml")
+    return postern
+  }
+
+  func enabler(_ postern: Postern) async throws -> AccessEnabler {
     let accessEnabler = try await postern.accessEnabler(at: "channels")
     return accessEnabler
   }
 
-  func sample(_ accessEnabler: AccessEnabler) {
+  func sample(_ accessEnabler: AccessEnabler) -> Task<Void, Never> {
     let resources: [String] = ["resource_1", "resource_2", "resource_3"]
 
     let disabledFeatures: Set<PreauthorizationRequest.Feature> = [PreauthorizationRequest.Feature.LOCAL_CACHE]
@@ -24,13 +29,14 @@ struct MigrationAdobePass {
     let callback: AccessEnablerCallback<PreauthorizeResponse> = AccessEnablerCallback<PreauthorizeResponse>(
       onResponse: onResponseCallback, onFailure: onFailureCallback)
 
-    accessEnabler.preauthorize(request, callback)
+    let task = accessEnabler.preauthorize(request, callback)
+    return task
   }
 
   @Sendable func onResponseCallback(result: PreauthorizeResponse) {
     for decision in result.getDecisions() {
       show(decision.getId(), decision.isAuthorized)
-      if let error = decision.getError() { print(error.getCode(), error.getMessage(), error.getDetails() ?? "") }
+      if let error = decision.getError() { print("\(error.getCode()): \(error.getMessage())") }
     }
   }
 
@@ -39,7 +45,7 @@ struct MigrationAdobePass {
     switch status.getAction() {
     case "authentication": logIn()
     case "retry", "retry-after": print("once more, later: \(status.getCode())")
-    default: print(status.getStatus(), status.getCode(), status.getTrace() ?? "")
+    default: print("\(status.getCode()): \(status.getMessage())")
     }
   }
 
@@ -55,7 +61,8 @@ struct MigrationAdobePass {
     for decision in response.decisions { show(decision.id, decision.isAuthorized) }
   }
 
-  func purchase(_ postern: Postern, _ session: SessionHandle) {
-    postern.invalidateDecisions(session: session)
+  func purchase(_ postern: Postern, _ session: SessionHandle) -> Int {
+    let count = postern.invalidateDecisions(session: session)
+    return count
   }
 }

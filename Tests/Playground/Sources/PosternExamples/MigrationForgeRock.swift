@@ -11,9 +11,13 @@ struct MigrationForgeRock {
   let billingURL: URL
   let delegate: BillingDelegate
 
-  func tokenPolicy() async throws -> URLSession {
-    // Step 1 - Name the resources. There is nothing to register
+  func setUp() async throws -> Postern {
     let postern = try await Postern(configuration: "postern.yaml")
+    return postern
+  }
+
+  func tokenPolicy(_ postern: Postern) throws -> URLSession {
+    // Step 1 - Name the resources. There is nothing to register
     PosternURLProtocol.resources = [try postern.protectedResource("billing")]
 
     // Step 2 - Initialize TokenManagementPolicy object
@@ -108,11 +112,11 @@ struct MigrationForgeRock {
     return response
   }
 
-  func currentUser(_ postern: Postern) async throws {
+  func currentUser(_ postern: Postern) async throws -> AccessToken {
     let user = try await postern.sessions.all().first
     let token = try await postern.tokens.accessToken(for: "billing", session: user?.handle)
-    print("a token of type \(token.type.rawValue)")
     if let user { try await postern.sessions.end(user.handle) }
+    return token
   }
 
   func advices(_ postern: Postern, in response: ResourceResponse) throws -> [PolicyAdvice] {
@@ -120,15 +124,15 @@ struct MigrationForgeRock {
     return advices
   }
 
-  func failure(of urlSession: URLSession) async throws {
+  func failure(of urlSession: URLSession, report: (String) -> Void) async throws {
     do {
       let (data, _) = try await urlSession.data(from: billingURL)
-      print("\(data.count) bytes")
+      report("\(data.count) bytes")
     } catch let error as URLError {
       switch error.resourceError?.code {
-      case .notAuthenticated: print("log in first")
-      case .sessionExpired: print("log in again")
-      default: print(error.localizedDescription)
+      case .notAuthenticated: report("log in first")
+      case .sessionNotFound: report("log in again")
+      default: report(error.localizedDescription)
       }
     }
   }

@@ -8,8 +8,12 @@ struct MigrationIDTokens {
   let code: String?
   let nonce: String
 
-  func facade() async throws -> String? {
+  func setUp() async throws -> Postern {
     let postern = try await Postern(configuration: "postern.yaml")
+    return postern
+  }
+
+  func subject(_ postern: Postern, print: (String) -> Void) async throws -> String? {
     switch try await postern.validateIDToken(idToken, nonce: nonce, authorizationCode: code) {
     case .valid(let claims, _, _, _): return claims["sub"]?.stringValue
     case .invalid(let fault):
@@ -18,7 +22,7 @@ struct MigrationIDTokens {
     }
   }
 
-  func manager(_ postern: Postern, _ jwksUrl: URL) async throws -> Bool {
+  func isValid(_ postern: Postern, _ jwksUrl: URL, print: (Any) -> Void) async throws -> Bool {
     let manager: any IValidationManager = ValidationManager(
       validator: postern.engine.validators.idTokens, keySets: postern.engine.keySets, flow: .hybrid())
     var error: IDTokenValidationError?
@@ -29,7 +33,9 @@ struct MigrationIDTokens {
     return isValid
   }
 
-  func thrown(_ manager: any IValidationManager, _ jwksUrl: HTTPURL, _ config: IDTokenConfiguration) async {
+  func outcome(
+    of manager: any IValidationManager, _ jwksUrl: HTTPURL, _ config: IDTokenConfiguration, print: (String) -> Void
+  ) async {
     do throws(IDTokenValidationError) {
       let claims = try await manager.validate(
         idTokenString: idToken, authorizationCode: code, clientId: "shop", nonce: nonce, jwksUrl: jwksUrl,

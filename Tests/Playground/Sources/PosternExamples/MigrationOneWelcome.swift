@@ -8,8 +8,12 @@ import PosternURLLoading
 
 /// The code of proto-docs/migration/onewelcome.md; a test compares the page with it.
 struct MigrationOneWelcome {
-  func clients() async throws -> (UserClient, DeviceClient) {
+  func setUp() async throws -> Postern {
     let postern = try await Postern(configuration: "postern.yaml")
+    return postern
+  }
+
+  func clients(_ postern: Postern) throws -> (UserClient, DeviceClient) {
     let userClient = try postern.userClient(for: "users")
     let deviceClient = try postern.deviceClient(for: "users")
     return (userClient, deviceClient)
@@ -23,16 +27,16 @@ struct MigrationOneWelcome {
     }
   }
 
-  func kinds(_ userClient: UserClient, _ deviceClient: DeviceClient) async throws {
+  func kinds(_ userClient: UserClient, _ deviceClient: DeviceClient) async throws -> [ResourceResponse] {
     let request = ResourceRequestFactory.makeResourceRequest(path: "api/users", method: .get)
     let authenticated = try await userClient.sendAuthenticatedRequest(request)
     let implicit = try await userClient.sendImplicitRequest(request)
     let anonymous = try await deviceClient.sendAuthenticatedRequest(request)
     let unauthenticated = try await deviceClient.sendUnauthenticatedRequest(request)
-    print([authenticated, implicit, anonymous, unauthenticated].map(\.status))
+    return [authenticated, implicit, anonymous, unauthenticated]
   }
 
-  func completion(_ userClient: UserClient) {
+  func completion(_ userClient: UserClient, print: @escaping @Sendable (Any) -> Void) {
     let request = ResourceRequestFactory.makeResourceRequest(path: "api/users", method: .get)
     userClient.sendAuthenticatedRequest(request) { result in
       switch result {
@@ -42,12 +46,16 @@ struct MigrationOneWelcome {
     }
   }
 
-  func login(_ postern: Postern, profile: String) async throws {
+  func login(_ postern: Postern) async throws -> Session {
     let user = try await postern.sessions.login()
+    return user
+  }
+
+  func implicit(_ postern: Postern, user: Session, profile: String) async throws -> UserClient {
     let implicitSession = try await postern.sessions.create(from: .implicit(profile: profile))
     let userClient = try postern.userClient(
       for: "users", session: user.handle, implicitSession: implicitSession.handle)
-    try await kinds(userClient, postern.deviceClient(for: "users"))
+    return userClient
   }
 
   func construction() -> [ResourceRequest] {
@@ -78,13 +86,15 @@ struct MigrationOneWelcome {
     return request
   }
 
-  func response(_ userClient: UserClient, _ request: ResourceRequest) async throws {
+  func response(
+    _ userClient: UserClient, _ request: ResourceRequest, print: (Any) -> Void
+  ) async throws {
     let response = try await userClient.sendAuthenticatedRequest(request)
     if response.status < 400 {
       let json = try JSONSerialization.jsonObject(with: response.data)
       print(json)
     } else {
-      print(response.httpURLResponse.statusCode, response.text ?? "")
+      print("\(response.httpURLResponse.statusCode): \(response.text ?? "")")
     }
   }
 
@@ -97,7 +107,7 @@ struct MigrationOneWelcome {
     return user
   }
 
-  func failure(_ userClient: UserClient, _ request: ResourceRequest) async {
+  func failure(_ userClient: UserClient, _ request: ResourceRequest, print: (Any) -> Void) async {
     do throws(ResourceError) {
       let response = try await userClient.sendAuthenticatedRequest(request)
       print(response.status)
@@ -110,18 +120,20 @@ struct MigrationOneWelcome {
     }
   }
 
-  func task(_ userClient: UserClient, _ request: ResourceRequest) {
+  func task(
+    _ userClient: UserClient, _ request: ResourceRequest, print: @escaping @Sendable (Any) -> Void
+  ) -> NetworkTask {
     let task = userClient.sendAuthenticatedRequest(request) { result in
       if case .failure(let error) = result { print(error) }
     }
     task.suspend()
-    print(task.identifier, task.state, task.request.path)
+    print("\(task.identifier) is \(task.state): \(task.request.path)")
     task.resume()
     task.cancel()
-    print(task.response?.status as Any, task.error as Any)
+    return task
   }
 
-  func pinMismatch(_ deviceClient: DeviceClient, _ request: ResourceRequest) async {
+  func pinMismatch(_ deviceClient: DeviceClient, _ request: ResourceRequest, print: (Any) -> Void) async {
     do throws(ResourceError) {
       _ = try await deviceClient.sendUnauthenticatedRequest(request)
     } catch {
