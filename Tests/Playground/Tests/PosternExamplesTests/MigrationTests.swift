@@ -162,15 +162,15 @@ struct MigrationTests {
     #expect(try await postern.sessions.all().isEmpty)
   }
 
-  // MARK: OneWelcome
+  // MARK: Onegini
 
-  private let oneWelcome = MigrationOneWelcome()
+  private let onegini = MigrationOnegini()
 
   @Test("a kind of request has another kind's token, or is sent without a token that it requires")
   func kinds() async throws {
     let postern = try await postern()
-    let (user, device) = try oneWelcome.clients(postern)
-    let error = await #expect(throws: ResourceError.self) { try await oneWelcome.kinds(user, device) }
+    let (user, device) = try onegini.clients(postern)
+    let error = await #expect(throws: ResourceError.self) { try await onegini.kinds(user, device) }
     #expect(error?.code == .notAuthenticated && transport.requests.isEmpty)
     _ = try await logIn(postern)
     let request = ResourceRequest(path: "api/users")
@@ -184,8 +184,8 @@ struct MigrationTests {
 
   @Test("requests of the factory, the builder and the mutable one arrive as others than they were made")
   func construction() async throws {
-    let (_, device) = try oneWelcome.clients(try await postern())
-    for request in oneWelcome.construction() + [oneWelcome.builder(), oneWelcome.multipart(Data([0x25, 0x50]))] {
+    let (_, device) = try onegini.clients(try await postern())
+    for request in onegini.construction() + [onegini.builder(), onegini.multipart(Data([0x25, 0x50]))] {
       _ = try await device.sendUnauthenticatedRequest(request)
     }
     let sent = transport.requests
@@ -200,19 +200,19 @@ struct MigrationTests {
   @Test("a status of 404 is an error, a JSON body is not read, or a missing user is not distinguished")
   func responses() async throws {
     let postern = try await postern()
-    let (user, _) = try oneWelcome.clients(postern)
+    let (user, _) = try onegini.clients(postern)
     let lines = Lines([])
-    await oneWelcome.failure(user, ResourceRequest(path: "me"), print: lines.add)
+    await onegini.failure(user, ResourceRequest(path: "me"), print: lines.add)
     #expect(lines.all == ["the user is not authenticated"])
     _ = try await logIn(postern)
-    await oneWelcome.failure(user, ResourceRequest(path: "me"), print: lines.add)
-    try await oneWelcome.response(user, ResourceRequest(path: "missing"), print: lines.add)
+    await onegini.failure(user, ResourceRequest(path: "me"), print: lines.add)
+    try await onegini.response(user, ResourceRequest(path: "missing"), print: lines.add)
     #expect(lines.all.dropFirst() == ["200", #"404: {"error":"none"}"#])
-    try await oneWelcome.response(user, ResourceRequest(path: "me"), print: lines.add)
+    try await onegini.response(user, ResourceRequest(path: "me"), print: lines.add)
     #expect(lines.all.last?.contains("alice") == true)
     #expect(
-      try oneWelcome.decoded(await user.sendAuthenticatedRequest(ResourceRequest(path: "me"))).username == "alice")
-    oneWelcome.completion(user, print: lines.add)
+      try onegini.decoded(await user.sendAuthenticatedRequest(ResourceRequest(path: "me"))).username == "alice")
+    onegini.completion(user, print: lines.add)
     #expect(await eventually { lines.all.count == 5 } && lines.all.last == "200")
   }
 
@@ -229,7 +229,7 @@ struct MigrationTests {
     let postern = try await Postern(configuration: configuration, options: options)
     _ = try await logIn(postern)
     let lines = Lines([])
-    let task = oneWelcome.task(try oneWelcome.clients(postern).0, ResourceRequest(path: "me"), print: lines.add)
+    let task = onegini.task(try onegini.clients(postern).0, ResourceRequest(path: "me"), print: lines.add)
     #expect(lines.all.first == "\(task.identifier) is suspended: me")
     #expect(task.state == .cancelled && task.error?.code == .requestCancelled)
     gate.open()

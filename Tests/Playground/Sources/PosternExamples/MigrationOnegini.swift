@@ -7,7 +7,7 @@ import PosternURLLoading
 #endif
 
 /// The code of proto-docs/migration/onewelcome.md; a test compares the page with it.
-struct MigrationOneWelcome {
+struct MigrationOnegini {
   func setUp() async throws -> Postern {
     let postern = try await Postern(configuration: "postern.yaml")
     return postern
