@@ -223,16 +223,33 @@ def test_wire_page_lists_every_param(method, section):
     assert declared == listed
 
 
-def test_swift_page_shows_what_is_compiled():
-    """Every Swift block of the guide is in PosternExamples, line by line; there it is built and run."""
-    examples = sources("../Tests/Playground/Sources/PosternExamples")
-    compiled = "\n".join(line.strip() for line in examples.splitlines() if line.strip())
-    page = (PAGES / "swift.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"^```swift\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
-    assert len(blocks) >= 4, "the scan of the page finds too little"
+def lines_of(code):
+    """The lines of `code` without indentation, and without empty ones."""
+    return "\n".join(line.strip() for line in code.splitlines() if line.strip())
+
+
+def assert_compiled(page, least):
+    """Every block of `page` in Swift is in PosternExamples, line by line; there it is built and run.
+
+    A fence with `swift sdk` has code of another vendor's SDK, which cannot be compiled here.
+    """
+    compiled = lines_of(sources("../Tests/Playground/Sources/PosternExamples"))
+    blocks = re.findall(r"^```swift\n(.*?)^```", (PAGES / page).read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    assert len(blocks) >= least, "the scan of the page finds too little"
     for block in blocks:
-        shown = "\n".join(line.strip() for line in block.splitlines() if line.strip())
-        assert shown in compiled, f"not in PosternExamples as it is in swift.md:\n{block}"
+        assert lines_of(block) in compiled, f"not in PosternExamples as it is in {page}:\n{block}"
+
+
+def test_swift_page_shows_what_is_compiled():
+    assert_compiled("swift.md", 4)
+
+
+@pytest.mark.parametrize("page, least", [
+    ("forgerock", 10), ("onewelcome", 14), ("adobe-pass", 7), ("id-token-validation", 7),
+])
+def test_migration_pages_show_what_is_compiled(page, least):
+    """Code of a migration page that was not compiled would send a reader to names that do not exist."""
+    assert_compiled(f"migration/{page}.md", least)
 
 
 def test_operations_page_lists_every_metric():
@@ -277,4 +294,37 @@ def test_every_wall_between_callers_has_a_test_that_exists():
             if not path.exists() or wanted not in path.read_text(encoding="utf-8"):
                 missing.append(f"{file}: {function or sentence}")
     assert rows > 25, "the tables are not read"
+    assert not missing, "\n".join(missing)
+
+
+def is_test(file, function):
+    """Whether `file`, below Tests, has a test of that function name."""
+    path = ROOT / "Tests" / file
+    if not path.exists():
+        return False
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".py":
+        return f"\ndef {function}(" in text
+    # The attribute is in the lines above the function, as far as the last empty one.
+    return any(
+        "@Test" in text[text.rfind("\n\n", 0, found.start()) + 1:found.start()]
+        for found in re.finditer(rf"^  func {function}\b", text, re.MULTILINE))
+
+
+def test_every_row_of_the_feature_table_has_tests_that_exist():
+    """A row without a test, or one whose test was renamed or deleted, is a promise that nothing supports."""
+    missing = []
+    rows = []
+    for line in (PAGES / "sdk-features.md").read_text(encoding="utf-8").splitlines():
+        if not line.startswith("| ") or line.endswith("| on the wire | state | test |"):
+            continue
+        cells = re.split(r"(?<!\\)\|", line)[1:-1]
+        tests = re.findall(r"`([\w/.]+\.(?:py|swift))::(\w+)`", cells[-1])
+        rows.append(cells)
+        if len(cells) != 5 or not tests:
+            missing.append(f"no test: {line}")
+        elif not re.match(r"works$|differs: \S|declined: \S", cells[3].strip()):
+            missing.append(f"no state, or no reason: {line}")
+        missing += [f"{file}: {function}" for file, function in tests if not is_test(file, function)]
+    assert len(rows) > 140, "the tables are not read"
     assert not missing, "\n".join(missing)
