@@ -224,8 +224,8 @@ def test_wire_page_lists_every_param(method, section):
 
 
 def test_swift_page_shows_what_is_compiled():
-    """Every Swift block of the guide is in PosternExamples, line by line; there it is built and run."""
-    examples = sources("../Tests/Playground/Sources/PosternExamples")
+    """Every Swift block of the guide is in PosternExamples or Tests/Outside, line by line: built and run there."""
+    examples = sources("../Tests/Playground/Sources/PosternExamples") + sources("../Tests/Outside/Sources")
     compiled = "\n".join(line.strip() for line in examples.splitlines() if line.strip())
     page = (PAGES / "swift.md").read_text(encoding="utf-8")
     blocks = re.findall(r"^```swift\n(.*?)^```", page, re.MULTILINE | re.DOTALL)

@@ -53,6 +53,7 @@ let package = Package(
       dependencies: [
         .product(name: "AuthEngine", package: postern),
         .product(name: "CurlTransport", package: postern),
+        .product(name: "PosternKit", package: postern),
         .product(name: "PosternURLLoading", package: postern),
       ]
     ),
