@@ -235,6 +235,15 @@ def test_swift_page_shows_what_is_compiled():
         assert shown in compiled, f"not in PosternExamples as it is in swift.md:\n{block}"
 
 
+def test_swift_page_installs_what_the_build_needs():
+    """Catches a library that is linked, and that a reader of the guide does not have."""
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8").replace("\\\n", " ")
+    needed = re.search(r"^BUILD_PACKAGES := (.*)$", makefile, re.MULTILINE)
+    page = (PAGES / "swift.md").read_text(encoding="utf-8").replace("\\\n", " ")
+    shown = re.search(r"^# apt-get install (.*)$", page, re.MULTILINE)
+    assert needed and shown and shown[1].split() == needed[1].split()
+
+
 def test_operations_page_lists_every_metric():
     declared = set(re.findall(r'family\(\s*"(\w+)"', sources("SidecarObservability/Metrics")))
     listed = set(first_cells("operations.md", r"`((?:postern|process)_\w+)`"))
