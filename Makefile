@@ -128,7 +128,7 @@ test: deps-test test-architecture build-tests providers ## Everything that finds
 
 # The release build under all end-to-end tests, and everything around the product. No test may skip itself here but for
 # the reasons in Tests/Tools/skips.py (on a machine that can do less: STRICT_SKIPS=).
-TEST_ALL := lint test docs-check test-e2e test-slow docc test-documents test-python test-examples test-node test-other-languages \
+TEST_ALL := lint test docs-check test-e2e test-slow docc test-documents test-outside test-python test-examples test-node test-other-languages \
   test-differential test-deployment deb demo
 .PHONY: test-all
 test-all: export STRICT_SKIPS := 1
@@ -196,6 +196,10 @@ record-durations: deps release providers ## Write Tests/EndToEnd/durations.json 
 test-documents: deps release docc providers ## What the documents show is what happens: examples, guides, the site's links and looks
 	$(call install,$(NODE_PACKAGES))
 	$(call binaries,$(RELEASE)) $(call pytest,$(PYTHON)) Tests/Documents
+
+.PHONY: test-outside
+test-outside: deps release ## A program of another package, with swift-crypto: it builds, and makes the first calls of swift.md
+	$(call binaries,$(RELEASE)) $(call pytest,$(PYTHON)) Tests/Outside
 
 # Two libraries that share no code with ours, pinned, in a virtual environment of their own.
 DIFFERENTIAL := .build/differential

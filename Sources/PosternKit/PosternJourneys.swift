@@ -68,7 +68,9 @@ public struct PosternJourneys: Sendable {
     } catch {
       throw JourneyError(error)
     }
-    guard case .node(let node) = try await authenticate(with: advices, session: found.handle),
+    guard let request = JourneyRequest.stepUp(found.handle, advices: advices),
+      case .node(let node) = try await engine.journeys.start(
+        request, at: found.issuer.comingBack(to: browser.redirectURI), ownedBy: uid),
       let redirect = node.first(RedirectCallback.self)
     else { throw Self.notRecognised }
     open(redirect.redirectURL)
@@ -123,6 +125,15 @@ public struct PosternJourneys: Sendable {
     } catch {
       throw JourneyError(error)
     }
+  }
+}
+
+extension SessionIssuer {
+  /// The issuer with the redirect URI at which this program listens: a configured one without a port stands for any.
+  fileprivate func comingBack(to redirectURI: String) -> SessionIssuer {
+    SessionIssuer(
+      issuer: issuer, tokens: tokens, keys: keys, scope: scope, implicit: implicit, accessManager: accessManager,
+      redirectURI: redirectURI)
   }
 }
 

@@ -229,11 +229,11 @@ def lines_of(code):
 
 
 def assert_compiled(page, least):
-    """Every block of `page` in Swift is in PosternExamples, line by line; there it is built and run.
+    """Every block of `page` in Swift is in PosternExamples or Tests/Outside, line by line; there it is built and run.
 
     A fence with `swift sdk` has code of another vendor's SDK, which cannot be compiled here.
     """
-    compiled = lines_of(sources("../Tests/Playground/Sources/PosternExamples"))
+    compiled = lines_of(sources("../Tests/Playground/Sources/PosternExamples") + sources("../Tests/Outside/Sources"))
     blocks = re.findall(r"^```swift\n(.*?)^```", (PAGES / page).read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     assert len(blocks) >= least, "the scan of the page finds too little"
     for block in blocks:
@@ -250,6 +250,15 @@ def test_swift_page_shows_what_is_compiled():
 def test_migration_pages_show_what_is_compiled(page, least):
     """Code of a migration page that was not compiled would send a reader to names that do not exist."""
     assert_compiled(f"migration/{page}.md", least)
+
+
+def test_swift_page_installs_what_the_build_needs():
+    """Catches a library that is linked, and that a reader of the guide does not have."""
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8").replace("\\\n", " ")
+    needed = re.search(r"^BUILD_PACKAGES := (.*)$", makefile, re.MULTILINE)
+    page = (PAGES / "swift.md").read_text(encoding="utf-8").replace("\\\n", " ")
+    shown = re.search(r"^# apt-get install (.*)$", page, re.MULTILINE)
+    assert needed and shown and shown[1].split() == needed[1].split()
 
 
 def test_operations_page_lists_every_metric():
