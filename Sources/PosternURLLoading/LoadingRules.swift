@@ -56,6 +56,8 @@ struct LoadingRules: Sendable {
     if let authorizationPolicy {
       var advice = options.advice ?? FetchAdvice()
       advice.policy = authorizationPolicy
+      // A resource without a delegate of its own has none that answers; the policy's answers in its stead.
+      advice.delegateID = advice.delegateID ?? 0
       options.advice = advice
     }
     return options

@@ -138,6 +138,23 @@ extension URLSessionTests {
     #expect(throws: Never.self) { _ = try PosternURLProtocol.makeSession() }
   }
 
+  @Test("a resource whose fetches have no delegate keeps the policy's own from its advice")
+  func ownDelegate() async throws {
+    let bench = try await LoadingBench { request in
+      guard request.url.query != "_txid=tx-1" else { return LoadingBench.reply(200, "paid") }
+      return LoadingBench.reply(401, #"{"TransactionConditionAdvice":["tx-1"]}"#, ("Content-Type", "application/json"))
+    }
+    var options = bench.resource.options
+    options.advice = FetchAdvice(delegateID: nil)
+    PosternURLProtocol.resources = [
+      ProtectedResource(bench.resource.server, fetcher: bench.resource.fetcher, options: options)
+    ]
+    let delegate = Delegate(satisfied: true)
+    let session = try fiveSteps(bench, authorization: true, delegate: delegate)
+    let (body, _) = try await session.data(for: LoadingBench.request("/pay"))
+    #expect(body == Data("paid".utf8) && delegate.requested.withLock { $0.map(\.txId) } == ["tx-1"])
+  }
+
   @Test("without a user the SDKs send the request as it is: an opt-in of the token policy, never the default")
   func withoutUser() async throws {
     let bench = try await LoadingBench(isLoggedIn: false) { _ in LoadingBench.reply(200) }
