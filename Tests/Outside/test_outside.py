@@ -22,8 +22,11 @@ sys.path.insert(0, str(ROOT / "Tests" / "EndToEnd"))
 from harness.browser import authorize  # noqa: E402
 from harness.playground import Playground  # noqa: E402
 
-SCRATCH = ROOT / ".build" / "outside"
-BUILD = ["swift", "build", "--package-path", str(FOLDER), "--scratch-path", str(SCRATCH)]
+# The scratch directory of the root package, with the flags of its debug build: the engine is compiled once.
+BUILD = [
+    "swift", "build", "--package-path", str(FOLDER), "--scratch-path", str(ROOT / ".build"),
+    "--disable-build-manifest-caching", "--explicit-target-dependency-import-check", "error",
+]
 NONCE = "n-0S6"
 #: The first words of the program's lines, in their order. A text of the playground may have lines of its own.
 WORDS = ["time", "orders", "token", "decision", "decision", "payment", "session", "session", "names"]
