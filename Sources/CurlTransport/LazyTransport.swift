@@ -5,6 +5,7 @@ import PosternSupport
 package final class LazyTransport: HTTPTransport {
   private let configuration: CurlTransport.Configuration
   private let transport = Locked<CurlTransport?>(nil)
+  private let isClosed = Locked(false)
   private let onEnd: @Sendable (CurlTransport.Statistics?) -> Void
 
   /// `onEnd` is called when nothing has the transport any more, with the counts if it was started.
@@ -17,6 +18,12 @@ package final class LazyTransport: HTTPTransport {
 
   deinit { onEnd(statistics) }
 
+  /// Ends every exchange, and fails later ones; see `CurlTransport.close`.
+  package func close() {
+    isClosed.withLock { $0 = true }
+    transport.withLock { $0 }?.close()
+  }
+
   /// The counts; nil before the first exchange.
   package var statistics: CurlTransport.Statistics? { transport.withLock { $0 }?.statistics() }
 
@@ -27,6 +34,7 @@ package final class LazyTransport: HTTPTransport {
   private func started() throws(TransportError) -> CurlTransport {
     let result = transport.withLock { transport -> Result<CurlTransport, CurlTransport.StartError> in
       if let transport { return .success(transport) }
+      guard !isClosed.withLock({ $0 }) else { return .failure(CurlTransport.StartError("it is closed")) }
       do throws(CurlTransport.StartError) {
         let new = try CurlTransport(configuration: configuration)
         transport = new

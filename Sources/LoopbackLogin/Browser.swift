@@ -1,4 +1,5 @@
 import Glibc
+import PosternSupport
 
 /// The user's browser.
 package enum Browser {
@@ -16,6 +17,8 @@ package enum Browser {
     defer { for argument in arguments { free(argument) } }
     var process: pid_t = 0
     // No shell in between: the address goes over as one word, whatever is in it.
-    _ = posix_spawnp(&process, "xdg-open", &actions, nil, &arguments, environ)
+    guard posix_spawnp(&process, "xdg-open", &actions, nil, &arguments, environ) == 0 else { return }
+    // A program that logs many users in would keep an entry for each that has ended.
+    try? SystemThread.start("postern-browser") { [process] in waitpid(process, nil, 0) }
   }
 }

@@ -6,14 +6,16 @@ enum LoopbackPeer {
   /// root excepted, or when the other end is closed already, so that it cannot tell. Connections that come from
   /// elsewhere, through a container's port, it does not know.
   static func isOwn(_ descriptor: Int32) -> Bool {
+    // A peer that has reset its connection has no address any more, though its request can still be read.
     guard let peer = SocketAddress(of: descriptor, getpeername), let own = SocketAddress(of: descriptor, getsockname)
-    else { return true }
+    else { return false }
     for table in ["/proc/net/tcp", "/proc/net/tcp6"] {
       for socket in sockets(table) where socket.local == peer && socket.remote == own {
         return socket.isOpen && [0, geteuid()].contains(socket.uid)
       }
     }
-    return true
+    // It may have been reset while the tables were read.
+    return SocketAddress(of: descriptor, getpeername) != nil
   }
 
   private typealias Entry = (local: SocketAddress, remote: SocketAddress, isOpen: Bool, uid: UInt32)

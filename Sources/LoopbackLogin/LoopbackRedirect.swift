@@ -1,4 +1,5 @@
 import HTTPMessages
+import PosternSupport
 
 /// A redirect URI on this machine, to which a browser comes back from a login (RFC 8252 section 7.3).
 package struct LoopbackRedirect: Sendable {
@@ -33,5 +34,12 @@ package struct LoopbackRedirect: Sendable {
     case "localhost": "127.0.0.1"
     default: host
     }
+  }
+
+  /// The `state` in the URL of a callback; nil where there is none, or more than one.
+  package static func state(in url: String) -> String? {
+    let query = url.split(atByte: "?", maxSplits: 1).dropFirst().first ?? ""
+    let states = (FormEncoding.decode(String(query)) ?? []).filter { $0.name == "state" }
+    return states.count == 1 ? states.first?.value : nil
   }
 }

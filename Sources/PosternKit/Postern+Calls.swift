@@ -19,7 +19,7 @@ extension Postern {
     _ idToken: String?, issuer: String? = nil, nonce: String? = nil, authorizationCode: String? = nil,
     accessToken: String? = nil, flow: TokenFlow = .code
   ) async throws -> TokenVerdict {
-    let configured = try running.issuer(running.issuerName(issuer))
+    let configured = try running.issuer(running.issuerName(issuer)).values
     let expectations = IDTokenExpectations(
       clientID: try running.clientID(of: configured), nonce: nonce,
       authorizationCode: authorizationCode.map { Secret($0) },
@@ -31,10 +31,10 @@ extension Postern {
   public func validateIDToken(
     _ idToken: String?, issuer: String, expecting expectations: IDTokenExpectations
   ) async throws -> TokenVerdict {
-    let configured = try running.issuer(issuer)
+    let (configured, keys) = try running.issuer(issuer)
     return try await engine.validators.idTokens.validate(
       idToken, expecting: expectations, configuration: configured.tokens,
-      keys: running.keys(of: configured))
+      keys: keys)
   }
 
   /// Has the user of a session satisfy policy advice; see `PosternJourneys.authenticate(with:session:answers:)`.
@@ -79,6 +79,9 @@ extension Postern {
     switch running.values.decisionPoint(decisionPoint) {
     case .success(let found): point = found
     case .failure(let error): return .failure(.decisionPointUnknown(error.reason))
+    }
+    if let error = point.provider.contextError(in: context) {
+      return .failure(.requestorNotConfigured("context.\(error.member) \(error.reason)"))
     }
     do throws(SessionError) {
       let subjects = SessionSubjects(engine: engine, uid: uid)

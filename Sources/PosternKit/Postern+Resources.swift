@@ -36,6 +36,9 @@ extension Postern {
   ) async throws(ResourceError) -> ResourceResponse {
     let server = try server(resource)
     var options = try self.options(options, for: server, stop.session, nil)
+    guard options.advice != nil else {
+      throw ResourceError(.invalidRequest, "the resource has no advice rules any more", path: ["resource"])
+    }
     options.advice?.progress = stop.progress
     return try await engine.fetcher.fetch(request, from: server, options: options)
   }
@@ -80,7 +83,12 @@ extension Postern {
     var options = given
     switch given.authentication ?? server.authentication {
     case .user, .implicit:
-      guard options.session == nil else { break }
+      if let own = options.session {
+        guard session == nil || own.handle == session else {
+          throw ResourceError(.invalidRequest, "options name another session", path: ["session"])
+        }
+        break
+      }
       options.session = FetchSession(
         handle: session, uid: uid, issuer: try running.sessionIssuer(of: server), sessions: engine.sessions)
     case .clientCredentials, .none:
@@ -88,7 +96,7 @@ extension Postern {
         throw ResourceError(.invalidRequest, "a session goes with auth user or implicit", path: ["session"])
       }
     }
-    if options.advice == nil, server.advice != nil {
+    if options.advice == nil, server.advice != nil, (given.authentication ?? server.authentication) == .user {
       options.advice = FetchAdvice(delegate: onAdvice.map(HandlerDelegate.init), delegateID: onAdvice == nil ? nil : 0)
     }
     return options

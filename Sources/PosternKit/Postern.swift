@@ -45,6 +45,7 @@ public final class Postern: Sendable {
   private let options: Options
   private let read: ConfigurationReading
   private let notes: Locked<[String]>
+  private let reloading = Locked(())
   private let ownTransport: CurlTransport?
   private let refreshing: Task<Void, Never>
 
@@ -117,25 +118,49 @@ public final class Postern: Sendable {
   public var warnings: [String] { notes.withLock { $0 } }
 
   /// Reads the configuration again. Calls that run end on the one they began with; if the new one has problems, they
-  /// are thrown, and the old one stays in force. Another `store` needs a new `Postern`.
+  /// are thrown, and the old one stays in force. Changes of `store`, `limits` and `hardening` need a new `Postern`;
+  /// `warnings` name them.
   public func reload() throws(ConfigurationProblems) {
-    let loaded = try read()
-    let values = try ConfiguredEngine(
-      loaded.configuration, clock: options.clock, after: running.values,
-      http2Transport: Self.http2Transport(loaded.configuration, options.transport))
-    running.replace(by: values)
-    notes.withLock { $0 = loaded.warnings.map(\.description) + values.notes }
+    // One after the other, so that the file that was read last is in force.
+    try reloading.withLock { (_) throws(ConfigurationProblems) in
+      let loaded = try read()
+      let before = running.values
+      let values = try ConfiguredEngine(
+        loaded.configuration, clock: options.clock, after: before,
+        http2Transport: Self.http2Transport(loaded.configuration, options.transport))
+      let late = loaded.configuration.keysThatTakeARestart(from: before.configuration).filter {
+        ["store", "limits", "hardening"].contains($0)
+      }
+      running.replace(by: values)
+      notes.withLock {
+        $0 = loaded.warnings.map(\.description) + values.notes + late.map { "\($0) has changed: make a new Postern" }
+      }
+    }
   }
 
-  /// Ends every call, saves what the store has not taken yet, and closes the store and the connections. Calls after it
-  /// fail.
+  /// Waits for logins and refreshes under way, five seconds at most, ends every other call, and closes the store and
+  /// the connections. Calls after it fail. A transport and a storage of the options stay open: they are the program's.
   ///
-  /// A program that exits without it loses at most a refreshed token that the store could not take.
+  /// A program that exits without it may lose a token that its issuer has just replaced.
   public func close() async {
     refreshing.cancel()
-    await running.engine.sessions.writeUnsaved()
+    let patience = Task { [ownTransport] in
+      guard (try? await SystemClock().sleep(for: .seconds(5))) != nil, let ownTransport else { return }
+      await BlockingCall.run { ownTransport.close() }
+    }
+    let sessions = running.engine.sessions
+    if options.storage == nil, let store = store as? DeferredRecordStore {
+      await store.giveUp { await sessions.writeUnsaved() }
+    } else {
+      await sessions.writeUnsaved()
+    }
+    patience.cancel()
+    await patience.value
     if let ownTransport { await BlockingCall.run { ownTransport.close() } }
-    if options.storage == nil { await store.close() }
+    for server in running.values.allServers {
+      guard let transport = server.connections.transport as? LazyTransport else { continue }
+      await BlockingCall.run { transport.close() }
+    }
   }
 
   private static func storage(

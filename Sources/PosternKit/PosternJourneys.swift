@@ -24,7 +24,8 @@ public struct PosternJourneys: Sendable {
   ) async throws(JourneyError) -> JourneyNode.Outcome {
     let found = try await sessionToStepUp(session)
     guard let request = JourneyRequest.stepUp(found.handle, advices: advices) else { throw Self.notRecognised }
-    return try await engine.journeys.start(request, at: found.issuer, ownedBy: uid, answers: answers)
+    return try await engine.journeys.start(
+      request, at: found.issuer, ownedBy: uid, answers: answers, lookup: running.sessionIssuer)
   }
 
   /// Logs a user in through a tree of the access manager behind an issuer (nil: the only one with a client); without a
@@ -38,7 +39,8 @@ public struct PosternJourneys: Sendable {
     } catch {
       throw JourneyError(error)
     }
-    return try await engine.journeys.start(.login(tree: tree), at: sessionIssuer, ownedBy: uid, answers: answers)
+    return try await engine.journeys.start(
+      .login(tree: tree), at: sessionIssuer, ownedBy: uid, answers: answers, lookup: running.sessionIssuer)
   }
 
   /// Has the user of a session satisfy advice in the browser of this machine (RFC 9470), and waits until they have; the
@@ -68,19 +70,23 @@ public struct PosternJourneys: Sendable {
     } catch {
       throw JourneyError(error)
     }
-    guard let request = JourneyRequest.stepUp(found.handle, advices: advices),
-      case .node(let node) = try await engine.journeys.start(
-        request, at: found.issuer.comingBack(to: browser.redirectURI), ownedBy: uid),
-      let redirect = node.first(RedirectCallback.self)
-    else { throw Self.notRecognised }
-    open(redirect.redirectURL)
-    return try await browser.result(
-      by: Deadline(in: timeout, on: SystemClock()), failing: JourneyError.init, isStray: Self.isStray
-    ) { (url) async throws(JourneyError) in
-      var answered = node
-      try answered.fill(RedirectCallback.self) { $0.callbackURL = Secret(url) }
-      return try await answered.next()
+    guard let request = JourneyRequest.stepUp(found.handle, advices: advices) else { throw Self.notRecognised }
+    var outcome = try await engine.journeys.start(
+      request, at: found.issuer.comingBack(to: browser.redirectURI), ownedBy: uid,
+      lookup: { [running, uri = browser.redirectURI] (name) throws(SessionError) in
+        try running.sessionIssuer(name).comingBack(to: uri)
+      })
+    let deadline = Deadline(in: timeout, on: SystemClock())
+    while case .node(let node) = outcome, let redirect = node.first(RedirectCallback.self) {
+      open(redirect.redirectURL)
+      outcome = try await browser.result(by: deadline, failing: JourneyError.init, isStray: Self.isStray) {
+        (url) async throws(JourneyError) in
+        var answered = node
+        try answered.fill(RedirectCallback.self) { $0.callbackURL = Secret(url) }
+        return try await answered.next()
+      }
     }
+    return outcome
   }
 
   /// Whether the error is that of a callback that any page can open. The step remains valid then.
@@ -94,7 +100,7 @@ public struct PosternJourneys: Sendable {
 
   /// The policy advices in the response of a resource, by the rules of a configured issuer; empty where there are none.
   public func advices(in response: ResourceResponse, issuer: String? = nil) throws(SessionError) -> [PolicyAdvice] {
-    let configured = try running.issuer(running.issuerName(issuer))
+    let configured = try running.issuer(running.issuerName(issuer)).values
     let recognizer = AdviceRecognizer(scope: .everyAnswer, accessManager: configured.accessManager?.baseURL)
     let answer = HTTPResponse(status: response.status, fields: response.fields, body: response.body)
     return recognizer.finding(in: answer, from: response.url)?.advices ?? []

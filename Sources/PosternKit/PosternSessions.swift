@@ -42,7 +42,11 @@ public struct PosternSessions: Sendable {
     open(begun.url)
     return try await browser.result(
       by: Deadline(in: timeout, on: SystemClock()), failing: { $0 }, isStray: BrowserLogin.isStray
-    ) { (url) async throws(SessionError) in try await completeAuthorization(callback: url) }
+    ) { (url) async throws(SessionError) in
+      // Of this login: an earlier one at the same redirect URI may still be under way in another window.
+      guard LoopbackRedirect.state(in: url) == begun.state else { throw SessionError.authorizationUnknown }
+      return try await completeAuthorization(callback: url)
+    }
   }
 
   /// Opens `url` in the desktop's browser; where there is no desktop nothing happens.

@@ -16,11 +16,11 @@ public struct PosternTokens: Sendable {
   public func validateAccessToken(
     _ accessToken: String, issuer: String? = nil, audience: String, requiredScopes: [String] = []
   ) async throws -> TokenVerdict {
-    let configured = try running.issuer(running.issuerName(issuer))
+    let (configured, keys) = try running.issuer(running.issuerName(issuer))
     return try await engine.validators.accessTokens.validate(
       accessToken,
       expecting: AccessTokenExpectations(audience: audience, requiredScopes: requiredScopes),
-      configuration: configured.tokens, keys: running.keys(of: configured))
+      configuration: configured.tokens, keys: keys)
   }
 
   /// Validates a logout token (OpenID Connect Back-Channel Logout section 2.6) by the keys of a configured issuer. Each
@@ -28,12 +28,12 @@ public struct PosternTokens: Sendable {
   ///
   /// - Throws: as `Postern.validateIDToken`.
   public func validateLogoutToken(_ logoutToken: String, issuer: String? = nil) async throws -> TokenVerdict {
-    let configured = try running.issuer(running.issuerName(issuer))
+    let (configured, keys) = try running.issuer(running.issuerName(issuer))
     let expectations = LogoutTokenExpectations(
       clientID: try running.clientID(of: configured), realm: "issuer \(configured.issuer.name)")
     return try await engine.validators.logoutTokens.validate(
       logoutToken, expecting: expectations, configuration: configured.tokens,
-      keys: running.keys(of: configured))
+      keys: keys)
   }
 
   /// Has a configured issuer introspect a token (RFC 7662), and judges the answer.
@@ -42,12 +42,12 @@ public struct PosternTokens: Sendable {
   public func introspect(
     _ token: String, issuer: String? = nil, audience: String? = nil, requiredScopes: [String] = []
   ) async throws -> IntrospectionVerdict {
-    let configured = try running.issuer(running.issuerName(issuer))
+    let (configured, keys) = try running.issuer(running.issuerName(issuer))
     return try await engine.introspector.verdict(
       on: Secret(token), hint: nil, issuer: configured.issuer,
       expecting: IntrospectionExpectations(audience: audience, requiredScopes: requiredScopes),
       configuration: configured.tokens,
-      keys: TracedKeySource(running.keys(of: configured), trace: nil))
+      keys: TracedKeySource(keys, trace: nil))
   }
 
   /// An access token for a configured resource (nil: the only one), for libraries that send requests themselves: fresh,
@@ -66,6 +66,7 @@ public struct PosternTokens: Sendable {
     switch server.authentication {
     case .none: throw .grantNotSupported("a resource with auth: none has no token")
     case .clientCredentials:
+      guard handle == nil else { throw .invalid("a session goes with auth user or implicit", path: ["session"]) }
       let grant = ClientCredentialsGrant(
         issuer: issuer, scope: server.tokens.scope, audience: server.tokens.audience)
       let token: AccessToken
@@ -80,10 +81,11 @@ public struct PosternTokens: Sendable {
     }
     let issuerOfSession = try running.sessionIssuer(issuer.name)
     let source = FetchSession(handle: handle, uid: uid, issuer: issuerOfSession, sessions: engine.sessions)
+    let found = try await source.handle(of: kind)
+    guard try await engine.sessions.session(found, ownedBy: uid).kind == kind else { throw SessionError.notFound }
     return try Self.bearer(
       await engine.sessions.token(
-        of: source.handle(of: kind), ownedBy: uid, at: issuerOfSession, scope: server.tokens.scope,
-        audience: server.tokens.audience))
+        of: found, ownedBy: uid, at: issuerOfSession, scope: server.tokens.scope, audience: server.tokens.audience))
   }
 
   private func serverOfToken(_ resource: String?) throws(SessionError) -> ResourceServer {

@@ -23,20 +23,28 @@ final class RunningEngine: Sendable {
 
   // MARK: Issuers
 
-  /// The issuer of that configured name.
-  func issuer(_ name: String) throws(SessionError) -> ConfiguredIssuer {
+  /// The issuer of that configured name, with the source of its keys: both of one configuration.
+  func issuer(_ name: String) throws(SessionError) -> (values: ConfiguredIssuer, keys: RemoteJWKSet) {
     let values = values
+    let issuer = try Self.issuer(name, in: values)
+    return (issuer, values.keys(of: issuer, in: engine.keySets))
+  }
+
+  /// The issuer of that name as sessions need it.
+  @Sendable func sessionIssuer(_ name: String) throws(SessionError) -> SessionIssuer {
+    let values = values
+    return try values.sessionIssuer(Self.issuer(name, in: values), keysIn: engine.keySets)
+  }
+
+  private static func issuer(
+    _ name: String, in values: ConfiguredEngine
+  ) throws(SessionError) -> ConfiguredIssuer {
     guard let issuer = values.issuers[name] else {
       throw .issuerUnknown(
         Suggestion.appended(
           to: "no issuer of that name is configured", for: name, among: AnySequence(values.issuers.keys)))
     }
     return issuer
-  }
-
-  /// The issuer of that name as sessions need it.
-  @Sendable func sessionIssuer(_ name: String) throws(SessionError) -> SessionIssuer {
-    try values.sessionIssuer(issuer(name), keysIn: engine.keySets)
   }
 
   /// The name of the issuer that is meant: the given one, or the only one with a client.
@@ -57,9 +65,6 @@ final class RunningEngine: Sendable {
     }
     return clientID
   }
-
-  /// The source of the issuer's keys.
-  func keys(of issuer: ConfiguredIssuer) -> RemoteJWKSet { values.keys(of: issuer, in: engine.keySets) }
 
   // MARK: Resources
 
@@ -101,17 +106,27 @@ final class RunningEngine: Sendable {
   // MARK: Subjects
 
   /// The subject of decisions at `point`: the user of the session, or the given one where the point has no issuer.
+  /// A subject and a session that do not belong there are a failure: the decision would be about another user.
   func subject(
     _ given: DecisionSubject?, _ session: SessionHandle?, at point: DecisionPoint
   ) async throws(SessionError) -> Result<DecisionSubject, DecisionSubjectError> {
-    guard let issuer = point.settings.issuer else {
-      if let given { return .success(given) }
-      return point.needsSubject
-        ? .failure(DecisionSubjectError(status: .sessionMissing("the decision point has no issuer: name a subject")))
-        : .success(DecisionSubject(id: "", uid: uid))
+    func absent(_ details: String?) -> Result<DecisionSubject, DecisionSubjectError> {
+      .failure(DecisionSubjectError(status: .sessionMissing(details)))
     }
+    guard let issuer = point.settings.issuer else {
+      guard session == nil else { return absent("the decision point has no issuer: pass a subject, and no session") }
+      guard let given, !given.id.isEmpty || !point.needsSubject else {
+        return point.needsSubject
+          ? absent("the decision point has no issuer: pass a subject") : .success(DecisionSubject(id: "", uid: uid))
+      }
+      // Decisions belong to the uid of the calls, so that they are found when they are invalidated.
+      return .success(
+        given.session == nil
+          ? DecisionSubject(type: given.type, id: given.id, properties: given.properties, uid: uid) : given)
+    }
+    guard given == nil else { return absent("the decision point has an issuer: pass a session, and no subject") }
     let only = session == nil ? try await engine.sessions.onlySession(of: .user, at: issuer, ownedBy: uid) : nil
-    guard let handle = session ?? only else { return .failure(DecisionSubjectError(status: .sessionMissing())) }
+    guard let handle = session ?? only else { return absent(nil) }
     return SessionSubjects(engine: engine, uid: uid).subject(
       of: try await engine.sessions.session(handle, ownedBy: uid), at: point, issuer: try sessionIssuer(issuer))
   }

@@ -24,10 +24,16 @@ struct LoadingRules: Sendable {
 
   /// Decides about `request`. With a policy the engine has its URLs only; with both policies, those of either.
   func course(of request: URLRequest) -> Course {
-    guard let url = Self.url(of: request) else { return .usual }
+    guard let url = Self.url(of: request) else {
+      return isLookalike(request.url) ? .rejected(Self.unusable("the URL is not one that is sent to its host")) : .usual
+    }
     let resource = resources.first { $0.server.covers(url) }
     guard tokenManagementPolicy != nil || authorizationPolicy != nil else {
-      return resource.map { .engine($0) } ?? .usual
+      let isNamed = resources.contains { $0.server.locations.all.contains { url.lies(under: $0) } }
+      return resource.map { .engine($0) }
+        ?? (isNamed
+          ? .rejected(Self.unusable("\(url.withoutQuery) is a resource's, and servers could read its path differently"))
+          : .usual)
     }
     let policies = [
       ("tokenManagementPolicy", tokenManagementPolicy?.names(url), tokenManagementPolicy?.covers(url)),
@@ -67,6 +73,14 @@ struct LoadingRules: Sendable {
   func leavesAdvice(of request: URLRequest) -> Bool {
     guard let authorizationPolicy, let url = Self.url(of: request) else { return false }
     return authorizationPolicy.covers(url) && !authorizationPolicy.hasDelegate
+  }
+
+  /// Whether `url`, which the engine does not accept, leads to a resource's host for others: with a user's name in it,
+  /// or a dot behind the host.
+  private func isLookalike(_ url: URL?) -> Bool {
+    guard var host = url?.host?.lowercased() else { return false }
+    while host.last == "." { host.removeLast() }
+    return resources.contains { $0.server.locations.all.contains { $0.origin.host == host } }
   }
 
   private static func url(of request: URLRequest) -> HTTPURL? { request.url.flatMap { try? HTTPURL($0) } }

@@ -68,9 +68,8 @@ final class FetchOperation {
           wantsAdvice: satisfiable?.wantsHeader == true))
       let answer = await answer(response, to: request)
       // Advice before a newer token: this token may be as good as the user's login permits.
-      if let next = try await advised(answer, with: token, original) {
-        request = next
-        token = try await firstToken(for: request)
+      if let retry = try await retry(after: answer, with: token, original) {
+        (request, token) = retry
         continue
       }
       if let rejected = token, !progress.tokenRefreshed,
@@ -139,6 +138,27 @@ final class FetchOperation {
     return answer
   }
 
+  /// The retry once the answer's advices are satisfied, with its token; nil when there is none. An error behind a
+  /// success is not that of a request without effect.
+  private func retry(
+    after answer: Answer, with token: AccessToken?, _ original: HTTPRequest
+  ) async throws(ResourceError) -> (HTTPRequest, AccessToken?)? {
+    do throws(ResourceError) {
+      guard let next = try await advised(answer, with: token, original) else { return nil }
+      return (next, try await firstToken(for: next))
+    } catch {
+      throw answer.response.status < 300 ? error.answered : error
+    }
+  }
+
+  /// Whether there are tokens of a user who has logged in meanwhile.
+  private func hasNewTokens() async throws(ResourceError) -> Bool {
+    guard tokens == nil else { return false }
+    tokens = try await findTokens()
+    advice?.session = userSession
+    return tokens != nil
+  }
+
   /// The request to retry once the answer's advices are satisfied; nil when it has none, or that is not possible. It is
   /// the original request, wherever redirects have led.
   private func advised(
@@ -154,13 +174,15 @@ final class FetchOperation {
       progress.attempts += 1
       return answer.request
     }
+    // Another fetch may have been the user's login.
+    if try await hasNewTokens() {
+      progress.attempts += 1
+      return answer.request
+    }
     try await satisfy(advices, for: answer.request, after: answer)
     progress.attempts += 1
     // Doing so may have been the login.
-    if tokens == nil {
-      tokens = try await findTokens()
-      advice?.session = userSession
-    }
+    _ = try await hasNewTokens()
     return try await rounds.updated(event(original, answer.response), after: advices)
   }
 

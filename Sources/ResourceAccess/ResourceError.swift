@@ -111,6 +111,15 @@ public struct ResourceError: Error, Sendable {
     self.detail = detail
     self.stop = stop
   }
+
+  /// The same, of a fetch whose request was answered.
+  var answered: ResourceError {
+    var error = ResourceError(
+      code, detail, path: path, outcome: .replied, upstream: upstream, retryable: retryable, retryAfter: retryAfter,
+      stop: stop)
+    error.issuer = issuer
+    return error
+  }
 }
 
 extension ResourceError: ConciseStringConvertible {

@@ -1,6 +1,7 @@
 public import HTTPMessages
 public import OAuthClient
 public import PosternSupport
+import SessionRecords
 import Sessions
 
 /// Fetches protected resources: checks the call, adds the token, follows redirects, refreshes a rejected token once.
@@ -145,7 +146,19 @@ public final class ResourceFetcher: Sendable {
     guard session.handle == nil else { return false }
     let issuer = session.issuer.issuer.name
     do throws(SessionError) {
-      return try await session.sessions.onlySession(of: kind, at: issuer, ownedBy: session.uid) == nil
+      var (exists, readable) = (false, 0)
+      // Not from the cache: another process may have logged the user in.
+      try await session.sessions.forEachSession(ownedBy: session.uid) { found, _ in
+        readable += 1
+        exists = exists || found.kind == kind && found.issuer == issuer
+        return !exists
+      }
+      // One that cannot be read may be the user's at this issuer.
+      let stored = exists ? nil : try? await session.sessions.store.usage(of: session.uid).count(in: .session)
+      guard exists || stored == readable else {
+        throw SessionError(StoreError(.corrupted, "a session of the store cannot be read"))
+      }
+      return !exists
     } catch {
       throw ResourceError(error, kind: kind, issuer: issuer)
     }

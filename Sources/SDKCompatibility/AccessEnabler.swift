@@ -1,5 +1,6 @@
 public import Entitlements
 public import PosternSupport
+import Sessions
 
 extension PreauthorizeRequest {
   /// Collects the parts of a request. Building changes nothing, so that one builder may build any number of requests.
@@ -57,6 +58,16 @@ public struct AccessEnablerCallback<Result: Sendable>: Sendable {
   }
 }
 
+extension AccessEnablerCallback<PreauthorizeResponse> {
+  /// Calls the one that `response` is for.
+  fileprivate func call(with response: PreauthorizeResponse) {
+    switch response.outcome {
+    case .response: onResponse(response)
+    case .failure: onFailure(response)
+    }
+  }
+}
+
 extension Preauthorizer {
   /// Does what the asynchronous form does, for synchronous callers. Cancelling the task ends the call early.
   @discardableResult
@@ -65,11 +76,7 @@ extension Preauthorizer {
     _ callback: AccessEnablerCallback<PreauthorizeResponse>
   ) -> Task<Void, Never> {
     Task { [self] in
-      let response = await preauthorize(request, for: subject, at: point)
-      switch response.outcome {
-      case .response: callback.onResponse(response)
-      case .failure: callback.onFailure(response)
-      }
+      callback.call(with: await preauthorize(request, for: subject, at: point))
     }
   }
 }
@@ -92,8 +99,13 @@ public struct AccessEnabler: Sendable {
 
   /// Returns the decisions about the resources of `request`. Whatever fails is in the response's status, and permits
   /// nothing.
+  ///
+  /// A session that has ended, also during the call, permits nothing.
   public func preauthorize(_ request: PreauthorizeRequest) async -> PreauthorizeResponse {
-    await preauthorizer.preauthorize(request, for: subject, at: decisionPoint)
+    if let end = await end() { return .failure(end) }
+    let response = await preauthorizer.preauthorize(request, for: subject, at: decisionPoint)
+    guard response.decisions.contains(where: { $0.source != .local }), let end = await end() else { return response }
+    return .failure(end)
   }
 
   /// Does what the asynchronous form does, and calls one of the two callbacks, once, from a task of its own. Cancelling
@@ -102,7 +114,19 @@ public struct AccessEnabler: Sendable {
   public func preauthorize(
     _ request: PreauthorizeRequest, didCompleteWith callback: AccessEnablerCallback<PreauthorizeResponse>
   ) -> Task<Void, Never> {
-    preauthorizer.preauthorize(request, for: subject, at: decisionPoint, callback)
+    Task { [self] in callback.call(with: await preauthorize(request)) }
+  }
+
+  /// Returns the reason why the subject's session is over; nil while it is there, and for a subject without one.
+  private func end() async -> Status? {
+    guard let session = subject.session, let handle = session.handle else { return nil }
+    do throws(SessionError) {
+      _ = try await session.sessions.session(handle, ownedBy: session.uid)
+      return nil
+    } catch {
+      guard case .expired = error.kind else { return .sessionMissing(error.detail) }
+      return .sessionExpired
+    }
   }
 
   /// Does the same, without the name of the parameter.

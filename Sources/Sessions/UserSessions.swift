@@ -69,6 +69,8 @@ public final class UserSessions: Sendable, ConciseStringConvertible {
   package var accessManagers: AccessManagerClient { shared.accessManagers }
   package var singleSignOn: SingleSignOn { logins.singleSignOn }
   var repository: SessionRepository { shared.repository }
+  /// The store of the records.
+  package var store: any RecordStore { repository.store }
   var selection: SessionSelection { SessionSelection(repository: shared.repository, clock: shared.clock) }
 
   // MARK: Finding

@@ -18,10 +18,12 @@ public struct JourneyNode: Sendable {
     /// The access manager rejected the login.
     case failed(JourneyFailure)
 
-    fileprivate init(_ outcome: JourneyOutcome, of journeys: Journeys, at issuer: SessionIssuer, ownedBy uid: UInt32) {
+    fileprivate init(
+      _ outcome: JourneyOutcome, of journeys: Journeys, issuer: @escaping IssuerLookup, ownedBy uid: UInt32
+    ) {
       self =
         switch outcome {
-        case .callbacks(let step): .node(JourneyNode(step, of: journeys, at: issuer, ownedBy: uid))
+        case .callbacks(let step): .node(JourneyNode(step, of: journeys, issuer: issuer, ownedBy: uid))
         case .completed(let end): .completed(end)
         case .failed(let failure): .failed(failure)
         }
@@ -33,11 +35,19 @@ public struct JourneyNode: Sendable {
   /// The callbacks to fill, in the order of the step. Types that are not known are `JourneyCallback`.
   public var callbacks: [any TypedCallback]
   private let journeys: Journeys
-  private let issuer: SessionIssuer
+  private let issuer: IssuerLookup
   private let uid: UInt32
 
   /// The node of a step that `journeys` returned for the same issuer and peer.
   public init(_ step: JourneyStep, of journeys: Journeys, at issuer: SessionIssuer, ownedBy uid: UInt32) {
+    self.init(step, of: journeys, issuer: { _ in issuer }, ownedBy: uid)
+  }
+
+  /// Returns the issuer of a configured name, as it is configured now.
+  public typealias IssuerLookup = @Sendable (_ name: String) throws(SessionError) -> SessionIssuer
+
+  /// The node of a step, whose issuer is looked up when it continues: where it has been reconfigured, nothing is sent.
+  public init(_ step: JourneyStep, of journeys: Journeys, issuer: @escaping IssuerLookup, ownedBy uid: UInt32) {
     self.step = step
     callbacks = step.typedCallbacks
     self.journeys = journeys
@@ -90,9 +100,9 @@ public struct JourneyNode: Sendable {
   ) async throws(JourneyError) -> Outcome {
     let outcome = try await journeys.resume(
       step.continuation, callbacks: step.callbacks.isEmpty && callbacks.isEmpty ? nil : callbacks.map(\.filled.json),
-      ownedBy: uid, issuer: { [issuer] _ in issuer }, answers: Self.returning(callbacks),
+      ownedBy: uid, issuer: issuer, answers: Self.returning(callbacks),
       deadline: deadline, trace: trace)
-    return Outcome(outcome, of: journeys, at: issuer, ownedBy: uid)
+    return Outcome(outcome, of: journeys, issuer: issuer, ownedBy: uid)
   }
 
   /// Does what the asynchronous form does, and calls `completion` once, from a task of its own. Cancelling the task
@@ -148,14 +158,15 @@ public typealias Node = JourneyNode
 
 extension Journeys {
   /// Starts a journey for the peer `uid`, step by step with typed callbacks, and continues it as far as `answers`
-  /// reach.
+  /// reach. `lookup` returns the issuer as it is configured when the journey continues; nil: it stays the same.
   public func start(
     _ request: JourneyRequest, at issuer: SessionIssuer, ownedBy uid: UInt32,
-    answers: JourneyAnswers = JourneyAnswers(), deadline: Deadline = .never, trace: TraceContext? = nil
+    answers: JourneyAnswers = JourneyAnswers(), deadline: Deadline = .never, trace: TraceContext? = nil,
+    lookup: JourneyNode.IssuerLookup? = nil
   ) async throws(JourneyError) -> JourneyNode.Outcome {
     JourneyNode.Outcome(
       try await begin(request, at: issuer, ownedBy: uid, answers: answers, deadline: deadline, trace: trace),
-      of: self, at: issuer, ownedBy: uid)
+      of: self, issuer: lookup ?? { _ in issuer }, ownedBy: uid)
   }
 }
 

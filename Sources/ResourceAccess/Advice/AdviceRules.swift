@@ -13,7 +13,8 @@ public struct AdviceRules: Sendable, Hashable {
   /// Whether a user can be sent to a new login (RFC 9470).
   public var allowsAuthorization: Bool
   /// Whether advice also counts in a successful response (2xx): as the member `advices` of a JSON body, by its
-  /// `Content-Type`, of at most 256 KiB. Not in a body that is delivered in pieces.
+  /// `Content-Type`, of at most 256 KiB. Not in a body that is delivered in pieces. The request is retried then,
+  /// whatever its method: for servers whose success with advice means that nothing was done.
   public var inSuccess: Bool
   /// Whether advice of any access manager can be satisfied: by the delegate of a program that has set no rules.
   var allowsAnyAccessManager = false

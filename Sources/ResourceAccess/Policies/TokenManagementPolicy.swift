@@ -11,8 +11,9 @@ public struct TokenManagementPolicy: Sendable {
   public enum MissingSession: Sendable, Hashable, CaseIterable {
     /// It fails as `not_authenticated`, and nothing is sent.
     case fail
-    /// It is sent without a token, as the mobile SDKs do. Only where no session exists: a session that has expired or
-    /// was named and is gone, several of which none is named, and a refresh that fails are errors all the same.
+    /// It is sent without a token, as the mobile SDKs do. Only where no session exists, or the fetch has no
+    /// `FetchOptions.session`: a session that has expired or was named and is gone, several of which none is named,
+    /// and a refresh that fails are errors all the same. The store forgets an expired session after a day.
     case sendWithoutToken
   }
 

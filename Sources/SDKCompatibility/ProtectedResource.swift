@@ -1,4 +1,5 @@
 public import PosternSupport
+public import ResourceAccess
 
 /// A resource server with what is needed to fetch from it: a fetcher, and the options of its requests.
 public struct ProtectedResource: Sendable {

@@ -1,5 +1,3 @@
-public import PosternSupport
-
 /// Runs work that needs much processor time elsewhere than on the thread that serves the caller's connection, and
 /// others with it.
 public struct LongWork: Sendable {
@@ -13,7 +11,7 @@ public struct LongWork: Sendable {
   }
 
   /// The result of `body`, which works on `count` bytes.
-  func run<Value: Sendable, Failure: Error>(
+  package func run<Value: Sendable, Failure: Error>(
     on count: Int, _ body: @escaping @Sendable () throws(Failure) -> Value
   ) async throws(Failure) -> Value {
     guard count >= bytes else { return try body() }
