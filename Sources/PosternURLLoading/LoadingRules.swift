@@ -1,6 +1,7 @@
 import AuthEngine
 import Foundation
 import HTTPMessages
+import PosternSupport
 
 #if canImport(FoundationNetworking)
   import FoundationNetworking
@@ -78,8 +79,10 @@ struct LoadingRules: Sendable {
   /// Whether `url`, which the engine does not accept, leads to a resource's host for others: with a user's name in it,
   /// or a dot behind the host.
   private func isLookalike(_ url: URL?) -> Bool {
-    guard var host = url?.host?.lowercased() else { return false }
-    while host.last == "." { host.removeLast() }
+    guard let url, ["http", "https"].contains(url.scheme?.lowercasedASCII()),
+      var host = url.host?.lowercasedASCII()
+    else { return false }
+    while host.utf8.last == UInt8(ascii: ".") { host.removeLast() }
     return resources.contains { $0.server.locations.all.contains { $0.origin.host == host } }
   }
 

@@ -157,8 +157,8 @@ extension JourneyStep {
 public typealias Node = JourneyNode
 
 extension Journeys {
-  /// Starts a journey for the peer `uid`, step by step with typed callbacks, and continues it as far as `answers`
-  /// reach. `lookup` returns the issuer as it is configured when the journey continues; nil: it stays the same.
+  /// Starts a journey for the peer `uid`, step by step, and continues it as far as `answers` reach. `lookup` returns
+  /// the issuer as it is configured when the journey continues; nil: the same.
   public func start(
     _ request: JourneyRequest, at issuer: SessionIssuer, ownedBy uid: UInt32,
     answers: JourneyAnswers = JourneyAnswers(), deadline: Deadline = .never, trace: TraceContext? = nil,

@@ -34,9 +34,8 @@ public final class Journeys: Sendable {
       .init(capacity: 4096, capacityPerUID: 256, maxBytes: 64 << 20, maxBytesPerUID: 16 << 20), clock: sessions.clock)
   }
 
-  /// Starts a journey for the peer `uid`, and continues it as far as `answers` reach.
-  ///
-  /// `life` is the lifetime of each of its continuations; nil: the access manager's own, at least three minutes.
+  /// Starts a journey for the peer `uid`, and continues it as far as `answers` reach. `life` is the lifetime of each of
+  /// its continuations; nil: the access manager's own, at least three minutes.
   public func begin(
     _ request: JourneyRequest, at issuer: SessionIssuer, ownedBy uid: UInt32,
     answers: JourneyAnswers = JourneyAnswers(), life: Duration? = nil, deadline: Deadline = .never,

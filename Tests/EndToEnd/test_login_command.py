@@ -6,6 +6,7 @@ import hashlib
 import http.client
 import json
 import socket
+import struct
 import time
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Optional
@@ -141,6 +142,14 @@ def test_a_callback_of_another_user_of_the_machine_does_not_end_the_login(
         gone = socket.create_connection(("127.0.0.1", parts.port))
     gone.sendall(f"GET {parts.path}?{parts.query} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
     gone.close()
+    time.sleep(0.2)
+    assert command.process.poll() is None
+    # A connection that was reset has no address any more, and its request can still be read.
+    with acting_as(BOB):
+        reset = socket.create_connection(("127.0.0.1", parts.port))
+    reset.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    reset.sendall(f"GET {parts.path}?{parts.query} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+    reset.close()
     time.sleep(0.2)
     assert command.process.poll() is None
     assert visit(callback)[0] == 200

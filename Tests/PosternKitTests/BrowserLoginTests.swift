@@ -67,6 +67,22 @@ struct BrowserLoginTests {
     #expect(browser.pages.withLock { $0 } == [400, 400, 200])
   }
 
+  @Test("the callback of another login under way does not end this one: catches a session of the wrong login")
+  func otherLogin() async throws {
+    let browser = PlayedBrowser(transport: try CurlTransport())
+    let postern = try await postern()
+    let session = try await postern.sessions.login(timeout: .seconds(30)) { url in
+      Task {
+        let redirect = FormEncoding.decode((try? HTTPURL(url))?.query ?? "")?.first { $0.name == "redirect_uri" }?.value
+        let other = try await postern.sessions.beginAuthorization(redirectURI: redirect)
+        browser.follow(url, ["code=other&state=\(other.state)", "STATE"])
+      }
+    }
+    let codes = issuer.requests.map { String(decoding: $0.body ?? [], as: UTF8.self) }
+    #expect(codes.count == 1 && codes[0].contains("code=abc"))
+    #expect(try await postern.sessions.all().map(\.handle) == [session.handle])
+  }
+
   @Test("a denied login ends with the issuer's code")
   func denied() async throws {
     let browser = PlayedBrowser(transport: try CurlTransport())

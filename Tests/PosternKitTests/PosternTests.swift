@@ -170,6 +170,59 @@ struct PosternTests {
     await #expect(throws: SessionError.self) { try await postern.accessEnabler(at: "shop") }
   }
 
+  @Test(
+    "a subject or a session that the decision point does not take permits nothing: catches a decision about another user"
+  )
+  func subjects() async throws {
+    let postern = try await postern()
+    let session = try await postern.sessions.create(from: tokens).handle
+    let request = PreauthorizeRequest(resources: ["a"])
+    for response in [
+      await postern.preauthorize(request, at: "shop", session: session, subject: DecisionSubject(id: "alice")),
+      await postern.preauthorize(request, at: "open", session: session, subject: DecisionSubject(id: "alice")),
+      await postern.preauthorize(request, at: "open", subject: DecisionSubject(id: "")),
+    ] {
+      #expect(response.decisions.isEmpty && response.outcome == .failure)
+    }
+    #expect(transport.requests(to: "https://opa.test/").isEmpty)
+    _ = await postern.preauthorize(request, at: "open", subject: DecisionSubject(id: "alice", uid: 4711))
+    #expect(postern.invalidateDecisions() == 1)
+  }
+
+  @Test("a session goes with a user's token only: catches a token of another strength, or a session that is ignored")
+  func kinds() async throws {
+    var open = configuration
+    open["tokens"] = ["leaveTheSidecar": true]
+    var corp = try #require(issuer["corp"]?.objectValue)
+    corp["implicit"] = ["grant": "token_exchange"]
+    open["issuers"] = ["corp": .object(corp)]
+    open["preauthorization"] = nil
+    open["resources"] = [
+      "jobs": ["baseUrl": "https://jobs.test/", "issuer": "corp", "auth": "clientCredentials"],
+      "quiet": ["baseUrl": "https://quiet.test/", "issuer": "corp", "auth": "implicit"],
+    ]
+    let postern = try await postern(open)
+    let session = try await postern.sessions.create(from: tokens).handle
+    for resource in ["jobs", "quiet"] {
+      await #expect(throws: SessionError.self) {
+        try await postern.tokens.accessToken(for: resource, session: session)
+      }
+    }
+    var options = FetchOptions(authentication: .user)
+    options.session = FetchSession(issuer: try await issuerOfTests(postern), sessions: postern.engine.sessions)
+    let error = await #expect(throws: ResourceError.self) {
+      try await postern.fetch(ResourceRequest(path: "7"), from: "jobs", session: session, options: options)
+    }
+    #expect(error?.code == .invalidRequest && transport.requests.isEmpty)
+  }
+
+  private func issuerOfTests(_ postern: Postern) async throws -> SessionIssuer {
+    let issuer = try Issuer(
+      name: "corp", identifier: "https://corp.test", clientID: "app",
+      clientAuthentication: ClientSecretBasic(secret: Secret("s3cret")))
+    return postern.engine.sessionIssuer(issuer)
+  }
+
   @Test("an absent ID token is an invalid one; an unknown issuer is an error, not a verdict")
   func idTokens() async throws {
     let postern = try await postern()

@@ -79,6 +79,18 @@ struct URLSessionTests {
     #expect(PosternURLProtocol.canInit(with: LoadingBench.request("/x?y")))
   }
 
+  @Test(
+    "a URL that others would send to the resource's host, or read as another of its paths, fails and is not sent bare",
+    arguments: [
+      "https://user@api.example.com/base/x", "https://api.example.com./base/x", "https://api.example.com/base/a%5cb",
+    ])
+  func notBare(_ url: String) async throws {
+    let bench = try await LoadingBench { _ in LoadingBench.reply(200) }
+    #expect(PosternURLProtocol.canInit(with: LoadingBench.request(url)))
+    let error = await #expect(throws: URLError.self) { try await bench.outcome(LoadingBench.request(url)).get() }
+    #expect(error?.resourceError != nil && bench.transport.requests.isEmpty)
+  }
+
   @Test("a token policy names the URLs that carry tokens; what only the authorization policy names carries none")
   func policies() async throws {
     let bench = try await LoadingBench { _ in LoadingBench.reply(200) }
