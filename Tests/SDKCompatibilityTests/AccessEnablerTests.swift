@@ -56,6 +56,24 @@ import Testing
     #expect(denial.getHelpUrl() == denial.helpURL && denial.getTrace() == denial.trace)
   }
 
+  @Test("A session that has ended still gets permits, or a request goes to its decision point")
+  func ended() async throws {
+    let bench = try SessionBench()
+    let session = try await bench.session()
+    let access = FetchSession(handle: session.handle, uid: 1, issuer: bench.issuer, sessions: bench.sessions)
+    let provider = try AuthZENProvider(
+      .init(baseURL: HTTPURL("https://pdp.test"), identifier: "https://pdp.test"), clock: engine.clock)
+    let enabler = AccessEnabler(
+      preauthorizer: Preauthorizer(
+        transport: engine.transport, clock: engine.clock, observer: engine.observer, userAgent: "postern/test",
+        deviceTokens: engine.tokens),
+      subject: DecisionSubject(session, through: access),
+      decisionPoint: DecisionPoint(name: "pdp", settings: DecisionPoint.Settings(), provider: provider))
+    _ = try await bench.sessions.end(session.handle, ownedBy: 1, at: bench.issuer)
+    let response = await enabler.preauthorize(PreauthorizeRequest(resources: ["a", "b"]))
+    #expect(response.outcome == .failure && response.decisions.isEmpty && engine.transport.requests.isEmpty)
+  }
+
   @Test("An answer that cannot be read is a response, or leaves a decision")
   func failure() async {
     let statuses = Locked<[String?]>([])
