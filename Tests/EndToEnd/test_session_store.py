@@ -239,14 +239,14 @@ def storm(start: Start, settings: Any, playground: Playground, witness: Witness,
             # A caller renews one after the other, and what it was told of counts from here.
             [family] = families(playground)
             told = family["tokens"][-1]["number"] - 1
-            assert fetch_status(connection, session) == 200
+            assert fetch_status(connection, session) == 200, families(playground)
             caller = Renewing(sidecar, session)
             time.sleep(chance.uniform(0, 0.08))
             sidecar.process.kill()
             sidecar.wait()
             told += caller.end()
             # What the dead one had asked for must not reach the issuer behind what the next one asks for.
-            eventually(lambda: all(one.fate for one in list(witness.renewals)), what="the end of the last renewal")
+            witness.awaits_quiet()
     print("lost", lost)
     # Far more than what dies by chance between reading and the disk would mean that something else loses them.
     assert lost.get(READ, 0) <= max(1, rounds * 6 // 10), f"{lost} of {rounds} sessions lost"

@@ -94,8 +94,25 @@ class Witness:
             def log_message(self, *arguments: Any) -> None:
                 pass
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
+        class Server(ThreadingHTTPServer):
+            daemon_threads = True
+
+            def process_request(self, request: Any, client_address: Any) -> None:
+                # Counted in the thread that accepts, so that none is between the backlog and the count.
+                with witness._lock:
+                    witness._open += 1
+                super().process_request(request, client_address)
+
+            def process_request_thread(self, request: Any, client_address: Any) -> None:
+                try:
+                    super().process_request_thread(request, client_address)
+                finally:
+                    with witness._lock:
+                        witness._open -= 1
+
+        self._lock = threading.Lock()
+        self._open = 0
+        self._server = Server(("127.0.0.1", 0), Handler)
         threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
         self.endpoint = f"http://127.0.0.1:{self._server.server_address[1]}/oidc/token"
 
@@ -103,6 +120,14 @@ class Witness:
         """What became of the one answer that named the refresh token."""
         [renewal] = eventually(lambda: [one for one in self.renewals if one.gave == token], what="the answer")
         return eventually(lambda: renewal.fate or "", what="the end of the connection")
+
+    def awaits_quiet(self) -> None:
+        """Waits until nothing that a process sent before its death is under way here, accepted or not."""
+        # Connections are accepted in their order: once this one is answered, all that the dead process opened are counted.
+        with socket.create_connection(self._server.server_address[:2], timeout=20) as last:
+            last.sendall(b"GET / HTTP/1.0\r\n\r\n")
+            assert last.recv(1), "the witness answers"
+        eventually(lambda: self._open == 0, what="the end of the last renewal")
 
     def stop(self) -> None:
         self._server.shutdown()
