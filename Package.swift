@@ -462,6 +462,7 @@ let package = Package(
     .testTarget(
       name: "EntitlementsTests",
       dependencies: [
+        "AdobePass",
         "AuthEngine",
         "EngineTestSupport",
         "Entitlements",
@@ -474,6 +475,39 @@ let package = Package(
         "SDKCompatibility",
         "SessionRecords",
         "Sessions",
+      ]
+    ),
+
+    // MARK: - Layer 3: AdobePass
+
+    .target(
+      name: "AdobePass",
+      dependencies: [
+        "Entitlements",
+        "HTTPMessages",
+        "JOSE",
+        "OAuthClient",
+        "PosternCrypto",
+        "PosternJSON",
+        "PosternSupport",
+        "SessionRecords",
+      ]
+    ),
+    .testTarget(
+      name: "AdobePassTests",
+      dependencies: [
+        "AdobePass",
+        "AuthEngine",
+        "EngineTestSupport",
+        "Entitlements",
+        "HTTPMessages",
+        "JOSE",
+        "OAuthClient",
+        "PosternCrypto",
+        "PosternJSON",
+        "PosternSupport",
+        "PosternTestSupport",
+        "SessionRecords",
       ]
     ),
 
@@ -512,6 +546,7 @@ let package = Package(
       name: "AuthEngine",
       dependencies: [
         "AccessManagement",
+        "AdobePass",
         "Entitlements",
         "HTTPMessages",
         "KeySets",

@@ -53,10 +53,11 @@ package final class ConfiguredEngine: Sendable {
       servers[name]?.connections.transport =
         (isShareKept ? kept?.connections.transport : nil) ?? http2Transport?(name, sharing)
     }
+    let adobePass = previous?.decisions.adobePass ?? AdobePassState(clock: clock)
     decisions = ConfiguredDecisionPoints(
-      points: try DecisionPointFactory(configuration: configuration, clock: clock)
+      points: try DecisionPointFactory(configuration: configuration, clock: clock, adobePass: adobePass)
         .decisionPoints(of: issuers, devices, after: previous),
-      deviceIdentifiers: devices.mapValues(\.value))
+      deviceIdentifiers: devices.mapValues(\.value), adobePass: adobePass)
     validation = try factory.validation()
     resources = ConfiguredResources(servers: servers, payloadKeys: try factory.payloadKeys(fileReport))
   }
@@ -196,6 +197,8 @@ private struct ConfiguredResources: Sendable {
 private struct ConfiguredDecisionPoints: Sendable {
   let points: [String: DecisionPoint]
   let deviceIdentifiers: [String: Secret<String>]
+  /// What they share at Adobe Pass: kept when the configuration is replaced.
+  let adobePass: AdobePassState
 }
 
 /// Warnings about combinations of settings that do not work well.

@@ -21,6 +21,9 @@ public struct ParameterPath: Sendable, Hashable, ExpressibleByArrayLiteral {
   /// The path of those steps.
   public init(arrayLiteral components: Component...) { self.components = components }
 
+  /// The path of those steps.
+  public init(_ components: [Component]) { self.components = components }
+
   /// The path as a JSON Pointer (RFC 6901 section 3), for those who report the error.
   public var jsonPointer: String {
     components.reduce(into: "") { pointer, component in

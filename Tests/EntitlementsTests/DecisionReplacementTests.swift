@@ -36,7 +36,7 @@ struct DecisionReplacementTests {
     let server = AdobePassServer { _, _, resources in
       resources.contains { $0.hasPrefix("poison") } ? .status(401) : .permits(resources)
     }
-    await poison(server.engine(), try AdobePassServer.point(), tokens: server.tokens)
+    await poison(server.engine(), try server.point(), tokens: server.tokens)
     #expect(server.registrations.current == 1)
   }
 

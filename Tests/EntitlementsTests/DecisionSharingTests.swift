@@ -83,7 +83,8 @@ struct DecisionSharingTests {
   @Test("a rejected client is rejected once more on a connection of its own before it is registered again")
   func confirmation() async throws {
     let seen = Locked<[String: [TransferOptions]]>([:])
-    let engine = DecisionEngine { request, options in
+    let server = AdobePassServer()
+    let engine = DecisionEngine(clock: server.clock) { request, options in
       seen.withLock { $0[request.url.path, default: []].append(options) }
       switch request.url.path {
       case "/o/client/register": return .json(#"{"client_id":"c","client_secret":"s"}"#, status: 201)
@@ -95,7 +96,7 @@ struct DecisionSharingTests {
           ? .enhanced("invalid_access_token_client_application", 401, "application-registration") : .permits(["a"])
       }
     }
-    let response = await engine.ask(["a"], at: try AdobePassServer.point(), subject: Self.alice)
+    let response = await engine.ask(["a"], at: try server.point(), subject: Self.alice)
     #expect(response.decisions.first?.isAuthorized == true)
     let options = seen.withLock { $0 }
     #expect(options["/o/client/register"]?.count == 1 && options["/o/client/token"]?.count == 2)

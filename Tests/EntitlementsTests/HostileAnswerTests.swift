@@ -5,6 +5,7 @@ import PosternSupport
 import PosternTestSupport
 import Testing
 
+@testable import AdobePass
 @testable import Entitlements
 
 /// Answers that no decision point should give, made from a seed.

@@ -7,6 +7,8 @@ import PosternSupport
 struct DecisionPointFactory {
   let configuration: PosternConfiguration
   let clock: any EngineClock
+  /// What all Adobe Pass providers of the process share.
+  let adobePass: AdobePassState
 
   /// Every configured decision point. Those with the same configuration as in `previous` are kept, with their
   /// decisions; those with the same URL and rate limit keep the state of the limiter, because their server counts on.
@@ -124,13 +126,20 @@ struct DecisionPointFactory {
         return try AccessManagerProvider(settings, clock: clock)
       case .adobePass:
         let pass = given.adobePass
-        guard let statement = pass.softwareStatement, let provider = pass.serviceProvider, let mvpd = pass.mvpd,
-          let device
-        else { throw EngineFactory.problem("\(path).kind", "lacks what adobe-pass needs") }
-        return try AdobePassProvider(
-          .init(
-            baseURL: baseURL, serviceProvider: provider, mvpd: mvpd, softwareStatement: statement.value,
-            device: AdobePassDevice(identifier: device.value, information: device.information(pass.deviceInfo))))
+        guard let statement = pass.softwareStatement, let provider = pass.serviceProvider, let device else {
+          throw EngineFactory.problem("\(path).kind", "lacks what adobe-pass needs")
+        }
+        var settings = AdobePassProvider.Settings(
+          baseURL: baseURL, serviceProvider: provider, mvpd: pass.mvpd, softwareStatement: statement.value,
+          device: AdobePassDevice(identifier: device.value, information: device.information(pass.deviceInfo)))
+        settings.login.redirectURLs = Set(pass.login.redirectURLs)
+        settings.login.domainNames = Set(pass.login.domainNames)
+        settings.login.urlOrigins = Set()
+        for origin in pass.login.urlOrigins {
+          settings.login.urlOrigins.insert(try EngineFactory.url(origin, "\(path).urlOrigins").origin)
+        }
+        settings.login.pollInterval = pass.login.pollInterval
+        return try AdobePassProvider(settings, state: adobePass)
       }
     } catch let error as HTTPURLError {
       throw EngineFactory.problem("\(path).baseUrl", "is not usable: \(error.phrase)")

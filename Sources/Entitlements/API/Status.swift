@@ -45,7 +45,7 @@ public struct Status: Sendable, Hashable {
   }
 
   /// The same status, with `trace` where it has none.
-  func traced(_ trace: String?) -> Status {
+  package func traced(_ trace: String?) -> Status {
     guard self.trace == nil, let trace else { return self }
     return Status(
       status: status, code: code, action: action, message: message, details: details, helpURL: helpURL, trace: trace)
@@ -82,32 +82,32 @@ extension Status {
     message: "The login has expired. The user has to log in again.")
 
   /// The decision point rejected the sidecar's credentials, or there are none.
-  static func accessTokenUnavailable(_ details: String) -> Status {
+  package static func accessTokenUnavailable(_ details: String) -> Status {
     Status(
       status: 0, code: "access_token_unavailable", action: "none",
       message: "The sidecar has no credentials that the decision point accepts.", details: details)
   }
 
   /// A user has had the sidecar's credentials replaced too often in a short time.
-  static let replacedTooOften = accessTokenUnavailable(
+  package static let replacedTooOften = accessTokenUnavailable(
     "the access token has been replaced too often in a short time")
 
   /// The answer could not be understood.
-  static func formatUnknown(_ details: String, trace: String? = nil) -> Status {
+  package static func formatUnknown(_ details: String, trace: String? = nil) -> Status {
     Status(
       status: 0, code: "server_response_format_unknown", action: "none",
       message: "The decision point's answer could not be understood.", details: details, trace: trace)
   }
 
   /// There was no answer.
-  static func networkError(_ details: String) -> Status {
+  package static func networkError(_ details: String) -> Status {
     Status(
       status: 0, code: "network_error", action: "retry", message: "The decision point could not be reached.",
       details: details)
   }
 
   /// A deny without a reason of its own.
-  static func denied(message: String? = nil, details: String? = nil, trace: String? = nil) -> Status {
+  package static func denied(message: String? = nil, details: String? = nil, trace: String? = nil) -> Status {
     Status(
       status: 403, code: "authorization_denied", action: "none", message: message ?? "Access is denied.",
       details: details, trace: trace)

@@ -1,20 +1,21 @@
 public import HTTPMessages
-import OAuthClient
+package import OAuthClient
 public import PosternSupport
+package import SessionRecords
 import Sessions
 
 /// The HTTP client of one lookup at a decision point: rate limit, bounds, and the credential, which is refreshed once.
 public struct DecisionClient: Sendable {
-  let upstream: Upstream
+  package let upstream: Upstream
   let deviceTokens: ClientCredentialsTokens
-  /// The registered clients of decision points with dynamic client registration.
-  let clients: AdobePassClients
+  /// The store of what providers must keep.
+  package let records: any RecordStore
   let prover: DPoPProver
-  let point: DecisionPoint
-  let subject: DecisionSubject
+  package let point: DecisionPoint
+  package let subject: DecisionSubject
   /// The deadline of the whole lookup.
-  public internal(set) var deadline: Deadline
-  let trace: TraceContext?
+  public package(set) var deadline: Deadline
+  package let trace: TraceContext?
   /// Whether it is a refresh that no call waits for: it takes no slot of the rate limit from calls that do.
   var isRefresh = false
 
@@ -23,7 +24,7 @@ public struct DecisionClient: Sendable {
 
   /// The same client for a request whose result is shared (`DecisionPurpose.shared`): with a deadline of its own,
   /// whichever call needed the result first.
-  func forSharedRequest(timeout: Duration) -> DecisionClient {
+  package func forSharedRequest(timeout: Duration) -> DecisionClient {
     var link = self
     link.isRefresh = false
     link.deadline = Deadline(in: timeout, on: clock)
@@ -93,8 +94,27 @@ public struct DecisionClient: Sendable {
   public func exchange(
     _ request: HTTPRequest, for purpose: DecisionPurpose, timeout: Duration? = nil
   ) async throws(DecisionFault) -> HTTPResponse {
+    var bounds = DecisionExchangeBounds()
+    bounds.timeout = timeout
+    do throws(DecisionExchangeError) {
+      return try await attempt(request, for: purpose, within: bounds)
+    } catch {
+      switch error {
+      case .insecure: throw DecisionFault(.networkError("the decision point's scheme is not https"))
+      case .limited:
+        throw DecisionFault(.networkError("the decision point's rate limit allows no request before the deadline"))
+      case .cancelled: throw DecisionFault(.networkError("cancelled"))
+      case .transport(let error): throw DecisionFault(error)
+      }
+    }
+  }
+
+  /// Sends `request` as it is; see `exchange`.
+  package func attempt(
+    _ request: HTTPRequest, for purpose: DecisionPurpose, within bounds: DecisionExchangeBounds
+  ) async throws(DecisionExchangeError) -> HTTPResponse {
     guard request.url.isSecure(allowingPlainHTTPOnLoopback: point.settings.allowsPlainHTTPOnLoopback) else {
-      throw DecisionFault(.networkError("the decision point's scheme is not https"))
+      throw .insecure
     }
     let device = request.fields["X-Forwarded-For"] ?? ""
     let peerID = purpose == .shared ? PeerID.process : PeerID(uid: subject.uid, connection: 0)
@@ -103,26 +123,26 @@ public struct DecisionClient: Sendable {
     var request = request
     trace?.add(to: &request.fields)
     var options = TransferOptions(
-      deadline: Deadline(in: timeout ?? point.settings.requests.timeout, on: clock).earlier(deadline),
-      maxBodyBytes: DecisionReply.maxBytes, allowsPlainHTTP: point.settings.allowsPlainHTTPOnLoopback,
+      deadline: Deadline(in: bounds.timeout ?? point.settings.requests.timeout, on: clock).earlier(deadline),
+      maxBodyBytes: bounds.maxBodyBytes, allowsPlainHTTP: point.settings.allowsPlainHTTPOnLoopback,
       peerID: peerID, reusesConnections: purpose == .question)
     options.tls = point.settings.requests.tls
     do throws(TransportError) {
       let response = try await upstream.send(request, options: options, for: .decision(point.name), trace: trace)
       if response.status == 429 {
-        let pause = DecisionFault.pause(after: response)
+        let pause = min(DecisionFault.pause(after: response), bounds.longestPause)
         point.settings.requests.rateLimit?.pause(peerID.uid, for: pause, at: clock.monotonicNow, device: device)
       }
       return response
     } catch {
-      throw DecisionFault(error)
+      throw .transport(error)
     }
   }
 
   private func waitForSlot(
     _ peerID: PeerID, _ device: String, mayWait: Bool
-  ) async throws(DecisionFault) {
-    guard !Task.isCancelled else { throw Self.cancelled }
+  ) async throws(DecisionExchangeError) {
+    guard !Task.isCancelled else { throw .cancelled }
     guard let limiter = point.settings.requests.rateLimit else { return }
     let waiter = limiter.enqueue(for: peerID.uid, device: device)
     while true {
@@ -132,19 +152,17 @@ public struct DecisionClient: Sendable {
       let patience = mayWait ? deadline.instant.map { $0 - now } : .zero
       guard patience.map({ wait <= $0 }) ?? true else {
         limiter.leave(waiter)
-        throw DecisionFault(.networkError("the decision point's rate limit allows no request before the deadline"))
+        throw .limited(wait)
       }
       do {
         try await clock.sleep(for: wait)
       } catch {
         // A waiter that leaves delays no other.
         limiter.leave(waiter)
-        throw Self.cancelled
+        throw .cancelled
       }
     }
   }
-
-  private static let cancelled = DecisionFault(.networkError("cancelled"))
 
   private func token(replacing rejected: AccessToken?) async throws(DecisionFault) -> AccessToken {
     if case .clientCredentials(let grant) = point.settings.credential {
@@ -177,6 +195,30 @@ public struct DecisionClient: Sendable {
   /// Converts the error of a token request. The lookup does not retry it: the client's tokens have a backoff of their
   /// own.
   private static func fault(_ error: TokenError) -> DecisionFault { DecisionFault(DecisionFault(error).status) }
+}
+
+/// The bounds of one request to a decision point.
+package struct DecisionExchangeBounds: Sendable {
+  /// The timeout; nil for the configured one.
+  package var timeout: Duration?
+  /// The largest body of an answer in bytes.
+  package var maxBodyBytes = DecisionReply.maxBytes
+  /// The longest pause that a 429 can cause.
+  package var longestPause = DecisionFault.maxPause
+
+  package init() {}
+}
+
+/// The reason why a request to a decision point has no answer.
+package enum DecisionExchangeError: Error {
+  /// The scheme is not https.
+  case insecure
+  /// The rate limit allows no request before the deadline, but only after that time.
+  case limited(Duration)
+  /// The calling task was cancelled.
+  case cancelled
+  /// The request failed.
+  case transport(TransportError)
 }
 
 extension DecisionClient: ConciseStringConvertible {

@@ -5,7 +5,7 @@ import PosternSupport
 struct PreauthorizeCall: Sendable {
   let request: PreauthorizeRequest
   let subject: DecisionSubject
-  let context: JSONObject
+  let context: ResolvedContext
   let point: DecisionPoint
   let clock: any EngineClock
   /// Everything but the resources that the decisions depend on.
@@ -16,7 +16,7 @@ struct PreauthorizeCall: Sendable {
   private let indexes: [Int]?
 
   init(
-    _ request: PreauthorizeRequest, subject: DecisionSubject, context: JSONObject, point: DecisionPoint,
+    _ request: PreauthorizeRequest, subject: DecisionSubject, context: ResolvedContext, point: DecisionPoint,
     clock: any EngineClock
   ) {
     self.request = request
@@ -24,7 +24,7 @@ struct PreauthorizeCall: Sendable {
     self.context = context
     self.point = point
     self.clock = clock
-    scope = DecisionScope(point, subject, context: context)
+    scope = DecisionScope(point, subject, context: context.key)
     let names = request.resources.map { ResourceName($0) }
     guard Self.hasDuplicates(names) else {
       resources = names
@@ -54,7 +54,7 @@ struct PreauthorizeCall: Sendable {
   /// The batch to evaluate, without its resources.
   var question: DecisionBatch {
     DecisionBatch(
-      subject: subject, action: point.settings.action, context: context,
+      subject: subject, action: point.settings.action, context: context.values,
       bypassesRemoteCache: request.disabledFeatures.contains(.remoteCache), resources: [])
   }
 

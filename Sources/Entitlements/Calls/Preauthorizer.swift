@@ -11,7 +11,7 @@ public import SessionRecords
 public final class Preauthorizer: Sendable {
   private let upstream: Upstream
   private let deviceTokens: ClientCredentialsTokens
-  private let clients: AdobePassClients
+  private let records: any RecordStore
   private let prover: DPoPProver
   let cache: DecisionCache
 
@@ -23,7 +23,7 @@ public final class Preauthorizer: Sendable {
   ) {
     upstream = Upstream(transport: transport, clock: clock, observer: observer, userAgent: userAgent)
     self.deviceTokens = deviceTokens
-    clients = AdobePassClients(store: store, clock: clock)
+    records = store
     prover = deviceTokens.resourceProver
     cache = DecisionCache()
   }
@@ -39,7 +39,16 @@ public final class Preauthorizer: Sendable {
       upstream.observer.observe(.decided(provider: point.name, DecisionCounts(response, at: point)))
       return response
     }
-    let call = PreauthorizeCall(request, subject: subject, context: context, point: point, clock: upstream.clock)
+    let resolved: ResolvedContext
+    do throws(DecisionFault) {
+      resolved = try await point.provider.resolved(
+        context, over: client(of: point, for: subject, deadline: deadline, trace: trace))
+    } catch {
+      let response = PreauthorizeResponse.failure(error.status)
+      upstream.observer.observe(.decided(provider: point.name, DecisionCounts(response, at: point)))
+      return response
+    }
+    let call = PreauthorizeCall(request, subject: subject, context: resolved, point: point, clock: upstream.clock)
     let outcome = await decisions(call, deadline, trace)
     let response = call.response(outcome.known, outcome.arrived)
     upstream.observer.observe(.decided(provider: point.name, DecisionCounts(response, at: point)))
@@ -101,9 +110,16 @@ public final class Preauthorizer: Sendable {
   }
 
   private func link(_ call: PreauthorizeCall, _ deadline: Deadline, _ trace: TraceContext?) -> DecisionClient {
+    client(of: call.point, for: call.subject, deadline: deadline, trace: trace)
+  }
+
+  /// The HTTP client of one lookup, or of other requests to `point` in the name of `subject`.
+  package func client(
+    of point: DecisionPoint, for subject: DecisionSubject, deadline: Deadline, trace: TraceContext?
+  ) -> DecisionClient {
     DecisionClient(
-      upstream: upstream, deviceTokens: deviceTokens, clients: clients, prover: prover, point: call.point,
-      subject: call.subject, deadline: deadline, trace: trace)
+      upstream: upstream, deviceTokens: deviceTokens, records: records, prover: prover, point: point, subject: subject,
+      deadline: deadline, trace: trace)
   }
 
   /// Evaluates `resources` in batches, a few at a time; returns for how many there is a decision, nil when the lookup

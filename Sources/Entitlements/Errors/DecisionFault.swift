@@ -1,5 +1,5 @@
-import HTTPMessages
-import OAuthClient
+package import HTTPMessages
+package import OAuthClient
 import PosternJSON
 public import PosternSupport
 
@@ -41,22 +41,22 @@ public struct DecisionFault: Error, Sendable, Hashable {
   }
 
   /// The answer is malformed.
-  static func format(_ details: String, remedy: Remedy = .none, trace: String? = nil) -> DecisionFault {
+  package static func format(_ details: String, remedy: Remedy = .none, trace: String? = nil) -> DecisionFault {
     DecisionFault(.formatUnknown(details, trace: trace), remedy: remedy)
   }
 
   /// The answer is malformed for one resource.
-  static func item(_ details: String, trace: String? = nil) -> DecisionFault {
+  package static func item(_ details: String, trace: String? = nil) -> DecisionFault {
     DecisionFault(.formatUnknown(details, trace: trace), isWhole: false)
   }
 }
 
 extension DecisionFault {
   /// The longest delay that a server can request.
-  private static let maxPause = Duration.seconds(3600)
+  package static let maxPause = Duration.seconds(3600)
 
   /// The fault of an answer other than 2xx.
-  init(_ response: HTTPResponse, trace: String?) {
+  package init(_ response: HTTPResponse, trace: String?) {
     let document = DecisionReply.isJSON(response) ? try? DecisionReply.parser.parse(response.body) : nil
     let error = document.flatMap { EnhancedError.read(in: $0, status: response.status, trace: trace) }
     let requested = RetryAfter.of(response.fields).map { min($0, Self.maxPause) }
@@ -80,7 +80,7 @@ extension DecisionFault {
   }
 
   /// Returns the delay before the next request after a 429, at least a second.
-  static func pause(after response: HTTPResponse) -> Duration {
+  package static func pause(after response: HTTPResponse) -> Duration {
     max(.seconds(1), min(RetryAfter.of(response.fields) ?? .zero, maxPause))
   }
 
@@ -125,7 +125,7 @@ extension DecisionFault {
 extension DecisionFault {
   /// The fault of a request without a token: the sidecar's own problem, never a decision. An unreachable server is an
   /// outage; an answer without a token, whatever its status, leaves the sidecar without credentials.
-  init(_ error: TokenError) {
+  package init(_ error: TokenError) {
     switch error.kind {
     case .unreachable(let transport):
       self.init(.networkError(error.detail), retry: DecisionFault(transport).retry)
@@ -139,7 +139,7 @@ extension DecisionFault {
   }
 
   /// The fault of a caller whose wait for a shared request, which was to bring `result`, ended.
-  init(endOf wait: EndedWait, beforeThereWas result: String) {
+  package init(endOf wait: EndedWait, beforeThereWas result: String) {
     switch wait {
     case .cancelled: self.init(.networkError("cancelled"))
     case .deadlineExceeded: self.init(.networkError("timed out before there was \(result)"))
@@ -147,7 +147,7 @@ extension DecisionFault {
   }
 
   /// Whether no server answered.
-  var isOutage: Bool { status.isLocal && status.code == Status.networkError("").code }
+  package var isOutage: Bool { status.isLocal && status.code == Status.networkError("").code }
 }
 
 extension DecisionFault: ConciseStringConvertible {

@@ -1,20 +1,20 @@
-import PosternJSON
+package import PosternJSON
 import PosternSupport
 
 /// Reads enhanced errors, as leniently as servers write them.
-enum EnhancedError {
+package enum EnhancedError {
   /// The maximum length in bytes of a text that is passed on.
-  static let maxTextBytes = 4096
+  package static let maxTextBytes = 4096
 
   /// Returns the error in `document`: the document itself, `error`, or the first of `errors`; nil when none has a code.
   /// `status` is used where the error has none.
-  static func read(in document: JSONValue, status: Int, trace: String? = nil) -> Status? {
+  package static func read(in document: JSONValue, status: Int, trace: String? = nil) -> Status? {
     let candidates = [document, document["error"], document["errors"]?.arrayValue?.first]
     return candidates.lazy.compactMap { $0 }.compactMap { read($0, status: status, trace: trace) }.first
   }
 
   /// Reads one error; nil when it has no code.
-  static func read(_ error: JSONValue, status: Int, trace: String? = nil) -> Status? {
+  package static func read(_ error: JSONValue, status: Int, trace: String? = nil) -> Status? {
     guard let code = error["code"]?.stringValue, !code.isEmpty else { return nil }
     let known = EnhancedErrorTable[code]
     func text(_ name: String) -> String? { error[name]?.stringValue.map(shortened) }
@@ -27,19 +27,19 @@ enum EnhancedError {
   }
 
   /// Whether the error means that there is no decision, and not that the decision is a deny.
-  static func isFault(_ status: Status) -> Bool {
+  package static func isFault(_ status: Status) -> Bool {
     status.action == "retry" || status.action == "retry-after" || status.status >= 500 || status.status == 429
   }
 
   /// Returns the verdict for an error of one resource.
-  static func verdict(_ status: Status) -> DecisionVerdict {
+  package static func verdict(_ status: Status) -> DecisionVerdict {
     guard isFault(status) else { return .deny(status, lifetime: nil) }
     let isRetryable = status.action == "retry" || status.action == "retry-after"
     return .fault(DecisionFault(status, retry: isRetryable ? .after(nil) : .never, isWhole: false))
   }
 
   /// Returns at most `maxTextBytes` bytes of `text`, cut between Unicode scalars.
-  static func shortened(_ text: String) -> String {
+  package static func shortened(_ text: String) -> String {
     guard text.utf8.count > maxTextBytes else { return text }
     var end = text.utf8.index(text.utf8.startIndex, offsetBy: maxTextBytes)
     while end > text.startIndex, end.samePosition(in: text.unicodeScalars) == nil { end = text.utf8.index(before: end) }
@@ -51,15 +51,15 @@ enum EnhancedError {
 ///
 /// They complete errors that a decision point sends without them. Where editions differ, the newest counts; what the
 /// decision point sends takes precedence, and unknown codes pass through.
-enum EnhancedErrorTable {
+package enum EnhancedErrorTable {
   /// One row.
-  struct Row: Sendable, Hashable {
-    let status: Int
-    let action: String
+  package struct Row: Sendable, Hashable {
+    package let status: Int
+    package let action: String
   }
 
   /// Returns the row of `code`; nil when it is not known.
-  static subscript(code: String) -> Row? { rows[code] }
+  package static subscript(code: String) -> Row? { rows[code] }
 
   /// All known codes.
   static var codes: [String] { Array(rows.keys) }

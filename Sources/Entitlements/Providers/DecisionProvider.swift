@@ -1,4 +1,5 @@
 import HTTPMessages
+public import OAuthClient
 public import PosternJSON
 public import PosternSupport
 
@@ -8,11 +9,14 @@ public struct DecisionContextError: Sendable, Hashable {
   public let member: String
   /// The problem with it.
   public let reason: String
+  /// The part of the member that it is about; empty for all of it.
+  public let path: ParameterPath
 
-  /// An error about `member`.
-  public init(about member: String, _ reason: String) {
+  /// An error about `path` in `member`.
+  public init(about member: String, _ reason: String, path: ParameterPath = []) {
     self.member = member
     self.reason = reason
+    self.path = path
   }
 }
 
@@ -30,6 +34,10 @@ public protocol DecisionProvider: Sendable {
   /// Returns the problem with the part of a call's `context` that the provider reads; nil when there is none.
   func contextError(in context: JSONObject) -> DecisionContextError?
 
+  /// Returns what the decisions of a call depend on, of what the caller and the provider know; throws where no decision
+  /// can be had for it, and so before a decision is taken from the cache.
+  func resolved(_ context: JSONObject, over link: DecisionClient) async throws(DecisionFault) -> ResolvedContext
+
   /// Returns one verdict for each resource of `batch`, in its order; nil where the answer has none. Throws when there
   /// is no answer for any of them.
   func evaluate(_ batch: DecisionBatch, over link: DecisionClient) async throws(DecisionFault) -> [DecisionVerdict?]
@@ -41,6 +49,25 @@ extension DecisionProvider {
 
   /// The context is accepted as it is by default.
   public func contextError(in context: JSONObject) -> DecisionContextError? { nil }
+
+  /// Decisions depend on the context as it is by default.
+  public func resolved(
+    _ context: JSONObject, over link: DecisionClient
+  ) async throws(DecisionFault) -> ResolvedContext { ResolvedContext(context) }
+}
+
+/// The context of a call as its provider resolves it.
+public struct ResolvedContext: Sendable {
+  /// What requests are made of.
+  public let values: JSONObject
+  /// What decisions depend on: a part of their key in the cache, in place of `values`.
+  public let key: JSONObject
+
+  /// The context `values`; `key` is given where it is another: with what callers do not know, and without secrets.
+  public init(_ values: JSONObject, key: JSONObject? = nil) {
+    self.values = values
+    self.key = key ?? values
+  }
 }
 
 /// One request to a decision point: about several resources at once, each once.
@@ -117,7 +144,12 @@ public enum DecisionPurpose: Sendable, Hashable {
 
 extension DecisionContextError: ConciseStringConvertible {
   /// Member and reason.
-  public var description: String { "\(Concise.name(member)): \(Concise.name(reason))" }
+  public var description: String { "\(Concise.name(member))\(path.jsonPointer): \(Concise.name(reason))" }
+}
+
+extension ResolvedContext: ConciseStringConvertible {
+  /// The names of the members: the values may be secret.
+  public var description: String { Concise.list(values.names, of: "member") }
 }
 
 extension DecisionBatch: ConciseStringConvertible {

@@ -1,16 +1,16 @@
-import HTTPMessages
-import PosternJSON
+package import HTTPMessages
+package import PosternJSON
 import PosternSupport
 
 /// Reads the JSON documents of decision points' answers.
-enum DecisionReply {
+package enum DecisionReply {
   /// The maximum size of an answer in bytes.
-  static let maxBytes = 4 << 20
+  package static let maxBytes = 4 << 20
   /// Rejects duplicate members (RFC 7493 section 2.3); depth and size are bounded.
-  static let parser = JSONParser(maxBytes: maxBytes, maxDepth: 64)
+  package static let parser = JSONParser(maxBytes: maxBytes, maxDepth: 64)
 
   /// Returns the document of a 2xx answer; throws the fault of any other answer.
-  static func document(of response: HTTPResponse, trace: String? = nil) throws(DecisionFault) -> JSONValue {
+  package static func document(of response: HTTPResponse, trace: String? = nil) throws(DecisionFault) -> JSONValue {
     guard (200..<300).contains(response.status) else { throw DecisionFault(response, trace: trace) }
     guard isJSON(response) else { throw .format("the decision point's answer is not JSON", trace: trace) }
     guard let document = try? parser.parse(response.body) else {
@@ -20,13 +20,13 @@ enum DecisionReply {
   }
 
   /// Whether the answer is JSON by its media type; one without a type may be.
-  static func isJSON(_ response: HTTPResponse) -> Bool {
+  package static func isJSON(_ response: HTTPResponse) -> Bool {
     response.fields["Content-Type"].map { MediaType($0)?.isJSON ?? false } ?? true
   }
 }
 
 /// The identifier of one request for both sides, in `X-Request-ID`.
-enum RequestIdentifier {
+package enum RequestIdentifier {
   static let field = "X-Request-ID"
 
   /// Makes a new identifier.
@@ -40,7 +40,7 @@ enum RequestIdentifier {
   }
 
   /// Returns `text` where it is fit for logs: 1 to 128 visible ASCII characters.
-  static func checked(_ text: String?) -> String? {
+  package static func checked(_ text: String?) -> String? {
     text.flatMap { (1...128).contains($0.utf8.count) && $0.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F } ? $0 : nil }
   }
 }

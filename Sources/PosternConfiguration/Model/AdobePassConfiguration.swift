@@ -6,7 +6,7 @@ import PosternYAML
 public struct AdobePassConfiguration: Sendable, Equatable {
   /// The service provider (requestor) id.
   public var serviceProvider: String?
-  /// The MVPD's id.
+  /// The id of the MVPD where neither a call nor a login names one.
   public var mvpd: String?
   /// The software statement that registers the client (RFC 7591 section 2.3).
   public var softwareStatement: ConfiguredSecret<String>?
@@ -14,13 +14,29 @@ public struct AdobePassConfiguration: Sendable, Equatable {
   public var deviceIDFile: String?
   /// The members of `X-Device-Info`.
   public var deviceInfo: [String: String]
+  /// The logins of `pass.*`.
+  public var login: AdobePassLoginConfiguration
+}
+
+/// What calls of `pass.*` may give, and what Adobe's answers may contain. The keys are in the decision point's section.
+public struct AdobePassLoginConfiguration: Sendable, Equatable {
+  /// Where browsers may come back to. Default none.
+  public var redirectURLs: [String]
+  /// The domains that calls may name. Default none.
+  public var domainNames: [String]
+  /// Further origins of URLs that browsers open; https only, http where `baseUrl` is http. Default none.
+  public var urlOrigins: [String]
+  /// The shortest time between two requests about one code. Default 5 seconds.
+  public var pollInterval: Duration
 }
 
 extension AdobePassConfiguration: ConfigurationSection {
   init(reading keys: SectionReader) {
     serviceProvider = keys.optional(
       "serviceProvider", .passIdentifier, "adobe-pass: service provider (requestor) id.", example: .commented("REF30"))
-    mvpd = keys.optional("mvpd", .passIdentifier, "adobe-pass: the MVPD's id.", example: .commented("Cablevision"))
+    mvpd = keys.optional(
+      "mvpd", .passIdentifier, "adobe-pass: the id of the MVPD where neither the call nor a login names one.",
+      example: .commented("Cablevision"))
     softwareStatement = keys.secret(
       "softwareStatement", .line, "adobe-pass: file with the software statement that registers the client.",
       exampleFile: .commented("/run/secrets/software-statement"))
@@ -36,6 +52,25 @@ extension AdobePassConfiguration: ConfigurationSection {
       """,
       example: .commented(["model": "Settop", "osName": "Linux"]))
     DeviceInformation.check(deviceInfo, keys)
+    login = AdobePassLoginConfiguration(reading: keys)
+  }
+}
+
+extension AdobePassLoginConfiguration: ConfigurationSection {
+  init(reading keys: SectionReader) {
+    redirectURLs = keys.list(
+      "redirectUrls", of: .text, default: [],
+      "adobe-pass: the redirectUrl values that pass.* calls may give, compared byte for byte.")
+    domainNames = keys.list(
+      "domainNames", of: .text, default: [],
+      "adobe-pass: the domainName values that pass.* calls may give, compared byte for byte.")
+    urlOrigins = keys.list(
+      "urlOrigins", of: .origin, default: [],
+      "adobe-pass: origins, with baseUrl's own, that a url to open in a browser may have; https, or http where baseUrl is http."
+    )
+    pollInterval = keys.value(
+      "pollInterval", .duration(.seconds(3)...(.seconds(60))), default: .seconds(5),
+      "adobe-pass: the least time between two requests about one code.")
   }
 }
 

@@ -132,7 +132,6 @@ extension PreauthorizationConfiguration: ConfigurationSection {
         keys.warn("kind: adobe-pass registers a client of its own; credentials do nothing here", at: "credentials")
       }
       demand("serviceProvider")
-      demand("mvpd")
       demand(
         "softwareStatementFile", ["softwareStatementFile", "softwareStatementEnv", "softwareStatement"])
       demand("deviceIdFile")
@@ -151,7 +150,7 @@ extension PreauthorizationConfiguration: ConfigurationSection {
     ]
     + [
       "serviceProvider", "mvpd", "softwareStatementFile", "softwareStatementEnv", "softwareStatement", "deviceIdFile",
-      "deviceInfo",
+      "deviceInfo", "redirectUrls", "domainNames", "urlOrigins", "pollInterval",
     ]
     .map { ($0, .adobePass) }
 }

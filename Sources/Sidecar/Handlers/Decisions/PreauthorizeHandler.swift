@@ -51,7 +51,8 @@ struct PreauthorizeHandler: Sendable {
     case .failure(let absence): return Self.answer(.failure(absence.status), nil, context)
     }
     if let complaint = point.provider.contextError(in: attributes) {
-      throw .invalidParams("context.\(complaint.member) \(complaint.reason)", path: "/context/\(complaint.member)")
+      let path = ParameterPath(["context", .name(complaint.member)] + complaint.path.components).jsonPointer
+      throw .invalidParams("\(complaint.member) in context \(complaint.reason)", path: path)
     }
     let response = await engine.preauthorizer.preauthorize(
       request, for: subject, context: attributes, at: point, deadline: deadline, trace: context.traceContext)

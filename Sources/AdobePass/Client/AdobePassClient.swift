@@ -1,3 +1,4 @@
+import Entitlements
 import HTTPMessages
 import OAuthClient
 import PosternCrypto
@@ -16,6 +17,8 @@ struct AdobePassClient: Sendable {
   let softwareStatement: Secret<String>
   /// The key of the record with its credentials.
   let key: RecordKey
+  /// The key of the record with its access token.
+  let tokenKey: RecordKey
 
   init(
     baseURL: HTTPURL, serviceProvider: String, softwareStatement: Secret<String>
@@ -28,6 +31,7 @@ struct AdobePassClient: Sendable {
     let statement = HashFunction.sha256.hash(Array(softwareStatement.reveal().utf8))
     let parts = [server, serviceProvider, Base64URL.string(statement)]
     key = RecordKey(collection: .registration, id: HashFunction.sha256.hash("adobe-pass", of: parts))
+    tokenKey = RecordKey(collection: .registration, id: HashFunction.sha256.hash("adobe-pass-token", of: parts))
   }
 }
 
@@ -36,12 +40,19 @@ struct AdobePassClient: Sendable {
 struct AdobePassRegistration: RecordContents {
   static let currentFormat = 1
   private static let maxBytes = 16 << 10
+  /// The scope that the API requires.
+  static let scope = "api:client:v2"
 
   var format = Self.currentFormat
   let server: String
   let serviceProvider: String
   let clientID: String
   let clientSecret: String
+  /// The scopes that the registration named; nil where it named none.
+  let scopes: [String]?
+
+  /// Whether the API will reject every token of the client: its software statement is for another one.
+  var lacksScope: Bool { scopes.map { !$0.contains(Self.scope) } ?? false }
 
   /// Reads the registration endpoint's answer; nil when it has no credentials.
   init?(_ response: HTTPResponse, of client: AdobePassClient) {
@@ -54,6 +65,7 @@ struct AdobePassRegistration: RecordContents {
     serviceProvider = client.serviceProvider
     self.clientID = clientID
     self.clientSecret = clientSecret
+    scopes = document?["scopes"]?.arrayValue?.prefix(64).compactMap(\.stringValue)
   }
 
   /// Returns the credentials in a record of this format; nil when they are not those of `client`.
@@ -87,9 +99,32 @@ struct AdobePassToken: Sendable {
   /// The id of the client that it was issued to.
   let clientID: String
   /// Counts upwards.
-  let generation: UInt64
+  var generation: UInt64
   /// The time from which it is no longer used.
   let usableUntil: MonotonicInstant
+
+  /// Returns the token that a process stored for `client`, where it may still be used.
+  static func stored(
+    _ record: StoredRecord, of clientID: String, generation: UInt64, at now: (MonotonicInstant, wall: Timestamp)
+  ) -> AdobePassToken? {
+    guard let contents = AdobePassStoredToken.read(record), contents.format == AdobePassStoredToken.currentFormat,
+      contents.clientID.hasSameBytes(as: clientID), let end = record.expiresAt, end > now.wall
+    else { return nil }
+    return AdobePassToken(
+      value: Secret(contents.token), clientID: clientID, generation: generation, usableUntil: now.0 + (end - now.wall))
+  }
+
+  /// Returns the record with the token, in place of `previous`.
+  func record(of client: AdobePassClient, after previous: StoredRecord?, at now: (MonotonicInstant, wall: Timestamp))
+    -> StoredRecord?
+  {
+    AdobePassStoredToken(token: value.reveal(), clientID: clientID).bytes.map {
+      StoredRecord(
+        key: client.tokenKey, uid: 0, version: (previous?.version ?? 0) + 1,
+        expiresAt: now.wall + (usableUntil - now.0),
+        contents: $0)
+    }
+  }
 
   /// Returns the lifetime of the token of `answer` from now on: `expires_in` seconds from `created_at` in milliseconds,
   /// by the server's own clock where the answer has its time, because an answer may contain an older token.
@@ -103,5 +138,19 @@ struct AdobePassToken: Sendable {
     let serverNow = response.fields["Date"].flatMap(HTTPDate.parse) ?? now
     let left = answer.lifetime - max(.zero, serverNow - created)
     return min(answer.lifetime, max(left, shortestLife))
+  }
+}
+
+/// An access token in the store. Its record expires when the token is no longer used.
+private struct AdobePassStoredToken: RecordContents {
+  static let currentFormat = 1
+
+  var format = Self.currentFormat
+  @KeptSecret var token: String
+  let clientID: String
+
+  init(token: String, clientID: String) {
+    _token = KeptSecret(wrappedValue: token)
+    self.clientID = clientID
   }
 }

@@ -14,7 +14,7 @@ struct AdobePassTests {
     let engine = server.engine()
     let resources = ["a", #"<rss version="2.0"><channel><title>Café, "x"</title></channel></rss>"#, "e\u{301}"]
     let context: JSONObject = ["ip": "192.0.2.7", "other": 1]
-    let response = await engine.ask(resources, at: try AdobePassServer.point(), context: context)
+    let response = await engine.ask(resources, at: try server.point(), context: context)
     #expect(response.decisions.map(\.isAuthorized) == [true, true, true])
     let question = try #require(engine.posts.last)
     #expect(question.url.description == "https://adobe.test/api/v2/REF%2030/decisions/preauthorize/a%2Fb")
@@ -37,7 +37,7 @@ struct AdobePassTests {
   @Test("5, 6 and 11 resources are 1, 2 and 3 questions", arguments: [(5, 1), (6, 2), (11, 3)])
   func chunks(count: Int, questions: Int) async throws {
     let server = AdobePassServer()
-    let response = await server.engine().ask((1...count).map { "r\($0)" }, at: try AdobePassServer.point())
+    let response = await server.engine().ask((1...count).map { "r\($0)" }, at: try server.point())
     #expect(response.decisions.count == count && response.decisions.allSatisfy(\.isAuthorized))
     #expect(server.questions.current == questions && server.registrations.current == 1)
   }
@@ -46,7 +46,7 @@ struct AdobePassTests {
   func limit() async throws {
     for answer in [HTTPResponse.enhanced("too_many_resources", 403, "configuration"), .json(#"{"decisions":[]}"#)] {
       let server = AdobePassServer { _, _, resources in resources.count > 5 ? answer : .permits(resources) }
-      let (engine, point) = (server.engine(), try AdobePassServer.point { $0.maxBatch = 8 })
+      let (engine, point) = (server.engine(), try server.point { $0.maxBatch = 8 })
       #expect(await engine.ask((1...8).map { "a\($0)" }, at: point).decisions.allSatisfy(\.isAuthorized))
       #expect(server.questions.current == 3)
       #expect(await engine.ask((1...8).map { "b\($0)" }, at: point).decisions.allSatisfy(\.isAuthorized))
@@ -57,7 +57,7 @@ struct AdobePassTests {
   @Test("an empty list within the limit is one bad id's doing: it alone is not decided, and the limit stays")
   func poison() async throws {
     let server = AdobePassServer { _, _, resources in .permits(resources.contains("bad") ? [] : resources) }
-    let (engine, point) = (server.engine(), try AdobePassServer.point())
+    let (engine, point) = (server.engine(), try server.point())
     let response = await engine.ask(["a", "b", "bad", "c", "d"], at: point)
     #expect(response.decisions.map(\.isAuthorized) == [true, true, false, true, true])
     #expect(response.decisions[2].error?.code == "server_response_format_unknown")
@@ -79,7 +79,7 @@ struct AdobePassTests {
       return .json(#"{"decisions":[\#(rows.joined(separator: ","))]}"#)
     }
     let engine = server.engine()
-    let point = try AdobePassServer.point()
+    let point = try server.point()
     async let response = engine.ask(["a", "slow", "b"], at: point)
     for (count, pause) in [(1, 100), (2, 200)] {
       #expect(await eventually { requested.withLock { $0.count } == count && engine.clock.sleeperCount == 1 })
@@ -94,7 +94,7 @@ struct AdobePassTests {
   @Test("a 400 that is not about the resources is not looked for among them")
   func configuration() async throws {
     let server = AdobePassServer { _, _, _ in .enhanced("invalid_parameter_mvpd", 400, "none") }
-    let response = await server.engine().ask((1...5).map { "\($0)" }, at: try AdobePassServer.point())
+    let response = await server.engine().ask((1...5).map { "\($0)" }, at: try server.point())
     #expect(response.outcome == .response && response.status?.code == "invalid_parameter_mvpd")
     #expect(server.questions.current == 1)
   }
@@ -104,7 +104,7 @@ struct AdobePassTests {
     let server = AdobePassServer { _, _, _ in
       .status(451, ("Adobe-Request-Id", "request-7"), ("Content-Type", "text/plain"))
     }
-    let response = await server.engine().ask(["a"], at: try AdobePassServer.point())
+    let response = await server.engine().ask(["a"], at: try server.point())
     #expect(response.outcome == .response && response.status?.status == 451 && response.status?.trace == "request-7")
   }
 
@@ -118,7 +118,7 @@ struct AdobePassTests {
         """#)
     }
     let engine = server.engine()
-    let point = try AdobePassServer.point { $0.denyLifetime = .seconds(60) }
+    let point = try server.point { $0.denyLifetime = .seconds(60) }
     for _ in 0..<2 {
       let response = await engine.ask(["a", "b"], at: point)
       #expect(response.decisions.map(\.source) == [.degradation, .degradation])
@@ -131,7 +131,7 @@ struct AdobePassTests {
   @Test("REMOTE_CACHE cannot be switched off, and the answer reports that; permits are cached all the same")
   func features() async throws {
     let server = AdobePassServer()
-    let (engine, point) = (server.engine(), try AdobePassServer.point())
+    let (engine, point) = (server.engine(), try server.point())
     let response = await engine.ask(["a"], at: point, disabled: [.remoteCache])
     #expect(response.unhonoredFeatures == [.remoteCache])
     #expect(await engine.ask(["a"], at: point).decisions.first?.source == .local)
@@ -139,7 +139,7 @@ struct AdobePassTests {
 
   @Test("an address that is none is complained about")
   func addresses() throws {
-    let provider = try AdobePassServer.point().provider
+    let provider = try AdobePassServer().point().provider
     for (value, isGood) in [
       ("192.0.2.7", true), ("2001:db8::1", true), ("192.0.2", false), ("1.2.3.4, 5.6.7.8", false), ("a\r\nb: c", false),
       ("", false),

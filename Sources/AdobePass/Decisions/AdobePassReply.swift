@@ -1,3 +1,4 @@
+import Entitlements
 import HTTPMessages
 import PosternJSON
 
@@ -25,29 +26,37 @@ enum AdobePassReply {
     if rows.isEmpty, resources.count > usualLimit {
       throw .format("the answer has no decision: there were too many resources", remedy: .shrink, trace: trace)
     }
-    var verdicts = [DecisionVerdict?](repeating: nil, count: resources.count)
+    return try matches(rows, resources, trace: trace).map { rows in
+      rows.reduce(nil) { verdict, row in merged(verdict, self.verdict(row, trace: trace), trace: trace) }
+    }
+  }
+
+  /// Returns the rows about each of `resources`.
+  static func matches(
+    _ rows: [JSONValue], _ resources: [ResourceName], trace: String?
+  ) throws(DecisionFault) -> [[JSONValue]] {
+    var matches = [[JSONValue]](repeating: [], count: resources.count)
     let indexes = Dictionary(resources.enumerated().map { ($1, $0) }, uniquingKeysWith: { first, _ in first })
-    var strangers: [(ResourceName, DecisionVerdict)] = []
+    var strangers: [(ResourceName, JSONValue)] = []
     for row in rows {
       guard let resource = row["resource"]?.stringValue else {
         throw .format("a decision names no resource", trace: trace)
       }
-      let verdict = verdict(row, trace: trace)
       if let index = indexes[ResourceName(resource)] {
-        verdicts[index] = merged(verdicts[index], verdict, trace: trace)
+        matches[index].append(row)
       } else {
-        strangers.append((trimmed(resource), verdict))
+        strangers.append((trimmed(resource), row))
       }
     }
-    guard !strangers.isEmpty else { return verdicts }
+    guard !strangers.isEmpty else { return matches }
     // Some servers echo a resource with a space behind it.
-    let open = resources.indices.filter { verdicts[$0] == nil }
+    let open = resources.indices.filter { matches[$0].isEmpty }
     let similar = Dictionary(grouping: open) { trimmed(resources[$0].text) }
-    for (name, verdict) in strangers {
+    for (name, row) in strangers {
       guard let indexes = similar[name], indexes.count == 1 else { continue }
-      verdicts[indexes[0]] = merged(verdicts[indexes[0]], verdict, trace: trace)
+      matches[indexes[0]].append(row)
     }
-    return verdicts
+    return matches
   }
 
   /// Combines two decisions about one resource.

@@ -1,32 +1,32 @@
-import AuthEngine
-import EngineTestSupport
-import HTTPMessages
+package import AuthEngine
+package import HTTPMessages
 import PosternJSON
-import PosternSupport
-import PosternTestSupport
+package import PosternSupport
+package import PosternTestSupport
 
 /// Adobe Pass as far as these tests go: counts registrations and tokens, and answers questions by a script.
-final class AdobePassServer: Sendable {
+package final class AdobePassServer: Sendable {
   /// Answers the `number`th question, which came with `token` and is about `resources`.
-  typealias Script = @Sendable (_ number: Int, _ token: String, _ resources: [String]) async -> HTTPResponse
+  package typealias Script = @Sendable (_ number: Int, _ token: String, _ resources: [String]) async -> HTTPResponse
 
-  let registrations = Counter()
-  let tokens = Counter()
-  let questions = Counter()
+  package let clock = ManualClock()
+  package let registrations = Counter()
+  package let tokens = Counter()
+  package let questions = Counter()
   /// Answers in place of the usual ones; nil: the usual ones.
-  let registrationAnswer = Locked<HTTPResponse?>(nil)
-  let tokenAnswer = Locked<HTTPResponse?>(nil)
+  package let registrationAnswer = Locked<HTTPResponse?>(nil)
+  package let tokenAnswer = Locked<HTTPResponse?>(nil)
   /// Paths that cannot be reached.
-  let unreachable = Locked<Set<String>>([])
+  package let unreachable = Locked<Set<String>>([])
   /// Clients that the token endpoint does not know.
-  let forgotten = Locked<Set<String>>([])
+  package let forgotten = Locked<Set<String>>([])
   private let script: Script
 
-  init(_ script: @escaping Script = { _, _, resources in .permits(resources) }) { self.script = script }
+  package init(_ script: @escaping Script = { _, _, resources in .permits(resources) }) { self.script = script }
 
   /// An engine that sends its requests to this server, and keeps registrations in `store`.
-  func engine(store: any RecordStore = MemoryRecordStore()) -> DecisionEngine {
-    DecisionEngine(store: store) { [self] request, _ throws(TransportError) in
+  package func engine(store: any RecordStore = MemoryRecordStore()) -> DecisionEngine {
+    DecisionEngine(clock: clock, store: store) { [self] request, _ throws(TransportError) in
       guard !unreachable.withLock({ $0.contains(request.url.path) }) else {
         throw TransportError(code: .serverUnreachable, outcome: .notSent, detail: "connection refused")
       }
@@ -60,7 +60,7 @@ final class AdobePassServer: Sendable {
   }
 
   /// A decision point at this server.
-  static func point(_ change: (inout DecisionPoint.Settings) -> Void = { _ in }) throws -> DecisionPoint {
+  package func point(_ change: (inout DecisionPoint.Settings) -> Void = { _ in }) throws -> DecisionPoint {
     var settings = DecisionPoint.Settings()
     settings.requests.maxBatch = 5
     change(&settings)
@@ -68,20 +68,21 @@ final class AdobePassServer: Sendable {
       .init(
         baseURL: HTTPURL("https://adobe.test"), serviceProvider: "REF 30", mvpd: "a/b",
         softwareStatement: Secret("the-statement"),
-        device: AdobePassDevice(identifier: Secret("device-1"), information: ["model": "Settop"])))
+        device: AdobePassDevice(identifier: Secret("device-1"), information: ["model": "Settop"])),
+      state: AdobePassState(clock: clock))
     return DecisionPoint(name: "pass", settings: settings, provider: provider)
   }
 }
 
 extension HTTPResponse {
   /// A permit for each of `resources`.
-  static func permits(_ resources: [String]) -> HTTPResponse {
+  package static func permits(_ resources: [String]) -> HTTPResponse {
     let rows = resources.map { JSONValue.object(["resource": .string($0), "authorized": true, "source": "mvpd"]) }
     return .json(JSONWriter().string(["decisions": .array(rows)]))
   }
 
   /// A bare enhanced error.
-  static func enhanced(_ code: String, _ status: Int, _ action: String) -> HTTPResponse {
+  package static func enhanced(_ code: String, _ status: Int, _ action: String) -> HTTPResponse {
     .json(#"{"status":\#(status),"code":"\#(code)","action":"\#(action)","message":"m"}"#, status: status)
   }
 }

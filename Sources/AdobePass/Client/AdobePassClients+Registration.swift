@@ -1,12 +1,13 @@
+import Entitlements
 import OAuthClient
 import PosternSupport
 import SessionRecords
 
 extension AdobePassClients {
   /// The duration of a lease: longer than a registration can take.
-  private static let leaseDuration = patience + .seconds(10)
+  static let leaseDuration = patience + .seconds(10)
   /// The time between two look-ups of what another process has stored.
-  private static let leasePause = Duration.milliseconds(50)
+  static let leasePause = Duration.milliseconds(50)
   /// The shortest time between two replacements of a rejected client: a server that rejects everything gets no flood of
   /// registrations.
   static let replacementPause = Duration.seconds(600)
@@ -18,10 +19,11 @@ extension AdobePassClients {
   ) async throws(AdobePassClientError) -> AdobePassRegistration {
     let client = requests.client
     if let unsaved = self[client].unsaved {
-      return try await save(unsaved, of: client, nil)
+      return try await save(unsaved, of: client, in: requests.link.records, nil)
     }
     if let known = self[client].registration, known.clientID != rejected { return known }
-    if let stored = try await stored(client)?.registration, stored.clientID != rejected { return stored }
+    let store = requests.link.records
+    if let stored = try await stored(client, in: store)?.registration, stored.clientID != rejected { return stored }
     if rejected != nil, let last = self[client].replacedAt,
       clock.monotonicNow - last < Self.replacementPause
     {
@@ -32,22 +34,34 @@ extension AdobePassClients {
     }
   }
 
+  /// Returns the id under which the client is registered; nil where it is not.
+  func clientID(of client: AdobePassClient, in store: any RecordStore) async throws(StoreError) -> String? {
+    if let known = self[client].registration { return known.clientID }
+    guard let record = try await store.record(for: client.key),
+      let registration = AdobePassRegistration.current(record, of: client)
+    else { return nil }
+    change(client) { $0.registration = $0.registration ?? registration }
+    return registration.clientID
+  }
+
   /// Registers the client, unless another caller does so first: one at a time, in all processes that share the store.
   private func registered(
     _ requests: AdobePassRequests, instead rejected: String?
   ) async throws(AdobePassClientError) -> AdobePassRegistration {
     let client = requests.client
-    let lease = try await lease(client, instead: rejected)
+    let store = requests.link.records
+    let lease = try await lease(client, in: store, instead: rejected)
     let outcome: Result<AdobePassRegistration, AdobePassClientError>
     do throws(AdobePassClientError) {
-      if let stored = try await stored(client)?.registration, stored.clientID != rejected {
+      if let stored = try await stored(client, in: store)?.registration, stored.clientID != rejected {
         outcome = .success(stored)
       } else {
         let made = try await requests.registration()
         if rejected != nil { change(client) { $0.replacedAt = clock.monotonicNow } }
         requests.link.upstream.observer.observe(
           .clientRegistered(provider: requests.link.point.name, replacement: rejected != nil))
-        outcome = .success(try await save(Unsaved(registration: made, rejected: rejected), of: client, lease))
+        outcome = .success(
+          try await save(Unsaved(registration: made, rejected: rejected), of: client, in: store, lease))
       }
     } catch {
       outcome = .failure(error)
@@ -57,9 +71,9 @@ extension AdobePassClients {
   }
 
   /// Returns the lease; nil when there are other credentials meanwhile.
-  private func lease(_ client: AdobePassClient, instead rejected: String?) async throws(AdobePassClientError)
-    -> RecordLease?
-  {
+  private func lease(
+    _ client: AdobePassClient, in store: any RecordStore, instead rejected: String?
+  ) async throws(AdobePassClientError) -> RecordLease? {
     let end = clock.monotonicNow + Self.leaseDuration
     while true {
       do throws(StoreError) {
@@ -71,14 +85,14 @@ extension AdobePassClients {
         throw .trouble("another process is registering the client and does not finish", retry: .after(nil))
       }
       try? await clock.sleep(for: Self.leasePause)
-      if let stored = try await stored(client)?.registration, stored.clientID != rejected { return nil }
+      if let stored = try await stored(client, in: store)?.registration, stored.clientID != rejected { return nil }
     }
   }
 
   /// Returns the credentials in the store. An unreadable record is no reason to register again: that would cost the
   /// users their logins.
   private func stored(
-    _ client: AdobePassClient
+    _ client: AdobePassClient, in store: any RecordStore
   ) async throws(AdobePassClientError) -> (registration: AdobePassRegistration, version: UInt64)? {
     do throws(StoreError) {
       guard let record = try await store.record(for: client.key) else { return nil }
@@ -95,11 +109,11 @@ extension AdobePassClients {
   /// Stores new credentials, which are not used before that: they would be lost with the process. Where another process
   /// stored its own meanwhile, those count.
   private func save(
-    _ unsaved: Unsaved, of client: AdobePassClient, _ lease: RecordLease?
+    _ unsaved: Unsaved, of client: AdobePassClient, in store: any RecordStore, _ lease: RecordLease?
   ) async throws(AdobePassClientError) -> AdobePassRegistration {
     let registration = unsaved.registration
     change(client) { $0.unsaved = unsaved }
-    let stored = try await stored(client)
+    let stored = try await stored(client, in: store)
     if let stored, stored.registration.clientID != unsaved.rejected {
       change(client) { $0.unsaved = nil }
       return stored.registration
@@ -115,7 +129,7 @@ extension AdobePassClients {
       }
       // Another process was first: all use the stored credentials.
       change(client) { $0.unsaved = nil }
-      if let stored = try await self.stored(client)?.registration { return stored }
+      if let stored = try await self.stored(client, in: store)?.registration { return stored }
       throw .trouble("the client's credentials were removed while they were stored", retry: .after(nil))
     }
     change(client) { entry in

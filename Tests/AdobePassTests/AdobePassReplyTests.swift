@@ -5,6 +5,7 @@ import PosternJSON
 import PosternSupport
 import Testing
 
+@testable import AdobePass
 @testable import Entitlements
 @testable import OAuthClient
 

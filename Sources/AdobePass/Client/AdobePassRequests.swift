@@ -1,3 +1,4 @@
+import Entitlements
 import HTTPMessages
 import OAuthClient
 import PosternJSON

@@ -1,36 +1,38 @@
-import AuthEngine
-import EngineTestSupport
-import HTTPMessages
-import PosternJSON
-import PosternSupport
-import PosternTestSupport
+package import AuthEngine
+package import HTTPMessages
+package import PosternJSON
+package import PosternSupport
+package import PosternTestSupport
 
 /// A preauthorizer over a scripted transport and a manual clock.
-struct DecisionEngine: Sendable {
-  let engine: Engine
-  let preauthorizer: Preauthorizer
-  var clock: ManualClock { engine.clock }
-  var posts: [HTTPRequest] { engine.transport.requests.filter { $0.method == "POST" } }
+package struct DecisionEngine: Sendable {
+  package let engine: Engine
+  package let preauthorizer: Preauthorizer
+  package var clock: ManualClock { engine.clock }
+  package var posts: [HTTPRequest] { engine.transport.requests.filter { $0.method == "POST" } }
 
-  init(store: any RecordStore = MemoryRecordStore(), _ script: @escaping ScriptedTransport.Script) {
-    engine = Engine(script)
+  package init(
+    clock: ManualClock = ManualClock(), store: any RecordStore = MemoryRecordStore(),
+    _ script: @escaping ScriptedTransport.Script
+  ) {
+    engine = Engine(clock: clock, script)
     preauthorizer = Preauthorizer(
       transport: engine.transport, clock: engine.clock, observer: engine.observer, userAgent: "postern/test",
       deviceTokens: engine.tokens, store: store)
   }
 
   /// An engine without metadata; `answer` decides batches by the ids of their resources.
-  static func authzen(_ answer: @escaping @Sendable ([String]) -> HTTPResponse) -> DecisionEngine {
+  package static func authzen(_ answer: @escaping @Sendable ([String]) -> HTTPResponse) -> DecisionEngine {
     DecisionEngine { request, _ in request.method == "GET" ? .status(404) : answer(ids(in: request)) }
   }
 
   /// The ids of a batch.
-  static func ids(in request: HTTPRequest) -> [String] {
+  package static func ids(in request: HTTPRequest) -> [String] {
     let body = try? JSONParser().parse(request.body ?? [])
     return (body?["evaluations"]?.arrayValue ?? []).compactMap { $0["resource"]?["id"]?.stringValue }
   }
 
-  func ask(
+  package func ask(
     _ resources: [String], at point: DecisionPoint, disabled: Set<PreauthorizeRequest.Feature> = [],
     subject: DecisionSubject = DecisionSubject(id: "alice", uid: 1), context: JSONObject = JSONObject(),
     deadline: Deadline = .never
@@ -40,7 +42,7 @@ struct DecisionEngine: Sendable {
       deadline: deadline)
   }
 
-  func point(_ change: (inout DecisionPoint.Settings) -> Void = { _ in }) throws -> DecisionPoint {
+  package func point(_ change: (inout DecisionPoint.Settings) -> Void = { _ in }) throws -> DecisionPoint {
     var settings = DecisionPoint.Settings()
     change(&settings)
     let url = try HTTPURL("https://pdp.test")
@@ -51,7 +53,7 @@ struct DecisionEngine: Sendable {
 
 extension HTTPResponse {
   /// An AuthZEN batch.
-  static func decisions(_ decisions: [Bool]) -> HTTPResponse {
+  package static func decisions(_ decisions: [Bool]) -> HTTPResponse {
     json(#"{"evaluations":[\#(decisions.map { #"{"decision":\#($0)}"# }.joined(separator: ","))]}"#)
   }
 }

@@ -6,6 +6,7 @@ import PosternSupport
 import PosternTestSupport
 import Testing
 
+@testable import AdobePass
 @testable import Entitlements
 @testable import SessionRecords
 
@@ -14,7 +15,7 @@ struct AdobePassClientTests {
   @Test("one registration for any number of calls, and for every later process on the same store")
   func registration() async throws {
     let (server, store) = (AdobePassServer(), MemoryRecordStore())
-    let point = try AdobePassServer.point()
+    let point = try server.point()
     let first = server.engine(store: store)
     await withTaskGroup(of: Void.self) { group in
       for number in 1...20 {
@@ -22,8 +23,12 @@ struct AdobePassClientTests {
       }
     }
     #expect(server.registrations.current == 1 && server.tokens.current == 1)
-    let second = server.engine(store: store)
-    #expect(await second.ask(["a"], at: point).decisions.first?.isAuthorized == true)
+    // A later process has the token, too, until it ends.
+    let (second, later) = (server.engine(store: store), try server.point())
+    #expect(await second.ask(["a"], at: later).decisions.first?.isAuthorized == true)
+    #expect(server.registrations.current == 1 && server.tokens.current == 1)
+    server.clock.advance(by: .seconds(21_600 - 29))
+    #expect(await second.ask(["b"], at: try server.point()).decisions.first?.isAuthorized == true)
     #expect(server.registrations.current == 1 && server.tokens.current == 2)
   }
 
@@ -32,12 +37,12 @@ struct AdobePassClientTests {
     let answers = [HTTPResponse.status(401), .enhanced("access_token_expired", 401, "application-registration")]
     for answer in answers {
       let server = AdobePassServer { _, token, resources in token == "t1" ? answer : .permits(resources) }
-      let response = await server.engine().ask(["a"], at: try AdobePassServer.point())
+      let response = await server.engine().ask(["a"], at: try server.point())
       #expect(response.decisions.first?.isAuthorized == true)
       #expect(server.registrations.current == 1 && server.tokens.current == 2 && server.questions.current == 2)
     }
     let server = AdobePassServer { _, _, _ in .status(401) }
-    let response = await server.engine().ask(["a"], at: try AdobePassServer.point())
+    let response = await server.engine().ask(["a"], at: try server.point())
     #expect(response.outcome == .failure && response.status?.code == "access_token_unavailable")
     #expect(server.registrations.current == 1 && server.questions.current == 2)
   }
@@ -48,7 +53,7 @@ struct AdobePassClientTests {
       token == "t3"
         ? .permits(resources) : .enhanced("invalid_access_token_client_application", 401, "application-registration")
     }
-    let (engine, point) = (server.engine(), try AdobePassServer.point())
+    let (engine, point) = (server.engine(), try server.point())
     #expect(await engine.ask(["a"], at: point).decisions.first?.isAuthorized == true)
     #expect(server.registrations.current == 2 && server.tokens.current == 3 && server.questions.current == 3)
     // The last token expires, and nothing helps any more.
@@ -65,10 +70,11 @@ struct AdobePassClientTests {
   @Test("invalid_client at the token endpoint is one registration, also for many calls; then there is a pause")
   func invalidClient() async throws {
     let (server, store) = (AdobePassServer(), MemoryRecordStore())
-    let point = try AdobePassServer.point { $0.permitLifetime = .zero }
-    #expect(await server.engine(store: store).ask(["a"], at: point).decisions.first?.isAuthorized == true)
+    func process() throws -> DecisionPoint { try server.point { $0.permitLifetime = .zero } }
+    #expect(await server.engine(store: store).ask(["a"], at: try process()).decisions.first?.isAuthorized == true)
     server.forgotten.withLock { $0 = ["client-1"] }
-    let engine = server.engine(store: store)
+    server.clock.advance(by: .seconds(21_600))
+    let (engine, point) = (server.engine(store: store), try process())
     await withTaskGroup(of: Void.self) { group in
       for number in 1...10 {
         group.addTask { #expect(await engine.ask(["r\(number)"], at: point).decisions.first?.isAuthorized == true) }
@@ -76,7 +82,7 @@ struct AdobePassClientTests {
     }
     #expect(server.registrations.current == 2)
     // The new credentials are stored.
-    #expect(await server.engine(store: store).ask(["a"], at: point).decisions.first?.isAuthorized == true)
+    #expect(await server.engine(store: store).ask(["a"], at: try process()).decisions.first?.isAuthorized == true)
     #expect(server.registrations.current == 2)
     server.forgotten.withLock { $0 = ["client-1", "client-2", "client-3"] }
     engine.clock.advance(by: .seconds(21_600))
@@ -93,7 +99,7 @@ struct AdobePassClientTests {
   @Test("a store that cannot be read is no reason to register, one that cannot be written loses nothing")
   func troubledStore() async throws {
     let (server, store) = (AdobePassServer(), TroubledStore())
-    let point = try AdobePassServer.point { $0.attempts = 1 }
+    let point = try server.point { $0.attempts = 1 }
     let engine = server.engine(store: store)
     store.failReads(true)
     #expect(await engine.ask(["a"], at: point).status?.code == "access_token_unavailable")
@@ -115,7 +121,7 @@ struct AdobePassClientTests {
       baseURL: HTTPURL("https://adobe.test"), serviceProvider: "REF 30", softwareStatement: Secret("the-statement"))
     try await store.insert(
       StoredRecord(key: client.key, uid: 0, version: 1, expiresAt: nil, contents: Secret(Array("{}".utf8))))
-    let response = await server.engine(store: store).ask(["a"], at: try AdobePassServer.point())
+    let response = await server.engine(store: store).ask(["a"], at: try server.point())
     #expect(response.status?.code == "access_token_unavailable" && server.registrations.current == 0)
   }
 
@@ -133,11 +139,11 @@ struct AdobePassClientTests {
     let server = AdobePassServer()
     server.registrationAnswer.withLock { $0 = answer }
     let engine = server.engine()
-    let response = await engine.ask(["a"], at: try AdobePassServer.point())
+    let response = await engine.ask(["a"], at: try server.point())
     #expect(response.outcome == .failure && response.status?.code == "access_token_unavailable")
     let details = try #require(response.status?.details)
     #expect(details.contains(words) && !details.contains("the-statement"), "\(details)")
-    _ = await engine.ask(["a"], at: try AdobePassServer.point())
+    _ = await engine.ask(["a"], at: try server.point())
     #expect(server.registrations.current <= 2)
   }
 
@@ -150,7 +156,7 @@ struct AdobePassClientTests {
     ] {
       let server = AdobePassServer()
       server.tokenAnswer.withLock { $0 = answer }
-      let response = await server.engine().ask(["a"], at: try AdobePassServer.point())
+      let response = await server.engine().ask(["a"], at: try server.point())
       #expect(response.status?.code == "access_token_unavailable" && server.registrations.current == 1)
       #expect(!"\(response)".contains("secret-1"))
     }
@@ -161,7 +167,7 @@ struct AdobePassClientTests {
     for path in ["/o/client/register", "/o/client/token"] {
       let server = AdobePassServer()
       server.unreachable.withLock { $0 = [path] }
-      let (engine, point) = (server.engine(), try AdobePassServer.point { $0.attempts = 1 })
+      let (engine, point) = (server.engine(), try server.point { $0.attempts = 1 })
       let response = await engine.ask(["a"], at: point)
       #expect(response.outcome == .failure && response.status?.status == 0)
       #expect(response.status?.code == "network_error" && response.status?.action == "retry", "\(path)")
@@ -175,7 +181,7 @@ struct AdobePassClientTests {
   func throttledToken() async throws {
     let server = AdobePassServer()
     server.tokenAnswer.withLock { $0 = .status(429, ("Content-Type", "text/html")) }
-    let (engine, point) = (server.engine(), try AdobePassServer.point())
+    let (engine, point) = (server.engine(), try server.point())
     async let response = engine.ask(["a"], at: point)
     // Others sleep, too: who waits for a run has a timer.
     #expect(await eventually { engine.clock.remainders.contains(.seconds(1)) })

@@ -1,3 +1,4 @@
+import Entitlements
 import HTTPMessages
 import OAuthClient
 import PosternSupport
@@ -35,15 +36,12 @@ final class AdobePassClients: Sendable {
   /// The timeout of a run.
   static let patience = Duration.seconds(30)
 
-  let store: any RecordStore
   let clock: any EngineClock
   private let state = Locked(State())
   private let replacements = TokenReplacementLimit<RecordKey>()
   private let flights: SingleFlight<RecordKey, AdobePassToken, DecisionFault>
 
-  /// Clients whose credentials are in `store`.
-  init(store: any RecordStore, clock: any EngineClock) {
-    self.store = store
+  init(clock: any EngineClock) {
     self.clock = clock
     flights = SingleFlight(clock: clock, servesEverybody: true) {
       DecisionFault(endOf: $0, beforeThereWas: "an access token")
@@ -69,7 +67,7 @@ final class AdobePassClients: Sendable {
         if let token = fresh(client, newerThan: generation) { return token }
         let requests = AdobePassRequests(
           client: client, device: device, link: link.forSharedRequest(timeout: Self.patience))
-        return try await obtain(requests, rejected: isUnknownClient ? rejected?.clientID : nil)
+        return try await obtain(requests, instead: rejected, isUnknownClient: isUnknownClient)
       }
       // A run that another caller started may end with the very token that was rejected.
       if token.generation > generation { return token }
@@ -81,21 +79,22 @@ final class AdobePassClients: Sendable {
     return self[client].token.flatMap { $0.usableUntil > now && $0.generation > generation ? $0 : nil }
   }
 
-  /// Requests a token with the stored credentials; rejected ones are replaced once.
+  /// Returns a token that another process stored, or requests one with the stored credentials; rejected ones are
+  /// replaced once.
   private func obtain(
-    _ requests: AdobePassRequests, rejected: String?
+    _ requests: AdobePassRequests, instead rejected: AdobePassToken?, isUnknownClient: Bool
   ) async throws(DecisionFault) -> AdobePassToken {
     let client = requests.client
     let previous = self[client].backoff
     if let error = previous?.error(at: clock.monotonicNow) { throw DecisionFault(error) }
     do throws(AdobePassClientError) {
-      let registration = try await registration(requests, instead: rejected)
+      let registration = try await usable(requests, instead: isUnknownClient ? rejected?.clientID : nil)
       do throws(AdobePassClientError) {
-        return keep(try await requests.token(for: registration), client)
+        return try await token(requests, of: registration, instead: rejected)
       } catch {
-        guard error.isUnknownClient, rejected == nil else { throw error }
-        let newer = try await self.registration(requests, instead: registration.clientID)
-        return keep(try await requests.token(for: newer), client)
+        guard error.isUnknownClient, !isUnknownClient else { throw error }
+        let newer = try await usable(requests, instead: registration.clientID)
+        return try await token(requests, of: newer, instead: rejected)
       }
     } catch {
       switch error {
@@ -108,15 +107,80 @@ final class AdobePassClients: Sendable {
     }
   }
 
-  private func keep(_ answer: AdobePassRequests.Answer, _ client: AdobePassClient) -> AdobePassToken {
+  /// Returns credentials with which the API can be used.
+  private func usable(
+    _ requests: AdobePassRequests, instead rejected: String?
+  ) async throws(AdobePassClientError) -> AdobePassRegistration {
+    let registration = try await registration(requests, instead: rejected)
+    guard !registration.lacksScope else {
+      throw .trouble("the software statement is not for the API: its scopes lack \(AdobePassRegistration.scope)")
+    }
+    return registration
+  }
+
+  /// Returns a token of `registration`: the one in the store, else a new one, which is stored before it is used. One of
+  /// the processes that share the store requests it.
+  private func token(
+    _ requests: AdobePassRequests, of registration: AdobePassRegistration, instead rejected: AdobePassToken?
+  ) async throws(AdobePassClientError) -> AdobePassToken {
+    let client = requests.client
+    let store = requests.link.records
+    func stored() async -> AdobePassToken? {
+      guard let record = try? await store.record(for: client.tokenKey),
+        let token = AdobePassToken.stored(
+          record, of: registration.clientID, generation: 0, at: (clock.monotonicNow, clock.wallNow)),
+        rejected.map({ !$0.value.reveal().hasSameBytes(as: token.value.reveal()) }) ?? true
+      else { return nil }
+      return token
+    }
+    var lease: RecordLease?
+    let end = clock.monotonicNow + Self.leaseDuration
+    while true {
+      if let token = await stored() { return keep(token, client) }
+      do throws(StoreError) {
+        lease = try await store.lease(client.tokenKey, for: Self.leaseDuration)
+      } catch {
+        // A token that is not stored costs the next process a request, and nothing else.
+        break
+      }
+      guard lease == nil, clock.monotonicNow < end else { break }
+      try? await clock.sleep(for: Self.leasePause)
+      if Task.isCancelled { break }
+    }
+    let answer: Result<AdobePassRequests.Answer, AdobePassClientError>
+    do throws(AdobePassClientError) {
+      answer = .success(try await requests.token(for: registration))
+    } catch {
+      answer = .failure(error)
+    }
+    if let token = (try? answer.get()).map(Self.token) { await save(token, of: client, in: store) }
+    if let lease { await store.release(lease) }
+    return keep(Self.token(try answer.get()), client)
+  }
+
+  private static func token(_ answer: AdobePassRequests.Answer) -> AdobePassToken {
+    AdobePassToken(
+      value: answer.token, clientID: answer.clientID, generation: 0,
+      usableUntil: answer.sent + (answer.life - AccessToken.margin(ofLifetime: answer.life)))
+  }
+
+  /// Stores the token; a failure costs the next process a request, and nothing else.
+  private func save(_ token: AdobePassToken, of client: AdobePassClient, in store: any RecordStore) async {
+    guard let previous = try? await store.record(for: client.tokenKey) as StoredRecord?? else { return }
+    guard let record = token.record(of: client, after: previous, at: (clock.monotonicNow, clock.wallNow)) else {
+      return
+    }
+    if previous == nil { try? await store.insert(record) } else { try? await store.replace(record, under: nil) }
+  }
+
+  private func keep(_ token: AdobePassToken, _ client: AdobePassClient) -> AdobePassToken {
     let generation = state.withLock { state in
       state.lastGeneration += 1
       return state.lastGeneration
     }
-    let token = AdobePassToken(
-      value: answer.token, clientID: answer.clientID, generation: generation,
-      usableUntil: answer.sent + (answer.life - AccessToken.margin(ofLifetime: answer.life)))
-    change(client) { entry in
+    var token = token
+    token.generation = generation
+    change(client) { [token] entry in
       entry.token = token
       entry.backoff = nil
     }

@@ -1,0 +1,265 @@
+import Entitlements
+import HTTPMessages
+import OAuthClient
+import PosternJSON
+import PosternSupport
+import SessionRecords
+
+extension PassClient {
+  /// The most resources of one call.
+  public static let maxResources = 16
+
+  /// Decides about playing `resources` at `mvpd`, at the remembered or configured one where it is nil. Each permit has a
+  /// media token; none is kept. Every call sends a request, whatever came before.
+  public func authorize(
+    _ resources: [String], mvpd: String? = nil, options: PassOptions = PassOptions()
+  ) async throws(PassError) -> PassDecisions {
+    let exchange = try exchange(options, for: .authorize)
+    try valid { () throws(PassParameterError) in try Self.check(resources, mvpd) }
+    let login = try await login(of: exchange.device)
+    guard let mvpd = mvpd ?? login?.mvpd ?? provider.settings.mvpd else {
+      throw PassError(PassParameterError(["mvpd"], "is needed: none is remembered or configured"))
+    }
+    if let profile = login?.profile, login?.mvpd.hasSameBytes(as: mvpd) == true {
+      if profile.hasEnded(at: clock.wallNow) {
+        state.logins.endDecisions(provider.client, exchange.device, over: link)
+        return PassDecisions(mvpd: mvpd, decisions: resources.map { .refused($0, .profileExpired) })
+      }
+      try partnerCheck(profile, options)
+    }
+    var distinct: [ResourceName] = []
+    for resource in resources.map({ ResourceName($0) }) where !distinct.contains(resource) { distinct.append(resource) }
+    let decisions = try await decisions(about: distinct, mvpd, exchange)
+    for case let error? in decisions.map(\.error) where !error.isLocal { await note(error, mvpd, exchange) }
+    return PassDecisions(
+      mvpd: mvpd,
+      decisions: resources.map { resource in
+        decisions.first { $0.id.hasSameBytes(as: resource) } ?? .refused(resource, .formatUnknown("no decision"))
+      })
+  }
+
+  private static func check(_ resources: [String], _ mvpd: String?) throws(PassParameterError) {
+    guard (1...maxResources).contains(resources.count) else {
+      throw PassParameterError(["resources"], "must be 1 to \(maxResources)")
+    }
+    for (index, resource) in resources.enumerated() {
+      try PassOptions.checkText(resource, ["resources", .position(index)], maxBytes: 65_536)
+    }
+    if let mvpd { try PassOptions.checkSegment(mvpd, ["mvpd"], maxBytes: maxIdentifierBytes) }
+  }
+
+  /// Throws where a login by a partner needs a status of its framework that the call does not give.
+  private func partnerCheck(_ profile: PassLogin.Profile, _ options: PassOptions) throws(PassError) {
+    guard profile.type == "appleSSO" else { return }
+    guard let partner = options.partner else {
+      throw .rejected(
+        .own("invalid_header_pfs_permission_access_not_present", "The status of the partner's framework is missing."),
+        outcome: .notSent)
+    }
+    guard let end = partner.expiresAt, end > clock.wallNow else {
+      throw .rejected(
+        .own("invalid_header_pfs_provider_info_expired", "The status of the partner's framework has expired."),
+        outcome: .notSent)
+    }
+  }
+
+  /// Returns one decision for each of `resources`: all in one request, and each alone where the MVPD allows one at a
+  /// time.
+  private func decisions(
+    about resources: [ResourceName], _ mvpd: String, _ exchange: PassExchange
+  ) async throws(PassError) -> [PassDecision] {
+    let decisions: [PassDecision]
+    do throws(PassError) {
+      decisions = try await requested(resources, mvpd, exchange)
+    } catch {
+      guard error.status?.code == "too_many_resources", resources.count > 1 else { throw error }
+      return try await singly(resources, mvpd, exchange)
+    }
+    guard resources.count > 1, decisions.allSatisfy({ $0.error?.code == "too_many_resources" }) else {
+      return try await repeated(decisions, mvpd, exchange)
+    }
+    return try await singly(resources, mvpd, exchange)
+  }
+
+  /// Requests each decision alone. What one request fails with is the error of its resource; where all fail, of the
+  /// call.
+  private func singly(
+    _ resources: [ResourceName], _ mvpd: String, _ exchange: PassExchange
+  ) async throws(PassError) -> [PassDecision] {
+    var decisions: [PassDecision] = []
+    var failures = 0
+    for (index, resource) in resources.enumerated() {
+      do throws(PassError) {
+        decisions += try await repeated(try await requested([resource], mvpd, exchange), mvpd, exchange)
+      } catch {
+        failures += 1
+        guard error.kind != .cancelled, index + 1 < resources.count || failures < resources.count else { throw error }
+        decisions.append(.refused(resource.text, error.status ?? .networkError(error.detail)))
+      }
+    }
+    return decisions
+  }
+
+  /// Repeats the decisions that Adobe could not make, and only these.
+  private func repeated(
+    _ first: [PassDecision], _ mvpd: String, _ exchange: PassExchange
+  ) async throws(PassError) -> [PassDecision] {
+    var decisions = first
+    guard exchange.options.tempPassIdentity == nil else { return decisions }
+    var delays = PassExchange.PassDelays()
+    for _ in 1..<max(1, link.point.settings.requests.attempts) {
+      let open = decisions.indices.filter { decisions[$0].error?.isPassing == true }
+      guard !open.isEmpty else { break }
+      do throws(PassError) {
+        try await exchange.pause(for: delays.next(), or: .ended(.deadlineExceeded))
+        let answers = try await requested(open.map { ResourceName(decisions[$0].id) }, mvpd, exchange)
+        for (index, answer) in zip(open, answers) { decisions[index] = answer }
+      } catch {
+        guard error.kind != .cancelled else { throw error }
+        // The others have been decided, and their media tokens come once.
+        break
+      }
+    }
+    return decisions
+  }
+
+  private func requested(
+    _ resources: [ResourceName], _ mvpd: String, _ exchange: PassExchange
+  ) async throws(PassError) -> [PassDecision] {
+    var request = PassRequest(endpoint: .authorize, method: "POST", segments: ["decisions", "authorize", mvpd])
+    request.json = ["resources": .array(resources.map { .string($0.text) })]
+    let answer = try await answer(request, exchange, mvpd: mvpd)
+    guard let rows = answer.document["decisions"]?.arrayValue else {
+      throw .format("the answer has no decisions", http: answer.status, trace: answer.trace)
+    }
+    let matches: [[JSONValue]]
+    do throws(DecisionFault) {
+      matches = try AdobePassReply.matches(rows, resources, trace: answer.trace)
+    } catch {
+      throw .rejected(error.status, http: answer.status)
+    }
+    let now = answer.serverTime ?? clock.wallNow
+    return zip(resources, matches).map { resource, rows in
+      guard let first = rows.first else {
+        return .refused(resource.text, .formatUnknown("the answer has no decision about it", trace: answer.trace))
+      }
+      guard rows.dropFirst().allSatisfy({ $0["authorized"] == first["authorized"] }) else {
+        return .refused(resource.text, .formatUnknown("there are contradictory decisions", trace: answer.trace))
+      }
+      do throws(PassError) {
+        return try PassDecision(PassReading(first, "decision"), about: resource.text, at: now, trace: answer.trace)
+      } catch {
+        return .refused(resource.text, error.status ?? .formatUnknown(error.detail, trace: answer.trace))
+      }
+    }
+  }
+
+  /// Ends the login at `mvpd`, at the remembered or configured one where it is nil: first here, then at Adobe.
+  public func logout(
+    mvpd: String? = nil, redirectURL: String? = nil, options: PassOptions = PassOptions()
+  ) async throws(PassError) -> PassLogout {
+    let exchange = try exchange(options, for: .logout)
+    try valid { () throws(PassParameterError) in
+      if let mvpd { try PassOptions.checkSegment(mvpd, ["mvpd"], maxBytes: Self.maxIdentifierBytes) }
+      if let redirectURL { try provider.settings.login.check(redirectURL) }
+    }
+    let login = try await login(of: exchange.device)
+    guard let mvpd = mvpd ?? login?.mvpd ?? provider.settings.mvpd else {
+      return PassLogout(upstream: .none, logouts: [], forgotten: [], error: nil)
+    }
+    func forget(_ mvpd: String) async throws(PassError) -> [String] {
+      let forgotten = try await stored { () async throws(StoreError) in
+        try await state.logins.forget(mvpd, provider.client, exchange.device, over: link)
+      }
+      return forgotten.map { [$0] } ?? []
+    }
+    var forgotten = try await forget(mvpd)
+    var request = PassRequest(endpoint: .logout, method: "GET", segments: ["logout", mvpd])
+    if let redirectURL { request.query = [("redirectUrl", redirectURL)] }
+    do throws(PassError) {
+      let steps = try steps(in: try await answer(request, exchange, mvpd: mvpd))
+      // A logout with single sign-on ends other logins, too.
+      for step in steps where !step.mvpd.hasSameBytes(as: mvpd) { forgotten += try await forget(step.mvpd) }
+      return PassLogout(upstream: .ended, logouts: steps, forgotten: forgotten, error: nil)
+    } catch {
+      switch error.kind {
+      case .rejected, .unreachable:
+        return PassLogout(
+          upstream: .failed, logouts: [], forgotten: forgotten, error: error.status ?? .networkError(error.detail))
+      case .invalidParameter, .storeUnavailable, .deadlineExceeded, .cancelled: throw error
+      }
+    }
+  }
+
+  private func steps(in answer: PassAnswer) throws(PassError) -> [PassLogout.Step] {
+    guard let map = answer.document["logouts"]?.objectValue else {
+      throw .format("the answer has no logouts", http: answer.status, trace: answer.trace)
+    }
+    var steps: [PassLogout.Step] = []
+    for member in map.members {
+      let (mvpd, value) = (member.name, member.value)
+      let reading = try PassReading(value, "logout")
+      guard let name = try reading.identifier("actionName"), let type = try reading.identifier("actionType") else {
+        throw .format("a logout does not name what is next", http: answer.status, trace: answer.trace)
+      }
+      let action = PassAction(name: name, type: type)
+      guard PassAction.ofLogouts.contains(action) else {
+        throw .format("\(action) is unknown, or no answer to this call", http: answer.status, trace: answer.trace)
+      }
+      let url = try reading.identifier("url", maxBytes: HTTPURL.maxBytes).map { (text) throws(PassError) in
+        try provider.settings.openable(text)
+      }
+      if name == "logout", url == nil { throw .format("\(action) has no url") }
+      steps.append(PassLogout.Step(mvpd: mvpd, actionName: name, actionType: type, url: url))
+    }
+    return steps
+  }
+}
+
+extension PassDecision {
+  private static let maxTokenBytes = 256 << 10
+
+  /// Reads a row: a permit is one only with a media token that lives.
+  fileprivate init(
+    _ reading: PassReading, about resource: String, at now: Timestamp, trace: String?
+  ) throws(PassError) {
+    guard let isAuthorized = reading["authorized"]?.boolValue else {
+      throw .format("a decision is neither true nor false", trace: trace)
+    }
+    let source = try reading.text("source")
+    let error = reading["error"].flatMap { EnhancedError.read($0, status: 0, trace: trace) }
+    guard isAuthorized else {
+      guard reading["error"] == nil || error != nil else { throw .format("the error of a decision has no code") }
+      self.init(
+        id: resource, token: nil, source: source, notBefore: try reading.time("notBefore"),
+        expiresAt: try reading.time("notAfter"), error: error ?? .denied(trace: trace))
+      return
+    }
+    guard reading["error"] == nil else { throw .format("a permit has an error", trace: trace) }
+    guard let token = try reading.object("token"),
+      let serialized = try token.identifier("serializedToken", maxBytes: Self.maxTokenBytes),
+      let end = try token.time("notAfter")
+    else { throw .format("a permit has no media token", trace: trace) }
+    guard end > now else { throw .format("the media token of a permit has ended", trace: trace) }
+    self.init(
+      id: resource,
+      token: MediaToken(serialized: Secret(serialized), notBefore: try token.time("notBefore"), expiresAt: end),
+      source: source, notBefore: try reading.time("notBefore"), expiresAt: try reading.time("notAfter"), error: nil)
+  }
+}
+
+extension Status {
+  /// The sidecar's own finding, in Adobe's words.
+  static func own(_ code: String, _ message: String) -> Status {
+    Status(status: 0, code: code, action: EnhancedErrorTable[code]?.action ?? "none", message: message)
+  }
+
+  /// A login that has ended by the time that Adobe gave it.
+  static let profileExpired = own(
+    "authenticated_profile_expired", "The login has expired. The user has to log in again.")
+
+  /// Whether it is one of the errors after which a decision is requested again.
+  fileprivate var isPassing: Bool {
+    ["network_received_error", "network_connection_timeout", "maximum_execution_time_exceeded"].contains(code)
+  }
+}

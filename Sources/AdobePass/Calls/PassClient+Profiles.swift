@@ -1,0 +1,267 @@
+import Entitlements
+import HTTPMessages
+import OAuthClient
+import PosternJSON
+import PosternSupport
+import SessionRecords
+
+/// The logins that a call is about.
+public enum PassProfileSelection: Sendable, Hashable {
+  /// That at the remembered MVPD; all where none is remembered.
+  case remembered
+  /// That at an MVPD.
+  case mvpd(String)
+  /// All.
+  case all
+  /// That of a code, for which the call waits so long.
+  case code(String, wait: Duration)
+}
+
+extension PassClient {
+  /// The longest wait for a login.
+  public static let maxWait = Duration.seconds(1800)
+
+  /// Returns the logins of the device. With the SAML response of a partner's framework it makes a login of that first.
+  public func profiles(
+    _ selection: PassProfileSelection = .remembered, options: PassOptions = PassOptions()
+  ) async throws(PassError) -> PassProfiles {
+    if options.partner?.samlResponse != nil {
+      guard selection == .remembered else {
+        throw PassError(PassParameterError(["partner", "samlResponse"], "is sent alone"))
+      }
+      return try await partnerProfiles(options)
+    }
+    switch selection {
+    case .code(let code, let wait):
+      guard (.zero...Self.maxWait).contains(wait) else {
+        throw PassError(PassParameterError(["waitMs"], "must be from 0 to \(Self.maxWait.wholeMillisecondsUp)"))
+      }
+      return try await lasting(for: wait).profiles(of: code, wait, options)
+    case .all: return try await allProfiles(options)
+    case .mvpd(let mvpd):
+      try valid { () throws(PassParameterError) in
+        try PassOptions.checkSegment(mvpd, ["mvpd"], maxBytes: Self.maxIdentifierBytes)
+      }
+      return try await profiles(at: mvpd, options)
+    case .remembered:
+      // Of both endpoints, so that a call fails in the same way before and after a login.
+      if options.tempPassIdentity == nil { _ = try exchange(options, for: .profiles) }
+      let device = provider.settings.device.replaced(by: options.device)
+      guard let login = try await login(of: device) else { return try await allProfiles(options) }
+      return try await profiles(at: login.mvpd, options)
+    }
+  }
+
+  /// Returns the login of `device` as it is remembered.
+  func login(of device: AdobePassDevice) async throws(PassError) -> PassLogin? {
+    try await stored { () async throws(StoreError) in
+      try await state.logins.login(of: provider.client, device, over: link)
+    }
+  }
+
+  private func allProfiles(_ options: PassOptions) async throws(PassError) -> PassProfiles {
+    let exchange = try exchange(options, for: .profiles)
+    let request = PassRequest(endpoint: .profiles, method: "GET", segments: ["profiles"])
+    let profiles = try Self.profiles(in: try await answer(request, exchange), at: clock.wallNow)
+    return try await kept(profiles, exchange)
+  }
+
+  private func profiles(at mvpd: String, _ options: PassOptions) async throws(PassError) -> PassProfiles {
+    let exchange = try exchange(options, for: .profile)
+    let request = PassRequest(endpoint: .profile, method: "GET", segments: ["profiles", mvpd])
+    let profiles: [PassProfile]
+    do throws(PassError) {
+      profiles = try Self.profiles(in: try await answer(request, exchange, mvpd: mvpd), at: clock.wallNow)
+    } catch {
+      guard let status = error.usedUp else { throw error }
+      return try await usedUp(status, exchange)
+    }
+    if profiles.isEmpty { await state.logins.dropProfile(of: mvpd, provider.client, exchange.device, over: link) }
+    return try await kept(profiles, exchange)
+  }
+
+  /// Makes a login of a partner's SAML response. A response that may have arrived is not sent twice: the login shows it.
+  private func partnerProfiles(_ options: PassOptions) async throws(PassError) -> PassProfiles {
+    let exchange = try exchange(options, for: .partnerProfile)
+    guard let partner = options.partner, let response = partner.encodedResponse else {
+      throw PassError(PassParameterError(["partner"], "is missing"))
+    }
+    var request = PassRequest(endpoint: .partnerProfile, method: "POST", segments: ["profiles", "sso", partner.name])
+    request.form = [("SAMLResponse", response)]
+    do throws(PassError) {
+      return try await kept(Self.profiles(in: try await answer(request, exchange), at: clock.wallNow), exchange)
+    } catch {
+      guard error.kind == .unreachable, error.outcome != .notSent else { throw error }
+      var reading = options
+      reading.partner?.samlResponse = nil
+      guard let profiles = try? await allProfiles(reading), profiles.state == .authenticated else {
+        throw .unreachable(error.detail, outcome: .sentNoReply, http: error.upstream?.status)
+      }
+      return profiles
+    }
+  }
+
+  /// Remembers the login to use, and returns it with the others.
+  private func kept(
+    _ profiles: [PassProfile], _ exchange: PassExchange, isStored: Bool = true
+  ) async throws(PassError) -> PassProfiles {
+    var login = isStored ? try await login(of: exchange.device) : nil
+    let remembered = login.flatMap { login in profiles.first { $0.mvpd.hasSameBytes(as: login.mvpd) } }
+    let selected = remembered ?? profiles.max { $0.expiresAt < $1.expiresAt }
+    if isStored {
+      if let selected, selected.isLasting {
+        login = try await remember(selected.mvpd, selected, exchange)
+      } else if profiles.isEmpty, login?.profile != nil {
+        await state.logins.dropProfile(of: nil, provider.client, exchange.device, over: link)
+      }
+    }
+    return PassProfiles(
+      state: profiles.isEmpty ? .unauthenticated : .authenticated, profiles: profiles, selected: selected?.mvpd,
+      remembered: login?.remembered, nextPoll: nil, error: nil)
+  }
+
+  private func usedUp(_ status: Status, _ exchange: PassExchange) async throws(PassError) -> PassProfiles {
+    let login = exchange.options.isSecondScreen ? nil : try await login(of: exchange.device)
+    return PassProfiles(
+      state: .temporaryAccessUsedUp, profiles: [], selected: nil, remembered: login?.remembered, nextPoll: nil,
+      error: status)
+  }
+
+  /// Reads the profiles that have not ended.
+  private static func profiles(in answer: PassAnswer, at now: Timestamp) throws(PassError) -> [PassProfile] {
+    let document = try PassReading(answer.document, "answer")
+    guard let map = document["profiles"]?.objectValue else {
+      throw .format("the answer has no profiles", http: answer.status, trace: answer.trace)
+    }
+    let serverNow = answer.serverTime ?? now
+    var profiles: [PassProfile] = []
+    for member in map.members {
+      let (mvpd, value) = (member.name, member.value)
+      let reading = try PassReading(value, "profile")
+      guard !mvpd.isEmpty, let type = try reading.identifier("type"), let issuer = try reading.identifier("issuer"),
+        let end = try reading.time("notAfter")
+      else { throw .format("a profile lacks what it must have", http: answer.status, trace: answer.trace) }
+      let attributes = reading["attributes"] ?? .object(JSONObject())
+      guard let attributes = attributes.objectValue else { throw .format("profile.attributes is of the wrong type") }
+      guard end > serverNow else { continue }
+      profiles.append(
+        PassProfile(
+          mvpd: mvpd, type: type, issuer: issuer, notBefore: try reading.time("notBefore"), expiresAt: end,
+          attributes: attributes, endsAt: now + (end - serverNow)))
+    }
+    return profiles
+  }
+}
+
+// Polling.
+extension PassClient {
+  /// Returns the login of a code; while there is none, waits for it.
+  private func profiles(
+    of code: String, _ wait: Duration, _ options: PassOptions
+  ) async throws(PassError) -> PassProfiles {
+    try valid { () throws(PassParameterError) in try Self.check(code) }
+    let exchange = try exchange(options, for: .profileOfCode)
+    let key = PassCodes.Key(provider.client, code)
+    let until = clock.monotonicNow + wait
+    var hasAnswer = false
+    while true {
+      if let over = try await over(key, exchange) { return over }
+      var failure: PassError?
+      switch await poll(key, exchange) {
+      case .profiles(let profiles):
+        // A later session of the device has another code: an answer about this one is too late.
+        if let over = try await over(key, exchange, endsWithLife: false) { return over }
+        guard profiles.isEmpty else { return try await kept(profiles, exchange, isStored: !options.isSecondScreen) }
+        hasAnswer = true
+      case .failed(let error):
+        if let status = error.usedUp { return try await usedUp(status, exchange) }
+        guard error.isPassing else { throw error }
+        failure = error
+      }
+      let now = clock.monotonicNow
+      let entry = state.codes.entry(key, for: link.subject.uid)
+      let next = max(entry.last?.next ?? now, now)
+      guard now < until else {
+        if let failure, !hasAnswer { throw failure }
+        return try await waiting(.pending, exchange, nextPoll: next - now)
+      }
+      try await state.codes.sleep(for: min(next, until, entry.end) - now, about: key)
+      guard clock.monotonicNow < until else {
+        if let over = try await over(key, exchange) { return over }
+        if let failure, !hasAnswer { throw failure }
+        return try await waiting(.pending, exchange, nextPoll: max(.zero, next - clock.monotonicNow))
+      }
+    }
+  }
+
+  /// Returns the result about a code that is over; throws for one that Adobe called wrong.
+  private func over(
+    _ key: PassCodes.Key, _ exchange: PassExchange, endsWithLife: Bool = true
+  ) async throws(PassError) -> PassProfiles? {
+    let entry = state.codes.entry(key, for: link.subject.uid)
+    if entry.isSuperseded { return try await waiting(.superseded, exchange) }
+    if let error = entry.wrong { throw error }
+    if endsWithLife, entry.end <= clock.monotonicNow { return try await waiting(.expired, exchange) }
+    return nil
+  }
+
+  private func waiting(
+    _ result: PassProfiles.State, _ exchange: PassExchange, nextPoll: Duration? = nil
+  ) async throws(PassError) -> PassProfiles {
+    let login = exchange.options.isSecondScreen ? nil : try await login(of: exchange.device)
+    return PassProfiles(
+      state: result, profiles: [], selected: nil, remembered: login?.remembered, nextPoll: nextPoll, error: nil)
+  }
+
+  /// Returns the answer about a code: the last one within the poll interval, else the next, for all that wait for it.
+  private func poll(_ key: PassCodes.Key, _ exchange: PassExchange) async -> PassCodes.Answer {
+    let codes = state.codes
+    let uid = link.subject.uid
+    let interval = provider.settings.login.pollInterval
+    @Sendable func known() -> PassCodes.Answer? {
+      codes.entry(key, for: uid).last.flatMap { $0.next > clock.monotonicNow ? $0.answer : nil }
+    }
+    if let answer = known() { return answer }
+    let shared = PassExchange(
+      provider: provider, link: link.forSharedRequest(timeout: Self.patience), options: exchange.options,
+      device: exchange.device)
+    do throws(PassError) {
+      return try await codes.polls.value(for: key, deadline: link.deadline) { () async throws(PassError) in
+        if let answer = known() { return answer }
+        let sent = clock.monotonicNow
+        let answer = await Self.poll(key.code, shared)
+        codes.note(answer, about: key, for: max(.zero, interval - (clock.monotonicNow - sent)))
+        return answer
+      }
+    } catch {
+      return .failed(error)
+    }
+  }
+
+  private static func poll(_ code: String, _ exchange: PassExchange) async -> PassCodes.Answer {
+    let request = PassRequest(endpoint: .profileOfCode, method: "GET", segments: ["profiles", "code", code])
+    do throws(PassError) {
+      return .profiles(
+        try profiles(in: try await exchange.answer(request, isShared: true), at: exchange.link.clock.wallNow))
+    } catch {
+      return .failed(error)
+    }
+  }
+}
+
+extension PassError {
+  /// Adobe's error for a TempPass that is used up; nil for another one.
+  var usedUp: Status? {
+    status.flatMap { $0.code.hasPrefix("temporary_access_") && $0.code.hasSuffix("_limit_exceeded") ? $0 : nil }
+  }
+
+  /// Whether polling goes on after it: the server is busy or out of order, or cannot be reached.
+  var isPassing: Bool {
+    switch kind {
+    case .unreachable: true
+    case .rejected:
+      status?.code == "too_many_requests" || (upstream?.status ?? 0) >= 500 || (upstream?.status == 429)
+    default: false
+    }
+  }
+}

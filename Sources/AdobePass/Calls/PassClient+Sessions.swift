@@ -1,0 +1,243 @@
+import Entitlements
+import HTTPMessages
+import OAuthClient
+import PosternJSON
+public import PosternSupport
+import SessionRecords
+
+/// The parameters of a login. What is left out is not sent: the answer names it as missing.
+public struct PassLoginParameters: Sendable, Hashable {
+  /// The MVPD that the user chose.
+  public var mvpd: String?
+  /// The domain of the service provider; one of `domainNames` of the configuration.
+  public var domainName: String?
+  /// Where the browser comes back to; one of `redirectUrls` of the configuration.
+  public var redirectURL: String?
+
+  /// Parameters of the given values.
+  public init(mvpd: String? = nil, domainName: String? = nil, redirectURL: String? = nil) {
+    self.mvpd = mvpd
+    self.domainName = domainName
+    self.redirectURL = redirectURL
+  }
+
+  /// The members of a form. Throws for a value that the configuration does not allow.
+  func form(_ settings: AdobePassLoginSettings) throws(PassParameterError) -> [(name: String, value: String)] {
+    var form: [(name: String, value: String)] = []
+    if let mvpd {
+      try PassOptions.checkSegment(mvpd, ["mvpd"], maxBytes: PassClient.maxIdentifierBytes)
+      form.append(("mvpd", mvpd))
+    }
+    if let domainName {
+      guard settings.domainNames.contains(where: { $0.hasSameBytes(as: domainName) }) else {
+        throw PassParameterError(["domainName"], "is not in the configuration (domainNames)")
+      }
+      form.append(("domainName", domainName))
+    }
+    if let redirectURL {
+      try settings.check(redirectURL)
+      form.append(("redirectUrl", redirectURL))
+    }
+    return form
+  }
+}
+
+extension AdobePassLoginSettings {
+  /// Throws for a URL that browsers may not come back to.
+  func check(_ redirectURL: String) throws(PassParameterError) {
+    guard redirectURLs.contains(where: { $0.hasSameBytes(as: redirectURL) }) else {
+      throw PassParameterError(["redirectUrl"], "is not in the configuration (redirectUrls)")
+    }
+  }
+}
+
+extension PassClient {
+  /// Starts a login: with the status of a partner's framework one by the partner, else one by a browser, on this screen
+  /// or by the code on another one. A former code of the device is over.
+  public func createSession(
+    _ parameters: PassLoginParameters = PassLoginParameters(), options: PassOptions = PassOptions()
+  ) async throws(PassError) -> PassSession {
+    let endpoint: PassEndpoint = options.partner == nil ? .createSession : .partnerSession
+    guard options.partner == nil || parameters.mvpd == nil else {
+      throw PassError(PassParameterError(["mvpd"], "is not sent with partner"))
+    }
+    let exchange = try exchange(options, for: endpoint)
+    var request = PassRequest(endpoint: endpoint, method: "POST", segments: ["sessions"])
+    if let partner = options.partner {
+      request = PassRequest(endpoint: endpoint, method: "POST", segments: ["sessions", "sso", partner.name])
+    }
+    request.form = try valid { () throws(PassParameterError) in try parameters.form(provider.settings.login) }
+    let answer = try await answer(request, exchange, mvpd: parameters.mvpd)
+    let (session, life) = try session(answer, of: endpoint)
+    if let code = session.code {
+      let key = PassCodes.Key(provider.client, code)
+      state.codes.begin(key, life: life ?? PassCodes.usualLife, of: exchange.device, for: link.subject.uid)
+    }
+    try await remember(session, exchange)
+    return session
+  }
+
+  /// Completes a login that another screen started, or one that lacked parameters.
+  public func resumeSession(
+    code: String, _ parameters: PassLoginParameters = PassLoginParameters(), options: PassOptions = PassOptions()
+  ) async throws(PassError) -> PassSession {
+    let exchange = try exchange(options, for: .resumeSession)
+    try valid { () throws(PassParameterError) in try Self.check(code) }
+    var request = PassRequest(endpoint: .resumeSession, method: "POST", segments: ["sessions", code])
+    request.form = try valid { () throws(PassParameterError) in try parameters.form(provider.settings.login) }
+    let answer = try await answer(request, exchange, mvpd: parameters.mvpd)
+    let (session, life) = try session(answer, of: .resumeSession)
+    if let life { state.codes.setLife(life, of: .init(provider.client, code)) }
+    if !options.isSecondScreen { try await remember(session, exchange) }
+    return session
+  }
+
+  /// Returns what is known of the login with `code`, and what is missing: before another screen goes on with it.
+  public func session(
+    code: String, options: PassOptions = PassOptions()
+  ) async throws(PassError) -> PassSessionStatus {
+    let exchange = try exchange(options, for: .getSession)
+    try valid { () throws(PassParameterError) in try Self.check(code) }
+    let request = PassRequest(endpoint: .getSession, method: "GET", segments: ["sessions", code])
+    let answer = try await answer(request, exchange)
+    let reading = try PassReading(answer.document, "session")
+    let known = try reading.object("existingParameters", "existing")
+    let missing = Self.parameterNames(try reading.texts("missingParameters", "missing"))
+    let device = try reading.object("device")
+    return PassSessionStatus(
+      code: code, serviceProvider: try known?.text("serviceProvider"), mvpd: try known?.text("mvpd"),
+      domainName: try known?.text("domainName", "domain"), redirectURL: try known?.text("redirectUrl"),
+      missingParameters: missing,
+      authenticateURL: missing.isEmpty
+        ? try authenticateURL(code) : nil,
+      notBefore: try reading.time("notBefore"), expiresAt: try reading.time("notAfter"),
+      device: try device.map { (device) throws(PassError) in
+        PassSessionStatus.Device(
+          type: try device.text("type"), model: try device.text("model"),
+          applicationID: try device.text("applicationId"))
+      })
+  }
+
+  static func check(_ code: String) throws(PassParameterError) {
+    try PassOptions.checkSegment(code, ["code"], maxBytes: maxCodeBytes)
+  }
+
+  private func authenticateURL(_ code: String) throws(PassError) -> String {
+    let segments = ["api", "v2", "authenticate", provider.settings.serviceProvider, code]
+    let path = segments.map { PercentEncoding.encode($0, for: .pathSegment) }.joined(separator: "/")
+    do throws(HTTPURLError) {
+      return try provider.settings.baseURL.appending(relativePath: path).description
+    } catch {
+      throw .format("the URL of the login cannot be written: \(error.phrase)")
+    }
+  }
+
+  /// Remembers the MVPD of a login that exists already.
+  private func remember(_ session: PassSession, _ exchange: PassExchange) async throws(PassError) {
+    guard session.actionName == "authorize", let mvpd = session.mvpd,
+      session.reasonType == "authenticated" || session.reasonType == "authenticatedSSO"
+    else { return }
+    _ = try await remember(mvpd, nil, exchange)
+  }
+
+  /// Remembers an MVPD, with the name and the logo that the configuration gives, as far as it is in memory.
+  func remember(
+    _ mvpd: String, _ profile: PassProfile?, _ exchange: PassExchange
+  ) async throws(PassError) -> PassLogin? {
+    let named = state.configurations[.init(provider.client, exchange.device)]?.mvpds.first { $0.id == mvpd }
+    return try await stored { () async throws(StoreError) in
+      try await state.logins.remember(mvpd, profile, named: named, provider.client, exchange.device, over: link)
+    }
+  }
+
+  /// The names of parameters as calls have them: an older edition reports another name.
+  private static func parameterNames(_ names: [String]) -> [String] { names.map { $0 == "domain" ? "domainName" : $0 } }
+
+  /// Reads a session, with the rest of its code's life where Adobe gives its end.
+  private func session(
+    _ answer: PassAnswer, of endpoint: PassEndpoint
+  ) throws(PassError) -> (PassSession, life: Duration?) {
+    let reading = try PassReading(answer.document, "session")
+    guard let name = try reading.identifier("actionName"), let type = try reading.identifier("actionType") else {
+      throw .format("the session does not name what is next", http: answer.status, trace: answer.trace)
+    }
+    let action = PassAction(name: name, type: type)
+    guard PassAction.ofSessions(endpoint).contains(action) else {
+      throw .format("\(action) is unknown, or no answer to this call", http: answer.status, trace: answer.trace)
+    }
+    let code = try reading.identifier("code", maxBytes: Self.maxCodeBytes)
+    let url = try reading.identifier("url", maxBytes: HTTPURL.maxBytes).map { (text) throws(PassError) in
+      try provider.settings.openable(text)
+    }
+    if name == "authenticate", code == nil || url == nil { throw .format("\(action) has no code or no url") }
+    if name == "resume", code == nil { throw .format("\(action) has no code") }
+    let request = try reading.object("authenticationRequest").map { (request) throws(PassError) in
+      guard let text = try request.identifier("request", maxBytes: 1 << 20) else {
+        throw PassError.format("\(action) has no request for the partner's framework")
+      }
+      return PassAuthenticationRequest(
+        type: try request.text("type") ?? "saml", request: text,
+        attributeNames: try request.texts("attributesNames"))
+    }
+    if name == "partner_profile", request == nil {
+      throw .format("\(action) has no request for the partner's framework")
+    }
+    let notAfter = try reading.time("notAfter")
+    let now = answer.serverTime ?? clock.wallNow
+    let life = notAfter.map { max(.zero, $0 - now) }
+    let session = PassSession(
+      actionName: name, actionType: type, reasonType: try reading.text("reasonType", "reason"),
+      serviceProvider: try reading.text("serviceProvider"), sessionID: try reading.text("sessionId"), code: code,
+      url: url, mvpd: try reading.identifier("mvpd"),
+      missingParameters: Self.parameterNames(try reading.texts("missingParameters", "missing")),
+      authenticationRequest: request, notBefore: try reading.time("notBefore"),
+      expiresAt: notAfter ?? (code == nil ? nil : clock.wallNow + PassCodes.usualLife))
+    return (session, life)
+  }
+}
+
+/// What an answer requires next: the pair of a name and a type. Only pairs that are documented for the endpoint count.
+struct PassAction: Hashable, CustomStringConvertible {
+  let name: String
+  let type: String
+
+  var description: String { "\(EnhancedError.shortened(name))/\(EnhancedError.shortened(type))" }
+
+  /// The pairs that may answer a login.
+  static func ofSessions(_ endpoint: PassEndpoint) -> Set<PassAction> {
+    let authenticate = PassAction(name: "authenticate", type: "interactive")
+    let authorize = PassAction(name: "authorize", type: "direct")
+    let resume = PassAction(name: "resume", type: "direct")
+    switch endpoint {
+    case .createSession: return [authenticate, authorize, resume]
+    case .resumeSession: return [authenticate, authorize, PassAction(name: "retry", type: "direct")]
+    case .partnerSession:
+      return [authenticate, authorize, resume, PassAction(name: "partner_profile", type: "direct")]
+    default: return []
+    }
+  }
+
+  /// The pairs that may answer a logout.
+  static let ofLogouts: Set<PassAction> = [
+    PassAction(name: "logout", type: "interactive"), PassAction(name: "partner_logout", type: "partner_interactive"),
+    PassAction(name: "complete", type: "none"), PassAction(name: "invalid", type: "none"),
+  ]
+}
+
+extension AdobePassProvider.Settings {
+  /// Returns `text`, a URL or a path at the base URL's origin, as an absolute URL that a browser may open; throws for
+  /// any other scheme or origin.
+  func openable(_ text: String) throws(PassError) -> String {
+    let absolute = text.hasPrefix("/") && !text.hasPrefix("//") ? "\(baseURL.origin)\(text)" : text
+    guard let url = try? HTTPURL(absolute),
+      url.origin.scheme == "https" || baseURL.origin.scheme == "http",
+      url.origin == baseURL.origin || login.urlOrigins.contains(url.origin)
+    else { throw .format("the URL to open is not of an allowed origin (urlOrigins)") }
+    return absolute
+  }
+}
+
+extension PassLoginParameters: ConciseStringConvertible {
+  /// The MVPD.
+  public var description: String { Concise.text("login", mvpd.map { "at \(Concise.name($0))" }) }
+}

@@ -1,0 +1,199 @@
+import Entitlements
+import HTTPMessages
+import OAuthClient
+import PosternJSON
+import PosternSupport
+
+/// One request to the API, before it has an access token.
+struct PassRequest: Sendable {
+  let endpoint: PassEndpoint
+  let method: String
+  let segments: [String]
+  var query: [(name: String, value: String)] = []
+  var form: [(name: String, value: String)]?
+  var json: JSONValue?
+}
+
+/// An answer that is a success.
+struct PassAnswer: Sendable {
+  let document: JSONValue
+  let status: Int
+  /// The size of the body.
+  let bytes: Int
+  let trace: String?
+  /// The time of the server, where it gave one.
+  let serverTime: Timestamp?
+}
+
+/// Sends the requests of one call: with an access token, at the pace of the device's address, and again where that is
+/// allowed. One place decides which answer is a success, an error of Adobe's, or no answer.
+struct PassExchange: Sendable {
+  /// The largest answer in bytes.
+  private static let maxBytes = 1 << 20
+  private static let parser = JSONParser(maxBytes: maxBytes, maxDepth: 64)
+  /// The longest pause that Adobe can impose.
+  private static let longestPause = Duration.seconds(600)
+  private static let firstDelay = Duration.milliseconds(250)
+  private static let longestDelay = Duration.seconds(4)
+
+  let provider: AdobePassProvider
+  let link: DecisionClient
+  let options: PassOptions
+  let device: AdobePassDevice
+
+  /// Sends `request` over the connections of its user, or where others wait for the answer over one of its own.
+  func answer(_ request: PassRequest, isShared: Bool = false) async throws(PassError) -> PassAnswer {
+    // Whoever polls a code repeats nothing: the next poll comes soon.
+    let attempts = request.endpoint == .profileOfCode ? 1 : max(1, link.point.settings.requests.attempts)
+    var delays = PassDelays()
+    var hasReadAgain = false
+    for attempt in 1... {
+      let isLast = attempt >= attempts
+      let response: HTTPResponse
+      do throws(PassError) {
+        response = try await sent(request, isShared: isShared)
+      } catch {
+        guard error.kind == .unreachable, !isLast, request.endpoint.isRepeatable(with: options) else { throw error }
+        try await pause(for: delays.next(), or: error)
+        continue
+      }
+      let trace = AdobePassProvider.trace(of: response)
+      switch response.status {
+      case 429:
+        let wait = min(DecisionFault.pause(after: response), Self.longestPause)
+        let error = Self.tooMany(response, wait: wait, trace: trace)
+        guard !isLast else { throw error }
+        // The rate limiter has the pause, too, for other calls; without one this call waits by itself.
+        try await pause(for: link.point.settings.requests.rateLimit == nil ? wait : .zero, or: error, least: wait)
+        continue
+      case 401: throw .rejected(AdobePassProvider.rejection(response).traced(trace), http: response.status)
+      case 300..<400: throw .format("a redirect is not followed", http: response.status, trace: trace)
+      default: break
+      }
+      let document = DecisionReply.isJSON(response) ? try? Self.parser.parse(response.body) : nil
+      if let document, let status = AdobePassProvider.error(in: document, status: response.status, trace: trace) {
+        guard !AdobePassProvider.rejectsToken(response) else {
+          throw .rejected(AdobePassProvider.rejection(response).traced(trace), http: response.status)
+        }
+        let error = PassError.rejected(status, http: response.status)
+        guard status.code == "internal_server_error", request.endpoint.isReadAgain, !hasReadAgain else { throw error }
+        hasReadAgain = true
+        try await pause(for: delays.next(), or: error)
+        continue
+      }
+      switch response.status {
+      case 200..<300:
+        guard let document else { throw .format("the answer is not JSON", http: response.status, trace: trace) }
+        return PassAnswer(
+          document: document, status: response.status, bytes: response.body.count, trace: trace,
+          serverTime: response.fields["Date"].flatMap(HTTPDate.parse))
+      case 500...:
+        let error = PassError.unreachable(
+          "Adobe Pass failed with status \(response.status)", outcome: .replied, http: response.status)
+        guard !isLast, request.endpoint.isRepeatable(with: options) else { throw error }
+        try await pause(for: delays.next(), or: error)
+      default: throw .rejected(DecisionFault(response, trace: trace).status, http: response.status)
+      }
+    }
+    throw .unreachable("no attempt is left", outcome: .notSent)
+  }
+
+  private func sent(_ request: PassRequest, isShared: Bool) async throws(PassError) -> HTTPResponse {
+    let prepared = try prepared(request)
+    return try await provider.authorized(device, over: link) {
+      (token, purpose) async throws(PassError) -> HTTPResponse in
+      var authorized = prepared
+      authorized.fields["Authorization"] = "Bearer \(token.value.reveal())"
+      var bounds = DecisionExchangeBounds()
+      bounds.maxBodyBytes = Self.maxBytes
+      bounds.longestPause = Self.longestPause
+      do throws(DecisionExchangeError) {
+        return try await link.attempt(authorized, for: isShared ? .confirmation : purpose, within: bounds)
+      } catch {
+        throw PassError(error, deadline: link.deadline, clock: link.clock)
+      }
+    } failure: { fault in
+      if Task.isCancelled { return .ended(.cancelled) }
+      let detail = fault.status.details ?? fault.status.message
+      switch fault.retry {
+      case .after(let wait): return .unreachable(detail, outcome: .notSent, retryAfter: wait)
+      case .never where fault.isOutage: return .unreachable(detail, outcome: .notSent)
+      case .never: return .rejected(fault.status, outcome: .notSent)
+      }
+    }
+  }
+
+  private func prepared(_ request: PassRequest) throws(PassError) -> HTTPRequest {
+    var path = request.segments.map { PercentEncoding.encode($0, for: .pathSegment) }.joined(separator: "/")
+    if !request.query.isEmpty { path += "?" + String(decoding: FormEncoding.encode(request.query), as: UTF8.self) }
+    let url: HTTPURL
+    do throws(HTTPURLError) {
+      url = try provider.url.appending(relativePath: path)
+    } catch {
+      throw .format("the URL of the request cannot be written: \(error.phrase)")
+    }
+    var fields = PassHeaders(options, device, for: request.endpoint).fields
+    var body: [UInt8]?
+    if let form = request.form {
+      fields["Content-Type"] = FormEncoding.mediaType
+      body = FormEncoding.encode(form)
+    } else if let json = request.json {
+      fields["Content-Type"] = AdobePassProvider.jsonType
+      body = JSONWriter().write(json)
+    }
+    return HTTPRequest(method: request.method, url: url, fields: fields, body: body)
+  }
+
+  /// Sleeps before the next attempt. Throws `error` where the call does not last until then, or `least` from now.
+  func pause(for delay: Duration, or error: PassError, least: Duration? = nil) async throws(PassError) {
+    if let remaining = link.deadline.remaining(on: link.clock), remaining <= max(delay, least ?? .zero) { throw error }
+    guard delay > .zero else { return }
+    guard (try? await link.clock.sleep(for: delay)) != nil else { throw .ended(.cancelled) }
+  }
+
+  private static func tooMany(_ response: HTTPResponse, wait: Duration, trace: String?) -> PassError {
+    PassError.tooMany(DecisionFault(response, trace: trace).status, http: 429, wait: wait, outcome: .replied)
+  }
+
+  /// The delays between attempts: doubled, and a fifth longer or shorter, so that many devices do not coincide.
+  struct PassDelays {
+    private var backoff = Backoff(first: PassExchange.firstDelay, longest: PassExchange.longestDelay)
+
+    mutating func next() -> Duration {
+      let delay = backoff.fail(at: MonotonicInstant(nanoseconds: 0))
+      return min(PassExchange.longestDelay, delay * Int(80 + NonSecretRandom.shared.next() % 41) / 100)
+    }
+  }
+}
+
+extension PassError {
+  /// More requests than Adobe accepts, or than may be sent to it: none for `wait`.
+  static func tooMany(
+    _ status: Status, http: Int?, wait: Duration, outcome: TransportError.Outcome
+  ) -> PassError {
+    let own = Status(
+      status: status.status == 0 ? 429 : status.status, code: "too_many_requests", action: "retry-after",
+      message: status.message, details: status.details, helpURL: status.helpURL, trace: status.trace)
+    return .rejected(own, outcome: outcome, http: http, retryAfter: wait)
+  }
+
+  /// A request without an answer.
+  init(_ error: DecisionExchangeError, deadline: Deadline, clock: any EngineClock) {
+    switch error {
+    case .insecure: self = .unreachable("the scheme of the base URL is not https", outcome: .notSent)
+    case .cancelled: self = .ended(.cancelled)
+    case .limited(let wait):
+      self = .tooMany(
+        Status(
+          status: 429, code: "too_many_requests", action: "retry-after",
+          message: "The rate limit allows no request to Adobe Pass before the end of the call."),
+        http: nil, wait: wait, outcome: .notSent)
+    case .transport(let error):
+      switch error.code {
+      case .cancelled: self = .ended(.cancelled, outcome: error.outcome)
+      case .responseTooLarge: self = .format("the answer is too large")
+      default: self = .unreachable(error.cause, outcome: error.outcome)
+      }
+    }
+  }
+}

@@ -1,0 +1,195 @@
+import HTTPMessages
+import PosternSupport
+import SessionRecords
+
+/// The codes of logins that are under way: their ends, what Adobe last answered about each, and which one a device's
+/// user sees now. In memory only: a code outlives no restart.
+///
+/// The state is behind a lock. A code belongs to the uid that named it first: beyond the bounds the uid with the most
+/// codes loses its oldest.
+final class PassCodes: Sendable {
+  /// A code at a service provider.
+  struct Key: Hashable, Sendable {
+    let client: [UInt8]
+    let code: String
+
+    init(_ client: AdobePassClient, _ code: String) {
+      self.client = client.key.id
+      self.code = code
+    }
+
+    static func == (left: Key, right: Key) -> Bool {
+      left.client == right.client && left.code.hasSameBytes(as: right.code)
+    }
+  }
+
+  /// An answer about a code.
+  enum Answer: Sendable {
+    case profiles([PassProfile])
+    case failed(PassError)
+  }
+
+  /// What is known of a code.
+  struct Entry: Sendable {
+    /// The end of its life.
+    var end: MonotonicInstant
+    /// Whether a later session of its device has another one.
+    var isSuperseded = false
+    /// The error of a code that Adobe called wrong: it remains wrong.
+    var wrong: PassError?
+    /// The last answer, and the time from which Adobe may be asked for the next.
+    var last: (answer: Answer, next: MonotonicInstant)?
+    /// The calls that sleep until the next answer.
+    var sleepers: [UInt64: Task<Void, any Error>] = [:]
+  }
+
+  private struct Device: Hashable, Sendable {
+    let client: [UInt8]
+    let identifier: String
+  }
+
+  private struct State: Sendable {
+    var entries = FairCache<UInt32, Key, Entry>(capacity: PassCodes.capacity)
+    var running = FairCache<UInt32, Device, Key>(capacity: PassCodes.capacity)
+    var lastSleeper: UInt64 = 0
+  }
+
+  private static let capacity = 16_384
+  /// The life of a code whose end Adobe has not given.
+  static let usualLife = Duration.seconds(1800)
+
+  private let clock: any EngineClock
+  private let state = Locked(State())
+  /// The requests about codes, each for all calls that wait for its answer.
+  let polls: SingleFlight<Key, Answer, PassError>
+
+  init(clock: any EngineClock) {
+    self.clock = clock
+    polls = SingleFlight(clock: clock) {
+      switch $0 {
+      case .cancelled: .ended(.cancelled)
+      case .deadlineExceeded: .unreachable("timed out before Adobe Pass answered", outcome: .sentNoReply)
+      }
+    }
+  }
+
+  /// Notes the code of a new session of `device`, with its life from now on. The device's former code is superseded.
+  func begin(_ key: Key, life: Duration, of device: AdobePassDevice, for uid: UInt32) {
+    let woken = state.withLock { state in
+      let place = Device(client: key.client, identifier: device.identifier)
+      var woken: [Task<Void, any Error>] = []
+      if let former = state.running[place], former != key {
+        _ = state.entries.change(former) { entry in
+          entry.isSuperseded = true
+          woken = Array(entry.sleepers.values)
+        }
+      }
+      state.running.set(key, for: place, of: uid)
+      state.entries.set(Entry(end: clock.monotonicNow + life), for: key, of: uid)
+      return woken
+    }
+    for sleeper in woken { sleeper.cancel() }
+  }
+
+  /// Returns what is known of a code; one that is not known lives from now on, as one of another device or of the time
+  /// before a restart.
+  func entry(_ key: Key, for uid: UInt32) -> Entry {
+    state.withLock { state in
+      if let entry = state.entries[key] { return entry }
+      let entry = Entry(end: clock.monotonicNow + Self.usualLife)
+      state.entries.set(entry, for: key, of: uid)
+      return entry
+    }
+  }
+
+  /// Notes the life of a code, from now on.
+  func setLife(_ life: Duration, of key: Key) {
+    state.withLock { _ = $0.entries.change(key) { $0.end = clock.monotonicNow + life } }
+  }
+
+  /// Notes an answer about a code, and how long it counts.
+  func note(_ answer: Answer, about key: Key, for duration: Duration) {
+    state.withLock { state in
+      _ = state.entries.change(key) { entry in
+        entry.last = (answer, clock.monotonicNow + duration)
+        if case .failed(let error) = answer, error.next == .newCode { entry.wrong = error }
+      }
+    }
+  }
+
+  /// Sleeps for `duration`, or until the code is superseded. Throws when the calling task is cancelled.
+  func sleep(for duration: Duration, about key: Key) async throws(PassError) {
+    let clock = clock
+    let sleeper = Task { try await clock.sleep(for: duration) }
+    let number = state.withLock { state in
+      state.lastSleeper += 1
+      let number = state.lastSleeper
+      let isOver = state.entries.change(key) { entry in
+        if !entry.isSuperseded { entry.sleepers[number] = sleeper }
+        return entry.isSuperseded
+      }
+      if isOver ?? true { sleeper.cancel() }
+      return number
+    }
+    await withTaskCancellationHandler {
+      _ = await sleeper.result
+    } onCancel: {
+      sleeper.cancel()
+    }
+    state.withLock { _ = $0.entries.change(key) { $0.sleepers[number] = nil } }
+    if Task.isCancelled { throw .ended(.cancelled) }
+  }
+}
+
+/// The configurations of service providers that were read a moment ago.
+final class PassConfigurations: Sendable {
+  /// A service provider's configuration for one kind of device.
+  struct Key: Hashable, Sendable {
+    let client: [UInt8]
+    let information: String
+
+    init(_ client: AdobePassClient, _ device: AdobePassDevice) {
+      self.client = client.key.id
+      information = device.information
+    }
+  }
+
+  /// How long a configuration counts.
+  static let life = Duration.seconds(120)
+  private static let capacity = 256
+  private static let maxBytes = 64 << 20
+
+  private struct Cached: Sendable {
+    let configuration: PassConfiguration
+    let end: MonotonicInstant
+  }
+
+  private let clock: any EngineClock
+  private let cached = Locked(FairCache<UInt32, Key, Cached>(capacity: capacity, maxWeight: maxBytes))
+  /// The requests under way, each for all calls that wait for it.
+  let requests: SingleFlight<Key, PassConfiguration, PassError>
+
+  init(clock: any EngineClock) {
+    self.clock = clock
+    requests = SingleFlight(clock: clock) {
+      switch $0 {
+      case .cancelled: .ended(.cancelled)
+      case .deadlineExceeded: .unreachable("timed out before Adobe Pass answered", outcome: .sentNoReply)
+      }
+    }
+  }
+
+  /// Returns the configuration that counts now.
+  subscript(key: Key) -> PassConfiguration? {
+    cached.withLock { $0[key] }.flatMap { $0.end > clock.monotonicNow ? $0.configuration : nil }
+  }
+
+  /// Keeps `configuration`, which came in so many bytes.
+  func set(_ configuration: PassConfiguration, for key: Key, of uid: UInt32, bytes: Int) {
+    let entry = Cached(configuration: configuration, end: clock.monotonicNow + Self.life)
+    cached.withLock { $0.set(entry, for: key, of: uid, weight: bytes) }
+  }
+
+  /// Drops all of `client`: one of its MVPDs is no longer there.
+  func drop(_ client: AdobePassClient) { cached.withLock { $0.removeAll { key, _ in key.client == client.key.id } } }
+}
