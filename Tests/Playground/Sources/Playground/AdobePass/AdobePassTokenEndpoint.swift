@@ -8,7 +8,12 @@ struct AdobePassTokenEndpoint: Endpoint {
   let clock: any EngineClock
 
   func reply(to request: Request) async throws -> Reply {
-    if let rejection = gate.rejection(of: request, counting: \.adobeTokens) { return rejection }
+    if let rejection = gate.rejection(of: request, as: .token) { return rejection }
+    if let answer = gate.answers.take(.token),
+      let reply = try await gate.answers.replyInstead(answer, gate.settings.values)
+    {
+      return reply
+    }
     if let fault = try await gate.faults.strike(.adobeToken) {
       return fault.generalReply ?? Self.problem("invalid_client")
     }

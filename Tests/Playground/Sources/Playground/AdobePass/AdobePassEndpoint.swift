@@ -1,0 +1,42 @@
+import NIOHTTP1
+import PosternJSON
+
+/// A call of the API: the checks that all have, what tests have prepared, and the call's own answer.
+struct AdobePassEndpoint: Endpoint {
+  let call: AdobePassCall
+  let gate: AdobePassGate
+  let clients: AdobePassClients
+  /// The call's own answer.
+  let answer: @Sendable (AdobePassRequest) throws(AdobePassError) -> Reply
+
+  func reply(to request: Request) async throws -> Reply {
+    if let rejection = gate.rejection(of: request, as: call) { return rejection }
+    if call == .preauthorize, let fault = try await gate.faults.strike(.adobeDecisions),
+      let reply = fault.generalReply
+    {
+      return reply
+    }
+    let values = gate.settings.values
+    let client: String
+    do throws(AdobePassError) {
+      client = try clients.client(of: Self.token(in: request))
+    } catch {
+      return error.reply(values.errorShape)
+    }
+    if call == .preauthorize, let shape = gate.settings.takeShape() { return shape.reply(values) }
+    let prepared = gate.answers.take(call)
+    if let prepared, let reply = try await gate.answers.replyInstead(prepared, values) { return reply }
+    do throws(AdobePassError) {
+      let reply = try answer(AdobePassRequest(request, as: call, of: client))
+      return prepared?.changing(reply) ?? reply
+    } catch {
+      return error.reply(values.errorShape)
+    }
+  }
+
+  private static func token(in request: Request) -> String? {
+    let fields: [String] = request.headers["authorization"]
+    guard fields.count == 1, fields[0].hasPrefix("Bearer ") else { return nil }
+    return String(fields[0].dropFirst("Bearer ".count))
+  }
+}
