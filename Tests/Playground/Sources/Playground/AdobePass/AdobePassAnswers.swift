@@ -17,6 +17,8 @@ struct AdobePassAnswer: Sendable {
     case redirect
     /// Nothing is done, and the connection closed.
     case hangUp
+    /// Nothing is done, and the connection reset.
+    case reset
     /// The right answer after `delayMs`.
     case slow
     /// Everything is done, and the connection closed instead of an answer.
@@ -64,7 +66,7 @@ struct AdobePassAnswer: Sendable {
     case .change:
       guard let change, let json = try? JSONParser().parse(bytes) else { return reply }
       reply.body = .bytes(JSONWriter().write(change.changing(json)))
-    case .error, .empty, .html, .throttled, .redirect, .hangUp, .slow: return reply
+    case .error, .empty, .html, .throttled, .redirect, .hangUp, .reset, .slow: return reply
     }
     reply.status = status ?? reply.status
     return reply
@@ -113,6 +115,7 @@ final class AdobePassAnswers: Sendable {
     case .throttled: return AdobePassShape.throttled.reply(values)
     case .redirect: return .redirect(302, to: "/open/echo/redirected")
     case .hangUp: return .hangUp
+    case .reset: return .reset
     case .slow:
       try await clock.sleep(for: .milliseconds(answer.delayMilliseconds))
       return nil

@@ -10,6 +10,14 @@ struct AdobePassEndpoint: Endpoint {
   let answer: @Sendable (AdobePassRequest) throws(AdobePassError) -> Reply
 
   func reply(to request: Request) async throws -> Reply {
+    var reply = try await checkedReply(to: request)
+    if !reply.headers.contains(name: "adobe-request-id") {
+      reply.headers.add(name: "adobe-request-id", value: RandomText.uuid())
+    }
+    return reply
+  }
+
+  private func checkedReply(to request: Request) async throws -> Reply {
     if let rejection = gate.rejection(of: request, as: call) { return rejection }
     if call == .preauthorize, let fault = try await gate.faults.strike(.adobeDecisions),
       let reply = fault.generalReply
