@@ -10,17 +10,18 @@ import Testing
   @Test("a profile belongs to device and application; tokens of one user share it, and log out of it together")
   func sharing() async throws {
     try await Upstream.run { upstream in
-      let first = try await AdobePassCaller(upstream)
-        .with("AD-Service-Token", AdobePassCaller.jws("u")).with("Adobe-Subject-Token", AdobePassCaller.jws("p"))
+      let first = try await AdobePassApplication(upstream)
+        .with("AD-Service-Token", AdobePassApplication.jws("u")).with(
+          "Adobe-Subject-Token", AdobePassApplication.jws("p"))
       _ = try await first.logIn()
-      let plain = try await AdobePassCaller(upstream).on(device: "b3RoZXI=")
+      let plain = try await AdobePassApplication(upstream).on(device: "b3RoZXI=")
       #expect(try await plain.types("profiles") == [:])
-      let service = plain.with("AD-Service-Token", AdobePassCaller.jws("u"))
+      let service = plain.with("AD-Service-Token", AdobePassApplication.jws("u"))
       #expect(try await service.types("profiles/Cablevision") == ["Cablevision": "serviceTokenSSO"])
-      let platform = plain.with("Adobe-Subject-Token", AdobePassCaller.jws("p"))
+      let platform = plain.with("Adobe-Subject-Token", AdobePassApplication.jws("p"))
       #expect(try await platform.types("profiles") == ["Cablevision": "platformSSO"])
-      #expect(try await plain.with("AD-Service-Token", AdobePassCaller.jws("v")).types("profiles") == [:])
-      let known = try await service.post("sessions", AdobePassCaller.login).json
+      #expect(try await plain.with("AD-Service-Token", AdobePassApplication.jws("v")).types("profiles") == [:])
+      let known = try await service.post("sessions", AdobePassApplication.login).json
       #expect(known["reasonType"] == "authenticatedSSO")
       #expect(try await plain.get("logout/Cablevision").json["logouts"]?["Cablevision"]?["actionName"] == "invalid")
       #expect(try await first.types("profiles").count == 1)
@@ -34,7 +35,7 @@ import Testing
   @Test("authorize needs a login, gives one-time tokens with their ends as numbers, and adds attributes")
   func authorize() async throws {
     try await Upstream.run { upstream in
-      let device = try await AdobePassCaller(upstream)
+      let device = try await AdobePassApplication(upstream)
       #expect(try await device.code("authorize/Cablevision", "news") == "authenticated_profile_missing")
       // Without the setting preauthorization goes by the names alone.
       #expect(try await device.code("preauthorize/Cablevision", "news") == nil)
@@ -56,7 +57,7 @@ import Testing
   @Test("an expired login is gone from profiles, and decisions name it")
   func expiry() async throws {
     try await Upstream.run { upstream in
-      let device = try await AdobePassCaller(upstream)
+      let device = try await AdobePassApplication(upstream)
       _ = try await upstream.control("adobe", #"{"profileTtlSeconds":60}"#)
       _ = try await device.logIn()
       upstream.clock.advance(by: .seconds(60))
@@ -68,7 +69,7 @@ import Testing
   @Test("a trial begins with the first decision, ends by the clock, and a promotional one by its titles")
   func trials() async throws {
     try await Upstream.run { upstream in
-      let device = try await AdobePassCaller(upstream)
+      let device = try await AdobePassApplication(upstream)
       let begun = try await device.post("sessions", [("mvpd", "TempPass_Basic")]).json
       #expect(begun["actionName"] == "authorize" && begun["reasonType"] == "temporary")
       #expect(try await device.decide("authorize/TempPass_Basic", "a").first?["source"] == "temppass")
@@ -84,8 +85,8 @@ import Testing
       #expect(try await invited.code("authorize/TempPass_Promo", "a") == used)
       // The identity is known on another device, too.
       #expect(try await invited.on(device: "b3RoZXI=").code("authorize/TempPass_Promo", "b") == used)
-      let refused = try await invited.get("profiles/TempPass_Promo")
-      #expect(refused.status == 403 && refused.json["action"] == "authentication")
+      let rejected = try await invited.get("profiles/TempPass_Promo")
+      #expect(rejected.status == 403 && rejected.json["action"] == "authentication")
       upstream.clock.advance(by: .seconds(600))
       let ended = "temporary_access_duration_limit_exceeded"
       #expect(try await device.code("authorize/TempPass_Basic", "a") == ended)
@@ -97,14 +98,14 @@ import Testing
   @Test("rules of the operator decide without a login, and end without a trace")
   func degradation() async throws {
     try await Upstream.run { upstream in
-      let device = try await AdobePassCaller(upstream)
+      let device = try await AdobePassApplication(upstream)
       for (rule, permits) in [("AuthNAll", true), ("AuthZAll", true), ("AuthZNone", false)] {
         _ = try await upstream.control("adobe", #"{"degradation":"\#(rule)"}"#)
         for call in ["authorize", "preauthorize"] {
           let row = try await device.decide("\(call)/Cablevision", "deny").first
           #expect(row?["source"] == "degradation" && row?["authorized"] == .bool(permits))
         }
-        let session = try await device.post("sessions", AdobePassCaller.login).json
+        let session = try await device.post("sessions", AdobePassApplication.login).json
         #expect(session["reasonType"] == (rule == "AuthNAll" ? "degraded" : "none"))
         #expect(try await device.types("profiles/Cablevision").values.first == (rule == "AuthNAll" ? "degraded" : nil))
       }
@@ -116,7 +117,7 @@ import Testing
   @Test("prepared answers are for their call alone, and spoil the right answer as they are named")
   func prepared() async throws {
     try await Upstream.run { upstream in
-      let device = try await AdobePassCaller(upstream)
+      let device = try await AdobePassApplication(upstream)
       _ = try await upstream.control(
         "adobe",
         """
@@ -127,8 +128,8 @@ import Testing
         {"to":"E1","kind":"truncated"},{"to":"E1","kind":"throttled"}]}
         """)
       for _ in 0..<2 {
-        let refused = try await device.get("profiles")
-        #expect(refused.status == 403 && refused.json["errors"]?.arrayValue?.first?["action"] == "configuration")
+        let rejected = try await device.get("profiles")
+        #expect(rejected.status == 403 && rejected.json["errors"]?.arrayValue?.first?["action"] == "configuration")
       }
       #expect(try await device.get("profiles").status == 200)
       let changed = try await device.post("sessions", []).json
@@ -151,7 +152,7 @@ import Testing
   @Test("an answer can get lost after everything was done")
   func lost() async throws {
     try await Upstream.run { upstream in
-      let device = try await AdobePassCaller(upstream)
+      let device = try await AdobePassApplication(upstream)
       for kind in ["lost", "hangUp", "reset"] {
         _ = try await upstream.control("adobe", #"{"answers":[{"to":"E2","kind":"\#(kind)"}]}"#)
         #expect(try await device.unanswered("sessions"), "\(kind)")
@@ -164,8 +165,8 @@ import Testing
   @Test("the log counts calls by number, and shows forms and headers, of credentials only digests")
   func log() async throws {
     try await Upstream.run { upstream in
-      let device = try await AdobePassCaller(upstream).with("AP-Visitor-Identifier", "visitor")
-      _ = try await device.post("sessions", AdobePassCaller.login)
+      let device = try await AdobePassApplication(upstream).with("AP-Visitor-Identifier", "visitor")
+      _ = try await device.post("sessions", AdobePassApplication.login)
       let shown = try await upstream.send("GET", "/playground/adobe")
       #expect(shown.json["counts"]?["E2"] == 1 && shown.json["counts"]?["token"] == 1)
       let request = try #require(shown.json["requests"]?.arrayValue?.last)

@@ -10,8 +10,8 @@ import Testing
   @Test("an incomplete session is resumed, then authenticated in a browser, and its code shows the profile")
   func secondScreen() async throws {
     try await Upstream.run { upstream in
-      let device = try await AdobePassCaller(upstream)
-      let screen = try await AdobePassCaller(upstream).on(device: "c2NyZWVu")
+      let device = try await AdobePassApplication(upstream)
+      let screen = try await AdobePassApplication(upstream).on(device: "c2NyZWVu")
       let begun = try await device.post("sessions", []).json
       let code = try #require(begun["code"]?.stringValue)
       #expect(code.count == 7 && begun["actionName"] == "resume" && begun["actionType"] == "direct")
@@ -23,7 +23,7 @@ import Testing
       let shown = try await screen.get("sessions/\(code)").json
       #expect(shown["existingParameters"] == ["serviceProvider": "REF30", "mvpd": "a/b"])
       #expect(shown["device"]?["model"] == "m" && shown["device"]?["browser"] == .null)
-      let rest = Array(AdobePassCaller.login.dropFirst())
+      let rest = Array(AdobePassApplication.login.dropFirst())
       let whole = try await screen.post("sessions/\(code)", rest).json
       #expect(whole["actionName"] == "authenticate" && whole["missingParameters"] == nil)
       #expect(try await device.get("profiles/code/\(code)").json["profiles"] == [:])
@@ -41,7 +41,7 @@ import Testing
       #expect(try await device.types("profiles/a%2Fb") == ["a/b": "regular"])
       // The login is the device's, not the second screen's.
       #expect(try await screen.types("profiles") == [:])
-      let again = try await device.post("sessions", AdobePassCaller.login.dropFirst() + [("mvpd", "a/b")]).json
+      let again = try await device.post("sessions", AdobePassApplication.login.dropFirst() + [("mvpd", "a/b")]).json
       #expect(again["actionName"] == "authorize" && again["reasonType"] == "authenticated" && again["code"] == nil)
     }
   }
@@ -49,7 +49,7 @@ import Testing
   @Test("a newer session ends the older, time ends a code, and an unknown code has an error of its own")
   func codes() async throws {
     try await Upstream.run { upstream in
-      let device = try await AdobePassCaller(upstream)
+      let device = try await AdobePassApplication(upstream)
       let first = try #require(try await device.post("sessions", []).json["code"]?.stringValue)
       let other = try await device.on(device: "b3RoZXI=").post("sessions", []).json["code"]?.stringValue ?? ""
       let second = try #require(try await device.post("sessions", []).json["code"]?.stringValue)
@@ -67,15 +67,15 @@ import Testing
   @Test("headers, parameters and bodies that a call does not list are rejected")
   func strictness() async throws {
     try await Upstream.run { upstream in
-      let device = try await AdobePassCaller(upstream)
-      let jws = AdobePassCaller.jws("user")
+      let device = try await AdobePassApplication(upstream)
+      let jws = AdobePassApplication.jws("user")
       for (caller, path, code) in [
         (device.with("AD-Service-Token", jws), "configuration", "invalid_header"),
         (device.with("AP-TempPass-Identity", "e30="), "profiles", "invalid_header"),
         (device.with("AP-Visitor-Identifier", "v"), "configuration", "invalid_header"),
         (device.with("AD-Service-Token", "x"), "profiles", "invalid_header"),
         (device.with("X-Forwarded-For", "192.0.2.1, 192.0.2.2"), "profiles", "invalid_header"),
-        (device.with("X-Device-Info", AdobePassCaller.information), "profiles", "invalid_header"),
+        (device.with("X-Device-Info", AdobePassApplication.information), "profiles", "invalid_header"),
         (
           device.with("AP-Partner-Framework-Status", "x"), "profiles",
           "invalid_header_pfs_permission_access_not_present"
@@ -107,7 +107,7 @@ import Testing
   func scope() async throws {
     try await Upstream.run { upstream in
       _ = try await upstream.control("adobe", #"{"scopes":["api:client:v1"]}"#)
-      let response = try await AdobePassCaller(upstream).get("configuration")
+      let response = try await AdobePassApplication(upstream).get("configuration")
       #expect(response.status == 401 && response.json["code"] == "invalid_access_token_client_application")
     }
   }
@@ -115,20 +115,20 @@ import Testing
   @Test("a partner's login: a SAML request, a profile for its response, and fallbacks without it")
   func partner() async throws {
     try await Upstream.run { upstream in
-      let device = try await AdobePassCaller(upstream)
-      let form = Array(AdobePassCaller.login.dropFirst())
+      let device = try await AdobePassApplication(upstream)
+      let form = Array(AdobePassApplication.login.dropFirst())
       func begin(_ status: String?, _ form: [(String, String)]) async throws -> JSONValue {
         let caller = status.map { device.with("AP-Partner-Framework-Status", $0) } ?? device
         return try await caller.post("sessions/sso/Apple", form).json
       }
-      let good = AdobePassCaller.status()
+      let good = AdobePassApplication.status()
       let request = try await begin(good, form)
       #expect(request["actionName"] == "partner_profile" && request["mvpd"] == "Spectrum")
       #expect(request["authenticationRequest"]?["type"] == "saml")
       for (status, given, reason) in [
-        (nil, form, "pfs_fallback"), (AdobePassCaller.status("denied"), form, "pfs_fallback"),
-        (AdobePassCaller.status(until: "1"), form, "pfs_fallback"),
-        (AdobePassCaller.status(provider: "partner-attott"), form, "configuration_fallback"),
+        (nil, form, "pfs_fallback"), (AdobePassApplication.status("denied"), form, "pfs_fallback"),
+        (AdobePassApplication.status(until: "1"), form, "pfs_fallback"),
+        (AdobePassApplication.status(provider: "partner-attott"), form, "configuration_fallback"),
         (good, [], "missing_parameters_fallback"),
       ] {
         let answer = try await begin(status, given)
@@ -144,7 +144,7 @@ import Testing
       #expect(created.status == 201 && created.json["profiles"]?["Spectrum"]?["issuer"] == "Apple")
       #expect(try await caller.types("profiles") == ["Spectrum": "appleSSO"])
       #expect(try await device.types("profiles") == [:])
-      let stale = device.with("AP-Partner-Framework-Status", AdobePassCaller.status(until: "1"))
+      let stale = device.with("AP-Partner-Framework-Status", AdobePassApplication.status(until: "1"))
       #expect(try await stale.get("profiles/Spectrum").json["code"] == "invalid_header_pfs_provider_info_expired")
       #expect(
         try await device.code("authorize/Spectrum", "news") == "invalid_header_pfs_permission_access_not_present")

@@ -6,7 +6,7 @@ import Testing
 @testable import Playground
 
 /// An application with a token at the double of Adobe Pass, on one device.
-struct AdobePassCaller {
+struct AdobePassApplication {
   let upstream: Upstream
   let token: String
   var device = "ZGV2aWNl"
@@ -46,17 +46,17 @@ struct AdobePassCaller {
   }
 
   /// The same application with another header.
-  func with(_ name: String, _ value: String) -> AdobePassCaller {
-    var caller = self
-    caller.headers.append((name, value))
-    return caller
+  func with(_ name: String, _ value: String) -> AdobePassApplication {
+    var other = self
+    other.headers.append((name, value))
+    return other
   }
 
   /// The same application on another device.
-  func on(device: String) -> AdobePassCaller {
-    var caller = self
-    caller.device = device
-    return caller
+  func on(device: String) -> AdobePassApplication {
+    var other = self
+    other.device = device
+    return other
   }
 
   func get(_ path: String) async throws -> RawHTTP.Response {
@@ -71,9 +71,10 @@ struct AdobePassCaller {
 
   /// Whether a form without parameters gets no answer.
   func unanswered(_ path: String) async throws -> Bool {
-    let lines = fields + [
-      ("Host", "localhost"), ("Content-Length", "0"), ("Content-Type", "application/x-www-form-urlencoded"),
-    ]
+    let lines =
+      fields + [
+        ("Host", "localhost"), ("Content-Length", "0"), ("Content-Type", "application/x-www-form-urlencoded"),
+      ]
     let head = lines.map { "\($0): \($1)\r\n" }.joined()
     let text = "POST /adobe/api/v2/REF30/\(path) HTTP/1.1\r\n\(head)\r\n"
     return try await RawHTTP.exchange(port: upstream.port, Array(text.utf8)).isEmpty
