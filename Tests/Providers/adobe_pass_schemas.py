@@ -93,17 +93,28 @@ PARTNER_RESUME = _session(
     "resume", "direct", ["missing_parameters_fallback"], {**WINDOW, "missingParameters": SOME}, {"mvpd": TEXT})
 PARTNER_AUTHORIZE = _session("authorize", "direct", AUTHENTICATED, {"mvpd": TEXT}, {})
 
-# "Retrieve authentication session information using code". Its samples have null for what is unknown, and `domain` for
-# the form's `domainName`; `ipAddress` is a string, in another edition an object.
-PART = _nullable(OBJECT)
+# "Retrieve authentication session information using code". Its samples have null for what is unknown, `domain` with a
+# complete session and `domainName` with an incomplete one. `ipAddress` is a string there, an object in the OpenAPI
+# document.
+VERSION = _nullable(_object({
+    "major": {"type": "integer"}, "minor": {"type": "integer"}, "patch": {"type": "integer"}, "profile": {"type": "string"}}))
+PERHAPS, NUMBER = _nullable(TEXT), {"type": "integer"}
+BROWSER = _nullable(_object(
+    {"name": PERHAPS, "vendor": PERHAPS, "version": VERSION, "userAgent": PERHAPS, "originalUserAgent": PERHAPS}))
+DISPLAY = _nullable(_object({
+    "width": NUMBER, "height": NUMBER, "ppi": NUMBER, "name": PERHAPS, "vendor": PERHAPS, "version": VERSION,
+    "diagonalSize": PERHAPS}))
 STATUS = _object(
     {"existingParameters": _object({"serviceProvider": TEXT}, {
         "mvpd": TEXT, "domain": TEXT, "domainName": TEXT, "redirectUrl": TEXT}),
      "notBefore": WRITTEN_TIME, "notAfter": WRITTEN_TIME,
-     "device": _object({"type": _nullable(TEXT), "model": _nullable(TEXT)}, {
-         "version": PART, "hardware": PART, "operatingSystem": PART, "browser": PART, "display": PART,
-         "applicationId": _nullable(TEXT), "connection": _nullable(_object({}, {
-             "ipAddress": _nullable({"type": ["string", "object"]}), "port": {}, "secure": {}, "type": _nullable(TEXT)}))})},
+     "device": _object({
+         "type": PERHAPS, "model": PERHAPS, "version": VERSION,
+         "hardware": _object({"name": PERHAPS, "vendor": PERHAPS, "version": VERSION, "manufacturer": PERHAPS}),
+         "operatingSystem": _object({"name": PERHAPS, "family": PERHAPS, "vendor": PERHAPS, "version": VERSION}),
+         "browser": BROWSER, "display": DISPLAY, "applicationId": PERHAPS,
+         "connection": _object({
+             "ipAddress": _nullable({"type": ["string", "object"]}), "port": PERHAPS, "secure": FLAG, "type": PERHAPS})})},
     {"missingParameters": SOME})
 
 # "Retrieve profiles", "… for specific mvpd", "… for specific code", "… using partner authentication response".
@@ -306,8 +317,8 @@ class Published:
         content = response.get("content", {}).get("application/json", {}).get("schema")
         if content:
             for complaint in _complaints({**content, **self.components}, answer["json"]):
-                # Names of MVPDs and numbers of rows do not matter.
-                yield f"{call}: " + re.sub(r"/(profiles|logouts|decisions|attributes|mvpds)/[^:/]+(/[^:/]+(?=/))?", r"/\1/*", complaint)
+                # Names of MVPDs and attributes and numbers of rows do not matter.
+                yield f"{call}: " + re.sub(r"/(profiles|logouts|decisions|attributes|mvpds)/[^:/]+", r"/\1/*", complaint)
 
 
 def _closed(schema: Any) -> Any:

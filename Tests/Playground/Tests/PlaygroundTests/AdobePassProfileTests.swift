@@ -149,6 +149,37 @@ import Testing
     }
   }
 
+  @Test("registration, tokens and the page have prepared answers, too")
+  func preparedOthers() async throws {
+    try await Upstream.run { upstream in
+      _ = try await upstream.control("adobe", #"{"answers":[{"to":"register","kind":"empty","status":503}]}"#)
+      let fields = [("X-Device-Info", AdobePassApplication.information), ("Content-Type", "application/json")]
+      let body = Array(#"{"software_statement":"e30.e30.e30"}"#.utf8)
+      let failed = try await upstream.send("POST", "/adobe/o/client/register", fields, body: body)
+      #expect(failed.status == 503 && failed.body.isEmpty)
+      let change = #"{"answers":[{"to":"register","kind":"change","set":{"scopes":[]}}]}"#
+      _ = try await upstream.control("adobe", change)
+      let changed = try await upstream.send("POST", "/adobe/o/client/register", fields, body: body)
+      #expect(changed.status == 201 && changed.json["scopes"] == [] && changed.json["client_id"] != nil)
+      _ = try await upstream.control(
+        "adobe", #"{"answers":[{"to":"E5","kind":"error","code":"internal_server_error"}]}"#)
+      let page = try await upstream.send("GET", "/adobe/api/v2/authenticate/REF30/ABCDEFG")
+      #expect(page.status == 500 && page.text.contains("internal_server_error") && page.text.contains("<html"))
+    }
+  }
+
+  @Test("going back to the start forgets logins, codes and settings, but no registration")
+  func reset() async throws {
+    try await Upstream.run { upstream in
+      let device = try await AdobePassApplication(upstream)
+      let code = try await device.logIn()
+      _ = try await upstream.send("DELETE", "/playground/adobe")
+      #expect(try await device.types("profiles") == [:])
+      #expect(try await device.get("sessions/\(code)").json["code"] == "invalid_parameter_code")
+      #expect(try await upstream.send("GET", "/playground/adobe").json["throttle"] == true)
+    }
+  }
+
   @Test("an answer can get lost after everything was done")
   func lost() async throws {
     try await Upstream.run { upstream in

@@ -103,6 +103,15 @@ final class AdobePassAnswers: Sendable {
     }
   }
 
+  /// The prepared answer of the current request of `call`; without one that of `carryOut`.
+  func reply(
+    to call: AdobePassCall, _ values: AdobePassSettings.Values, carryOut: () async throws -> Reply
+  ) async throws -> Reply {
+    guard let answer = take(call) else { return try await carryOut() }
+    if let reply = try await replyInstead(answer, values) { return reply }
+    return answer.changing(try await carryOut())
+  }
+
   /// The substitute for the right answer; nil when the request is carried out.
   func replyInstead(_ answer: AdobePassAnswer, _ values: AdobePassSettings.Values) async throws -> Reply? {
     switch answer.kind {

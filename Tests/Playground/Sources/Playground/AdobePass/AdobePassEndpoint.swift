@@ -32,13 +32,12 @@ struct AdobePassEndpoint: Endpoint {
       return error.reply(values.errorShape)
     }
     if call == .preauthorize, let shape = gate.settings.takeShape() { return shape.reply(values) }
-    let prepared = gate.answers.take(call)
-    if let prepared, let reply = try await gate.answers.replyInstead(prepared, values) { return reply }
-    do throws(AdobePassError) {
-      let reply = try answer(AdobePassRequest(request, as: call, of: client))
-      return prepared?.changing(reply) ?? reply
-    } catch {
-      return error.reply(values.errorShape)
+    return try await gate.answers.reply(to: call, values) {
+      do throws(AdobePassError) {
+        return try answer(AdobePassRequest(request, as: call, of: client))
+      } catch {
+        return error.reply(values.errorShape)
+      }
     }
   }
 

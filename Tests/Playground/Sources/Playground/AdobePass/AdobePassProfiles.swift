@@ -69,7 +69,7 @@ final class AdobePassProfiles: Sendable {
     let here = profiles.withLock { $0 }
       .filter { $0.mvpd == mvpd && $0.binding.serviceProvider == request.binding.serviceProvider }
     var fault: AdobePassError?
-    for profile in here {
+    for profile in here.filter({ $0.binding == request.binding }) + here.filter({ $0.binding != request.binding }) {
       guard let type = Self.type(of: profile, for: request.binding, request.subjects) else { continue }
       if profile.isInvalidated {
         fault = AdobePassError("authenticated_profile_invalidated")

@@ -8,11 +8,10 @@ struct AdobePassRegistrationEndpoint: Endpoint {
 
   func reply(to request: Request) async throws -> Reply {
     if let rejection = gate.rejection(of: request, as: .register) { return rejection }
-    if let answer = gate.answers.take(.register),
-      let reply = try await gate.answers.replyInstead(answer, gate.settings.values)
-    {
-      return reply
-    }
+    return try await gate.answers.reply(to: .register, gate.settings.values) { try await issue(request) }
+  }
+
+  private func issue(_ request: Request) async throws -> Reply {
     let fault = try await gate.faults.strike(.adobeRegistration)
     if let fault, !fault.kind.strikesAfterwards {
       return fault.generalReply ?? Self.problem("unapproved_software_statement")

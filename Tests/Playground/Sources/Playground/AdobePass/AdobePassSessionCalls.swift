@@ -44,33 +44,41 @@ struct AdobePassSessionCalls: Sendable {
     return authenticate(session, "none")
   }
 
-  /// E4. Members of the device that are unknown are null.
+  /// E4. As in the samples `domainName` is called so only while something is missing, and unknown members of the device
+  /// are null.
   func session(_ request: AdobePassRequest) throws(AdobePassError) -> JSONValue {
     let code = request.captures["code"] ?? ""
     let session = try service.sessions.session(code, of: request.binding.serviceProvider, at: service.now)
+    let missing = session.parameters.missing
     var existing: JSONObject = ["serviceProvider": .string(session.binding.serviceProvider)]
     existing["mvpd"] = session.parameters.mvpd.map(JSONValue.string)
-    existing["domain"] = session.parameters.domainName.map(JSONValue.string)
+    existing[missing.isEmpty ? "domain" : "domainName"] = session.parameters.domainName.map(JSONValue.string)
     existing["redirectUrl"] = session.parameters.redirectURL.map(JSONValue.string)
-    func device(_ name: String) -> JSONValue { session.information[name] ?? .null }
     var answer: JSONObject = [
       "existingParameters": .object(existing), "notBefore": .string(String(session.notBefore)),
-      "notAfter": .string(String(session.notAfter)),
-      "device": [
-        "type": device("primaryHardwareType"), "model": device("model"),
-        "version": ["major": .null, "minor": .null, "patch": .null, "profile": device("version")],
-        "hardware": ["name": device("model"), "vendor": device("vendor"), "version": device("version")],
-        "operatingSystem": ["name": device("osName"), "family": device("osFamily"), "version": device("osVersion")],
-        "browser": .null, "display": .null, "applicationId": device("applicationId"),
-        "connection": [
-          "ipAddress": session.address.map(JSONValue.string) ?? .null, "port": device("connectionPort"),
-          "secure": .null, "type": device("connectionType"),
-        ],
-      ],
+      "notAfter": .string(String(session.notAfter)), "device": Self.device(of: session),
     ]
-    let missing = session.parameters.missing
     if !missing.isEmpty { answer["missingParameters"] = .array(missing.map(JSONValue.string)) }
     return .object(answer)
+  }
+
+  private static func device(of session: AdobePassSession) -> JSONValue {
+    let version: JSONValue = ["major": 0, "minor": 0, "patch": 0, "profile": ""]
+    func part(_ name: String) -> JSONValue { session.information[name] ?? .null }
+    return [
+      "type": part("primaryHardwareType"), "model": part("model"), "version": version,
+      "hardware": [
+        "name": part("model"), "vendor": part("vendor"), "version": version, "manufacturer": part("manufacturer"),
+      ],
+      "operatingSystem": [
+        "name": part("osName"), "family": part("osFamily"), "vendor": part("osVendor"), "version": version,
+      ],
+      "browser": .null, "display": .null, "applicationId": part("applicationId"),
+      "connection": [
+        "ipAddress": session.address.map(JSONValue.string) ?? .null, "port": part("connectionPort"), "secure": false,
+        "type": part("connectionType"),
+      ],
+    ]
   }
 
   /// E12.

@@ -9,11 +9,10 @@ struct AdobePassTokenEndpoint: Endpoint {
 
   func reply(to request: Request) async throws -> Reply {
     if let rejection = gate.rejection(of: request, as: .token) { return rejection }
-    if let answer = gate.answers.take(.token),
-      let reply = try await gate.answers.replyInstead(answer, gate.settings.values)
-    {
-      return reply
-    }
+    return try await gate.answers.reply(to: .token, gate.settings.values) { try await issue(request) }
+  }
+
+  private func issue(_ request: Request) async throws -> Reply {
     if let fault = try await gate.faults.strike(.adobeToken) {
       return fault.generalReply ?? Self.problem("invalid_client")
     }
