@@ -32,13 +32,13 @@ struct AdobePassLoginEndpoint: Endpoint {
     guard let form, let id = form["session"], let session = service.sessions.session(id: id, at: service.now),
       let destination = session.parameters.redirectURL
     else { return Reply(status: 400, page: ErrorPage.page("This sign-in has ended. Start again in the application.")) }
-    guard request.method == "POST" else { return Reply(page: Self.page(session)) }
+    guard request.method == "POST" else { return Reply(page: Self.page(session, form)) }
     if form["action"] == "cancel" { return .redirect(303, to: destination) }
     guard let mvpd = session.parameters.mvpd ?? form["mvpd"], (try? AdobePassMVPD.named(mvpd))?.trial == nil else {
-      return Reply(status: 403, page: Self.page(session, problem: "There is no such provider."))
+      return Reply(status: 403, page: Self.page(session, form, problem: "There is no such provider."))
     }
     guard let user = desk.user(in: form) else {
-      return Reply(status: 403, page: Self.page(session, problem: "The user name or the password is wrong."))
+      return Reply(status: 403, page: Self.page(session, form, problem: "The user name or the password is wrong."))
     }
     if session.parameters.mvpd == nil {
       var chosen = session.parameters
@@ -49,7 +49,7 @@ struct AdobePassLoginEndpoint: Endpoint {
     return .redirect(303, to: destination)
   }
 
-  private static func page(_ session: AdobePassSession, problem: String? = nil) -> Page {
+  private static func page(_ session: AdobePassSession, _ form: FormParameters, problem: String? = nil) -> Page {
     let known = session.parameters.mvpd
     let chosen = known == nil ? Page.field("mvpd", label: "Provider", attributes: #"type="text" required"#) : ""
     return Page(
@@ -60,7 +60,7 @@ struct AdobePassLoginEndpoint: Endpoint {
         <form method="post" action="/adobe/mvpd/login">
         <input type="hidden" name="session" value="\(Page.escape(session.id))">
         \(chosen)
-        \(LoginPage.credentials(userName: ""))
+        \(LoginPage.credentials(userName: form["username"] ?? ""))
         <button type="submit">Sign in</button>
         <button class="plain" type="submit" name="action" value="cancel" formnovalidate>Cancel</button>
         </form>
