@@ -103,6 +103,16 @@ import Testing
     }
   }
 
+  @Test(
+    "a redirect URL has a scheme and a path",
+    arguments: [
+      ("https://example.com/done", true), ("com.example.tv:/done", true), ("tv://done", true), ("example.com", false),
+      ("javascript:alert(1)", false), ("https://ex ample.com", false), ("1a://x", false), ("https:/", false),
+    ])
+  func redirectURLs(_ text: String, _ isGood: Bool) {
+    #expect(AdobePassParameters.isAbsolute(text) == isGood)
+  }
+
   @Test("a client without the scope of this version gets 401 at every call")
   func scope() async throws {
     try await Upstream.run { upstream in

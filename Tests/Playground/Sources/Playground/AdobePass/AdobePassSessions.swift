@@ -33,11 +33,12 @@ struct AdobePassParameters: Sendable {
     [("mvpd", mvpd), ("domain", domainName), ("redirectUrl", redirectURL)].filter { $0.1 == nil }.map(\.0)
   }
 
-  /// Whether `text` is a URL with a scheme and an authority.
+  /// Whether `text` is a URL with a scheme (RFC 3986 section 3.1) and an absolute path, as applications register them.
   static func isAbsolute(_ text: String) -> Bool {
-    guard let end = text.firstRange(of: "://") else { return false }
+    guard let end = text.firstRange(of: ":/") else { return false }
     let scheme = text[..<end.lowerBound]
-    return scheme.first?.isLetter == true && scheme.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber) }
+    return scheme.first?.isLetter == true
+      && scheme.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "+-.".contains($0)) }
       && end.upperBound != text.endIndex && text.unicodeScalars.allSatisfy { $0.value > 0x20 && $0.value < 0x7F }
   }
 }
