@@ -32,3 +32,11 @@ public struct Session: Sendable, ConciseStringConvertible {
     return Concise.text("\(user) at \(Concise.name(issuer))", expiresAt.map { "expires \($0)" })
   }
 }
+
+/// The kind of a session.
+public enum SessionKind: String, Sendable, Hashable, Codable, CaseIterable {
+  /// A user who was there.
+  case user
+  /// A registered profile, logged in by client authentication without a user.
+  case implicit
+}

@@ -168,3 +168,11 @@ extension RedisRecordStore.Configuration: ConciseStringConvertible {
   /// The prefix: the URL may have a password.
   public var description: String { "record store in Redis, \(Concise.name(name))" }
 }
+
+/// One call of a Redis store, carried out by the store's thread.
+struct RedisCall: Sendable {
+  /// Does the work and answers the caller.
+  let run: @Sendable (RedisTable) -> Void
+  /// Answers the caller without.
+  let reject: @Sendable (StoreError) -> Void
+}
