@@ -197,7 +197,7 @@ private struct ConfiguredResources: Sendable {
 private struct ConfiguredDecisionPoints: Sendable {
   let points: [String: DecisionPoint]
   let deviceIdentifiers: [String: Secret<String>]
-  /// What they share at Adobe Pass: kept when the configuration is replaced.
+  /// The state that they share at Adobe Pass: kept when the configuration is replaced.
   let adobePass: AdobePassState
 }
 

@@ -7,7 +7,7 @@ import PosternSupport
 struct DecisionPointFactory {
   let configuration: PosternConfiguration
   let clock: any EngineClock
-  /// What all Adobe Pass providers of the process share.
+  /// The state that all Adobe Pass providers of the process share.
   let adobePass: AdobePassState
 
   /// Every configured decision point. Those with the same configuration as in `previous` are kept, with their

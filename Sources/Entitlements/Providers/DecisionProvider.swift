@@ -58,9 +58,9 @@ extension DecisionProvider {
 
 /// The context of a call as its provider resolves it.
 public struct ResolvedContext: Sendable {
-  /// What requests are made of.
+  /// The values that requests are made of.
   public let values: JSONObject
-  /// What decisions depend on: a part of their key in the cache, in place of `values`.
+  /// The values that decisions depend on: a part of their key in the cache, in place of `values`.
   public let key: JSONObject
 
   /// The context `values`; `key` is given where it is another: with what callers do not know, and without secrets.

@@ -123,7 +123,7 @@ class Witness:
 
     def awaits_quiet(self) -> None:
         """Waits until nothing that a process sent before its death is under way here, accepted or not."""
-        # Connections are accepted in their order: once this one is answered, all that the dead process opened are counted.
+        # Connections are accepted in order: once this one is answered, all that the dead process opened are counted.
         with socket.create_connection(self._server.server_address[:2], timeout=20) as last:
             last.sendall(b"GET / HTTP/1.0\r\n\r\n")
             assert last.recv(1), "the witness answers"
