@@ -191,15 +191,3 @@ extension PassLogout.Step: ConciseStringConvertible {
   /// MVPD and what is next.
   public var description: String { "\(Concise.name(mvpd)): \(Concise.name(actionName))/\(Concise.name(actionType))" }
 }
-
-extension PassProfileSelection: ConciseStringConvertible {
-  /// The kind of selection. A code is secret.
-  public var description: String {
-    switch self {
-    case .remembered: "the last login"
-    case .mvpd(let mvpd): "the login at \(Concise.name(mvpd))"
-    case .all: "all logins"
-    case .code(_, let wait): "the login of a code, within \(wait)"
-    }
-  }
-}
