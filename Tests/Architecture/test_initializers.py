@@ -21,6 +21,7 @@ FAILABLE = {
     "JourneyCallback": "of a response",
     "KeyManagementAlgorithm": "required where it is taken",
     "MediaType": "of a response",
+    "PassClient": "nil at a decision point of another kind; a caller has to check that",
     "SignatureAlgorithm": "required where it decides; optional only as the label of a key that is made",
     "TraceContext": "no security parameter",
 }

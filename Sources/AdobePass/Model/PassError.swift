@@ -99,7 +99,7 @@ public enum PassNextStep: String, Sendable, Hashable, CaseIterable {
 
 extension PassError {
   /// A parameter that cannot be sent.
-  init(_ error: PassParameterError) {
+  package init(_ error: PassParameterError) {
     self.init(
       kind: .invalidParameter(error), status: nil, next: nil, isRetryable: false, retryAfter: nil, outcome: .notSent,
       upstream: nil, detail: "\(error.path.jsonPointer) \(error.reason)")
@@ -161,4 +161,18 @@ extension PassError: ConciseStringConvertible {
 extension PassError.Upstream: ConciseStringConvertible {
   /// Status and code.
   public var description: String { Concise.text("status \(status)", code.map { Concise.name($0) }) }
+}
+
+extension PassError.Kind: ConciseStringConvertible {
+  /// The kind in words.
+  public var description: String {
+    switch self {
+    case .invalidParameter(let error): "invalid parameter \(error)"
+    case .rejected: "rejected"
+    case .unreachable: "unreachable"
+    case .storeUnavailable: "store unavailable"
+    case .deadlineExceeded: "deadline exceeded"
+    case .cancelled: "cancelled"
+    }
+  }
 }

@@ -113,7 +113,7 @@ public struct PassParameterError: Error, Sendable, Hashable {
   /// The problem with it.
   public let reason: String
 
-  init(_ path: ParameterPath, _ reason: String) {
+  package init(_ path: ParameterPath, _ reason: String) {
     self.path = path
     self.reason = reason
   }

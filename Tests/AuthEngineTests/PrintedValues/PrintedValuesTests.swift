@@ -19,7 +19,7 @@ struct PrintedValuesTests {
   func values() async throws {
     let all = try [
       Self.support(), Self.json(), Self.messages(), Self.keys(), Self.tokens(), Self.issuers(), Self.advice(),
-      Self.callbacks(), Self.requests(), Self.servers(), Self.decisions(),
+      Self.callbacks(), Self.requests(), Self.servers(), Self.decisions(), Self.pass(), Self.passResults(),
     ]
     for samples in all {
       for (name, value) in samples { check(name, value) }
