@@ -15,6 +15,7 @@ from typing import Any, Callable, Iterator, List
 import pytest
 
 from harness import binaries, expect
+from harness.adobe_application import LOGIN, Application
 from harness.chromium import Chromium, Page
 from harness.glewlwyd import Provider, Resource
 from harness.login import Login
@@ -293,3 +294,32 @@ class TestGlewlwyd:
             assert session["scope"] == "openid orders" and session["claims"]["iss"] == begun["verificationUri"].rpartition("/")[0]
             answer = connection.call("fetchResource", {"resource": "real", "path": "orders", "session": session["session"]})
             assert answer["status"] == 200 and len(resource.tokens) == 1
+
+
+def test_a_user_logs_in_at_a_tv_provider(page: Callable[..., Page], playground: Playground, picture: Any) -> None:
+    """From the `url` of a session at Adobe Pass to the provider's page and to the application; and out again."""
+    playground.request("DELETE", "/playground/adobe")
+    application, user = Application(playground), page()
+    destination = f"{playground.base}/open/echo/back?a=1"
+    session = application.post("sessions", {**LOGIN, "redirectUrl": destination})
+    assert user.open(playground.base + session["url"]) is None
+    user.reads("with Cablevision")
+    picture(user, "playground-tv-provider")
+    sign_in(user, "wrong")
+    user.reads("The user name or the password is wrong.")
+    assert user.evaluate("document.querySelector('#username').value") == "alice"
+    assert application.get(f"profiles/code/{session['code']}") == {"profiles": {}}
+    user.type("#password", "alice-password")
+    user.press("Sign in")
+    user.reads("/open/echo/back")
+    assert user.url == destination
+    assert set(application.get(f"profiles/code/{session['code']}")["profiles"]) == {"Cablevision"}
+    logout = application.get(f"logout/Cablevision?redirectUrl={playground.base}/open/echo/out")["logouts"]["Cablevision"]
+    user.open(playground.base + logout["url"])
+    user.reads("/open/echo/out")
+    assert user.url == f"{playground.base}/open/echo/out"
+    # The page of a code that is over is an error for people.
+    application.switch(endCodes=True)
+    user.open(playground.base + session["url"])
+    user.reads("invalid_authentication_session")
+    playground.request("DELETE", "/playground/adobe")

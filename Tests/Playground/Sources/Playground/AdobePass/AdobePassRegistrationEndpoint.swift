@@ -7,7 +7,11 @@ struct AdobePassRegistrationEndpoint: Endpoint {
   let clients: AdobePassClients
 
   func reply(to request: Request) async throws -> Reply {
-    if let rejection = gate.rejection(of: request, counting: \.adobeRegistrations) { return rejection }
+    if let rejection = gate.rejection(of: request, as: .register) { return rejection }
+    return try await gate.answers.reply(to: .register, gate.settings.values) { try await issue(request) }
+  }
+
+  private func issue(_ request: Request) async throws -> Reply {
     let fault = try await gate.faults.strike(.adobeRegistration)
     if let fault, !fault.kind.strikesAfterwards {
       return fault.generalReply ?? Self.problem("unapproved_software_statement")
@@ -17,7 +21,10 @@ struct AdobePassRegistrationEndpoint: Endpoint {
       let statement = body["software_statement"]?.stringValue
     else { return Self.problem("invalid_request") }
     guard Self.isToken(statement) else { return Self.problem("invalid_software_statement") }
-    guard let client = clients.register() else { return Self.problem("invalid_request") }
+    let scopes = gate.settings.values.scopes
+    guard let client = clients.register(mayCall: scopes.contains("api:client:v2")) else {
+      return Self.problem("invalid_request")
+    }
     if let fault {
       if fault.kind == .dropAfterIssue { return .hangUp }
       try await gate.faults.wait(for: fault)
@@ -26,7 +33,7 @@ struct AdobePassRegistrationEndpoint: Endpoint {
       status: Int(gate.settings.values.createdStatus),
       json: [
         "client_id": .string(client.id), "client_secret": .string(client.secret), "client_id_issued_at": 1_800_000_000,
-        "redirect_uris": [], "grant_types": ["client_credentials"], "scopes": ["api:client:v2"],
+        "redirect_uris": [], "grant_types": ["client_credentials"], "scopes": .array(scopes.map(JSONValue.string)),
       ], headers: [("cache-control", "no-store")])
   }
 

@@ -8,6 +8,25 @@ final class AdobePassSettings: Sendable {
     case bare, error, errors
   }
 
+  /// A rule of the operator that decides in place of the MVPDs.
+  enum Degradation: String, CaseIterable {
+    case permit, deny
+    case authenticateAll = "AuthNAll"
+    case authorizeAll = "AuthZAll"
+    case authorizeNone = "AuthZNone"
+
+    /// Whether decisions permit.
+    var permits: Bool { self != .deny && self != .authorizeNone }
+  }
+
+  /// How long things last, in seconds.
+  struct Lifetimes: Sendable {
+    var code: Int64 = 1800
+    var profile: Int64 = 86_400
+    var decision: Int64 = 86_400
+    var mediaToken: Int64 = 420
+  }
+
   struct Values: Sendable {
     /// Whether there are only one request a second from a device, after ten at once.
     var throttles = true
@@ -28,7 +47,21 @@ final class AdobePassSettings: Sendable {
     /// Whether decisions come in the opposite order.
     var reverses = false
     /// The decision of an operator's rule about everything; nil: no rule.
-    var degradation: Bool?
+    var degradation: Degradation?
+    /// Whether preauthorization needs a login, as it does at a real server.
+    var needsProfile = false
+    /// How many resources one request may ask to authorize.
+    var maxAuthorized: Int64 = 5
+    /// Whether a `url` is absolute; otherwise it is a bare path.
+    var absoluteURLs = false
+    /// Whether the configuration has the MVPDs outside of `requestor`.
+    var separatesMVPDs = false
+    /// The scopes of new clients.
+    var scopes = ["api:client:v2"]
+    /// How long things last.
+    var lifetimes = Lifetimes()
+    /// The limits of trials.
+    var trial = AdobePassTrials.Limits()
     /// Shapes that the next requests for decisions are answered with.
     var next: [AdobePassShape] = []
   }
@@ -57,13 +90,10 @@ final class AdobePassSettings: Sendable {
     if let number = try body.integer("createdStatus", in: 200...201) { values.createdStatus = number }
     if let flag = try body.bool("reverse") { values.reverses = flag }
     if body.members["degradation"] != nil {
-      switch try body.string("degradation") {
-      case nil: values.degradation = nil
-      case "permit"?: values.degradation = true
-      case "deny"?: values.degradation = false
-      default: throw ControlBody.Problem(message: "degradation: permit, deny or null is expected")
-      }
+      values.degradation = nil
+      if let name = try body.string("degradation") { values.degradation = try Self.named(name, "degradation") }
     }
+    try Self.change(&values, body)
     if let names = try body.strings("next") {
       var shapes: [AdobePassShape] = []
       for name in names { shapes.append(try Self.named(name, "next")) }
@@ -73,7 +103,24 @@ final class AdobePassSettings: Sendable {
     state.withLock { $0 = changed }
   }
 
-  private static func named<Value: RawRepresentable & CaseIterable>(
+  /// Takes over what belongs to logins.
+  private static func change(_ values: inout Values, _ body: ControlBody) throws(ControlBody.Problem) {
+    let seconds: ClosedRange<Int64> = 1...31_536_000
+    if let flag = try body.bool("needsProfile") { values.needsProfile = flag }
+    if let number = try body.integer("maxAuthorized", in: 1...1000) { values.maxAuthorized = number }
+    if let flag = try body.bool("absoluteUrls") { values.absoluteURLs = flag }
+    if let flag = try body.bool("separateMvpds") { values.separatesMVPDs = flag }
+    if let names = try body.strings("scopes") { values.scopes = names }
+    if let number = try body.integer("codeTtlSeconds", in: seconds) { values.lifetimes.code = number }
+    if let number = try body.integer("profileTtlSeconds", in: seconds) { values.lifetimes.profile = number }
+    if let number = try body.integer("decisionTtlSeconds", in: seconds) { values.lifetimes.decision = number }
+    if let number = try body.integer("mediaTokenTtlSeconds", in: seconds) { values.lifetimes.mediaToken = number }
+    if let number = try body.integer("trialSeconds", in: seconds) { values.trial.seconds = number }
+    if let number = try body.integer("trialTitles", in: 1...1000) { values.trial.titles = number }
+  }
+
+  /// The value that `name` stands for in the member `member`.
+  static func named<Value: RawRepresentable & CaseIterable>(
     _ name: String, _ member: String
   ) throws(ControlBody.Problem) -> Value where Value.RawValue == String {
     guard let value = Value(rawValue: name) else {
@@ -96,7 +143,18 @@ final class AdobePassSettings: Sendable {
       ("tokenAgeSeconds", .integer(values.tokenAgeSeconds)),
       ("createdStatus", .integer(values.createdStatus)),
       ("reverse", .bool(values.reverses)),
-      ("degradation", values.degradation.map { .string($0 ? "permit" : "deny") } ?? .null),
+      ("degradation", values.degradation.map { .string($0.rawValue) } ?? .null),
+      ("needsProfile", .bool(values.needsProfile)),
+      ("maxAuthorized", .integer(values.maxAuthorized)),
+      ("absoluteUrls", .bool(values.absoluteURLs)),
+      ("separateMvpds", .bool(values.separatesMVPDs)),
+      ("scopes", .array(values.scopes.map(JSONValue.string))),
+      ("codeTtlSeconds", .integer(values.lifetimes.code)),
+      ("profileTtlSeconds", .integer(values.lifetimes.profile)),
+      ("decisionTtlSeconds", .integer(values.lifetimes.decision)),
+      ("mediaTokenTtlSeconds", .integer(values.lifetimes.mediaToken)),
+      ("trialSeconds", .integer(values.trial.seconds)),
+      ("trialTitles", .integer(values.trial.titles)),
       ("next", .array(values.next.map { .string($0.rawValue) })),
     ]
   }

@@ -8,7 +8,11 @@ struct AdobePassTokenEndpoint: Endpoint {
   let clock: any EngineClock
 
   func reply(to request: Request) async throws -> Reply {
-    if let rejection = gate.rejection(of: request, counting: \.adobeTokens) { return rejection }
+    if let rejection = gate.rejection(of: request, as: .token) { return rejection }
+    return try await gate.answers.reply(to: .token, gate.settings.values) { try await issue(request) }
+  }
+
+  private func issue(_ request: Request) async throws -> Reply {
     if let fault = try await gate.faults.strike(.adobeToken) {
       return fault.generalReply ?? Self.problem("invalid_client")
     }

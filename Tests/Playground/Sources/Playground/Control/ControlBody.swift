@@ -10,6 +10,9 @@ struct ControlBody {
   /// The members.
   let members: JSONObject
 
+  /// A body of these members.
+  init(members: JSONObject) { self.members = members }
+
   /// The body of `request`.
   init(_ request: Request) throws(Problem) {
     let value: JSONValue

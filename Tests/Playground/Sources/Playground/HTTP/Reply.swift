@@ -13,6 +13,8 @@ struct Reply: Sendable {
     case half([UInt8])
     /// No answer at all: the connection is closed instead.
     case hangUp
+    /// No answer at all: the connection is reset instead.
+    case reset
   }
 
   /// The status code, 200 to 599.
@@ -53,6 +55,13 @@ struct Reply: Sendable {
   static let hangUp: Reply = {
     var reply = Reply(status: 204)
     reply.body = .hangUp
+    return reply
+  }()
+
+  /// No answer: the connection is reset.
+  static let reset: Reply = {
+    var reply = Reply(status: 204)
+    reply.body = .reset
     return reply
   }()
 

@@ -1,3 +1,4 @@
+import Glibc
 import NIOCore
 import NIOHTTP1
 import PosternSupport
@@ -51,6 +52,11 @@ struct ServerConnection: Sendable {
         case .request(let request, let head):
           let reply = try await answer(request)
           if case .hangUp = reply.body { return }
+          if case .reset = reply.body {
+            let options = channel.channel as? any SocketOptionProvider
+            try await options?.setSoLinger(linger(l_onoff: 1, l_linger: 0)).get()
+            return
+          }
           if case .half(let bytes) = reply.body {
             await writeHalf(of: bytes, responseHead(of: reply, keepAlive: false), on: channel.channel)
             return
@@ -100,7 +106,7 @@ struct ServerConnection: Sendable {
       var pattern = BytePattern(length: bodyless ? 0 : length)
       while let chunk = pattern.next() { try await outbound.write(.body(.byteBuffer(chunk))) }
       try await outbound.write(.end(nil))
-    case .half, .hangUp:
+    case .half, .hangUp, .reset:
       return
     }
   }
