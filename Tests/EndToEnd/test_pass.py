@@ -337,5 +337,4 @@ def test_nothing_secret_is_logged(begin: Callable[..., Sidecar], adobe: Playgrou
         ("pass.listProfiles", "authenticated"), ("pass.listProfiles", "fault"), ("pass.logout", "ended")]
     assert all(record["provider"] == "tv" for record in recorded if record.get("method", "").startswith("pass."))
     written = sidecar.log() + audit.read_text()
-    print([line for line in written.splitlines() if code in line])
     assert [secret for secret in [*secrets, service] if secret in written] == []
