@@ -1,4 +1,4 @@
-"""Section 4.8, `pass.*`, against the playground's double of Adobe Pass: the flows on one and two screens, what is kept,
+"""Section 4.5, `pass.*`, against the playground's double of Adobe Pass: the flows on one and two screens, what is kept,
 what hostile answers and wrong params give, and how waiting calls end."""
 from __future__ import annotations
 
