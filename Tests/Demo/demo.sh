@@ -239,6 +239,7 @@ ${green}All $expected answers were as expected.$plain
 ${bold}What to try next$plain
   proto-docs/five-minutes.md                  the same by hand, then with your own provider
   .build/release/playground --port 8080       the upstream used here
+  examples/run television                     the television, with a page for the phone's browser
   .build/release/postern configuration        an annotated example of every key
   clients/python/README.md, clients/node/README.md, proto-docs/swift.md
   proto-docs/reference/README.md              every method, with examples

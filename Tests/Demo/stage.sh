@@ -20,8 +20,8 @@ step() {
   printf '\n%s\n%s\n\n' "$bold$green$steps. $plain$bold$1$plain" "$dim$(fold -s -w 100 <<<"$2" | sed 's, *$,,')$plain"
 }
 
-# Shows the command $1 after the prompt of $terminal, which may be empty, executes it in this shell, and stores its output
-# in $answer, its exit status in $status. Further lines are not indented, so that the command can be pasted.
+# Shows the command $1 after the prompt of $terminal, which may be empty, executes it in this shell, and stores its
+# output in $answer, its exit status in $status. Further lines are not indented, so that the command can be pasted.
 run() {
   printf '%s\n' "$cyan$terminal\$ $1$plain"
   eval "$1" >"$dir/.answer" 2>&1

@@ -101,7 +101,7 @@ def test_express_with_your_own_provider(
 
 
 def test_the_television_starts_its_page(tree: Path, provider: int) -> None:
-    """Catches a page that does not know its own port, a second television that needs another page, and processes left behind."""
+    """Catches a page with the wrong port, a second television that needs another page, a process left behind."""
     port = free_port()
     environment = {**os.environ, "PORT": str(port)}
     environment.pop("POSTERN_SOCKET", None)

@@ -122,7 +122,7 @@ def choose(page: Page, mvpd: str) -> None:
 
 
 def test_a_television_and_a_phone(screen: SecondScreen, television: Callable[..., Television], page: Page) -> None:
-    """Catches a login that does not reach the television, a media token that is shown, and a logout that leaves the login."""
+    """Catches a login that does not reach the television, a media token that is shown, a logout without effect."""
     tv = television()
     code = tv.code()
     assert f"open {screen.base} " in tv.shown[0]
