@@ -113,16 +113,16 @@ run "postern call pass.createSession provider=tv | tee code.json | jq '{actionNa
 expect '$answer.actionName == "resume" and ($answer.code | length) > 0 and $answer.missingParameters == ["mvpd", "domainName", "redirectUrl"]'
 code=$(jq -r .code code.json)
 printf '%s\n' "$cyan$terminal\$ code=\$(jq -r .code code.json)" \
-  "postern call pass.listProfiles provider=tv code=\$code waitMs=600000 >login.json &$plain"
-postern call pass.listProfiles provider=tv "code=$code" waitMs=600000 >login.json 2>&1 {stdin_holder}>&- {decider_holder}>&- &
+  "postern call --timeout 660 pass.listProfiles provider=tv code=\$code waitMs:=600000 >login.json &$plain"
+postern call --timeout 660 pass.listProfiles provider=tv "code=$code" waitMs:=600000 >login.json 2>&1 {stdin_holder}>&- {decider_holder}>&- &
 television_pid=$!
 terminal=phone
-run "postern call pass.getSession provider=tv code=\$code secondScreen=true | jq -c '{device, missingParameters}'"
+run "postern call pass.getSession provider=tv code=\$code secondScreen:=true | jq -c '{device, missingParameters}'"
 expect '$answer.device.model == "Settop 5" and ($answer.missingParameters | index("mvpd"))'
 run "postern call pass.getConfiguration provider=tv | jq -c '[.mvpds[] | .displayName]'"
 expect '($answer | index("Cablevision")) and ($answer | index("Trial") | not)'
 run "postern call pass.resumeSession provider=tv code=\$code mvpd=Cablevision \\
-  domainName=example.com redirectUrl=http://127.0.0.1:8765/tv secondScreen=true | tee page.json | jq -c '{actionName, mvpd, url}'"
+  domainName=example.com redirectUrl=http://127.0.0.1:8765/tv secondScreen:=true | tee page.json | jq -c '{actionName, mvpd, url}'"
 expect '$answer.actionName == "authenticate" and ($answer.url | startswith("http://127.0.0.1:"))'
 run "page=\$(curl -s -o /dev/null -w '%{redirect_url}' \"\$(jq -r .url page.json)\")   # curl is the browser
 curl -s -o /dev/null -w '%{redirect_url}\n' -d \"session=\${page#*session=}\" -d username=alice -d password=alice-password \"\$page\""
@@ -130,9 +130,9 @@ expect_text 'http://127.0.0.1:8765/tv'
 terminal=television
 run "wait $television_pid && jq '{state, selected, profiles: [.profiles[] | {mvpd, type, expiresAt}]}' login.json"
 expect '$answer.state == "authenticated" and $answer.selected == "Cablevision" and ($answer.profiles | map(.type)) == ["regular"]'
-run "postern call preauthorize '{\"provider\":\"tv\",\"resources\":[\"news\",\"boxing-deny\"]}' | jq -c '.decisions[] | {id, authorized, code: .error.code}'"
-expect '$all == [{id: "news", authorized: true, code: null}, {id: "boxing-deny", authorized: false, code: "authorization_denied_by_mvpd"}]'
-run "postern call pass.authorize '{\"provider\":\"tv\",\"resources\":[\"news\"]}' |
+run "postern call preauthorize provider=tv resources:='[\"news\",\"boxing-deny\"]' | jq -c '.decisions[] | {id, authorized, code: .error.code}'"
+expect '$all == [{id: "news", authorized: true, code: null}, {id: "boxing-deny", authorized: false, code: "preauthorization_denied_by_mvpd"}]'
+run "postern call pass.authorize provider=tv resources:='[\"news\"]' |
   jq -c '.decisions[] | {id, authorized, mediaToken: (.token.serializedToken[:6] + \"…\"), until: .token.expiresAt}'"
 expect '$answer.authorized and ($answer.mediaToken | length) == 7 and $answer.until'
 run "postern call pass.logout provider=tv | jq -c '{upstream, forgotten, logouts: [.logouts[] | {mvpd, actionName}]}'"
