@@ -11,7 +11,7 @@ from html import escape
 
 from flask import Flask, redirect, request, session, url_for
 from flask.sessions import SecureCookieSessionInterface
-from postern_auth import Client, PosternError
+from postern_auth import Client, PassRejected, PosternError
 from werkzeug.wrappers import Response
 
 PROVIDER, DOMAIN = "tv", "example.com"  # the decision point, and its domainNames, in postern.yaml
@@ -81,16 +81,18 @@ def provider() -> Response:
     """Which device wants to log in, and a choice of what is missing."""
     if "code" not in session:
         return redirect("/", 303)
-    found = postern.pass_get_session(PROVIDER, session["code"], second_screen=True)
+    found = postern.adobe_pass.get_session(PROVIDER, session["code"], second_screen=True)
     device = found.device
     name = " ".join(filter(None, (device.type, device.model))) if device else ""
     fields = f"<p>Provider: {escape(found.mvpd)}</p>" if found.mvpd else ""
     if "mvpd" in found.missing_parameters:
-        mvpds = postern.pass_get_configuration(PROVIDER).mvpds
-        options = "".join(f'<option value="{escape(one.id)}">{escape(one.display_name or one.id)}</option>' for one in mvpds)
+        mvpds = postern.adobe_pass.get_configuration(PROVIDER).mvpds
+        options = "".join(
+            f'<option value="{escape(one.id)}">{escape(one.display_name or one.id)}</option>' for one in mvpds)
         fields = f'<label>Your TV provider <select name="mvpd">{options}</select></label>'
     return page(
-        f"<h1>{escape(name or 'A device')} wants to log in</h1><p>Continue only if you see the code on your own television.</p>"
+        f"<h1>{escape(name or 'A device')} wants to log in</h1>"
+        "<p>Continue only if you see the code on your own television.</p>"
         + form("/provider", fields, "Log in") + '<p><a href="/">Another code</a></p>')
 
 
@@ -99,7 +101,7 @@ def login() -> Response:
     """Completes the television's session, and sends the browser to the provider's login page."""
     if "code" not in session:
         return redirect("/", 303)
-    started = postern.pass_resume_session(
+    started = postern.adobe_pass.resume_session(
         PROVIDER, session["code"], mvpd=request.form.get("mvpd"), domain_name=DOMAIN,
         redirect_url=url_for("callback", _external=True), second_screen=True)  # one of redirectUrls of postern.yaml
     if started.action_name == "authenticate" and started.url:
@@ -114,12 +116,13 @@ def callback() -> Response:
     """Back from the provider. The redirect itself proves nothing: Adobe knows whether there is a login."""
     if "code" not in session:
         return redirect("/", 303)
-    found = postern.pass_list_profiles(PROVIDER, code=session["code"], wait_ms=WAIT_MS, second_screen=True)
+    found = postern.adobe_pass.list_profiles(PROVIDER, code=session["code"], wait_ms=WAIT_MS, second_screen=True)
     if found.state == "authenticated":
         return done()
     if found.state != "pending":
         return code_page(WRONG_CODE, 404)
-    return page('<h1>You are not logged in</h1><p><a href="/provider">Try again</a> · <a href="/callback">Check again</a></p>')
+    links = '<a href="/provider">Try again</a> · <a href="/callback">Check again</a>'
+    return page(f"<h1>You are not logged in</h1><p>{links}</p>")
 
 
 def done() -> Response:
@@ -129,11 +132,12 @@ def done() -> Response:
 
 @app.errorhandler(PosternError)
 def failed(error: PosternError) -> Response:
-    if error.data.get("next") == "newCode":
+    helps = error.next if isinstance(error, PassRejected) else None
+    if helps == "newCode":
         return code_page(WRONG_CODE, 404)
     # The log has what an operator needs, the page what a user may see.
     log.error("%s %s: %s, trace %s", request.method, request.path, error, error.trace_id)
-    if error.data.get("next") == "chooseMvpd":
+    if helps == "chooseMvpd":
         return page('<h1>This provider cannot be used here</h1><p><a href="/provider">Choose another one</a></p>', 400)
     return page(f"<h1>{escape(error.reason)}</h1>", 503 if error.retryable else 502)
 

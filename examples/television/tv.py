@@ -7,9 +7,9 @@ import argparse
 import os
 import sys
 import time
-from typing import Any
 
-from postern_auth import Client, PosternError
+from postern_auth import Client, PassDevice, PassRejected, PosternError
+from postern_auth.types import PassProfiles, Status
 
 PROVIDER = "tv"  # its name in postern.yaml
 PAGE = os.environ.get("PAGE", f"http://127.0.0.1:{os.environ.get('PORT', '8000')}")  # of app.py
@@ -23,13 +23,13 @@ class Television:
 
     def __init__(self, postern: Client, device_id: str | None) -> None:
         self.postern = postern
-        self.device: dict[str, Any] | None = {"id": device_id} if device_id else None
+        self.device = PassDevice(device_id) if device_id else None
 
     def log_in(self) -> None:
         """Uses the login that there is, else shows codes until the user has logged in on the second screen."""
-        found = self.postern.pass_list_profiles(PROVIDER, device=self.device)
+        found = self.postern.adobe_pass.list_profiles(PROVIDER, device=self.device)
         while found.state != "authenticated":
-            started = self.postern.pass_create_session(PROVIDER, device=self.device)
+            started = self.postern.adobe_pass.create_session(PROVIDER, device=self.device)
             if not started.code:
                 raise SystemExit(f"The login cannot start: {started.action_name}")
             print(f"To log in, open {PAGE} on a phone and type {started.code}", flush=True)
@@ -38,15 +38,15 @@ class Television:
                 raise SystemExit("This code is over: the same device has started another login.")
         print(f"Logged in at {found.selected}.", flush=True)
 
-    def awaited(self, code: str) -> Any:
+    def awaited(self, code: str) -> PassProfiles:
         """The end of a code's life: a login, or the lack of one. The sidecar polls while the call waits."""
         while True:
             try:
-                found = self.postern.pass_list_profiles(
+                found = self.postern.adobe_pass.list_profiles(
                     PROVIDER, code=code, wait_ms=WAIT_MS, device=self.device, timeout=WAIT_MS / 1000 + 60)
             except PosternError as error:
-                if error.data.get("next") == "newCode":  # its time was over at Adobe first
-                    return self.postern.pass_list_profiles(PROVIDER, device=self.device)
+                if isinstance(error, PassRejected) and error.next == "newCode":  # its time was over at Adobe first
+                    return self.postern.adobe_pass.list_profiles(PROVIDER, device=self.device)
                 if not error.retryable:
                     raise
                 time.sleep(error.retry_after or 5)
@@ -56,30 +56,31 @@ class Television:
 
     def show_titles(self) -> None:
         """Decisions for what to show. They come from the cache where it can be, and permit nothing by themselves."""
-        context = {"pass": {"device": self.device}} if self.device else None
+        context = {"pass": {"device": {"id": self.device.id}}} if self.device else None
         for decision in self.postern.preauthorize(TITLES, provider=PROVIDER, context=context).decisions:
             print(f"  {decision.id}: {'plays' if decision.authorized else reason(decision.error)}", flush=True)
 
     def play(self, title: str) -> None:
         """Each playback has a decision of its own, with a media token for the service that releases the stream."""
-        [decision] = self.postern.pass_authorize(PROVIDER, [title], device=self.device).decisions
+        [decision] = self.postern.adobe_pass.authorize(PROVIDER, [title], device=self.device).decisions
         if not decision.authorized or not decision.token:
             print(f"{title} does not play: {reason(decision.error)}", flush=True)
             if decision.error and decision.error.action == "authentication":
                 self.log_in()
             return
-        token = decision.token.serialized_token  # never opened, stored or printed whole
-        print(f"{title} plays; its media token begins with {token[:6]}… and ends at {decision.token.expires_at}", flush=True)
+        start = decision.token.serialized_token[:6]  # the player gets the whole, unopened; no log, no file has it
+        print(f"{title} plays; its media token {start}… ends at {decision.token.expires_at:%H:%M} UTC", flush=True)
 
     def log_out(self) -> None:
-        ended = self.postern.pass_logout(PROVIDER, device=self.device)
-        print("Logged out." if ended.upstream != "failed" else "Logged out here; Adobe Pass did not answer.", flush=True)
+        ended = self.postern.adobe_pass.logout(PROVIDER, device=self.device)
+        failed = ended.upstream == "failed"  # it can be called once more; here the login has ended
+        print("Logged out here, but not at Adobe Pass." if failed else "Logged out.", flush=True)
         for step in ended.logouts:
             if step.url:
                 print(f"To log out at {step.mvpd}, too, open {step.url}", flush=True)
 
 
-def reason(error: Any) -> str:
+def reason(error: Status | None) -> str:
     return (error.message or error.code) if error else "no reason was given"
 
 
