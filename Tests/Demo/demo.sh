@@ -101,10 +101,45 @@ expect '$answer.valid == false and $answer.error.code == "nonce_mismatch" and ($
 
 step "preauthorize: what may alice view?" \
   "A denial is a result with its reason; a failure to decide would be another outcome. The second time, a permit comes from the cache."
-run "postern call preauthorize '{\"resources\":[\"news\",\"sports\"],\"context\":{\"subject\":\"alice\"}}'"
+run "postern call preauthorize '{\"provider\":\"channels\",\"resources\":[\"news\",\"sports\"],\"context\":{\"subject\":\"alice\"}}'"
 expect '$answer.outcome == "response" and ($answer.decisions | map(.authorized)) == [true, false] and $answer.decisions[1].error.status == 403'
-run "postern call preauthorize '{\"resources\":[\"news\"],\"context\":{\"subject\":\"alice\"}}' | jq -c .decisions"
+run "postern call preauthorize '{\"provider\":\"channels\",\"resources\":[\"news\"],\"context\":{\"subject\":\"alice\"}}' | jq -c .decisions"
 expect '$answer[0].authorized and $answer[0].source == "local"'
+
+step "Adobe Pass: a television and a phone" \
+  "A television has no keyboard: it shows a code, and waits. Its user types the code on a page that the phone has open; here both use one sidecar. The playground is Adobe Pass and the TV provider."
+terminal=television
+run "postern call pass.createSession provider=tv | tee code.json | jq '{actionName, code, missingParameters, expiresAt}'"
+expect '$answer.actionName == "resume" and ($answer.code | length) > 0 and $answer.missingParameters == ["mvpd", "domainName", "redirectUrl"]'
+code=$(jq -r .code code.json)
+printf '%s\n' "$cyan$terminal\$ code=\$(jq -r .code code.json)" \
+  "postern call --timeout 660 pass.listProfiles provider=tv code=\$code waitMs:=600000 >login.json &$plain"
+postern call --timeout 660 pass.listProfiles provider=tv "code=$code" waitMs:=600000 >login.json 2>&1 {stdin_holder}>&- {decider_holder}>&- &
+television_pid=$!
+terminal=phone
+run "postern call pass.getSession provider=tv code=\$code secondScreen:=true | jq -c '{device, missingParameters}'"
+expect '$answer.device.model == "Settop 5" and ($answer.missingParameters | index("mvpd"))'
+run "postern call pass.getConfiguration provider=tv | jq -c '[.mvpds[] | .displayName]'"
+expect '($answer | index("Cablevision")) and ($answer | index("Trial") | not)'
+run "postern call pass.resumeSession provider=tv code=\$code mvpd=Cablevision \\
+  domainName=example.com redirectUrl=http://127.0.0.1:8765/tv secondScreen:=true | tee page.json | jq -c '{actionName, mvpd, url}'"
+expect '$answer.actionName == "authenticate" and ($answer.url | startswith("http://127.0.0.1:"))'
+run "page=\$(curl -s -o /dev/null -w '%{redirect_url}' \"\$(jq -r .url page.json)\")   # curl is the browser
+curl -s -o /dev/null -w '%{redirect_url}\n' -d \"session=\${page#*session=}\" -d username=alice -d password=alice-password \"\$page\""
+expect_text 'http://127.0.0.1:8765/tv'
+terminal=television
+run "wait $television_pid && jq '{state, selected, profiles: [.profiles[] | {mvpd, type, expiresAt}]}' login.json"
+expect '$answer.state == "authenticated" and $answer.selected == "Cablevision" and ($answer.profiles | map(.type)) == ["regular"]'
+run "postern call preauthorize provider=tv resources:='[\"news\",\"boxing-deny\"]' | jq -c '.decisions[] | {id, authorized, code: .error.code}'"
+expect '$all == [{id: "news", authorized: true, code: null}, {id: "boxing-deny", authorized: false, code: "preauthorization_denied_by_mvpd"}]'
+run "postern call pass.authorize provider=tv resources:='[\"news\"]' |
+  jq -c '.decisions[] | {id, authorized, mediaToken: (.token.serializedToken[:6] + \"…\"), until: .token.expiresAt}'"
+expect '$answer.authorized and ($answer.mediaToken | length) == 7 and $answer.until'
+run "postern call pass.logout provider=tv | jq -c '{upstream, forgotten, logouts: [.logouts[] | {mvpd, actionName}]}'"
+expect '$answer == {upstream: "ended", forgotten: ["Cablevision"], logouts: [{mvpd: "Cablevision", actionName: "logout"}]}'
+run "postern call pass.listProfiles provider=tv | jq -c '{state, profiles}'"
+expect '$answer == {state: "unauthenticated", profiles: []}'
+terminal=''
 
 step "authenticateWithAdvice: step-up" \
   "A gateway requires that alice authenticates again. The fetch is suspended with an advice and a continuation; the questions of the journey are answered; then the original request is retried."
@@ -204,6 +239,7 @@ ${green}All $expected answers were as expected.$plain
 ${bold}What to try next$plain
   proto-docs/five-minutes.md                  the same by hand, then with your own provider
   .build/release/playground --port 8080       the upstream used here
+  examples/run television                     the television, with a page for the phone's browser
   .build/release/postern configuration        an annotated example of every key
   clients/python/README.md, clients/node/README.md, proto-docs/swift.md
   proto-docs/reference/README.md              every method, with examples

@@ -8,7 +8,7 @@ if [[ ${DEMO_COLOR:-} == always || (-t 1 && -z ${NO_COLOR-}) ]]; then
 else
   bold='' dim='' cyan='' green='' red='' plain='' jq_colour=-M
 fi
-steps=0 expected=0 answer='' status=0
+steps=0 expected=0 answer='' status=0 terminal=''
 
 # A step of the tour: $1 is its title, $2 its explanation.
 step() {
@@ -20,10 +20,10 @@ step() {
   printf '\n%s\n%s\n\n' "$bold$green$steps. $plain$bold$1$plain" "$dim$(fold -s -w 100 <<<"$2" | sed 's, *$,,')$plain"
 }
 
-# Shows the command $1, executes it in this shell, and stores its output in $answer, its exit status in $status.
-# Further lines are not indented, so that the command can be pasted.
+# Shows the command $1 after the prompt of $terminal, which may be empty, executes it in this shell, and stores its
+# output in $answer, its exit status in $status. Further lines are not indented, so that the command can be pasted.
 run() {
-  printf '%s\n' "$cyan\$ $1$plain"
+  printf '%s\n' "$cyan$terminal\$ $1$plain"
   eval "$1" >"$dir/.answer" 2>&1
   status=$?
   answer=$(<"$dir/.answer")
@@ -125,6 +125,7 @@ set_the_stage() {
 
   printf 'svcsecret\n' >svc.secret
   printf 'shopsecret\n' >shop.secret
+  printf 'eyJhbGciOiJub25lIn0.eyJzb2Z0d2FyZV9pZCI6InBsYXlncm91bmQifQ.c2lnbmF0dXJl\n' >software.statement
   cat >postern.yaml <<END
 issuers:                                  # they issue tokens; endpoints and keys are discovered
   svc:  { issuer: $ISSUER, clientId: svc, clientSecretFile: svc.secret }
@@ -141,8 +142,18 @@ resources:                                # the servers that the tokens are for
   orders: { baseUrl: $resource/, auth: clientCredentials, issuer: svc, scope: orders }
   mine:   { baseUrl: $resource/, auth: user, issuer: shop, scope: orders }
   bank:   { baseUrl: $base/gateway/, auth: user, issuer: am, scope: orders }
-preauthorization:                         # the server that decides what a user may access
+preauthorization:                         # the servers that decide what a user may access
   channels: { kind: authzen, baseUrl: $decider, resourceType: channel, action: view }
+  tv:                                     # Adobe Pass: logins of televisions at TV providers (MVPDs)
+    kind: adobe-pass
+    baseUrl: $base/adobe
+    serviceProvider: REF30
+    softwareStatementFile: software.statement
+    deviceIdFile: device-id
+    deviceInfo: { model: Settop 5, primaryHardwareType: SetTopBox }
+    domainNames: [example.com]
+    redirectUrls: ["http://127.0.0.1:8765/tv"]
+    pollInterval: 3s
 store: { kind: memory }
 log: { format: text }
 development: { plainHTTPOnLoopback: true }

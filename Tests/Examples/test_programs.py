@@ -32,7 +32,8 @@ def test_a_configuration_is_accepted(file: Path) -> None:
     done = subprocess.run(
         [binaries.postern(), "check-config", "--config", str(file)], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
-    explained = ("development switch", "clientSecretFile", "keyFile is left out")
+    explained = (
+        "development switch", "clientSecretFile", "softwareStatementFile", "keyFile is left out", "registers a new client")
     unexplained = [line for line in done.stderr.splitlines() if not any(text in line for text in explained)]
     assert [line for line in unexplained if "warning" in line] == []
 

@@ -15,6 +15,7 @@ import pytest
 
 import walk
 
+from harness.connection import Connection
 from harness.playground import Playground
 from harness.ports import free_port
 from harness.waiting import eventually
@@ -97,6 +98,50 @@ def test_express_with_your_own_provider(
     _, port = express
     assert login_at(port).startswith(yours.issuer)
     assert not walk.listens(provider)
+
+
+def test_the_television_starts_its_page(tree: Path, provider: int) -> None:
+    """Catches a page with the wrong port, a second television that needs another page, a process left behind."""
+    port = free_port()
+    environment = {**os.environ, "PORT": str(port)}
+    environment.pop("POSTERN_SOCKET", None)
+    started = []
+
+    def start(*arguments: str, **more: str) -> Tuple["subprocess.Popen[str]", str, str]:
+        """With its code, and the lines before it."""
+        process = subprocess.Popen(
+            [str(tree / "examples" / "run"), "television", *arguments], env={**environment, **more}, text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+        started.append(process)
+        assert process.stdout is not None and process.stderr is not None
+        shown = process.stdout.readline()
+        found = re.search(rf"open http://127\.0\.0\.1:{port} on a phone and type (\S+)", shown)
+        assert found, shown + process.stderr.read()
+        os.set_blocking(process.stderr.fileno(), False)
+        return process, found[1], process.stderr.read()
+
+    try:
+        first, code, lines = start()
+        [path] = re.findall(r"its socket: (\S+)", lines)
+        second, other, lines = start("--device", "bedroom", POSTERN_SOCKET=path)
+        assert code != other and "socket" not in lines
+        with Connection(path) as connection:
+            session = connection.call("pass.resumeSession", {
+                "provider": "tv", "code": code, "secondScreen": True, "mvpd": "Cablevision", "domainName": "example.com",
+                "redirectUrl": f"http://127.0.0.1:{port}/callback"})
+        assert session["actionName"] == "authenticate", "the configuration has the page's address with that port"
+        second.terminate()
+        assert second.wait(30) == 143 and walk.listens(port)
+        first.terminate()
+        assert first.wait(30) == 143 and not walk.listens(port) and not walk.listens(provider)
+        assert not Path(path).parent.exists()
+    finally:
+        for process in started:
+            try:
+                os.killpg(process.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+            process.communicate(timeout=10)
 
 
 def test_a_tree_that_was_moved(tree: Path) -> None:

@@ -106,7 +106,7 @@ def stages(readme: str, page: str) -> List[Stage]:
 
 def copy_of_the_tree(directory: Path, replaced: Dict[str, str]) -> None:
     """What the path needs; the playground has another port than the one that may be in use."""
-    ignored = shutil.ignore_patterns(".venv", "node_modules", "__pycache__", "*.secret")
+    ignored = shutil.ignore_patterns(".venv", "node_modules", "__pycache__", "*.secret", "device-id")
     shutil.copytree(ROOT / "examples", directory / "examples", ignore=ignored)
     for client in ("python", "node"):
         shutil.copytree(ROOT / "clients" / client, directory / "clients" / client, ignore=ignored)

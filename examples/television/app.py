@@ -1,0 +1,148 @@
+"""The second screen of a television: a page with Flask, on which its user types the television's code and logs in.
+
+    POSTERN_SOCKET=/run/postern/postern.sock python app.py     (with all that it needs: ../run television)
+"""
+
+import hmac
+import logging
+import os
+import secrets
+from html import escape
+
+from flask import Flask, redirect, request, session, url_for
+from flask.sessions import SecureCookieSessionInterface
+from postern_auth import Client, PassRejected, PosternError
+from werkzeug.wrappers import Response
+
+PROVIDER, DOMAIN = "tv", "example.com"  # the decision point, and its domainNames, in postern.yaml
+WAIT_MS = 8000  # for a login that has just ended: longer than pollInterval
+log = logging.getLogger("second-screen")
+WRONG_CODE = "This code is wrong, or its time is over. Type the one that the television shows now."
+INPUT = '<label>Code <input name="code" maxlength="64" autocapitalize="characters" autocomplete="off" required></label>'
+
+
+class Cookie(SecureCookieSessionInterface):
+    def get_cookie_secure(self, app: Flask) -> bool:
+        return request.is_secure  # behind a proxy it is right with werkzeug.middleware.proxy_fix.ProxyFix
+
+
+app = Flask(__name__)
+# The browser's cookie has the code and a value for the forms, signed. With more than one process they share the key.
+app.secret_key = secrets.token_bytes(32)
+app.config.update(SESSION_COOKIE_NAME="second_screen", SESSION_COOKIE_SAMESITE="Lax")
+app.session_interface = Cookie()
+postern = Client()  # the socket is $POSTERN_SOCKET; connects with the first call, so a server may fork before that
+
+
+def page(body: str, status: int = 200) -> Response:
+    headers = {"Cache-Control": "no-store"}
+    return Response(f"<!doctype html><title>Television</title>{body}", status, headers, mimetype="text/html")
+
+
+def form(action: str, fields: str, button: str) -> str:
+    csrf = session.setdefault("csrf", secrets.token_urlsafe(32))
+    return (f'<form method="post" action="{action}"><input type="hidden" name="csrf" value="{csrf}">'
+            f"{fields}<button>{button}</button></form>")
+
+
+def code_page(problem: str = "", status: int = 200) -> Response:
+    session.pop("code", None)
+    shown = f'<p role="alert">{problem}</p>' if problem else ""
+    return page(f"<h1>Which code does the television show?</h1>{shown}" + form("/code", INPUT, "Continue"), status)
+
+
+@app.before_request
+def only_own_forms() -> Response | None:
+    """Another site must not make a browser log in an attacker's television."""
+    expected = session.get("csrf", "")
+    if request.method == "POST" and not (
+        expected and hmac.compare_digest(request.form.get("csrf", "").encode(), expected.encode())
+    ):
+        return page("<h1>This form is not from this application</h1>", 403)
+    return None
+
+
+@app.get("/")
+def home() -> Response:
+    return code_page()
+
+
+@app.post("/code")
+def code() -> Response:
+    typed = request.form.get("code", "").strip()
+    if not typed or not typed.isprintable() or len(typed.encode()) > 64:
+        return code_page(WRONG_CODE, 400)
+    session["code"] = typed
+    return redirect("/provider", 303)
+
+
+@app.get("/provider")
+def provider() -> Response:
+    """Which device wants to log in, and a choice of what is missing."""
+    if "code" not in session:
+        return redirect("/", 303)
+    found = postern.adobe_pass.get_session(PROVIDER, session["code"], second_screen=True)
+    device = found.device
+    name = " ".join(filter(None, (device.type, device.model))) if device else ""
+    fields = f"<p>Provider: {escape(found.mvpd)}</p>" if found.mvpd else ""
+    if "mvpd" in found.missing_parameters:
+        mvpds = postern.adobe_pass.get_configuration(PROVIDER).mvpds
+        options = "".join(
+            f'<option value="{escape(one.id)}">{escape(one.display_name or one.id)}</option>' for one in mvpds)
+        fields = f'<label>Your TV provider <select name="mvpd">{options}</select></label>'
+    return page(
+        f"<h1>{escape(name or 'A device')} wants to log in</h1>"
+        "<p>Continue only if you see the code on your own television.</p>"
+        + form("/provider", fields, "Log in") + '<p><a href="/">Another code</a></p>')
+
+
+@app.post("/provider")
+def login() -> Response:
+    """Completes the television's session, and sends the browser to the provider's login page."""
+    if "code" not in session:
+        return redirect("/", 303)
+    started = postern.adobe_pass.resume_session(
+        PROVIDER, session["code"], mvpd=request.form.get("mvpd"), domain_name=DOMAIN,
+        redirect_url=url_for("callback", _external=True), second_screen=True)  # one of redirectUrls of postern.yaml
+    if started.action_name == "authenticate" and started.url:
+        return redirect(started.url, 303)  # of an origin that postern.yaml allows
+    if started.action_name == "authorize":  # nothing is left to do: the device is logged in
+        return done()
+    return redirect("/provider", 303)  # retry: something is still missing
+
+
+@app.get("/callback")
+def callback() -> Response:
+    """Back from the provider. The redirect itself proves nothing: Adobe knows whether there is a login."""
+    if "code" not in session:
+        return redirect("/", 303)
+    found = postern.adobe_pass.list_profiles(PROVIDER, code=session["code"], wait_ms=WAIT_MS, second_screen=True)
+    if found.state == "authenticated":
+        return done()
+    if found.state != "pending":
+        return code_page(WRONG_CODE, 404)
+    links = '<a href="/provider">Try again</a> · <a href="/callback">Check again</a>'
+    return page(f"<h1>You are not logged in</h1><p>{links}</p>")
+
+
+def done() -> Response:
+    session.pop("code", None)
+    return page("<h1>You are logged in</h1><p>The television continues by itself.</p>")
+
+
+@app.errorhandler(PosternError)
+def failed(error: PosternError) -> Response:
+    helps = error.next if isinstance(error, PassRejected) else None
+    if helps == "newCode":
+        return code_page(WRONG_CODE, 404)
+    # The log has what an operator needs, the page what a user may see.
+    log.error("%s %s: %s, trace %s", request.method, request.path, error, error.trace_id)
+    if helps == "chooseMvpd":
+        return page('<h1>This provider cannot be used here</h1><p><a href="/provider">Choose another one</a></p>', 400)
+    return page(f"<h1>{escape(error.reason)}</h1>", 503 if error.retryable else 502)
+
+
+if __name__ == "__main__":
+    # Without an access log: it would have the addresses of all users.
+    logging.getLogger("werkzeug").setLevel(logging.WARNING)
+    app.run("127.0.0.1", int(os.environ.get("PORT", "8000")))
