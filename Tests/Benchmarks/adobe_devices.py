@@ -6,7 +6,7 @@ The minimum is that of Adobe's flows and checklist, by the numbers of the playgr
 - E1: one in two minutes for all devices with the same `X-Device-Info`, since it depends on nothing else.
 - First login with a second screen: one E2; E8 at once and then once in a poll interval, up to the first one after the
   user has logged in, so a login within the first interval takes two; one E9 for five resources; one E10.
-- Return: one E7, because the store has the device's MVPD (no E1, E2 or E6); one E9, because permits are in memory only and
+- Return: one E7, because the store has the MVPD (no E1, E2 or E6); one E9, because permits are in memory only and
   the sidecar has been restarted; one E10.
 - Next title: no E9, because the permits are in memory; one E10, because no media token is kept.
 - Logout: one E11.

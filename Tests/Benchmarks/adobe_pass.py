@@ -210,6 +210,7 @@ class AdobePassBench:
             command = [*program, "--through", "client", "--socket", sidecars["file"][1]]
             measured["client"] = functools.partial(self.outside, command, sidecars["file"][0])
             measured["httpx"] = functools.partial(self.outside, [*program, "--through", "httpx"])
+            measured["shared"] = functools.partial(self.outside, [*program, "--through", "httpx", "--shared"])
         body = self.write("body", direct["body"])
         command = [self.bench.programs / "curl_multi", "--url", direct["url"], "--post", body]
         for field, value in direct["devices"][0].items():

@@ -9,7 +9,8 @@ NAMES = {
     "file": "Postern, file store",
     "memory": "Postern, memory store",
     "client": "Postern's client (Python), file store",
-    "httpx": "`httpx` (Python), direct",
+    "httpx": "`httpx` (Python), direct, a client object for each caller",
+    "shared": "`httpx`, direct, one client object",
     "curl": "libcurl (C), direct: the server's ceiling",
 }
 HEAD_OF_JOURNEYS = ["journey", "request", "made", "minimum", "ratio", "target", ""]
@@ -69,7 +70,8 @@ def sections(measured: dict) -> list[str]:
         "16 callers, each with a device of its own that is logged in, about one resource, without a limit of the rate; rounds of "
         f"{measured['seconds']:g} s, their number: {measured['rounds']}. Every call is one request for authorization, which is "
         "checked. Postern: 16 connections of the load client, and the sidecar's processor time; its Python client and `httpx`: "
-        "16 tasks of one process, and that process's time. `httpx` has its access token already, parses each answer and retries nothing.",
+        "16 tasks of one process, and that process's time. `httpx` has its access token already, parses each answer and retries nothing; "
+        "ratios are to the faster of its two ways.",
         "",
     ]
     if not any("httpx" in point["lines"] for point in measured["points"]):
