@@ -10,7 +10,9 @@ public enum ProtocolMethods {
     BeginAuthorization.self, CompleteAuthorization.self, BeginDeviceAuthorization.self,
     CompleteDeviceAuthorization.self, GetSession.self, ListSessions.self, RefreshSession.self, EndSession.self,
     GetAccessToken.self, RevokeToken.self, ParseAdvice.self,
-    Authenticate.self, AuthenticateWithAdvice.self,
+    Authenticate.self, AuthenticateWithAdvice.self, PassMethods.GetConfiguration.self,
+    PassMethods.CreateSession.self, PassMethods.ResumeSession.self, PassMethods.GetSession.self,
+    PassMethods.ListProfiles.self, PassMethods.Authorize.self, PassMethods.Logout.self,
   ]
 
   /// Their descriptions, for the OpenRPC document.

@@ -42,7 +42,7 @@ public enum Preauthorize: RPCMethod {
       "session":
         "The session whose user it is about; may be left out when the peer has exactly one at the provider's issuer",
       "context":
-        "Passed on to the decision point. With a provider that has no issuer, context.subject names the subject: an id, or an object with id, type and properties. With adobe-pass context.ip is the end user's IP address",
+        "Passed on to the decision point. With a provider that has no issuer, context.subject names the subject: an id, or an object with id, type and properties. With adobe-pass context.ip is the end user's IP address, and context.pass has mvpd, device, visitorId, platform, serviceToken and partner, as in pass.listProfiles: the MVPD is that one, else the remembered one, else the configured one",
       "timeoutMs": "Bounds the call in milliseconds, at most 600000; the resources left then are network_error",
     ]
   }

@@ -29,6 +29,8 @@ package final class PeerRateLimiter: Sendable {
     var inFlight: [Key: Int] = [:]
     /// Calls that answer a question, by uid.
     var answering: [UInt32: Int] = [:]
+    /// Calls that wait for their user, by uid.
+    var waiting = SharedBudget(capacity: 4 * PeerRateLimiter.maxWaiting, capacityPerUID: PeerRateLimiter.maxWaiting)
   }
 
   /// A slot for a call in flight, to be given back.
@@ -43,6 +45,8 @@ package final class PeerRateLimiter: Sendable {
 
   /// How many uids have a bucket.
   package static let capacity = 4096
+  /// How many calls of one uid wait for their users at one time.
+  package static let maxWaiting = 4096
   package static let probeRate = RateLimit(perSecond: 10, burst: 20)
 
   private let state = Locked(State())
@@ -93,4 +97,10 @@ package final class PeerRateLimiter: Sendable {
 
   /// Counts the end of such a call.
   package func endAnswering(uid: UInt32) { state.withLock { $0.answering.countDown(uid) } }
+
+  /// Counts a call that waits for its user; false when too many do.
+  package func beginWaiting(uid: UInt32) -> Bool { state.withLock { $0.waiting.take(1, for: uid) } }
+
+  /// Counts the end of such a call.
+  package func endWaiting(uid: UInt32) { state.withLock { $0.waiting.giveBack(1, for: uid) } }
 }

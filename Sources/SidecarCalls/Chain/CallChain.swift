@@ -53,7 +53,7 @@ package final class CallChain: CallDispatcher {
         traceparent = meta.traceparent
         return .answered(end.report(.success(try body(params, context))))
       case .waiting(let body):
-        let slot = try environment.concurrency.takeSlot(for: call.method, rule, caller)
+        let slot = try environment.concurrency.takeSlot(for: call.method, params, rule, caller)
         environment.trace.start(call.method, continuing: meta.traceparent, since: end.start, &context)
         context.audit = environment.audit.entry(for: call.method, params)
         return work(call.method, CallParams(params), body, context, slot, end)

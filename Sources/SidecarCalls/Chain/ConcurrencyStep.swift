@@ -28,6 +28,8 @@ package struct ConcurrencyStep: Sendable {
     case always
     /// Another call waits for the result of this one.
     case answering
+    /// The call waits for its user, and works little.
+    case waiting
   }
 
   private let peers: PeerRateLimiter
@@ -43,8 +45,17 @@ package struct ConcurrencyStep: Sendable {
   }
 
   /// Takes a slot of the peer; throws when it has none left.
-  func takeSlot(for method: String, _ rule: AccessRules.Rule, _ caller: PeerConnection) throws(RPCFault) -> Slot {
+  func takeSlot(
+    for method: String, _ params: JSONValue?, _ rule: AccessRules.Rule, _ caller: PeerConnection
+  ) throws(RPCFault) -> Slot {
     let uid = caller.peer.uid
+    if method == PassMethods.ListProfiles.name, PassMethods.ListProfiles.waits(params) {
+      guard peers.beginWaiting(uid: uid) else {
+        metrics.callRejected(PeerRateLimiter.Rejection.concurrency.rawValue)
+        throw .overloaded("Too many calls of this user wait for a login")
+      }
+      return Slot(peerSlot: nil, exemption: .waiting, uid: uid)
+    }
     if let exemption = exemption(of: method, uid) { return Slot(peerSlot: nil, exemption: exemption, uid: uid) }
     switch peers.begin(rule, uid: uid) {
     case .success(let peerSlot): return Slot(peerSlot: peerSlot, exemption: nil, uid: uid)
@@ -59,7 +70,11 @@ package struct ConcurrencyStep: Sendable {
   /// Gives the slot back.
   func giveBack(_ slot: Slot) {
     peers.end(slot.peerSlot)
-    if slot.exemption == .answering { peers.endAnswering(uid: slot.uid) }
+    switch slot.exemption {
+    case .answering: peers.endAnswering(uid: slot.uid)
+    case .waiting: peers.endWaiting(uid: slot.uid)
+    case .always, nil: break
+    }
   }
 
   /// Runs `body` when a slot of all calls is free; at once when it needs none.

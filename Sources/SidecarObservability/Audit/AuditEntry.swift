@@ -58,8 +58,8 @@ package final class AuditEntry: Sendable {
   package func note(_ response: PreauthorizeResponse, subject: DecisionSubject?) {
     let decisions = response.decisions.map { decision -> JSONValue in
       var members: JSONObject = ["id": .string(AuditFact.bounded(decision.id))]
-      let isFault = decision.error.map { $0.isLocal || $0.action == "retry" } ?? false
-      members["outcome"] = .string(decision.error == nil ? "permit" : isFault ? "fault" : "deny")
+      let error = decision.error
+      members["outcome"] = .string(error == nil ? "permit" : Self.isFault(error) ? "fault" : "deny")
       if let error = decision.error { members["reason"] = .string(AuditFact.bounded(error.code)) }
       if let details = decision.error?.details { members["policy"] = .string(AuditFact.bounded(details)) }
       if let trace = decision.error?.trace { members["trace"] = .string(AuditFact.bounded(trace)) }
@@ -76,6 +76,21 @@ package final class AuditEntry: Sendable {
       if let trace = status.trace { state.facts["trace"] = .string(AuditFact.bounded(trace)) }
     }
   }
+
+  /// Adds what Adobe Pass decided about playing resources; never the media tokens.
+  package func note(_ decisions: PassDecisions) {
+    let decisions = decisions.decisions.map { decision -> JSONValue in
+      var members: JSONObject = ["id": .string(AuditFact.bounded(decision.id))]
+      members["outcome"] = .string(decision.isAuthorized ? "permit" : Self.isFault(decision.error) ? "fault" : "deny")
+      members["reason"] = (decision.error?.code).map { .string(AuditFact.bounded($0)) }
+      members["trace"] = (decision.error?.trace).map { .string(AuditFact.bounded($0)) }
+      members["source"] = decision.source.map { .string(AuditFact.bounded($0)) }
+      return .object(members)
+    }
+    state.withLock { $0.decisions = decisions }
+  }
+
+  private static func isFault(_ error: Status?) -> Bool { error.map { $0.isLocal || $0.action == "retry" } ?? false }
 
   /// Whether `fetchResource` carried no token: nothing was decided then.
   var carriesNoToken: Bool { state.withLock { $0.facts["auth"] == "none" } }

@@ -23,6 +23,11 @@ enum AuditedMethod {
     Authenticate.name: "login",
     AuthenticateWithAdvice.name: "stepUp",
     ReloadConfig.name: "configuration",
+    PassMethods.CreateSession.name: "login",
+    PassMethods.ResumeSession.name: "login",
+    PassMethods.ListProfiles.name: "login",
+    PassMethods.Authorize.name: "decision",
+    PassMethods.Logout.name: "login",
   ]
 
   /// Params that name things, and no more: never a token, a body, a query or an answer of a user's.
@@ -57,6 +62,16 @@ enum AuditedMethod {
       case "failed": return (method == Authenticate.name ? "refused" : "declined", facts)
       default: return ("continued", facts)
       }
+    case PassMethods.CreateSession.name, PassMethods.ResumeSession.name:
+      copy("actionName")
+      return (result["actionName"] == "authorize" ? "authenticated" : "continued", facts)
+    case PassMethods.ListProfiles.name:
+      copy("state")
+      return (result["state"] == "authenticated" ? "authenticated" : "continued", facts)
+    case PassMethods.Authorize.name: return ("decided", facts)
+    case PassMethods.Logout.name:
+      copy("upstream")
+      return ("ended", facts)
     default:
       // Methods whose result is a session.
       copy("issuer", "kind", "scope", "subject", "acr")

@@ -1,0 +1,175 @@
+import AuthEngine
+import EngineConfiguration
+import HTTPMessages
+import PosternJSON
+import PosternJSONRPC
+import PosternProtocol
+import PosternSupport
+import SidecarCalls
+import SidecarEngine
+import SidecarObservability
+
+/// The methods `pass.*`: params to the engine, and its values to results.
+struct PassHandlers: Sendable {
+  let engine: Engine
+
+  func getConfiguration(
+    _ params: PassMethods.GetConfiguration.Params, _ context: CallContext
+  ) async throws(RPCFault) -> JSONValue {
+    try await call(params, context) { (client, options) async throws(PassError) in
+      try await client.configuration(includingTempPass: params.includeTempPass ?? false, options: options).json
+    }
+  }
+
+  func createSession(
+    _ params: PassMethods.CreateSession.Params, _ context: CallContext
+  ) async throws(RPCFault) -> JSONValue {
+    let login = PassLoginParameters(
+      mvpd: params.mvpd, domainName: params.domainName, redirectURL: params.redirectUrl)
+    return try await call(params, context) { (client, options) async throws(PassError) in
+      try await client.createSession(login, options: options).json
+    }
+  }
+
+  func resumeSession(
+    _ params: PassMethods.ResumeSession.Params, _ context: CallContext
+  ) async throws(RPCFault) -> JSONValue {
+    let login = PassLoginParameters(
+      mvpd: params.mvpd, domainName: params.domainName, redirectURL: params.redirectUrl)
+    return try await call(params, context) { (client, options) async throws(PassError) in
+      try await client.resumeSession(code: params.code, login, options: options).json
+    }
+  }
+
+  func getSession(
+    _ params: PassMethods.GetSession.Params, _ context: CallContext
+  ) async throws(RPCFault) -> JSONValue {
+    try await call(params, context) { (client, options) async throws(PassError) in
+      try await client.session(code: params.code, options: options).json
+    }
+  }
+
+  func listProfiles(
+    _ params: PassMethods.ListProfiles.Params, _ context: CallContext
+  ) async throws(RPCFault) -> JSONValue {
+    let selection = try Self.selection(params)
+    return try await call(params, context) { (client, options) async throws(PassError) in
+      try await client.profiles(selection, options: options).json
+    }
+  }
+
+  func authorize(
+    _ params: PassMethods.Authorize.Params, _ context: CallContext
+  ) async throws(RPCFault) -> JSONValue {
+    try await call(params, context) { (client, options) async throws(PassError) in
+      let decisions = try await client.authorize(params.resources, mvpd: params.mvpd, options: options)
+      context.audit?.note(decisions)
+      return decisions.json
+    }
+  }
+
+  func logout(_ params: PassMethods.Logout.Params, _ context: CallContext) async throws(RPCFault) -> JSONValue {
+    try await call(params, context) { (client, options) async throws(PassError) in
+      try await client.logout(mvpd: params.mvpd, redirectURL: params.redirectUrl, options: options).json
+    }
+  }
+
+  /// Runs `body` with the client and the options of a call.
+  private func call(
+    _ params: some PassSharedParams, _ context: CallContext,
+    _ body: (PassClient, PassOptions) async throws(PassError) -> JSONValue
+  ) async throws(RPCFault) -> JSONValue {
+    let client = try client(of: params.provider, context)
+    do throws(PassError) {
+      return try await body(client, PassOptions(params))
+    } catch {
+      throw ErrorMap.fault(error)
+    }
+  }
+
+  /// The calls to a provider. One that the rule hides is answered as one that is not configured.
+  private func client(of name: String, _ context: CallContext) throws(RPCFault) -> PassClient {
+    let reason: String
+    switch context.runtime.decisionPoint(name) {
+    case .failure(let absence): reason = absence.reason
+    case .success(let point):
+      let client = PassClient(
+        at: point, over: engine.preauthorizer, uid: context.uid, deadline: context.deadline,
+        trace: context.traceContext)
+      if let client { return client }
+      reason = "the decision point is not of kind adobe-pass"
+    }
+    throw RPCFault(
+      .passNotConfigured, reason, data: ["path": "/provider", "retryable": false, "outcome": "not_sent"])
+  }
+
+  /// The profiles that a call is about, of which it names at most one kind.
+  private static func selection(_ params: PassMethods.ListProfiles.Params) throws(RPCFault) -> PassProfileSelection {
+    let isAll = params.all ?? false
+    if isAll, params.mvpd != nil { throw .invalidParams("all is not given with mvpd", path: "/all") }
+    guard let code = params.code else {
+      guard params.waitMs == nil else { throw .invalidParams("waitMs is given with code only", path: "/waitMs") }
+      return isAll ? .all : params.mvpd.map { .mvpd($0) } ?? .remembered
+    }
+    guard params.mvpd == nil, !isAll else {
+      throw .invalidParams("code is not given with mvpd or all", path: "/code")
+    }
+    return .code(code, wait: .milliseconds(params.waitMs ?? 0))
+  }
+}
+
+extension PassOptions {
+  /// The options in the params of a call.
+  fileprivate init(_ params: some PassSharedParams) {
+    self.init(
+      device: PassDevice(
+        id: params.device?.id.map { Secret($0) }, information: params.device?.info ?? [:],
+        address: params.device?.address),
+      isSecondScreen: params.secondScreen ?? false,
+      visitorID: params.visitorId.map { Secret($0) },
+      platform: params.platform.map { PassPlatformToken(.init($0.name), token: Secret($0.token)) },
+      serviceToken: params.serviceToken.map { Secret($0) },
+      partner: params.givenPartner.map {
+        PassPartner(
+          name: $0.name, frameworkStatus: $0.frameworkStatus.object, samlResponse: $0.samlResponse.map { Secret($0) })
+      },
+      tempPassIdentity: params.tempPass.map { Secret($0.identity) })
+  }
+}
+
+extension PassPlatformToken.Platform {
+  fileprivate init(_ name: PassMethods.PlatformName) {
+    self =
+      switch name {
+      case .amazon: .amazon
+      case .roku: .roku
+      }
+  }
+}
+
+extension ErrorMap {
+  /// The error of a call to Adobe Pass.
+  static func fault(_ error: PassError) -> RPCFault {
+    var data: JSONObject = [
+      "retryable": .bool(error.isRetryable), "outcome": .string(error.outcome.rawValue),
+    ]
+    data["retryAfterMs"] = error.retryAfter.map { .integer($0.wholeMillisecondsUp) }
+    if let upstream = error.upstream {
+      var members: JSONObject = ["status": .integer(Int64(upstream.status))]
+      members["code"] = upstream.code.map { .string($0) }
+      data["upstream"] = .object(members)
+    }
+    switch error.kind {
+    case .invalidParameter(let parameter):
+      return .invalidParams(error.detail, path: parameter.path.jsonPointer)
+    case .rejected:
+      data["error"] = error.status?.json
+      data["next"] = error.next.map { .string($0.rawValue) }
+      return RPCFault(.passError, error.detail, data: data)
+    case .unreachable: return RPCFault(.passUnreachable, error.detail, data: data)
+    case .storeUnavailable: return RPCFault(.storeUnavailable, error.detail, data: data)
+    case .deadlineExceeded: return RPCFault(.deadlineExceeded, data: data)
+    case .cancelled: return RPCFault(.requestCancelled)
+    }
+  }
+}
