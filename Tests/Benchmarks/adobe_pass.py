@@ -124,8 +124,6 @@ class AdobePassBench:
         configuration = {
             "preauthorization": {PROVIDER: point | more},
             "store": store,
-            # All devices may wait for their users at once.
-            "limits": {"inFlight": 4096},
             "log": {"level": self.options.log_level},
             "development": {"plainHTTPOnLoopback": True},
         }
