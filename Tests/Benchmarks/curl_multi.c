@@ -25,6 +25,7 @@ static struct {
   uint64_t requests, expected_bytes;
   bool http2, multiplex, stream;
   const char *post_path;
+  struct curl_slist *fields; // of the command line
 } option = {.in_flight = 1, .seconds = 3, .warm_up = 0.5};
 
 static struct histogram latency;
@@ -123,8 +124,8 @@ static CURL *make_easy(struct transfer *t, struct curl_slist *fields) {
 
 static const char usage[] =
     "usage: curl_multi --url URL [--in-flight N] [--seconds S | --requests N] [--warm-up S]\n"
-    "                  [--post FILE] [--bearer TOKEN] [--cacert FILE] [--http2 [--multiplex]] [--stream]\n"
-    "                  [--expect-bytes N] | --version\n"
+    "                  [--post FILE] [--bearer TOKEN] [--header FIELD]... [--cacert FILE]\n"
+    "                  [--http2 [--multiplex]] [--stream] [--expect-bytes N] | --version\n"
     "--post: the body, JSON; --http2: offered by ALPN; --multiplex: transfers share a connection.";
 
 static void read_options(int argc, char **argv) {
@@ -137,6 +138,7 @@ static void read_options(int argc, char **argv) {
                                         {"expect-bytes", required_argument, NULL, 'e'},
                                         {"cacert", required_argument, NULL, 'c'},
                                         {"post", required_argument, NULL, 'p'},
+                                        {"header", required_argument, NULL, 'h'},
                                         {"http2", no_argument, NULL, '2'},
                                         {"multiplex", no_argument, NULL, 'm'},
                                         {"stream", no_argument, NULL, 's'},
@@ -152,6 +154,7 @@ static void read_options(int argc, char **argv) {
       case 'e': option.expected_bytes = parse_whole("--expect-bytes", optarg, 0, 1000000000); break;
       case 'c': option.ca_file = optarg; break;
       case 'p': option.post_path = optarg; break;
+      case 'h': option.fields = curl_slist_append(option.fields, optarg); break;
       case '2': option.http2 = true; break;
       case 'm': option.multiplex = true; break;
       case 's': option.stream = true; break;
@@ -183,7 +186,7 @@ int main(int argc, char **argv) {
   if (multi == NULL) die("out of memory");
   long pipelining = option.multiplex ? CURLPIPE_MULTIPLEX : CURLPIPE_NOTHING;
   check(curl_multi_setopt(multi, CURLMOPT_PIPELINING, pipelining));
-  struct curl_slist *fields = curl_slist_append(NULL, "Accept: */*");
+  struct curl_slist *fields = curl_slist_append(option.fields, "Accept: */*");
   if (option.post_path != NULL) {
     read_file(option.post_path, &post);
     if (post.length == 0) die("%s: empty", option.post_path);

@@ -5,6 +5,7 @@ import statistics
 
 import history
 import machine
+import report_adobe_pass
 import report_clients
 import report_fairness
 import report_fetch
@@ -103,7 +104,7 @@ def head(results):
 def measured(results, key, of_its_own):
     """When, on what, how quiet: the line of each section. `of_its_own`: the page is of another run."""
     facts, options = dict(results["facts"]), results["options"]
-    has_rounds = not of_its_own or key in ("fetch", "sidecar", "preauthorize", "clients", "oauth", "workers", "scale")
+    has_rounds = not of_its_own or key in ("fetch", "sidecar", "preauthorize", "adobe", "clients", "oauth", "workers", "scale")
     rounds = "" if has_rounds else f"; {options['rounds']} rounds of {options['seconds']:g} s"
     by = f"Measured by a run of its own, {facts['Postern']}:" if of_its_own else "Measured:"
     return f"{by} {machine.shown(results['conditions'][key])}{rounds}."
@@ -183,6 +184,7 @@ MAKERS = {
     "sidecar": _sidecar_section,
     "fetch": report_fetch.sections,
     "preauthorize": report_preauthorize.sections,
+    "adobe": report_adobe_pass.sections,
     "clients": report_clients.sections,
     "oauth": report_oauth.sections,
     "workers": report_workers.sections,
@@ -200,6 +202,7 @@ HEADINGS = {
     "sidecar": ["C sidecar"],
     "fetch": ["`fetchResource`"],
     "preauthorize": ["`preauthorize`"],
+    "adobe": ["Adobe Pass", "`pass.authorize`"],
     "clients": ["through the clients"],
     "oauth": ["authlib's OAuth2 session"],
     "workers": ["One session in several processes"],

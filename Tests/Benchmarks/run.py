@@ -16,6 +16,7 @@ import urllib.request
 import history
 import machine
 import report
+from adobe_pass import AdobePassBench
 from c_sidecar import CSidecarBench
 from clients import ClientBench
 from fairness import FairnessBench
@@ -294,6 +295,7 @@ SECTIONS = {
     "sidecar": lambda bench: CSidecarBench(bench).measure(say),
     "fetch": lambda bench: FetchBench(bench).measure(say),
     "preauthorize": lambda bench: PreauthorizeBench(bench).measure(say),
+    "adobe": lambda bench: AdobePassBench(bench).measure(say),
     "clients": lambda bench: ClientBench(bench).measure(say),
     "oauth": lambda bench: OAuthBench(bench).measure(say),
     "workers": lambda bench: WorkersBench(bench).measure(say),
@@ -345,6 +347,7 @@ def read_options():
     parser.add_argument("--soak-fetches", type=int, help="fetchResource requests of the soak (100000)")
     parser.add_argument("--tokens", type=int, help="tokens made for each algorithm (20000)")
     parser.add_argument("--sessions", type=int, help="sessions made in the file store (10000)")
+    parser.add_argument("--devices", type=int, help="devices that log in at Adobe Pass (1000)")
     parser.add_argument(
         "--upstream-concurrency", type=int, default=8, help="its limits.concurrency; 0: none (%(default)s)"
     )
@@ -360,6 +363,7 @@ def read_options():
         "soak_fetches": 100_000,
         "tokens": 20_000,
         "sessions": 10_000,
+        "devices": 1_000,
         "warm_up": 0.5,
         "trial": 1.0,
         "settle": 1.0,
@@ -374,6 +378,7 @@ def read_options():
         "soak_fetches": 5_000,
         "tokens": 10_000,
         "sessions": 1_000,
+        "devices": 100,
         "warm_up": 0.1,
         "trial": 0.2,
         "settle": 0.3,
@@ -383,9 +388,9 @@ def read_options():
             setattr(options, name, value)
     options.only = [section.strip() for section in options.only.split(",")]
     unknown = [section for section in options.only if section not in SECTIONS]
-    counts = (options.rounds, options.fetch_rounds, options.starts)
+    counts = (options.rounds, options.fetch_rounds, options.starts, options.devices)
     if unknown or min(counts) < 1 or min(options.seconds, options.fetch_seconds) <= 0:
-        parser.error(f"unknown section {unknown[0]!r}" if unknown else "rounds, starts and seconds must be positive")
+        parser.error(f"unknown section {unknown[0]!r}" if unknown else "rounds, starts, devices and seconds must be positive")
     return options
 
 

@@ -7,6 +7,8 @@
 //   GET  /.well-known/openid-configuration  /.well-known/oauth-authorization-server
 //   GET  /jwks                         the key set of --jwks
 //   POST /access/v1/evaluations        AuthZEN: a permit for each resource of the body, 1000 at most
+//   /adobe/…                           Adobe Pass, as far as a login and `pass.authorize` need it: registration, token,
+//                                      the profile of any device, and a permit with a media token for "news"
 //   GET  /stats                        {requests, tokenRequests, unauthorized, connections, evaluations}
 
 #define _GNU_SOURCE
@@ -20,6 +22,7 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common.h"
@@ -50,7 +53,7 @@ struct request {
 
 static struct {
   struct answer small, large, discovery, token, keys, unauthorized, invalid_client, bad_grant, not_found, bad_request,
-      not_allowed, accepted;
+      not_allowed, accepted, client, profile, permit;
 } answers;
 
 static char bearer[96]; // "Bearer " and the token
@@ -98,6 +101,27 @@ static struct answer make_document(size_t size) {
   return answer;
 }
 
+// Adobe Pass: everything lasts for a day from the start on.
+static void make_adobe_answers(void) {
+  unsigned long long now = (unsigned long long)time(NULL) * 1000, end = now + 86400000;
+  char body[768];
+  int n = snprintf(body, sizeof body,
+                   "{\"client_id\":\"bench\",\"client_secret\":\"bench-secret\",\"grant_types\":[\"client_credentials\"],"
+                   "\"scopes\":[\"api:client:v2\"]}");
+  answers.client = make_answer("201 Created", "", body, (size_t)n);
+  n = snprintf(body, sizeof body,
+               "{\"profiles\":{\"Cablevision\":{\"notBefore\":%llu,\"notAfter\":%llu,\"issuer\":\"Cablevision\","
+               "\"type\":\"regular\",\"attributes\":{\"userID\":{\"value\":\"alice\",\"state\":\"plain\"}}}}}",
+               now, end);
+  answers.profile = make_answer("200 OK", "", body, (size_t)n);
+  n = snprintf(body, sizeof body,
+               "{\"decisions\":[{\"resource\":\"news\",\"serviceProvider\":\"REF30\",\"mvpd\":\"Cablevision\","
+               "\"authorized\":true,\"source\":\"mvpd\",\"notBefore\":%llu,\"notAfter\":%llu,\"token\":{\"notBefore\":%llu,"
+               "\"notAfter\":%llu,\"serializedToken\":\"PG1lZGlhPm5ld3MgMDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY8L21lZGlhPg==\"}}]}",
+               now, end, now, end);
+  answers.permit = make_answer("200 OK", "", body, (size_t)n);
+}
+
 static void make_answers(const char *base) {
   unsigned char random[24];
   if (getrandom(random, sizeof random, 0) != sizeof random) die("getrandom: %s", strerror(errno));
@@ -142,6 +166,7 @@ static void make_answers(const char *base) {
   answers.not_allowed = make_error("405 Method Not Allowed", "Allow: GET, HEAD, POST\r\n", "method_not_allowed");
   answers.bad_request = make_error("400 Bad Request", "Connection: close\r\n", "bad_request");
   answers.accepted = (struct answer){strdup("HTTP/1.1 100 Continue\r\n\r\n"), 25, 25};
+  make_adobe_answers();
 }
 
 static bool is(const char *text, size_t length, const char *word) {
@@ -199,10 +224,25 @@ static const struct answer *answer_statistics(struct connection *c) {
   return &answer;
 }
 
+// `path` is what comes after "/adobe".
+static const struct answer *answer_adobe(const struct request *r, bool post, const char *path, size_t length) {
+  if (is(path, length, "/o/client/register")) return post ? &answers.client : &answers.not_allowed;
+  if (is(path, length, "/o/client/token")) return post ? answer_token_request(r) : &answers.not_allowed;
+  if (!is(r->authorization, r->authorization_length, bearer)) {
+    unauthorized_requests++;
+    return &answers.unauthorized;
+  }
+  if (memmem(path, length, "/profiles/", 10) != NULL) return post ? &answers.not_allowed : &answers.profile;
+  if (memmem(path, length, "/decisions/authorize/", 21) == NULL) return &answers.not_found;
+  if (!post) return &answers.not_allowed;
+  return body_has(r, "[\"news\"]") ? &answers.permit : &answers.bad_request;
+}
+
 static const struct answer *choose_answer(struct connection *c, const struct request *r) {
   const char *path = r->path;
   size_t length = r->path_length;
   bool post = is(r->method, r->method_length, "POST");
+  if (length > 7 && memcmp(path, "/adobe/", 7) == 0) return answer_adobe(r, post, path + 6, length - 6);
   if (is(path, length, "/access/v1/evaluations")) return post ? answer_evaluations(r) : &answers.not_allowed;
   if (is(path, length, "/token")) return post ? answer_token_request(r) : &answers.not_allowed;
   if (!post && !is(r->method, r->method_length, "GET") && !is(r->method, r->method_length, "HEAD"))
