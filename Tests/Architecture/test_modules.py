@@ -32,7 +32,7 @@ CONFINED = {
 # The engine, bottom-up. A module imports only modules to the left of it.
 ENGINE = [
     "OAuthClient", "KeySets", "TokenValidation", "SessionRecords", "AccessManagement", "Sessions", "StepUp", "ResourceAccess",
-    "Entitlements", "SDKCompatibility", "AuthEngine",
+    "Entitlements", "AdobePass", "SDKCompatibility", "AuthEngine",
 ]
 
 # In Tests/, not in Sources/: no product may reach them.
