@@ -264,7 +264,9 @@ extension PassClient {
 extension PassError {
   /// Adobe's error for a TempPass that is used up; nil for another one.
   var usedUp: Status? {
-    status.flatMap { $0.code.hasPrefix("temporary_access_") && $0.code.hasSuffix("_limit_exceeded") ? $0 : nil }
+    status.flatMap {
+      $0.code.startsWithBytes(of: "temporary_access_") && $0.code.endsWithBytes(of: "_limit_exceeded") ? $0 : nil
+    }
   }
 
   /// Whether polling goes on after it: the server is busy or out of order, or cannot be reached.

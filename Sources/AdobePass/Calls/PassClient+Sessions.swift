@@ -244,7 +244,7 @@ extension AdobePassProvider.Settings {
   /// Returns `text`, a URL or a path at the base URL's origin, as an absolute URL that a browser may open; throws for
   /// any other scheme or origin.
   func openable(_ text: String) throws(PassError) -> String {
-    let absolute = text.hasPrefix("/") && !text.hasPrefix("//") ? "\(baseURL.origin)\(text)" : text
+    let absolute = text.startsWithBytes(of: "/") && !text.startsWithBytes(of: "//") ? "\(baseURL.origin)\(text)" : text
     guard let url = try? HTTPURL(absolute),
       url.origin.scheme == "https" || baseURL.origin.scheme == "http",
       url.origin == baseURL.origin || login.urlOrigins.contains(url.origin)

@@ -191,7 +191,7 @@ public final class AdobePassProvider: DecisionProvider {
   func noteEnd(
     _ status: Status, of mvpd: String, _ device: AdobePassDevice, over link: DecisionClient
   ) async {
-    guard PassNextStep(status) == .login, !status.code.hasPrefix("temporary_access_") else { return }
+    guard PassNextStep(status) == .login, !status.code.startsWithBytes(of: "temporary_access_") else { return }
     await state.logins.dropProfile(of: mvpd, client, device, over: link)
   }
 

@@ -83,7 +83,7 @@ public enum PassNextStep: String, Sendable, Hashable, CaseIterable {
       self = step
       return
     }
-    if status.code.hasPrefix("invalid_header_pfs_") {
+    if status.code.startsWithBytes(of: "invalid_header_pfs_") {
       self = .partnerStatus
       return
     }
