@@ -97,7 +97,7 @@ struct PassTests {
     clock.advance(by: .seconds(6))
     let error = await #expect(throws: PassError.self) { try await waiting.value }
     #expect(error?.kind == .deadlineExceeded)
-    #expect(try await tv.profiles(.mvpd("Cablevision"), timeout: .seconds(2)).state == .authenticated)
+    #expect(try await tv.profiles(.mvpd("Cablevision"), timeout: .seconds(2)).state == .unauthenticated)
   }
 
   @Test("a call is by the configuration of the time when its value was made: catches a reload without effect")
