@@ -114,7 +114,7 @@ export interface PassCreateSessionParams extends WithMeta {
   partner?: PassPartner;
 }
 
-/** What a partner's framework needs to make a SAML response. */
+/** The request that a partner's framework makes a SAML response for. */
 export interface PassAuthenticationRequest {
   /** The kind: saml. */
   type: string;
@@ -124,7 +124,7 @@ export interface PassAuthenticationRequest {
   attributesNames: string[];
 }
 
-/** What a login requires next: switch on `actionName`. */
+/** The next step of a login: switch on `actionName`. */
 export interface PassSession {
   /**
    * Authenticate: open url, or show the code; resume: show the code, or complete missingParameters by
@@ -389,7 +389,7 @@ export interface PassLogoutParams extends WithMeta {
   serviceToken?: string;
 }
 
-/** What is left to do for one MVPD. */
+/** A step that is left to do for one MVPD. */
 export interface PassLogoutStep {
   /** The MVPD. */
   mvpd: string;
