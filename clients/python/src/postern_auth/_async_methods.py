@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Callable, Literal, TypeVar
+from typing import Any, Callable, Literal, Protocol, TypeVar
 
 from ._arguments import Data, Query, compose, milliseconds
 from ._async_streams import AsyncResourceStream
@@ -95,7 +95,7 @@ class AsyncMethods:
     @property
     def adobe_pass(self) -> AsyncAdobePass:
         """The methods of Adobe Pass."""
-        return AsyncAdobePass(self)
+        return AsyncAdobePass(self._invoke)
 
     async def discover(
         self,
@@ -1062,24 +1062,25 @@ class AsyncMethods:
         return await self._invoke("authenticateWithAdvice", params, JourneyStep.from_json, timeout, traceparent)
 
 
-class AsyncAdobePass:
-    """The methods of Adobe Pass, typed: logins at television providers (MVPDs), and what they permit.
-
-    Params of every call are as with the other methods.
-    """
-
-    def __init__(self, methods: AsyncMethods) -> None:
-        self._methods = methods
-
-    async def _invoke(
+class _Invoke(Protocol):
+    async def __call__(
         self,
         method: str,
         params: dict[str, Any],
         decode: Callable[[Any], _Result],
         timeout: float | None,
         traceparent: str | None,
-    ) -> _Result:
-        return await self._methods._invoke(method, params, decode, timeout, traceparent)
+    ) -> _Result: ...
+
+
+class AsyncAdobePass:
+    """The methods of Adobe Pass, typed: logins at television providers (MVPDs), and what they permit.
+
+    Params of every call are as with the other methods.
+    """
+
+    def __init__(self, invoke: _Invoke) -> None:
+        self._invoke = invoke
 
     async def get_configuration(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Callable, Literal, TypeVar
+from typing import Any, Callable, Literal, Protocol, TypeVar
 
 from ._arguments import Data, Query, compose, milliseconds
 from ._bodies import Body, Target
@@ -95,7 +95,7 @@ class Methods:
     @property
     def adobe_pass(self) -> AdobePass:
         """The methods of Adobe Pass."""
-        return AdobePass(self)
+        return AdobePass(self._invoke)
 
     def discover(
         self,
@@ -1058,24 +1058,25 @@ class Methods:
         return self._invoke("authenticateWithAdvice", params, JourneyStep.from_json, timeout, traceparent)
 
 
-class AdobePass:
-    """The methods of Adobe Pass, typed: logins at television providers (MVPDs), and what they permit.
-
-    Params of every call are as with the other methods.
-    """
-
-    def __init__(self, methods: Methods) -> None:
-        self._methods = methods
-
-    def _invoke(
+class _Invoke(Protocol):
+    def __call__(
         self,
         method: str,
         params: dict[str, Any],
         decode: Callable[[Any], _Result],
         timeout: float | None,
         traceparent: str | None,
-    ) -> _Result:
-        return self._methods._invoke(method, params, decode, timeout, traceparent)
+    ) -> _Result: ...
+
+
+class AdobePass:
+    """The methods of Adobe Pass, typed: logins at television providers (MVPDs), and what they permit.
+
+    Params of every call are as with the other methods.
+    """
+
+    def __init__(self, invoke: _Invoke) -> None:
+        self._invoke = invoke
 
     def get_configuration(
         self,

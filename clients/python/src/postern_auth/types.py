@@ -2094,7 +2094,7 @@ class PassPartner:
 
 @dataclass(frozen=True)
 class PassAuthenticationRequest:
-    """What a partner's framework needs to make a SAML response."""
+    """The request that a partner's framework makes a SAML response for."""
 
     #: The kind: saml.
     type: str
@@ -2126,7 +2126,7 @@ class PassAuthenticationRequest:
 
 @dataclass(frozen=True)
 class PassSession:
-    """What a login requires next: switch on `action_name`."""
+    """The next step of a login: switch on `action_name`."""
 
     #: authenticate: open url, or show the code; resume: show the code, or complete missing_parameters by
     #: adobe_pass.resume_session; retry: complete them and resume again; authorize: the user is logged in;
@@ -2576,7 +2576,7 @@ class PassDecisions(DecisionsTruth):
 
 @dataclass(frozen=True)
 class PassLogoutStep:
-    """What is left to do for one MVPD."""
+    """A step that is left to do for one MVPD."""
 
     #: The MVPD.
     mvpd: str
