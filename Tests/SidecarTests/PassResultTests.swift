@@ -49,7 +49,7 @@ struct PassResultTests {
         upstream: .failed,
         logouts: [.init(mvpd: "m", actionName: "logout", actionType: "interactive", url: given("u"))],
         forgotten: ["m"], error: given(Self.status))
-      #expect(try Self.decoded(PassMethods.Logout.Result.self, logout.json).upstream == .failed)
+      #expect(try Self.decoded(PassProfileMethods.Logout.Result.self, logout.json).upstream == .failed)
     }
   }
 
@@ -62,7 +62,7 @@ struct PassResultTests {
     let profiles = PassProfiles(
       state: state, profiles: [profile], selected: "m",
       remembered: .init(id: "m", displayName: "M", logoURL: nil), nextPoll: .microseconds(1500), error: Self.status)
-    let result = try Self.decoded(PassMethods.ListProfiles.Result.self, profiles.json)
+    let result = try Self.decoded(PassProfileMethods.ListProfiles.Result.self, profiles.json)
     #expect(result.state.rawValue == state.rawValue)
     // Rounded up: a call that comes sooner gets the same answer.
     #expect(result.nextPollMs == 2)
@@ -80,7 +80,7 @@ struct PassResultTests {
       decisions: [
         decision(token, nil), decision(token, Self.status), decision(nil, Self.status), decision(nil, nil),
       ])
-    let result = try Self.decoded(PassMethods.Authorize.Result.self, decisions.json)
+    let result = try Self.decoded(PassProfileMethods.Authorize.Result.self, decisions.json)
     #expect(result.decisions.map(\.authorized) == [true, false, false, false])
     #expect(result.decisions.map { $0.token?.serializedToken } == ["t", nil, nil, nil])
   }
@@ -109,9 +109,9 @@ struct PassResultTests {
 
   @Test("a call that waits for its user is counted by itself, and only such a call")
   func waits() {
-    #expect(PassMethods.ListProfiles.waits(["waitMs": 1]))
+    #expect(PassProfileMethods.ListProfiles.waits(["waitMs": 1]))
     for params in [nil, [:], ["waitMs": 0], ["waitMs": -1], ["waitMs": "5"]] as [JSONValue?] {
-      #expect(!PassMethods.ListProfiles.waits(params))
+      #expect(!PassProfileMethods.ListProfiles.waits(params))
     }
   }
 }

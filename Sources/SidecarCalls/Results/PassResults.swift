@@ -2,8 +2,7 @@ package import AuthEngine
 package import PosternJSON
 import PosternSupport
 
-// The engine's values as the results of `pass.*`, `PassMethods.ListProfiles.Result` and so on: with a few members set, the
-// types would be longer. A test decodes each strictly as its type.
+// The engine's values as the results of `pass.*`. A test decodes each strictly as the type of the method's result.
 
 extension JSONObject {
   /// Sets a member where there is a value.

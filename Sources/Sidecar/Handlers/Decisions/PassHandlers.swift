@@ -31,18 +31,18 @@ struct PassHandlers: Sendable {
     add(PassMethods.GetSession.self, to: &table) { (client, params, options, _) async throws(PassError) in
       try await client.session(code: params.code, options: options).json
     }
-    table.waitingForValue(PassMethods.ListProfiles.self) { (params, context) async throws(RPCFault) in
+    table.waitingForValue(PassProfileMethods.ListProfiles.self) { (params, context) async throws(RPCFault) in
       let selection = try Self.selection(params)
       return try await call(params, context) { (client, options) async throws(PassError) in
         try await client.profiles(selection, options: options).json
       }
     }
-    add(PassMethods.Authorize.self, to: &table) { (client, params, options, audit) async throws(PassError) in
+    add(PassProfileMethods.Authorize.self, to: &table) { (client, params, options, audit) async throws(PassError) in
       let decisions = try await client.authorize(params.resources, mvpd: params.mvpd, options: options)
       audit?.note(decisions)
       return decisions.json
     }
-    add(PassMethods.Logout.self, to: &table) { (client, params, options, _) async throws(PassError) in
+    add(PassProfileMethods.Logout.self, to: &table) { (client, params, options, _) async throws(PassError) in
       try await client.logout(mvpd: params.mvpd, redirectURL: params.redirectUrl, options: options).json
     }
   }
@@ -91,7 +91,9 @@ struct PassHandlers: Sendable {
   }
 
   /// The profiles that a call is about, of which it names at most one kind.
-  private static func selection(_ params: PassMethods.ListProfiles.Params) throws(RPCFault) -> PassProfileSelection {
+  private static func selection(_ params: PassProfileMethods.ListProfiles.Params) throws(RPCFault)
+    -> PassProfileSelection
+  {
     let isAll = params.all ?? false
     if isAll, params.mvpd != nil { throw .invalidParams("all is not given with mvpd", path: "/all") }
     guard let code = params.code else {

@@ -1,7 +1,8 @@
 public import PosternJSON
 public import PosternJSONRPC
 
-extension PassMethods {
+/// The methods of Adobe Pass about profiles, and what they permit: `pass.listProfiles`, `pass.authorize`, `pass.logout`.
+public enum PassProfileMethods {
   /// `pass.listProfiles`: the logins of a device.
   public enum ListProfiles: RPCMethod {
     public static let name = "pass.listProfiles"
@@ -21,17 +22,17 @@ extension PassMethods {
       public var all: Bool?
       public var code: String?
       public var waitMs: Int64?
-      public var device: Device?
+      public var device: PassMethods.Device?
       public var secondScreen: Bool?
       public var visitorId: String?
-      public var platform: Platform?
+      public var platform: PassMethods.Platform?
       public var serviceToken: String?
-      public var partner: RespondingPartner?
-      public var tempPass: TempPass?
+      public var partner: PassMethods.RespondingPartner?
+      public var tempPass: PassMethods.TempPass?
 
-      public var givenPartner: RespondingPartner? { partner }
+      public var givenPartner: PassMethods.RespondingPartner? { partner }
 
-      public static let memberDocs = docs(
+      public static let memberDocs = PassMethods.docs(
         "provider", "device", "secondScreen", "visitorId", "platform", "serviceToken", "partner", "tempPass",
         own: [
           "mvpd": "The MVPD; only without all and code",
@@ -112,16 +113,16 @@ extension PassMethods {
       public var provider: String
       public var resources: [String]
       public var mvpd: String?
-      public var device: Device?
+      public var device: PassMethods.Device?
       public var visitorId: String?
-      public var platform: Platform?
+      public var platform: PassMethods.Platform?
       public var serviceToken: String?
-      public var partner: Partner?
-      public var tempPass: TempPass?
+      public var partner: PassMethods.Partner?
+      public var tempPass: PassMethods.TempPass?
 
-      public var givenPartner: RespondingPartner? { partner?.withoutResponse }
+      public var givenPartner: PassMethods.RespondingPartner? { partner?.withoutResponse }
 
-      public static let memberDocs = docs(
+      public static let memberDocs = PassMethods.docs(
         "provider", "mvpd", "device", "visitorId", "platform", "serviceToken", "partner", "tempPass",
         own: ["resources": "Ids or MRSS fragments, 1 to 16"])
     }
@@ -183,12 +184,12 @@ extension PassMethods {
       public var provider: String
       public var mvpd: String?
       public var redirectUrl: String?
-      public var device: Device?
+      public var device: PassMethods.Device?
       public var visitorId: String?
-      public var platform: Platform?
+      public var platform: PassMethods.Platform?
       public var serviceToken: String?
 
-      public static let memberDocs = docs(
+      public static let memberDocs = PassMethods.docs(
         "provider", "mvpd", "redirectUrl", "device", "visitorId", "platform", "serviceToken")
     }
 
