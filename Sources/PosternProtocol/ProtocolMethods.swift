@@ -12,7 +12,7 @@ public enum ProtocolMethods {
     GetAccessToken.self, RevokeToken.self, ParseAdvice.self,
     Authenticate.self, AuthenticateWithAdvice.self, PassMethods.GetConfiguration.self,
     PassMethods.CreateSession.self, PassMethods.ResumeSession.self, PassMethods.GetSession.self,
-    PassMethods.ListProfiles.self, PassMethods.Authorize.self, PassMethods.Logout.self,
+    PassProfileMethods.ListProfiles.self, PassProfileMethods.Authorize.self, PassProfileMethods.Logout.self,
   ]
 
   /// Their descriptions, for the OpenRPC document.

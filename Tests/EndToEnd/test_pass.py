@@ -109,7 +109,7 @@ def test_a_television_and_a_phone(begin: Callable[..., Sidecar], adobe: Playgrou
 
 
 def test_return_playback_and_logout(begin: Callable[..., Sidecar], adobe: Playground) -> None:
-    """A login that is not remembered, a permit without a token, a second E10 that is spared, a logout that is not one."""
+    """A login that is not stored, a permit without a token, an E10 that is spared, a logout that ends nothing."""
     tv = begin().connect()
     log_in(tv, adobe)
     assert call(tv, "listProfiles")["selected"] == MVPD and count(adobe, "E7") == 1

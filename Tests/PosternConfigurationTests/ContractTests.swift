@@ -1,6 +1,7 @@
-import PosternConfiguration
 import PosternSupport
 import Testing
+
+@testable import PosternConfiguration
 
 @Suite("The configuration contract")
 struct ContractTests {

@@ -1,6 +1,7 @@
-import PosternConfiguration
 import PosternSupport
 import Testing
+
+@testable import PosternConfiguration
 
 @Suite("Environment overrides")
 struct EnvironmentOverrideTests {

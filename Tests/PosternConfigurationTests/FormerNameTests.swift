@@ -1,6 +1,7 @@
-import PosternConfiguration
 import PosternJSON
 import Testing
+
+@testable import PosternConfiguration
 
 @Suite("Former names of keys and values")
 struct FormerNameTests {

@@ -1,5 +1,6 @@
-import PosternConfiguration
 import Testing
+
+@testable import PosternConfiguration
 
 /// `resources.NAME.limits`.
 @Suite struct ResourceLimitsTests {

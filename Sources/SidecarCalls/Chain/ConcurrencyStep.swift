@@ -49,7 +49,7 @@ package struct ConcurrencyStep: Sendable {
     for method: String, _ params: JSONValue?, _ rule: AccessRules.Rule, _ caller: PeerConnection
   ) throws(RPCFault) -> Slot {
     let uid = caller.peer.uid
-    if method == PassMethods.ListProfiles.name, PassMethods.ListProfiles.waits(params) {
+    if method == PassProfileMethods.ListProfiles.name, PassProfileMethods.ListProfiles.waits(params) {
       guard peers.beginWaiting(uid: uid) else {
         metrics.callRejected(PeerRateLimiter.Rejection.concurrency.rawValue)
         throw .overloaded("Too many calls of this user wait for a login")

@@ -25,9 +25,9 @@ enum AuditedMethod {
     ReloadConfig.name: "configuration",
     PassMethods.CreateSession.name: "login",
     PassMethods.ResumeSession.name: "login",
-    PassMethods.ListProfiles.name: "login",
-    PassMethods.Authorize.name: "decision",
-    PassMethods.Logout.name: "login",
+    PassProfileMethods.ListProfiles.name: "login",
+    PassProfileMethods.Authorize.name: "decision",
+    PassProfileMethods.Logout.name: "login",
   ]
 
   /// Params that name things, and no more: never a token, a body, a query or an answer of a user's.
@@ -65,11 +65,11 @@ enum AuditedMethod {
     case PassMethods.CreateSession.name, PassMethods.ResumeSession.name:
       copy("actionName")
       return (result["actionName"] == "authorize" ? "authenticated" : "continued", facts)
-    case PassMethods.ListProfiles.name:
+    case PassProfileMethods.ListProfiles.name:
       copy("state")
       return (result["state"] == "authenticated" ? "authenticated" : "continued", facts)
-    case PassMethods.Authorize.name: return ("decided", facts)
-    case PassMethods.Logout.name:
+    case PassProfileMethods.Authorize.name: return ("decided", facts)
+    case PassProfileMethods.Logout.name:
       copy("upstream")
       return ("ended", facts)
     default:

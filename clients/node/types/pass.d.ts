@@ -58,7 +58,7 @@ export interface Mvpd {
   authPerAggregator: boolean;
   /** A login is for one browser session. */
   authPerBrowserSession: boolean;
-  /** A login may be renewed without the user. */
+  /** A login may be prolonged without the user. */
   passiveAuthnEnabled: boolean;
 }
 
@@ -98,9 +98,9 @@ export interface PassCreateSessionParams extends WithMeta {
   provider: string;
   /** The MVPD that the user chose; left out, it is missing. */
   mvpd?: string;
-  /** One of the configured domainNames. */
+  /** A domain from the configured domainNames. */
   domainName?: string;
-  /** One of the configured redirectUrls, where the browser comes back to. */
+  /** The URL that the browser returns to, from the configured redirectUrls. */
   redirectUrl?: string;
   /** The device whose login it is; left out: the configured device. */
   device?: PassDevice;
@@ -114,7 +114,7 @@ export interface PassCreateSessionParams extends WithMeta {
   partner?: PassPartner;
 }
 
-/** What a partner's framework needs to make a SAML response. */
+/** The request that a partner's framework makes a SAML response for. */
 export interface PassAuthenticationRequest {
   /** The kind: saml. */
   type: string;
@@ -124,7 +124,7 @@ export interface PassAuthenticationRequest {
   attributesNames: string[];
 }
 
-/** What a login requires next: switch on `actionName`. */
+/** The next step of a login: switch on `actionName`. */
 export interface PassSession {
   /**
    * Authenticate: open url, or show the code; resume: show the code, or complete missingParameters by
@@ -142,13 +142,13 @@ export interface PassSession {
   sessionId?: string;
   /** The code of the login, for the user and for the calls that continue. */
   code?: string;
-  /** What the user's browser opens: absolute, of an origin that the configuration allows. */
+  /** The URL that the user's browser opens: absolute, of an origin that the configuration allows. */
   url?: string;
   /** The MVPD. */
   mvpd?: string;
   /** Which of mvpd, domainName and redirectUrl are missing. */
   missingParameters: string[];
-  /** What a partner's framework needs. */
+  /** The request for the partner's framework. */
   authenticationRequest?: PassAuthenticationRequest;
   /** When the code's life begins. */
   notBeforeAt?: string;
@@ -165,9 +165,9 @@ export interface PassResumeSessionParams extends WithMeta {
   code: string;
   /** The MVPD that the user chose. */
   mvpd?: string;
-  /** One of the configured domainNames. */
+  /** A domain from the configured domainNames. */
   domainName?: string;
-  /** One of the configured redirectUrls, where the browser comes back to. */
+  /** The URL that the browser returns to, from the configured redirectUrls. */
   redirectUrl?: string;
   /** The device whose login it is; left out: the configured device. */
   device?: PassDevice;
@@ -277,7 +277,7 @@ export interface PassProfile {
   mvpd: string;
   /** Regular, appleSSO, platformSSO, serviceTokenSSO, temporary or degraded; new values may be added. */
   type: string;
-  /** Who made it: an MVPD's id, Adobe, or a partner. */
+  /** The author: an MVPD's id, Adobe, or a partner. */
   issuer: string;
   /** When it begins. */
   notBeforeAt?: string;
@@ -299,9 +299,9 @@ export interface RememberedMvpd {
 
 export interface PassListProfilesResult {
   /**
-   * Authenticated: at least one profile; unauthenticated: none; pending: nobody has logged in with the code yet;
-   * expired: its life is over; superseded: a later session of the device has another code; temporaryAccessUsedUp: the
-   * TempPass is over, error has more.
+   * Authenticated: at least one profile; unauthenticated: none; pending: no login with the code yet; expired: its
+   * life is over; superseded: a later session of the device has another code; temporaryAccessUsedUp: the TempPass is
+   * over, error has more.
    */
   state: "authenticated" | "unauthenticated" | "pending" | "expired" | "superseded" | "temporaryAccessUsedUp";
   /** The profiles that have not ended. */
@@ -353,7 +353,7 @@ export interface PassDecision {
   id: string;
   /** True for a permit, which always has a media token; for nothing else. */
   authorized: boolean;
-  /** Who decided: mvpd, degradation, temppass; new values may be added. */
+  /** The origin of the decision: mvpd, degradation, temppass; new values may be added. */
   source?: string;
   /** The media token; with a permit only. */
   token?: MediaToken;
@@ -377,7 +377,7 @@ export interface PassLogoutParams extends WithMeta {
   provider: string;
   /** The MVPD; default: the remembered one, then the configured one. */
   mvpd?: string;
-  /** One of the configured redirectUrls, where the browser comes back to. */
+  /** The URL that the browser returns to, from the configured redirectUrls. */
   redirectUrl?: string;
   /** The device whose login it is; left out: the configured device. */
   device?: PassDevice;
@@ -389,7 +389,7 @@ export interface PassLogoutParams extends WithMeta {
   serviceToken?: string;
 }
 
-/** What is left to do for one MVPD. */
+/** A step that is left to do for one MVPD. */
 export interface PassLogoutStep {
   /** The MVPD. */
   mvpd: string;
@@ -397,14 +397,14 @@ export interface PassLogoutStep {
   actionName: string;
   /** Interactive, partner_interactive or none. */
   actionType: string;
-  /** What the user's browser opens. */
+  /** The URL that the user's browser opens. */
   url?: string;
 }
 
 export interface PassLogoutResult {
   /** Ended; failed: it can be called again, and here the login has ended; none: no MVPD was known. */
   upstream: "ended" | "failed" | "none";
-  /** What is left to do, for each MVPD whose login ended. */
+  /** The steps that are left, for each MVPD whose login ended. */
   logouts: PassLogoutStep[];
   /** The MVPDs that were remembered here. */
   forgotten: string[];
@@ -420,7 +420,7 @@ export interface PassMethods {
   createSession(params: PassCreateSessionParams, options?: CallOptions): Promise<PassCreateSessionResult>;
   /** Completes the parameters of a login by its code. */
   resumeSession(params: PassResumeSessionParams, options?: CallOptions): Promise<PassResumeSessionResult>;
-  /** Returns what is known of a login by its code, for a second screen. */
+  /** Returns the known parameters of a login by its code, for a second screen. */
   getSession(params: PassGetSessionParams, options?: CallOptions): Promise<PassGetSessionResult>;
   /** Returns the profiles of a device's logins, and waits for that of a code. */
   listProfiles(params: PassListProfilesParams, options?: CallOptions): Promise<PassListProfilesResult>;

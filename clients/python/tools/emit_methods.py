@@ -45,7 +45,7 @@ HEADER = '''"""{title} Generated from proto-docs/openrpc.json by tools/generate.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Callable, Literal, Optional, TypeVar, Union
+from typing import Any, Callable, Literal, Optional, Protocol, TypeVar, Union
 
 from .{streams} import {stream}
 from ._arguments import Data, Query, compose, milliseconds
@@ -93,10 +93,21 @@ class {name}:
     @property
     def {property}(self) -> {group}:
         """The methods of Adobe Pass."""
-        return {group}(self)
+        return {group}(self._invoke)
 '''
 
 GROUP_HEADER = '''
+
+class _Invoke(Protocol):
+    {define} __call__(
+        self,
+        method: str,
+        params: dict[str, Any],
+        decode: Callable[[Any], _Result],
+        timeout: Optional[float],
+        traceparent: Optional[str],
+    ) -> _Result: ...
+
 
 class {group}:
     """The methods of Adobe Pass, typed: logins at television providers (MVPDs), and what they permit.
@@ -104,18 +115,8 @@ class {group}:
     Params of every call are as with the other methods.
     """
 
-    def __init__(self, methods: {name}) -> None:
-        self._methods = methods
-
-    {define} _invoke(
-        self,
-        method: str,
-        params: dict[str, Any],
-        decode: Callable[[Any], _Result],
-        timeout: Optional[float],
-        traceparent: Optional[str],
-    ) -> _Result:
-        return {awaited}self._methods._invoke(method, params, decode, timeout, traceparent)
+    def __init__(self, invoke: _Invoke) -> None:
+        self._invoke = invoke
 '''
 
 
@@ -136,7 +137,7 @@ def methods_module(methods: list[Method], types: Types, asynchronous: bool) -> s
         "define": "async def" if asynchronous else "def",
         "group": f"Async{GROUP_CLASS}" if asynchronous else GROUP_CLASS,
     }
-    heading = GROUP_HEADER.format(**group, awaited="await " if asynchronous else "")
+    heading = GROUP_HEADER.format(**group)
     body = "\n".join(bodies) + "\n" + heading + "\n" + "\n".join(grouped)
     readers = [verdict.reader for verdict in VERDICTS.values()]
     used = [name for name in [*types.classes, *types.aliases, *readers] if re.search(rf"\b{name}\b", body)]

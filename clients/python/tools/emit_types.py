@@ -285,8 +285,8 @@ DOCS = {
     "PassConfiguration": "A service provider at Adobe Pass: the MVPDs among which its users choose.",
     "PassDomain": "A domain of the service provider.",
     "Mvpd": "A television provider.",
-    "PassSession": "What a login requires next: switch on `action_name`.",
-    "PassAuthenticationRequest": "What a partner's framework needs to make a SAML response.",
+    "PassSession": "The next step of a login: switch on `action_name`.",
+    "PassAuthenticationRequest": "The request that a partner's framework makes a SAML response for.",
     "PassSessionStatus": "A login as a second screen sees it by its code.",
     "PassShownDevice": "The device that shows a code, as a second screen may know it.",
     "PassProfiles": "The state of a device's login, and its profiles: switch on `state`.",
@@ -296,7 +296,7 @@ DOCS = {
     "PassDecision": "The decision about playing one resource. It is true for a permit.",
     "MediaToken": "The proof for the service that releases the stream; pass it on unopened.",
     "PassLogout": "The result of a logout at Adobe Pass, and the steps that are left.",
-    "PassLogoutStep": "What is left to do for one MVPD.",
+    "PassLogoutStep": "A step that is left to do for one MVPD.",
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Callable, Literal, TypeVar
+from typing import Any, Callable, Literal, Protocol, TypeVar
 
 from ._arguments import Data, Query, compose, milliseconds
 from ._async_streams import AsyncResourceStream
@@ -95,7 +95,7 @@ class AsyncMethods:
     @property
     def adobe_pass(self) -> AsyncAdobePass:
         """The methods of Adobe Pass."""
-        return AsyncAdobePass(self)
+        return AsyncAdobePass(self._invoke)
 
     async def discover(
         self,
@@ -1062,24 +1062,25 @@ class AsyncMethods:
         return await self._invoke("authenticateWithAdvice", params, JourneyStep.from_json, timeout, traceparent)
 
 
-class AsyncAdobePass:
-    """The methods of Adobe Pass, typed: logins at television providers (MVPDs), and what they permit.
-
-    Params of every call are as with the other methods.
-    """
-
-    def __init__(self, methods: AsyncMethods) -> None:
-        self._methods = methods
-
-    async def _invoke(
+class _Invoke(Protocol):
+    async def __call__(
         self,
         method: str,
         params: dict[str, Any],
         decode: Callable[[Any], _Result],
         timeout: float | None,
         traceparent: str | None,
-    ) -> _Result:
-        return await self._methods._invoke(method, params, decode, timeout, traceparent)
+    ) -> _Result: ...
+
+
+class AsyncAdobePass:
+    """The methods of Adobe Pass, typed: logins at television providers (MVPDs), and what they permit.
+
+    Params of every call are as with the other methods.
+    """
+
+    def __init__(self, invoke: _Invoke) -> None:
+        self._invoke = invoke
 
     async def get_configuration(
         self,
@@ -1121,13 +1122,13 @@ class AsyncAdobePass:
     ) -> PassSession:
         """Starts a login at an MVPD, on this screen or on a second one.
 
-        The result says what is next. A former code of the device is superseded. With partner it is a login by the
-        partner, without mvpd, platform and service_token.
+        The result contains the next step. A former code of the device is superseded. With partner it is a login by
+        the partner, without mvpd, platform and service_token.
 
         :param provider: A configured decision point of kind adobe-pass.
         :param mvpd: The MVPD that the user chose; left out, it is missing.
-        :param domain_name: One of the configured domainNames.
-        :param redirect_url: One of the configured redirectUrls, where the browser comes back to.
+        :param domain_name: A domain from the configured domainNames.
+        :param redirect_url: The URL that the browser returns to, from the configured redirectUrls.
         :param device: The device whose login it is; left out: the configured device.
         :param visitor_id: The Experience Cloud id (AP-Visitor-Identifier).
         :param platform: The token of the device's platform, for single sign-on.
@@ -1171,8 +1172,8 @@ class AsyncAdobePass:
         :param provider: A configured decision point of kind adobe-pass.
         :param code: The code of the login, 1 to 64 bytes.
         :param mvpd: The MVPD that the user chose.
-        :param domain_name: One of the configured domainNames.
-        :param redirect_url: One of the configured redirectUrls, where the browser comes back to.
+        :param domain_name: A domain from the configured domainNames.
+        :param redirect_url: The URL that the browser returns to, from the configured redirectUrls.
         :param device: The device whose login it is; left out: the configured device.
         :param second_screen: true: another screen than the device calls. Nothing of the device is sent, and nothing
             is stored.
@@ -1203,7 +1204,7 @@ class AsyncAdobePass:
         timeout: float | None = None,
         traceparent: str | None = None,
     ) -> PassSessionStatus:
-        """Returns what is known of a login by its code, for a second screen.
+        """Returns the known parameters of a login by its code, for a second screen.
 
         It shows the kind of device that shows the code. Addresses and the browser of the device are not passed on.
 
@@ -1350,7 +1351,7 @@ class AsyncAdobePass:
 
         :param provider: A configured decision point of kind adobe-pass.
         :param mvpd: The MVPD; default: the remembered one, then the configured one.
-        :param redirect_url: One of the configured redirectUrls, where the browser comes back to.
+        :param redirect_url: The URL that the browser returns to, from the configured redirectUrls.
         :param device: The device whose login it is; left out: the configured device.
         :param visitor_id: The Experience Cloud id (AP-Visitor-Identifier).
         :param platform: The token of the device's platform, for single sign-on.

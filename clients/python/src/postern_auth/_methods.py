@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Callable, Literal, TypeVar
+from typing import Any, Callable, Literal, Protocol, TypeVar
 
 from ._arguments import Data, Query, compose, milliseconds
 from ._bodies import Body, Target
@@ -95,7 +95,7 @@ class Methods:
     @property
     def adobe_pass(self) -> AdobePass:
         """The methods of Adobe Pass."""
-        return AdobePass(self)
+        return AdobePass(self._invoke)
 
     def discover(
         self,
@@ -1058,24 +1058,25 @@ class Methods:
         return self._invoke("authenticateWithAdvice", params, JourneyStep.from_json, timeout, traceparent)
 
 
-class AdobePass:
-    """The methods of Adobe Pass, typed: logins at television providers (MVPDs), and what they permit.
-
-    Params of every call are as with the other methods.
-    """
-
-    def __init__(self, methods: Methods) -> None:
-        self._methods = methods
-
-    def _invoke(
+class _Invoke(Protocol):
+    def __call__(
         self,
         method: str,
         params: dict[str, Any],
         decode: Callable[[Any], _Result],
         timeout: float | None,
         traceparent: str | None,
-    ) -> _Result:
-        return self._methods._invoke(method, params, decode, timeout, traceparent)
+    ) -> _Result: ...
+
+
+class AdobePass:
+    """The methods of Adobe Pass, typed: logins at television providers (MVPDs), and what they permit.
+
+    Params of every call are as with the other methods.
+    """
+
+    def __init__(self, invoke: _Invoke) -> None:
+        self._invoke = invoke
 
     def get_configuration(
         self,
@@ -1117,13 +1118,13 @@ class AdobePass:
     ) -> PassSession:
         """Starts a login at an MVPD, on this screen or on a second one.
 
-        The result says what is next. A former code of the device is superseded. With partner it is a login by the
-        partner, without mvpd, platform and service_token.
+        The result contains the next step. A former code of the device is superseded. With partner it is a login by
+        the partner, without mvpd, platform and service_token.
 
         :param provider: A configured decision point of kind adobe-pass.
         :param mvpd: The MVPD that the user chose; left out, it is missing.
-        :param domain_name: One of the configured domainNames.
-        :param redirect_url: One of the configured redirectUrls, where the browser comes back to.
+        :param domain_name: A domain from the configured domainNames.
+        :param redirect_url: The URL that the browser returns to, from the configured redirectUrls.
         :param device: The device whose login it is; left out: the configured device.
         :param visitor_id: The Experience Cloud id (AP-Visitor-Identifier).
         :param platform: The token of the device's platform, for single sign-on.
@@ -1167,8 +1168,8 @@ class AdobePass:
         :param provider: A configured decision point of kind adobe-pass.
         :param code: The code of the login, 1 to 64 bytes.
         :param mvpd: The MVPD that the user chose.
-        :param domain_name: One of the configured domainNames.
-        :param redirect_url: One of the configured redirectUrls, where the browser comes back to.
+        :param domain_name: A domain from the configured domainNames.
+        :param redirect_url: The URL that the browser returns to, from the configured redirectUrls.
         :param device: The device whose login it is; left out: the configured device.
         :param second_screen: true: another screen than the device calls. Nothing of the device is sent, and nothing
             is stored.
@@ -1199,7 +1200,7 @@ class AdobePass:
         timeout: float | None = None,
         traceparent: str | None = None,
     ) -> PassSessionStatus:
-        """Returns what is known of a login by its code, for a second screen.
+        """Returns the known parameters of a login by its code, for a second screen.
 
         It shows the kind of device that shows the code. Addresses and the browser of the device are not passed on.
 
@@ -1346,7 +1347,7 @@ class AdobePass:
 
         :param provider: A configured decision point of kind adobe-pass.
         :param mvpd: The MVPD; default: the remembered one, then the configured one.
-        :param redirect_url: One of the configured redirectUrls, where the browser comes back to.
+        :param redirect_url: The URL that the browser returns to, from the configured redirectUrls.
         :param device: The device whose login it is; left out: the configured device.
         :param visitor_id: The Experience Cloud id (AP-Visitor-Identifier).
         :param platform: The token of the device's platform, for single sign-on.

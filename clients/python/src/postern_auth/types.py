@@ -1940,7 +1940,7 @@ class Mvpd:
     auth_per_aggregator: bool
     #: A login is for one browser session.
     auth_per_browser_session: bool
-    #: A login may be renewed without the user.
+    #: A login may be prolonged without the user.
     passive_authn_enabled: bool
     #: The name for people.
     display_name: str | None = None
@@ -2094,7 +2094,7 @@ class PassPartner:
 
 @dataclass(frozen=True)
 class PassAuthenticationRequest:
-    """What a partner's framework needs to make a SAML response."""
+    """The request that a partner's framework makes a SAML response for."""
 
     #: The kind: saml.
     type: str
@@ -2126,7 +2126,7 @@ class PassAuthenticationRequest:
 
 @dataclass(frozen=True)
 class PassSession:
-    """What a login requires next: switch on `action_name`."""
+    """The next step of a login: switch on `action_name`."""
 
     #: authenticate: open url, or show the code; resume: show the code, or complete missing_parameters by
     #: adobe_pass.resume_session; retry: complete them and resume again; authorize: the user is logged in;
@@ -2144,11 +2144,11 @@ class PassSession:
     session_id: str | None = None
     #: The code of the login, for the user and for the calls that continue.
     code: str | None = field(default=None, repr=False)
-    #: What the user's browser opens: absolute, of an origin that the configuration allows.
+    #: The URL that the user's browser opens: absolute, of an origin that the configuration allows.
     url: str | None = field(default=None, repr=False)
     #: The MVPD.
     mvpd: str | None = None
-    #: What a partner's framework needs.
+    #: The request for the partner's framework.
     authentication_request: PassAuthenticationRequest | None = field(default=None, repr=False)
     #: When the code's life begins.
     not_before_at: datetime | None = None
@@ -2352,7 +2352,7 @@ class PassProfile:
     mvpd: str
     #: regular, appleSSO, platformSSO, serviceTokenSSO, temporary or degraded; new values may be added.
     type: str
-    #: Who made it: an MVPD's id, Adobe, or a partner.
+    #: The author: an MVPD's id, Adobe, or a partner.
     issuer: str
     #: When it ends.
     expires_at: datetime
@@ -2424,9 +2424,9 @@ class RememberedMvpd:
 class PassProfiles:
     """The state of a device's login, and its profiles: switch on `state`."""
 
-    #: authenticated: at least one profile; unauthenticated: none; pending: nobody has logged in with the code yet;
-    #: expired: its life is over; superseded: a later session of the device has another code; temporaryAccessUsedUp: the
-    #: TempPass is over, error has more.
+    #: authenticated: at least one profile; unauthenticated: none; pending: no login with the code yet; expired: its
+    #: life is over; superseded: a later session of the device has another code; temporaryAccessUsedUp: the TempPass is
+    #: over, error has more.
     state: Literal["authenticated", "unauthenticated", "pending", "expired", "superseded", "temporaryAccessUsedUp"]
     #: The profiles that have not ended.
     profiles: list[PassProfile]
@@ -2506,7 +2506,7 @@ class PassDecision(DecisionTruth):
     id: str
     #: true for a permit, which always has a media token; for nothing else.
     authorized: bool
-    #: Who decided: mvpd, degradation, temppass; new values may be added.
+    #: The origin of the decision: mvpd, degradation, temppass; new values may be added.
     source: str | None = None
     #: The media token; with a permit only.
     token: MediaToken | None = field(default=None, repr=False)
@@ -2576,7 +2576,7 @@ class PassDecisions(DecisionsTruth):
 
 @dataclass(frozen=True)
 class PassLogoutStep:
-    """What is left to do for one MVPD."""
+    """A step that is left to do for one MVPD."""
 
     #: The MVPD.
     mvpd: str
@@ -2584,7 +2584,7 @@ class PassLogoutStep:
     action_name: str
     #: interactive, partner_interactive or none.
     action_type: str
-    #: What the user's browser opens.
+    #: The URL that the user's browser opens.
     url: str | None = field(default=None, repr=False)
 
     @classmethod
@@ -2616,7 +2616,7 @@ class PassLogout:
 
     #: ended; failed: it can be called again, and here the login has ended; none: no MVPD was known.
     upstream: Literal["ended", "failed", "none"]
-    #: What is left to do, for each MVPD whose login ended.
+    #: The steps that are left, for each MVPD whose login ended.
     logouts: list[PassLogoutStep]
     #: The MVPDs that were remembered here.
     forgotten: list[str]

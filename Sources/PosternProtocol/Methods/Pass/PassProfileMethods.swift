@@ -1,7 +1,8 @@
 public import PosternJSON
 public import PosternJSONRPC
 
-extension PassMethods {
+/// The methods of Adobe Pass about profiles, and what they permit: `pass.listProfiles`, `pass.authorize`, `pass.logout`.
+public enum PassProfileMethods {
   /// `pass.listProfiles`: the logins of a device.
   public enum ListProfiles: RPCMethod {
     public static let name = "pass.listProfiles"
@@ -21,17 +22,17 @@ extension PassMethods {
       public var all: Bool?
       public var code: String?
       public var waitMs: Int64?
-      public var device: Device?
+      public var device: PassMethods.Device?
       public var secondScreen: Bool?
       public var visitorId: String?
-      public var platform: Platform?
+      public var platform: PassMethods.Platform?
       public var serviceToken: String?
-      public var partner: RespondingPartner?
-      public var tempPass: TempPass?
+      public var partner: PassMethods.RespondingPartner?
+      public var tempPass: PassMethods.TempPass?
 
-      public var givenPartner: RespondingPartner? { partner }
+      public var givenPartner: PassMethods.RespondingPartner? { partner }
 
-      public static let memberDocs = docs(
+      public static let memberDocs = PassMethods.docs(
         "provider", "device", "secondScreen", "visitorId", "platform", "serviceToken", "partner", "tempPass",
         own: [
           "mvpd": "The MVPD; only without all and code",
@@ -60,7 +61,7 @@ extension PassMethods {
         "mvpd": "The MVPD's id",
         "type":
           "regular, appleSSO, platformSSO, serviceTokenSSO, temporary or degraded; new values may be added",
-        "issuer": "Who made it: an MVPD's id, Adobe, or a partner",
+        "issuer": "The author: an MVPD's id, Adobe, or a partner",
         "notBeforeAt": "When it begins",
         "expiresAt": "When it ends",
         "attributes": "The user's attributes as Adobe wrote them; they may identify a person",
@@ -88,7 +89,7 @@ extension PassMethods {
 
       public static let memberDocs = [
         "state":
-          "authenticated: at least one profile; unauthenticated: none; pending: nobody has logged in with the code yet; expired: its life is over; superseded: a later session of the device has another code; temporaryAccessUsedUp: the TempPass is over, error has more",
+          "authenticated: at least one profile; unauthenticated: none; pending: no login with the code yet; expired: its life is over; superseded: a later session of the device has another code; temporaryAccessUsedUp: the TempPass is over, error has more",
         "profiles": "The profiles that have not ended",
         "selected": "The MVPD of the profile to use: the remembered one, else that which lasts longest",
         "remembered": "The MVPD that the device's user chose before",
@@ -112,16 +113,16 @@ extension PassMethods {
       public var provider: String
       public var resources: [String]
       public var mvpd: String?
-      public var device: Device?
+      public var device: PassMethods.Device?
       public var visitorId: String?
-      public var platform: Platform?
+      public var platform: PassMethods.Platform?
       public var serviceToken: String?
-      public var partner: Partner?
-      public var tempPass: TempPass?
+      public var partner: PassMethods.Partner?
+      public var tempPass: PassMethods.TempPass?
 
-      public var givenPartner: RespondingPartner? { partner?.withoutResponse }
+      public var givenPartner: PassMethods.RespondingPartner? { partner?.withoutResponse }
 
-      public static let memberDocs = docs(
+      public static let memberDocs = PassMethods.docs(
         "provider", "mvpd", "device", "visitorId", "platform", "serviceToken", "partner", "tempPass",
         own: ["resources": "Ids or MRSS fragments, 1 to 16"])
     }
@@ -151,7 +152,7 @@ extension PassMethods {
       public static let memberDocs = [
         "id": "The resource as the call named it",
         "authorized": "true for a permit, which always has a media token; for nothing else",
-        "source": "Who decided: mvpd, degradation, temppass; new values may be added",
+        "source": "The origin of the decision: mvpd, degradation, temppass; new values may be added",
         "token": "The media token; with a permit only",
         "notBeforeAt": "When the decision begins to count at Adobe",
         "expiresAt": "When the decision ends at Adobe",
@@ -183,12 +184,12 @@ extension PassMethods {
       public var provider: String
       public var mvpd: String?
       public var redirectUrl: String?
-      public var device: Device?
+      public var device: PassMethods.Device?
       public var visitorId: String?
-      public var platform: Platform?
+      public var platform: PassMethods.Platform?
       public var serviceToken: String?
 
-      public static let memberDocs = docs(
+      public static let memberDocs = PassMethods.docs(
         "provider", "mvpd", "redirectUrl", "device", "visitorId", "platform", "serviceToken")
     }
 
@@ -197,7 +198,7 @@ extension PassMethods {
       case ended, failed, none
     }
 
-    /// What is left to do for one MVPD.
+    /// A step that is left to do for one MVPD.
     public struct Step: RPCObject {
       public let mvpd: String
       public let actionName: String
@@ -209,7 +210,7 @@ extension PassMethods {
         "actionName":
           "logout: open url; partner_logout: guide the user to the system's settings; complete, invalid: nothing",
         "actionType": "interactive, partner_interactive or none",
-        "url": "What the user's browser opens",
+        "url": "The URL that the user's browser opens",
       ]
     }
 
@@ -221,7 +222,7 @@ extension PassMethods {
 
       public static let memberDocs = [
         "upstream": "ended; failed: it can be called again, and here the login has ended; none: no MVPD was known",
-        "logouts": "What is left to do, for each MVPD whose login ended",
+        "logouts": "The steps that are left, for each MVPD whose login ended",
         "forgotten": "The MVPDs that were remembered here",
         "error": "With failed: why",
       ]
