@@ -155,18 +155,19 @@ def test_a_television_and_a_phone(screen: SecondScreen, television: Callable[...
 
 
 def test_a_user_who_cancels(screen: SecondScreen, television: Callable[..., Television], page: Page) -> None:
-    """Catches a page that takes the provider's redirect for a login, and one that leads no way back."""
+    """Catches a page that takes the provider's redirect for a login, and one without a way back to another provider."""
     tv = television()
     type_code(page, screen, tv.code())
     choose(page, "Cablevision")
     page.press("Cancel")
     page.reads("You are not logged in", 30)
     page.press("Try again")
-    page.reads("Provider: Cablevision")
-    page.press("Log in")
+    page.reads("or another one")
+    assert page.evaluate("document.querySelector('select[name=mvpd]').value") == "Cablevision"
+    choose(page, "Comcast_SSO")
     sign_in(page)
     page.reads("You are logged in")
-    assert tv.line() == "Logged in at Cablevision.\n"
+    assert tv.line() == "Logged in at Comcast_SSO.\n"
 
 
 def test_a_code_whose_time_is_over(

@@ -78,18 +78,18 @@ def code() -> Response:
 
 @app.get("/provider")
 def provider() -> Response:
-    """Which device wants to log in, and a choice of what is missing."""
+    """Which device wants to log in, and a choice of the provider, which is missing or can be another one."""
     if "code" not in session:
         return redirect("/", 303)
     found = postern.adobe_pass.get_session(PROVIDER, session["code"], second_screen=True)
     device = found.device
     name = " ".join(filter(None, (device.type, device.model))) if device else ""
-    fields = f"<p>Provider: {escape(found.mvpd)}</p>" if found.mvpd else ""
-    if "mvpd" in found.missing_parameters:
-        mvpds = postern.adobe_pass.get_configuration(PROVIDER).mvpds
-        options = "".join(
-            f'<option value="{escape(one.id)}">{escape(one.display_name or one.id)}</option>' for one in mvpds)
-        fields = f'<label>Your TV provider <select name="mvpd">{options}</select></label>'
+    label = "Choose your TV provider" if "mvpd" in found.missing_parameters else "Your TV provider, or another one"
+    options = "".join(
+        f'<option value="{escape(one.id)}"{" selected" * (one.id == found.mvpd)}>'
+        f"{escape(one.display_name or one.id)}</option>"
+        for one in postern.adobe_pass.get_configuration(PROVIDER).mvpds)
+    fields = f'<label>{label} <select name="mvpd">{options}</select></label>'
     return page(
         f"<h1>{escape(name or 'A device')} wants to log in</h1>"
         "<p>Continue only if you see the code on your own television.</p>"
