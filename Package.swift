@@ -796,6 +796,7 @@ let package = Package(
     .testTarget(
       name: "SidecarTests",
       dependencies: [
+        "AdobePass",
         "AuthEngine",
         "EngineConfiguration",
         "Entitlements",

@@ -81,6 +81,30 @@ class Scene:
         """Every access token so far is refused from now on, and nobody has been told."""
         self.stage.playground.faults(revokeTokens=True)
 
+    # Adobe Pass
+
+    def _pass_session(self) -> str:
+        params = {"provider": "tv", "mvpd": "Cablevision", "domainName": "example.com", "redirectUrl": "https://example.com/done"}
+        code: str = self.connection.call("pass.createSession", params)["code"]
+        self.samples["QZR7T4X"] = code
+        return code
+
+    def set_incomplete_pass_code(self) -> None:
+        """A television shows a code; the MVPD is to be chosen on a second screen."""
+        self.samples["QZR7T4X"] = self.connection.call("pass.createSession", {"provider": "tv"})["code"]
+
+    def set_pass_code(self) -> None:
+        self._pass_session()
+
+    def set_used_pass_code(self) -> None:
+        """alice has logged in with the code."""
+        self._post("/playground/adobe", {"login": {"code": self._pass_session()}})
+
+    def set_pass_login(self) -> None:
+        self.set_used_pass_code()
+        done = self.connection.call("pass.listProfiles", {"provider": "tv", "code": self.samples["QZR7T4X"]})
+        assert done["state"] == "authenticated", done
+
     # Tokens
 
     def set_used_issuer(self) -> None:
@@ -150,4 +174,4 @@ class Scene:
         self.connection.call("suspendTask", {"task": "report"})
 
     def set_remembered_decisions(self) -> None:
-        self.connection.call("preauthorize", {"resources": ["news", "sports"], "context": {"subject": "alice"}})
+        self.connection.call("preauthorize", {"provider": "channels", "resources": ["news", "sports"], "context": {"subject": "alice"}})

@@ -106,7 +106,7 @@ class Stage:
         """A fresh sidecar; the one before it ends. The playground is whole and has no memory of earlier logins."""
         self.end_sidecar()
         self.playground.reset()
-        for what in ("ssoTokens", "accessManager"):
+        for what in ("ssoTokens", "accessManager", "adobe"):
             self.playground.request("DELETE", f"/playground/{what}")
         own = self.fresh_directory()
         file = own / "postern.yaml"

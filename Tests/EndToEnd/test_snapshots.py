@@ -209,7 +209,10 @@ def naming(resource: str, issuer: str, provider: str) -> List[Tuple[str, Dict[st
         ("validateAccessToken", {"issuer": issuer, "accessToken": "x", "audience": "x"}),
         ("validateLogoutToken", {"issuer": issuer, "logoutToken": "x"}), ("authenticate", {"issuer": issuer}),
         ("preauthorize", {"provider": provider, "resources": ["x"], "context": {"subject": "x"}}),
-        ("invalidateDecisions", {"provider": provider}),
+        ("invalidateDecisions", {"provider": provider}), ("pass.getConfiguration", {"provider": provider}),
+        ("pass.createSession", {"provider": provider}), ("pass.resumeSession", {"provider": provider, "code": "x"}),
+        ("pass.getSession", {"provider": provider, "code": "x"}), ("pass.listProfiles", {"provider": provider}),
+        ("pass.authorize", {"provider": provider, "resources": ["x"]}), ("pass.logout", {"provider": provider}),
     ]
 
 
@@ -847,6 +850,50 @@ LOGOUT_TOKENS: List[Tuple[Dict[str, Any], Dict[str, Any], Dict[str, Any]]] = [
 BASIC = {"iss": IDP, "sub": "alice", "exp": NOW + 300, "iat": NOW - 10}
 
 
+def passes(stage: Stage) -> None:
+    """A fault of Adobe Pass that becomes another one, and a login that is taken for one."""
+    playground = stage.playground
+    playground.request("DELETE", "/playground/adobe")
+    provider = {
+        "kind": "adobe-pass", "baseUrl": playground.base + "/adobe", "serviceProvider": "REF30", "attempts": 1,
+        "softwareStatementFile": stage.private("statement", "eyJhbGciOiJub25lIn0.e30.x\n"),
+        "deviceIdFile": str(stage.directory / "device-id"), "rateLimit": {"perSecond": 1000, "burst": 1000},
+        "domainNames": ["example.com"], "redirectUrls": ["https://example.com/done"]}
+    connection = stage.open({"preauthorization": {"tv": provider, "gone": {**provider, "baseUrl": NOBODY}}})
+
+    def answers(number: str, **answer: Any) -> None:
+        body = {"throttle": False, "answers": [{"to": number, **answer}] if answer else []}
+        playground.request("POST", "/playground/adobe", json.dumps(body).encode())
+
+    def ask(method: str, condition: str, **params: Any) -> Any:
+        return stage.ask(connection, f"pass.{method}", condition, {"provider": "tv", **params})
+
+    answers("E1")
+    for method in ("getConfiguration", "createSession", "listProfiles"):
+        ask(method, "no service", provider="gone")
+    ask("createSession", "a domain that is not configured", domainName="example.net")
+    ask("listProfiles", "two kinds at once", mvpd="x", all=True)
+    ask("authorize", "no MVPD", resources=["x"])
+    ask("listProfiles", "no login")
+    ask("listProfiles", "an unknown code", code="UNKNOWN")
+    ask("listProfiles", "an MVPD without an integration", mvpd="Inactive")
+    ask("logout", "no login")
+    for condition, kind in [("a page", {"kind": "html", "status": 200}), ("a redirect", {"kind": "redirect"}),
+                            ("an empty 500", {"kind": "empty"}), ("no answer", {"kind": "hangUp"}),
+                            ("an error with a retry code", {"kind": "error", "code": "network_received_error"})]:
+        answers("E6", **kind)
+        ask("listProfiles", condition, all=True)
+    answers("E2")
+    code = connection.call("pass.createSession", {
+        "provider": "tv", "mvpd": "Cablevision", "domainName": "example.com", "redirectUrl": "https://example.com/done"})["code"]
+    ask("listProfiles", "a code that waits", code=code)
+    playground.request("POST", "/playground/adobe", json.dumps({"login": {"code": code}}).encode())
+    ask("listProfiles", "a login", all=True)
+    ask("authorize", "permits and denials", resources=["news", "deny", "missing", "tokenless"])
+    ask("logout", "a login")
+    playground.request("DELETE", "/playground/adobe")
+
+
 def verdicts(stage: Stage) -> None:
     """Another code for a token that is refused: programs and audit logs go by it. Or a refusal that is none any
     more."""
@@ -978,7 +1025,7 @@ def issuers(stage: Stage) -> None:
 SCENES = [
     envelopes, wrong_params, what_peers_may, unknown_names, fetches, networks, tls, encrypted, tasks, limits, ends, client_tokens,
     logins, sessions,
-    step_ups, decisions, verdicts, issuers]
+    step_ups, decisions, passes, verdicts, issuers]
 
 
 @pytest.fixture(scope="module")

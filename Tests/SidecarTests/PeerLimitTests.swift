@@ -27,6 +27,19 @@ struct PeerLimitTests {
 
   private static func reason(_ answer: JSONValue) -> String? { answer["error"]?["data"]?["reason"]?.stringValue }
 
+  @Test("calls that wait for a login take the slots of other calls, or one user begins any number")
+  func waiting() {
+    let peers = PeerRateLimiter(clock: ManualClock())
+    var begun = 0
+    while begun <= PeerRateLimiter.maxWaiting, peers.beginWaiting(uid: 7) { begun += 1 }
+    #expect(begun == PeerRateLimiter.maxWaiting)
+    #expect(peers.beginWaiting(uid: 8))
+    peers.endWaiting(uid: 7)
+    #expect(peers.beginWaiting(uid: 7))
+    #expect(!peers.beginWaiting(uid: 7))
+    #expect(peers.count == 0)
+  }
+
   @Test("calls over the rate limit are rejected with the time until the next is accepted; other users do not wait")
   func rate() async throws {
     let bench = try SidecarBench(Self.rules("rate: { perSecond: 4, burst: 3 }"))

@@ -5,6 +5,7 @@ import { FetchResourceParams, FetchResourceResult, ListTasksParams, Task } from 
 import { CallOptions, Methods } from "./types/methods";
 import { ConnectionError, PosternError } from "./types/errors";
 import { AbortSignal, ByteStream, RequestInit, Response, URL } from "./types/platform";
+import { PassMethods } from "./types/pass";
 import { ListSessionsParams, Session } from "./types/sessions";
 
 export * from "./types/common";
@@ -17,6 +18,7 @@ export * from "./types/sessions";
 export * from "./types/events";
 export * from "./types/errors";
 export * from "./types/methods";
+export * from "./types/pass";
 
 declare global {
   interface SymbolConstructor {
@@ -78,6 +80,8 @@ export interface Client extends Methods {}
 export class Client {
   constructor(options?: ClientOptions);
   readonly socketPath: string;
+  /** The methods of Adobe Pass: `client.pass.createSession({ provider })`. */
+  readonly pass: PassMethods;
 
   /** A call by the method's name on the wire. */
   call(method: string, params?: object, options?: CallOptions): Promise<any>;

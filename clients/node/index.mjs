@@ -27,6 +27,10 @@ export const {
   AuthenticationError,
   SessionError,
   AuthorizationPending,
+  PassError,
+  PassRejected,
+  PassUnreachable,
+  PassNotConfigured,
 } = postern;
 
 // Former names.

@@ -56,7 +56,7 @@ extension PassClient {
         .own("invalid_header_pfs_permission_access_not_present", "The status of the partner's framework is missing."),
         outcome: .notSent)
     }
-    guard let end = partner.expiresAt, end > clock.wallNow else {
+    if let end = partner.expiresAt, end <= clock.wallNow {
       throw .rejected(
         .own("invalid_header_pfs_provider_info_expired", "The status of the partner's framework has expired."),
         outcome: .notSent)
@@ -140,17 +140,20 @@ extension PassClient {
     }
     let now = answer.serverTime ?? clock.wallNow
     return zip(resources, matches).map { resource, rows in
-      guard let first = rows.first else {
+      let decisions = rows.map { row in
+        do throws(PassError) {
+          return try PassDecision(PassReading(row, "decision"), about: resource.text, at: now, trace: answer.trace)
+        } catch {
+          return .refused(resource.text, error.status ?? .formatUnknown(error.detail, trace: answer.trace))
+        }
+      }
+      guard let first = decisions.first else {
         return .refused(resource.text, .formatUnknown("the answer has no decision about it", trace: answer.trace))
       }
-      guard rows.dropFirst().allSatisfy({ $0["authorized"] == first["authorized"] }) else {
+      guard decisions.allSatisfy({ $0.isAuthorized == first.isAuthorized }) else {
         return .refused(resource.text, .formatUnknown("there are contradictory decisions", trace: answer.trace))
       }
-      do throws(PassError) {
-        return try PassDecision(PassReading(first, "decision"), about: resource.text, at: now, trace: answer.trace)
-      } catch {
-        return .refused(resource.text, error.status ?? .formatUnknown(error.detail, trace: answer.trace))
-      }
+      return first
     }
   }
 
@@ -163,6 +166,8 @@ extension PassClient {
       if let mvpd { try PassOptions.checkSegment(mvpd, ["mvpd"], maxBytes: Self.maxIdentifierBytes) }
       if let redirectURL { try provider.settings.login.check(redirectURL) }
     }
+    // Whatever fails from here on, no decision of before is given out.
+    state.logins.endDecisions(provider.client, exchange.device, over: link)
     let login = try await login(of: exchange.device)
     guard let mvpd = mvpd ?? login?.mvpd ?? provider.settings.mvpd else {
       return PassLogout(upstream: .none, logouts: [], forgotten: [], error: nil)
@@ -179,7 +184,9 @@ extension PassClient {
     do throws(PassError) {
       let steps = try steps(in: try await answer(request, exchange, mvpd: mvpd))
       // A logout with single sign-on ends other logins, too.
-      for step in steps where !step.mvpd.hasSameBytes(as: mvpd) { forgotten += try await forget(step.mvpd) }
+      for step in steps where !step.mvpd.hasSameBytes(as: mvpd) {
+        forgotten += (try? await forget(step.mvpd)) ?? []
+      }
       return PassLogout(upstream: .ended, logouts: steps, forgotten: forgotten, error: nil)
     } catch {
       switch error.kind {
@@ -198,6 +205,7 @@ extension PassClient {
     var steps: [PassLogout.Step] = []
     for member in map.members {
       let (mvpd, value) = (member.name, member.value)
+      try PassReading.checkMVPD(mvpd)
       let reading = try PassReading(value, "logout")
       guard let name = try reading.identifier("actionName"), let type = try reading.identifier("actionType") else {
         throw .format("a logout does not name what is next", http: answer.status, trace: answer.trace)

@@ -2,7 +2,7 @@ import Entitlements
 import HTTPMessages
 import OAuthClient
 import PosternJSON
-import PosternSupport
+public import PosternSupport
 import SessionRecords
 
 /// The logins that a call is about.
@@ -63,6 +63,7 @@ extension PassClient {
     let exchange = try exchange(options, for: .profiles)
     let request = PassRequest(endpoint: .profiles, method: "GET", segments: ["profiles"])
     let profiles = try Self.profiles(in: try await answer(request, exchange), at: clock.wallNow)
+    if profiles.isEmpty { await dropProfile(of: nil, exchange) }
     return try await kept(profiles, exchange)
   }
 
@@ -76,7 +77,7 @@ extension PassClient {
       guard let status = error.usedUp else { throw error }
       return try await usedUp(status, exchange)
     }
-    if profiles.isEmpty { await state.logins.dropProfile(of: mvpd, provider.client, exchange.device, over: link) }
+    if profiles.isEmpty { await dropProfile(of: mvpd, exchange) }
     return try await kept(profiles, exchange)
   }
 
@@ -101,6 +102,11 @@ extension PassClient {
     }
   }
 
+  /// Drops the profile of `mvpd`, nil for that of any: Adobe has none.
+  private func dropProfile(of mvpd: String?, _ exchange: PassExchange) async {
+    await state.logins.dropProfile(of: mvpd, provider.client, exchange.device, over: link)
+  }
+
   /// Remembers the login to use, and returns it with the others.
   private func kept(
     _ profiles: [PassProfile], _ exchange: PassExchange, isStored: Bool = true
@@ -108,13 +114,7 @@ extension PassClient {
     var login = isStored ? try await login(of: exchange.device) : nil
     let remembered = login.flatMap { login in profiles.first { $0.mvpd.hasSameBytes(as: login.mvpd) } }
     let selected = remembered ?? profiles.max { $0.expiresAt < $1.expiresAt }
-    if isStored {
-      if let selected, selected.isLasting {
-        login = try await remember(selected.mvpd, selected, exchange)
-      } else if profiles.isEmpty, login?.profile != nil {
-        await state.logins.dropProfile(of: nil, provider.client, exchange.device, over: link)
-      }
-    }
+    if isStored, let selected, selected.isLasting { login = try await remember(selected.mvpd, selected, exchange) }
     return PassProfiles(
       state: profiles.isEmpty ? .unauthenticated : .authenticated, profiles: profiles, selected: selected?.mvpd,
       remembered: login?.remembered, nextPoll: nil, error: nil)
@@ -138,7 +138,8 @@ extension PassClient {
     for member in map.members {
       let (mvpd, value) = (member.name, member.value)
       let reading = try PassReading(value, "profile")
-      guard !mvpd.isEmpty, let type = try reading.identifier("type"), let issuer = try reading.identifier("issuer"),
+      try PassReading.checkMVPD(mvpd)
+      guard let type = try reading.identifier("type"), let issuer = try reading.identifier("issuer"),
         let end = try reading.time("notAfter")
       else { throw .format("a profile lacks what it must have", http: answer.status, trace: answer.trace) }
       let attributes = reading["attributes"] ?? .object(JSONObject())
@@ -164,9 +165,9 @@ extension PassClient {
     let key = PassCodes.Key(provider.client, code)
     let until = clock.monotonicNow + wait
     var hasAnswer = false
+    var failure: PassError?
     while true {
       if let over = try await over(key, exchange) { return over }
-      var failure: PassError?
       switch await poll(key, exchange) {
       case .profiles(let profiles):
         // A later session of the device has another code: an answer about this one is too late.
@@ -174,24 +175,30 @@ extension PassClient {
         guard profiles.isEmpty else { return try await kept(profiles, exchange, isStored: !options.isSecondScreen) }
         hasAnswer = true
       case .failed(let error):
+        if Task.isCancelled { throw .ended(.cancelled) }
         if let status = error.usedUp { return try await usedUp(status, exchange) }
-        guard error.isPassing else { throw error }
+        if let over = try await over(key, exchange) { return over }
+        guard error.isPassing, !hasTimedOut else { throw ended(error) }
         failure = error
       }
-      let now = clock.monotonicNow
-      let entry = state.codes.entry(key, for: link.subject.uid)
-      let next = max(entry.last?.next ?? now, now)
-      guard now < until else {
-        if let failure, !hasAnswer { throw failure }
-        return try await waiting(.pending, exchange, nextPoll: next - now)
-      }
-      try await state.codes.sleep(for: min(next, until, entry.end) - now, about: key)
-      guard clock.monotonicNow < until else {
-        if let over = try await over(key, exchange) { return over }
-        if let failure, !hasAnswer { throw failure }
-        return try await waiting(.pending, exchange, nextPoll: max(.zero, next - clock.monotonicNow))
-      }
+      let next = try await pause(key, until)
+      guard clock.monotonicNow >= until || hasTimedOut else { continue }
+      if let over = try await over(key, exchange) { return over }
+      guard !hasTimedOut else { throw .ended(.deadlineExceeded) }
+      if let failure, !hasAnswer { throw failure }
+      return try await waiting(.pending, exchange, nextPoll: max(.zero, next - clock.monotonicNow))
     }
+  }
+
+  /// Sleeps until the next answer about a code can be had, which it returns, but not longer than `until`, the code's
+  /// life, or the call.
+  private func pause(_ key: PassCodes.Key, _ until: MonotonicInstant) async throws(PassError) -> MonotonicInstant {
+    let now = clock.monotonicNow
+    let entry = state.codes.entry(key, for: link.subject.uid)
+    let next = max(entry.last?.next ?? now, now)
+    let end = min(next, until, entry.end, link.deadline.instant ?? until)
+    if end > now { try await state.codes.sleep(for: end - now, about: key) }
+    return next
   }
 
   /// Returns the result about a code that is over; throws for one that Adobe called wrong.
@@ -221,20 +228,25 @@ extension PassClient {
     @Sendable func known() -> PassCodes.Answer? {
       codes.entry(key, for: uid).last.flatMap { $0.next > clock.monotonicNow ? $0.answer : nil }
     }
-    if let answer = known() { return answer }
+    if let (answer, next) = codes.entry(key, for: uid).last, next > clock.monotonicNow {
+      guard case .failed(let error) = answer else { return answer }
+      return .failed(error.waiting(next - clock.monotonicNow))
+    }
     let shared = PassExchange(
       provider: provider, link: link.forSharedRequest(timeout: Self.patience), options: exchange.options,
       device: exchange.device)
-    do throws(PassError) {
-      return try await codes.polls.value(for: key, deadline: link.deadline) { () async throws(PassError) in
-        if let answer = known() { return answer }
-        let sent = clock.monotonicNow
-        let answer = await Self.poll(key.code, shared)
-        codes.note(answer, about: key, for: max(.zero, interval - (clock.monotonicNow - sent)))
-        return answer
+    let deadline = link.deadline.earlier(Deadline(instant: codes.entry(key, for: uid).end))
+    return await codes.whileCurrent(key) {
+      do throws(PassError) {
+        return try await codes.polls.value(for: key, deadline: deadline) { () async throws(PassError) in
+          if let answer = known() { return answer }
+          let answer = await Self.poll(key.code, shared)
+          codes.note(answer, about: key, after: interval, of: uid)
+          return answer
+        }
+      } catch {
+        return .failed(error)
       }
-    } catch {
-      return .failed(error)
     }
   }
 
@@ -260,8 +272,20 @@ extension PassError {
     switch kind {
     case .unreachable: true
     case .rejected:
-      status?.code == "too_many_requests" || (upstream?.status ?? 0) >= 500 || (upstream?.status == 429)
+      status?.code == "too_many_requests" || (upstream?.status ?? 0) >= 500 || (status?.status ?? 0) >= 500
     default: false
+    }
+  }
+}
+
+extension PassProfileSelection: ConciseStringConvertible {
+  /// The kind, and the MVPD. A code is secret.
+  public var description: String {
+    switch self {
+    case .remembered: "the stored login"
+    case .mvpd(let mvpd): "the login at \(Concise.name(mvpd))"
+    case .all: "all logins"
+    case .code: "the login of a code"
     }
   }
 }

@@ -85,7 +85,7 @@ extension PassClient {
     try valid { () throws(PassParameterError) in try Self.check(code) }
     var request = PassRequest(endpoint: .resumeSession, method: "POST", segments: ["sessions", code])
     request.form = try valid { () throws(PassParameterError) in try parameters.form(provider.settings.login) }
-    let answer = try await answer(request, exchange, mvpd: parameters.mvpd)
+    let answer = try await answer(request, about: code, exchange, mvpd: parameters.mvpd)
     let (session, life) = try session(answer, of: .resumeSession)
     if let life { state.codes.setLife(life, of: .init(provider.client, code)) }
     if !options.isSecondScreen { try await remember(session, exchange) }
@@ -99,7 +99,7 @@ extension PassClient {
     let exchange = try exchange(options, for: .getSession)
     try valid { () throws(PassParameterError) in try Self.check(code) }
     let request = PassRequest(endpoint: .getSession, method: "GET", segments: ["sessions", code])
-    let answer = try await answer(request, exchange)
+    let answer = try await answer(request, about: code, exchange)
     let reading = try PassReading(answer.document, "session")
     let known = try reading.object("existingParameters", "existing")
     let missing = Self.parameterNames(try reading.texts("missingParameters", "missing"))
@@ -116,6 +116,22 @@ extension PassClient {
           type: try device.text("type"), model: try device.text("model"),
           applicationID: try device.text("applicationId"))
       })
+  }
+
+  /// Sends a request about `code`, which remains wrong where Adobe calls it so.
+  private func answer(
+    _ request: PassRequest, about code: String, _ exchange: PassExchange, mvpd: String? = nil
+  ) async throws(PassError) -> PassAnswer {
+    do throws(PassError) {
+      return try await answer(request, exchange, mvpd: mvpd)
+    } catch {
+      if error.next == .newCode {
+        state.codes.note(
+          .failed(error), about: .init(provider.client, code), for: provider.settings.login.pollInterval,
+          of: link.subject.uid)
+      }
+      throw error
+    }
   }
 
   static func check(_ code: String) throws(PassParameterError) {
@@ -188,7 +204,7 @@ extension PassClient {
     let session = PassSession(
       actionName: name, actionType: type, reasonType: try reading.text("reasonType", "reason"),
       serviceProvider: try reading.text("serviceProvider"), sessionID: try reading.text("sessionId"), code: code,
-      url: url, mvpd: try reading.identifier("mvpd"),
+      url: url, mvpd: try reading.mvpd("mvpd"),
       missingParameters: Self.parameterNames(try reading.texts("missingParameters", "missing")),
       authenticationRequest: request, notBefore: try reading.time("notBefore"),
       expiresAt: notAfter ?? (code == nil ? nil : clock.wallNow + PassCodes.usualLife))

@@ -84,12 +84,17 @@ public struct PassClient: Sendable {
       return try await exchange.answer(request)
     } catch {
       await note(error, mvpd, exchange)
-      guard error.kind == .cancelled || !deadline.hasPassed(on: clock) else {
-        throw .ended(.deadlineExceeded, outcome: error.outcome)
-      }
-      throw error
+      throw ended(error)
     }
   }
+
+  /// Returns the error of a call that fails with `error`: the passing of the caller's deadline where that has passed.
+  func ended(_ error: PassError) -> PassError {
+    error.kind == .cancelled || !hasTimedOut ? error : .ended(.deadlineExceeded, outcome: error.outcome)
+  }
+
+  /// Whether the caller's deadline has passed.
+  var hasTimedOut: Bool { deadline.hasPassed(on: clock) }
 
   /// Notes what an error means for what is kept.
   func note(_ error: PassError, _ mvpd: String?, _ exchange: PassExchange) async {
@@ -101,11 +106,12 @@ public struct PassClient: Sendable {
     switch status.code {
     case "invalid_integration":
       state.configurations.drop(provider.client)
-      guard let mvpd else { return }
+      guard let mvpd, !exchange.options.isSecondScreen else { return }
       _ = try? await state.logins.forget(mvpd, provider.client, exchange.device, over: link)
     case "invalid_parameter_mvpd": state.configurations.drop(provider.client)
     default:
-      guard let mvpd else { return }
+      // Another screen's answer is not about the login of this device.
+      guard let mvpd, !exchange.options.isSecondScreen else { return }
       await provider.noteEnd(status, of: mvpd, exchange.device, over: link)
     }
   }
@@ -125,10 +131,15 @@ extension PassClient {
       configuration.isCached = true
     } else {
       let client = PassClient(provider, link.forSharedRequest(timeout: Self.patience), .never)
-      configuration = try await state.configurations.requests.value(for: key, deadline: link.deadline) {
-        () async throws(PassError) in
-        if let cached = client.state.configurations[key] { return cached }
-        return try await client.requestedConfiguration(options, key)
+      let flight = PassConfigurations.Flight(key: key, uid: link.subject.uid)
+      do throws(PassError) {
+        configuration = try await state.configurations.requests.value(for: flight, deadline: link.deadline) {
+          () async throws(PassError) in
+          if let cached = client.state.configurations[key] { return cached }
+          return try await client.requestedConfiguration(options, key)
+        }
+      } catch {
+        throw ended(error)
       }
     }
     return includingTempPass ? configuration : configuration.withoutTempPass

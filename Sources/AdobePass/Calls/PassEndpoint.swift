@@ -38,8 +38,11 @@ enum PassEndpoint: Sendable {
   /// Whether it takes the identity for a TempPass.
   var takesIdentity: Bool { self == .profile || self == .authorize }
 
-  /// Whether another screen than the device may call it.
-  var takesSecondScreen: Bool { self == .resumeSession || self == .getSession || self == .profileOfCode }
+  /// Whether its path ends with a code.
+  var takesCode: Bool { self == .resumeSession || self == .getSession || self == .profileOfCode }
+
+  /// Whether another screen than the device may call it: that has nothing but the code.
+  var takesSecondScreen: Bool { takesCode }
 
   /// Whether a request without an answer may be repeated: it reads, or has the same effect twice.
   func isRepeatable(with options: PassOptions) -> Bool {

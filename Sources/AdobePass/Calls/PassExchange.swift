@@ -12,6 +12,9 @@ struct PassRequest: Sendable {
   var query: [(name: String, value: String)] = []
   var form: [(name: String, value: String)]?
   var json: JSONValue?
+
+  /// The segments as events may have them: a code is secret.
+  var shownSegments: [String] { endpoint.takesCode ? segments.dropLast() + ["CODE"] : segments }
 }
 
 /// An answer that is a success.
@@ -53,8 +56,12 @@ struct PassExchange: Sendable {
       do throws(PassError) {
         response = try await sent(request, isShared: isShared)
       } catch {
-        guard error.kind == .unreachable, !isLast, request.endpoint.isRepeatable(with: options) else { throw error }
-        try await pause(for: delays.next(), or: error)
+        // Without an access token nothing was sent: any request may follow once the server gives one.
+        let wait = error.outcome == .notSent ? error.retryAfter : nil
+        guard error.kind == .unreachable, !isLast, wait != nil || request.endpoint.isRepeatable(with: options) else {
+          throw error
+        }
+        try await pause(for: max(delays.next(), wait ?? .zero), or: error)
         continue
       }
       let trace = AdobePassProvider.trace(of: response)
@@ -100,6 +107,7 @@ struct PassExchange: Sendable {
 
   private func sent(_ request: PassRequest, isShared: Bool) async throws(PassError) -> HTTPResponse {
     let prepared = try prepared(request)
+    let shown = try url(of: request, request.shownSegments).withoutQuery
     return try await provider.authorized(device, over: link) {
       (token, purpose) async throws(PassError) -> HTTPResponse in
       var authorized = prepared
@@ -107,6 +115,7 @@ struct PassExchange: Sendable {
       var bounds = DecisionExchangeBounds()
       bounds.maxBodyBytes = Self.maxBytes
       bounds.longestPause = Self.longestPause
+      bounds.shownURL = shown
       do throws(DecisionExchangeError) {
         return try await link.attempt(authorized, for: isShared ? .confirmation : purpose, within: bounds)
       } catch {
@@ -124,14 +133,7 @@ struct PassExchange: Sendable {
   }
 
   private func prepared(_ request: PassRequest) throws(PassError) -> HTTPRequest {
-    var path = request.segments.map { PercentEncoding.encode($0, for: .pathSegment) }.joined(separator: "/")
-    if !request.query.isEmpty { path += "?" + String(decoding: FormEncoding.encode(request.query), as: UTF8.self) }
-    let url: HTTPURL
-    do throws(HTTPURLError) {
-      url = try provider.url.appending(relativePath: path)
-    } catch {
-      throw .format("the URL of the request cannot be written: \(error.phrase)")
-    }
+    let url = try url(of: request, request.segments)
     var fields = PassHeaders(options, device, for: request.endpoint).fields
     var body: [UInt8]?
     if let form = request.form {
@@ -142,6 +144,16 @@ struct PassExchange: Sendable {
       body = JSONWriter().write(json)
     }
     return HTTPRequest(method: request.method, url: url, fields: fields, body: body)
+  }
+
+  private func url(of request: PassRequest, _ segments: [String]) throws(PassError) -> HTTPURL {
+    var path = segments.map { PercentEncoding.encode($0, for: .pathSegment) }.joined(separator: "/")
+    if !request.query.isEmpty { path += "?" + String(decoding: FormEncoding.encode(request.query), as: UTF8.self) }
+    do throws(HTTPURLError) {
+      return try provider.url.appending(relativePath: path)
+    } catch {
+      throw .format("the URL of the request cannot be written: \(error.phrase)")
+    }
   }
 
   /// Sleeps before the next attempt. Throws `error` where the call does not last until then, or `least` from now.

@@ -1,4 +1,5 @@
 import Entitlements
+import OAuthClient
 import PosternJSON
 import PosternSupport
 
@@ -39,6 +40,22 @@ struct PassReading {
     guard let text = value.stringValue else { throw wrongType(name) }
     guard (1...maxBytes).contains(text.utf8.count) else { throw .format("\(self.name).\(name) has a wrong length") }
     return text
+  }
+
+  /// The id of an MVPD.
+  func mvpd(_ name: String) throws(PassError) -> String? {
+    guard let mvpd = try identifier(name) else { return nil }
+    try Self.checkMVPD(mvpd)
+    return mvpd
+  }
+
+  /// Throws for an id of an MVPD that no call could give.
+  static func checkMVPD(_ mvpd: String) throws(PassError) {
+    do throws(PassParameterError) {
+      try PassOptions.checkSegment(mvpd, ["mvpd"], maxBytes: PassClient.maxIdentifierBytes)
+    } catch {
+      throw .format("the id of an MVPD \(error.reason)")
+    }
   }
 
   /// Whether a member is true; false where it is left out.

@@ -39,8 +39,8 @@ final class PassCodes: Sendable {
     var wrong: PassError?
     /// The last answer, and the time from which Adobe may be asked for the next.
     var last: (answer: Answer, next: MonotonicInstant)?
-    /// The calls that sleep until the next answer.
-    var sleepers: [UInt64: Task<Void, any Error>] = [:]
+    /// What ends the waits of calls once the code is superseded.
+    var interruptions: [UInt64: @Sendable () -> Void] = [:]
   }
 
   private struct Device: Hashable, Sendable {
@@ -51,7 +51,7 @@ final class PassCodes: Sendable {
   private struct State: Sendable {
     var entries = FairCache<UInt32, Key, Entry>(capacity: PassCodes.capacity)
     var running = FairCache<UInt32, Device, Key>(capacity: PassCodes.capacity)
-    var lastSleeper: UInt64 = 0
+    var lastWait: UInt64 = 0
   }
 
   private static let capacity = 16_384
@@ -60,12 +60,12 @@ final class PassCodes: Sendable {
 
   private let clock: any EngineClock
   private let state = Locked(State())
-  /// The requests about codes, each for all calls that wait for its answer.
+  /// The requests about codes, each for all calls that wait for its answer; none without such a call.
   let polls: SingleFlight<Key, Answer, PassError>
 
   init(clock: any EngineClock) {
     self.clock = clock
-    polls = SingleFlight(clock: clock) {
+    polls = SingleFlight(clock: clock, cancelsAbandonedRuns: true) {
       switch $0 {
       case .cancelled: .ended(.cancelled)
       case .deadlineExceeded: .unreachable("timed out before Adobe Pass answered", outcome: .sentNoReply)
@@ -75,20 +75,22 @@ final class PassCodes: Sendable {
 
   /// Notes the code of a new session of `device`, with its life from now on. The device's former code is superseded.
   func begin(_ key: Key, life: Duration, of device: AdobePassDevice, for uid: UInt32) {
-    let woken = state.withLock { state in
-      let place = Device(client: key.client, identifier: device.identifier)
-      var woken: [Task<Void, any Error>] = []
-      if let former = state.running[place], former != key {
+    let interruptions = state.withLock { state in
+      let device = Device(client: key.client, identifier: device.identifier)
+      var interruptions: [@Sendable () -> Void] = []
+      if let former = state.running[device], former != key {
         _ = state.entries.change(former) { entry in
           entry.isSuperseded = true
-          woken = Array(entry.sleepers.values)
+          interruptions = Array(entry.interruptions.values)
         }
       }
-      state.running.set(key, for: place, of: uid)
-      state.entries.set(Entry(end: clock.monotonicNow + life), for: key, of: uid)
-      return woken
+      state.running.set(key, for: device, of: uid)
+      var entry = Entry(end: clock.monotonicNow + life)
+      entry.interruptions = state.entries[key]?.interruptions ?? [:]
+      state.entries.set(entry, for: key, of: uid)
+      return interruptions
     }
-    for sleeper in woken { sleeper.cancel() }
+    for interrupt in interruptions { interrupt() }
   }
 
   /// Returns what is known of a code; one that is not known lives from now on, as one of another device or of the time
@@ -107,8 +109,21 @@ final class PassCodes: Sendable {
     state.withLock { _ = $0.entries.change(key) { $0.end = clock.monotonicNow + life } }
   }
 
+  /// Notes an answer about a code, which counts for `interval`, and one that the server is busy for as long as that is.
+  /// The answer of a request that no call waits for any more is not known, but its time is.
+  func note(_ answer: Answer, about key: Key, after interval: Duration, of uid: UInt32) {
+    guard case .failed(let error) = answer else { return note(answer, about: key, for: interval, of: uid) }
+    guard error.kind == .cancelled else {
+      return note(answer, about: key, for: max(interval, error.retryAfter ?? .zero), of: uid)
+    }
+    guard error.outcome != .notSent else { return }
+    let lost = PassError.unreachable("no call waited for the answer of Adobe Pass", outcome: .sentNoReply)
+    note(.failed(lost), about: key, for: interval, of: uid)
+  }
+
   /// Notes an answer about a code, and how long it counts.
-  func note(_ answer: Answer, about key: Key, for duration: Duration) {
+  func note(_ answer: Answer, about key: Key, for duration: Duration, of uid: UInt32) {
+    _ = entry(key, for: uid)
     state.withLock { state in
       _ = state.entries.change(key) { entry in
         entry.last = (answer, clock.monotonicNow + duration)
@@ -119,25 +134,32 @@ final class PassCodes: Sendable {
 
   /// Sleeps for `duration`, or until the code is superseded. Throws when the calling task is cancelled.
   func sleep(for duration: Duration, about key: Key) async throws(PassError) {
-    let clock = clock
-    let sleeper = Task { try await clock.sleep(for: duration) }
-    let number = state.withLock { state in
-      state.lastSleeper += 1
-      let number = state.lastSleeper
+    await whileCurrent(key) { [clock] in try? await clock.sleep(for: duration) }
+    if Task.isCancelled { throw .ended(.cancelled) }
+  }
+
+  /// Runs `operation`, which is cancelled once the code is superseded.
+  func whileCurrent<Value: Sendable>(
+    _ key: Key, _ operation: @escaping @Sendable () async -> Value
+  ) async -> Value {
+    let task = Task { await operation() }
+    let (number, isOver) = state.withLock { state in
+      state.lastWait += 1
+      let number = state.lastWait
       let isOver = state.entries.change(key) { entry in
-        if !entry.isSuperseded { entry.sleepers[number] = sleeper }
+        if !entry.isSuperseded { entry.interruptions[number] = { task.cancel() } }
         return entry.isSuperseded
       }
-      if isOver ?? true { sleeper.cancel() }
-      return number
+      return (number, isOver ?? false)
     }
-    await withTaskCancellationHandler {
-      _ = await sleeper.result
+    if isOver { task.cancel() }
+    let value = await withTaskCancellationHandler {
+      await task.value
     } onCancel: {
-      sleeper.cancel()
+      task.cancel()
     }
-    state.withLock { _ = $0.entries.change(key) { $0.sleepers[number] = nil } }
-    if Task.isCancelled { throw .ended(.cancelled) }
+    state.withLock { _ = $0.entries.change(key) { $0.interruptions[number] = nil } }
+    return value
   }
 }
 
@@ -154,6 +176,12 @@ final class PassConfigurations: Sendable {
     }
   }
 
+  /// The request of a uid for a configuration.
+  struct Flight: Hashable, Sendable {
+    let key: Key
+    let uid: UInt32
+  }
+
   /// How long a configuration counts.
   static let life = Duration.seconds(120)
   private static let capacity = 256
@@ -166,12 +194,12 @@ final class PassConfigurations: Sendable {
 
   private let clock: any EngineClock
   private let cached = Locked(FairCache<UInt32, Key, Cached>(capacity: capacity, maxWeight: maxBytes))
-  /// The requests under way, each for all calls that wait for it.
-  let requests: SingleFlight<Key, PassConfiguration, PassError>
+  /// The requests under way, each for all calls of a uid that wait for it: one uid's rate limit delays no other.
+  let requests: SingleFlight<Flight, PassConfiguration, PassError>
 
   init(clock: any EngineClock) {
     self.clock = clock
-    requests = SingleFlight(clock: clock) {
+    requests = SingleFlight(clock: clock, cancelsAbandonedRuns: true) {
       switch $0 {
       case .cancelled: .ended(.cancelled)
       case .deadlineExceeded: .unreachable("timed out before Adobe Pass answered", outcome: .sentNoReply)

@@ -18,6 +18,11 @@ struct PassLogin: RecordContents {
     /// The end by the clock of this machine.
     let endsAt: Int64
 
+    /// Whether `other` is the same but for the inaccuracy with which servers give their time.
+    func isSame(as other: Profile) -> Bool {
+      notAfter == other.notAfter && type == other.type && (-5000...5000).contains(endsAt - other.endsAt)
+    }
+
     /// Whether it is over at `now`.
     func hasEnded(at now: Timestamp) -> Bool { Timestamp(millisecondsSinceEpoch: endsAt) <= now }
   }
@@ -88,8 +93,8 @@ final class PassLogins: Sendable {
     }
     return try await change(client, device, over: link) { login in
       let same = login.flatMap { $0.mvpd.hasSameBytes(as: mvpd) && $0.clientID == clientID ? $0 : nil }
-      if let same, kept == nil || same.profile?.notAfter == kept?.notAfter && same.profile?.type == kept?.type,
-        named == nil || same.displayName == named?.displayName
+      if let same, kept == nil || same.profile.map({ kept?.isSame(as: $0) ?? false }) ?? false,
+        named == nil || same.displayName == named?.displayName && same.logoURL == named?.logoURL
       {
         return same
       }

@@ -130,6 +130,14 @@ extension PassError {
       upstream: http.map { Upstream(status: $0, code: nil) }, detail: detail)
   }
 
+  /// The same error `rest` before a retry may succeed, where it is one of a busy server.
+  func waiting(_ rest: Duration) -> PassError {
+    guard retryAfter != nil else { return self }
+    return PassError(
+      kind: kind, status: status, next: next, isRetryable: isRetryable, retryAfter: rest, outcome: outcome,
+      upstream: upstream, detail: detail)
+  }
+
   /// The end of the call before there was an answer.
   static func ended(_ kind: Kind, outcome: TransportError.Outcome = .notSent) -> PassError {
     PassError(

@@ -18,7 +18,7 @@ public struct AdobePassConfiguration: Sendable, Equatable {
   public var login: AdobePassLoginConfiguration
 }
 
-/// What calls of `pass.*` may give, and what Adobe's answers may contain. The keys are in the decision point's section.
+/// Limits of the params of `pass.*`, and of Adobe's answers. The keys are in the decision point's section.
 public struct AdobePassLoginConfiguration: Sendable, Equatable {
   /// Where browsers may come back to. Default none.
   public var redirectURLs: [String]

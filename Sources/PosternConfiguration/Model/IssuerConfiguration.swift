@@ -174,12 +174,6 @@ public struct ImplicitGrantConfiguration: Sendable, Equatable {
   public var grant: Grant
   /// The scope to ask for: less than what a user present may get.
   public var scope: String?
-
-  /// An implicit grant.
-  public init(grant: Grant, scope: String? = nil) {
-    self.grant = grant
-    self.scope = scope
-  }
 }
 
 extension ImplicitGrantConfiguration: ConfigurationSection {

@@ -18,22 +18,6 @@ public struct PeerRule: Sendable, Equatable {
   public var rate: CallRateConfiguration?
   /// How many calls of each uid the rule matches may be under way; nil: any number.
   public var concurrency: Int?
-
-  /// A rule.
-  public init(
-    uid: UInt32? = nil, gid: UInt32? = nil, methods: [String], resources: [String]? = nil,
-    issuers: [String]? = nil, preauthorization: [String]? = nil, rate: CallRateConfiguration? = nil,
-    concurrency: Int? = nil
-  ) {
-    self.issuers = issuers
-    self.preauthorization = preauthorization
-    self.rate = rate
-    self.concurrency = concurrency
-    self.uid = uid
-    self.gid = gid
-    self.methods = methods
-    self.resources = resources
-  }
 }
 
 extension PeerRule: ConfigurationSection {

@@ -135,6 +135,10 @@ extension PreauthorizationConfiguration: ConfigurationSection {
       demand(
         "softwareStatementFile", ["softwareStatementFile", "softwareStatementEnv", "softwareStatement"])
       demand("deviceIdFile")
+      for (index, origin) in adobePass.login.urlOrigins.enumerated()
+      where Self.isPlain(origin) && !Self.isPlain(baseURL) {
+        keys.context.problem("must begin with https://, as baseUrl does", at: keys.path.key("urlOrigins").index(index))
+      }
     case .accessManager where credentials.isNothing:
       keys.problem("kind: access-manager needs credentials: ssoTokenFile, or usernameFile and passwordFile", at: "kind")
     case .accessManager, .authzen:
@@ -142,17 +146,17 @@ extension PreauthorizationConfiguration: ConfigurationSection {
     }
   }
 
+  private static func isPlain(_ url: String) -> Bool { url.prefix(5).lowercased() == "http:" }
+
   private static let keysOfOneKind: [(String, Kind)] =
     [
       ("path", .opa), ("application", .accessManager), ("realm", .accessManager), ("cookieName", .accessManager),
-      ("metadataUrl", .authzen),
-      ("reasons", .authzen),
+      ("metadataUrl", .authzen), ("reasons", .authzen),
     ]
     + [
       "serviceProvider", "mvpd", "softwareStatementFile", "softwareStatementEnv", "softwareStatement", "deviceIdFile",
       "deviceInfo", "redirectUrls", "domainNames", "urlOrigins", "pollInterval",
-    ]
-    .map { ($0, .adobePass) }
+    ].map { ($0, .adobePass) }
 }
 
 extension PreauthorizationConfiguration.Evaluation: ConfigurationSection {
@@ -233,12 +237,6 @@ public struct RequestRateConfiguration: Sendable, Equatable {
   public var perSecond: Double
   /// Requests at once after a pause. Default 10.
   public var burst: Int
-
-  /// A rate limit.
-  public init(perSecond: Double, burst: Int) {
-    self.perSecond = perSecond
-    self.burst = burst
-  }
 }
 
 extension RequestRateConfiguration: ConfigurationSection {

@@ -157,9 +157,6 @@ extension ResourceConfiguration.Bounds: ConfigurationSection {
 public struct RefreshRule: Sendable, Equatable {
   /// These statuses, whatever the challenge.
   public var status: [Int]
-
-  /// A rule about statuses.
-  public init(status: [Int]) { self.status = status }
 }
 
 extension RefreshRule: ConfigurationSection {

@@ -8,27 +8,14 @@ public struct ResourceLimitsConfiguration: Sendable, Equatable {
     public var failures: Int
     /// How long; then one request is sent as a trial. Default 30 seconds.
     public var openFor: Duration
-
-    /// A breaker.
-    public init(failures: Int, openFor: Duration) {
-      self.failures = failures
-      self.openFor = openFor
-    }
   }
 
   /// How many requests at a time; nil: any number.
   public var concurrency: Int?
   /// The capacity of the queue: how many may wait for a slot. Default 64.
-  public var queue: Int
+  public var queue = 64
   /// The circuit breaker; nil: none.
   public var breaker: Breaker?
-
-  /// Limits.
-  public init(concurrency: Int? = nil, queue: Int = 64, breaker: Breaker? = nil) {
-    self.concurrency = concurrency
-    self.queue = queue
-    self.breaker = breaker
-  }
 }
 
 extension ResourceLimitsConfiguration: ConfigurationSection {

@@ -41,7 +41,7 @@ struct SidecarMethods {
     addTokenMethods(to: &table)
     addSessionMethods(lists, to: &table)
     addAdviceMethods(to: &table)
-    addPassMethods(to: &table)
+    PassHandlers(engine: engine).add(to: &table)
     return table
   }
 
@@ -89,31 +89,6 @@ struct SidecarMethods {
     let invalidate = InvalidateDecisionsHandler(engine: engine)
     table.waiting(InvalidateDecisions.self) { (params, context) async throws(RPCFault) in
       try await invalidate(params, context)
-    }
-  }
-
-  private func addPassMethods(to table: inout MethodTable) {
-    let pass = PassHandlers(engine: engine)
-    table.waitingForValue(PassMethods.GetConfiguration.self) { (params, context) async throws(RPCFault) in
-      try await pass.getConfiguration(params, context)
-    }
-    table.waitingForValue(PassMethods.CreateSession.self) { (params, context) async throws(RPCFault) in
-      try await pass.createSession(params, context)
-    }
-    table.waitingForValue(PassMethods.ResumeSession.self) { (params, context) async throws(RPCFault) in
-      try await pass.resumeSession(params, context)
-    }
-    table.waitingForValue(PassMethods.GetSession.self) { (params, context) async throws(RPCFault) in
-      try await pass.getSession(params, context)
-    }
-    table.waitingForValue(PassMethods.ListProfiles.self) { (params, context) async throws(RPCFault) in
-      try await pass.listProfiles(params, context)
-    }
-    table.waitingForValue(PassMethods.Authorize.self) { (params, context) async throws(RPCFault) in
-      try await pass.authorize(params, context)
-    }
-    table.waitingForValue(PassMethods.Logout.self) { (params, context) async throws(RPCFault) in
-      try await pass.logout(params, context)
     }
   }
 

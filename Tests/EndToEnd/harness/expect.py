@@ -64,6 +64,9 @@ REASONS = {
     5008: "store_unavailable",
     5009: "issuer_unknown",
     5010: "grant_not_supported",
+    6001: "pass_error",
+    6002: "pass_unreachable",
+    6003: "pass_not_configured",
 }
 
 

@@ -5,7 +5,7 @@ const { Channel } = require("./channel.js");
 const { Delegates } = require("./delegates.js");
 const { ClientClosed, ConnectionError } = require("./errors.js");
 const { EventIterator } = require("./events.js");
-const { METHODS, OWN_METHODS } = require("./methods.js");
+const { METHODS, OWN_METHODS, PASS_METHODS } = require("./methods.js");
 const { checkNames, withSuggestions } = require("./names.js");
 const { socketPath } = require("./socket-path.js");
 const { openStream } = require("./stream.js");
@@ -57,6 +57,15 @@ class Client extends EventEmitter {
 
   get socketPath() {
     return this.#options.path;
+  }
+
+  /** The methods of Adobe Pass: `client.pass.createSession({ provider })`. */
+  get pass() {
+    const calls = Object.entries(PASS_METHODS).map(([name, [method]]) => [
+      name,
+      (/** @type {object} */ params, /** @type {object} */ options) => this.call(method, params, options),
+    ]);
+    return Object.fromEntries(calls);
   }
 
   /** A call by the method's name on the wire. */

@@ -18,6 +18,10 @@ const {
   AuthenticationError,
   SessionError,
   AuthorizationPending,
+  PassError,
+  PassRejected,
+  PassUnreachable,
+  PassNotConfigured,
 } = require("./errors.js");
 
 /** [code, reason, class]; the same list as proto-docs/errors.md. */
@@ -78,13 +82,16 @@ const REASONS = [
   [5008, "store_unavailable", SessionError],
   [5009, "issuer_unknown", SessionError],
   [5010, "grant_not_supported", SessionError],
+  [6001, "pass_error", PassRejected],
+  [6002, "pass_unreachable", PassUnreachable],
+  [6003, "pass_not_configured", PassNotConfigured],
 ];
 
 /** @type {Map<number, typeof PosternError>} */
 const CLASSES = new Map(REASONS.map(([code, , type]) => [code, type]));
 
 /** The class for codes that this version does not know, by their thousands. */
-const FAMILIES = [PosternError, FetchError, ValidationUndecided, AuthenticationError, PosternError, SessionError];
+const FAMILIES = [PosternError, FetchError, ValidationUndecided, AuthenticationError, PosternError, SessionError, PassError];
 
 // Codes with the error of a token endpoint.
 const OF_THE_TOKEN_ENDPOINT = new Set([1003, 5003]);

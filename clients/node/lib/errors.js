@@ -136,6 +136,28 @@ class SessionError extends PosternError {}
 /** The user has not decided yet: call again after `retryAfterMs`. */
 class AuthorizationPending extends SessionError {}
 
+/** A call to Adobe Pass has no result. */
+class PassError extends PosternError {}
+
+/** Adobe Pass answered, and it was no success. */
+class PassRejected extends PassError {
+  /** Adobe's error; with status 0 the sidecar's own finding. */
+  get error() {
+    return this.data.error;
+  }
+
+  /** What helps. */
+  get next() {
+    return this.data.next;
+  }
+}
+
+/** Adobe Pass gave no usable answer. */
+class PassUnreachable extends PassError {}
+
+/** No decision point of kind adobe-pass has that name, for this user. */
+class PassNotConfigured extends PassError {}
+
 module.exports = {
   PosternError,
   ConnectionError,
@@ -159,4 +181,8 @@ module.exports = {
   AuthenticationError,
   SessionError,
   AuthorizationPending,
+  PassError,
+  PassRejected,
+  PassUnreachable,
+  PassNotConfigured,
 };

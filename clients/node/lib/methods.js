@@ -50,12 +50,24 @@ const METHODS = {
   revokeToken: ["revokeToken", never],
 };
 
+/** Those of Adobe Pass, which are the members of `client.pass`, in the same form. */
+/** @type {Record<string, [string, (params: any) => boolean]>} */
+const PASS_METHODS = {
+  getConfiguration: ["pass.getConfiguration", always],
+  createSession: ["pass.createSession", never],
+  resumeSession: ["pass.resumeSession", never],
+  getSession: ["pass.getSession", always],
+  listProfiles: ["pass.listProfiles", (params) => params.partner?.samlResponse === undefined], // makes a profile of it
+  authorize: ["pass.authorize", never], // a title of a promotional TempPass would count twice
+  logout: ["pass.logout", never],
+};
+
 /** Those whose effect ends with the connection: the client has methods of its own for them. */
 const OWN_METHODS = ["subscribe", "unsubscribe", "registerDelegate"];
 
 /** @type {Map<string, (params: any) => boolean>} */
 const READS = new Map();
-for (const [method, isReading] of Object.values(METHODS)) READS.set(method, isReading);
+for (const [method, isReading] of [...Object.values(METHODS), ...Object.values(PASS_METHODS)]) READS.set(method, isReading);
 for (const method of OWN_METHODS) READS.set(method, always);
 
 /** Whether a call that may have been done may be done again. */
@@ -69,4 +81,4 @@ const URGENT = new Set([
   ...["cancelTask", "suspendTask", "resumeTask", "getTask"],
 ]);
 
-module.exports = { METHODS, OWN_METHODS, onlyReads, URGENT };
+module.exports = { METHODS, PASS_METHODS, OWN_METHODS, onlyReads, URGENT };

@@ -9,7 +9,7 @@ import { packageRoot, repositoryRoot, typescriptPath } from "./support/consumer.
 import { differences, loadTypes } from "./support/schema.mjs";
 
 const require = createRequire(import.meta.url);
-const { METHODS, OWN_METHODS, onlyReads } = require("../lib/methods.js");
+const { METHODS, OWN_METHODS, PASS_METHODS, onlyReads } = require("../lib/methods.js");
 const { REASONS } = require("../lib/error-codes.js");
 const ts = require(typescriptPath);
 
@@ -20,12 +20,19 @@ const types = loadTypes(ts, path.join(packageRoot, "index.d.ts"));
 const byWireName = new Map([
   ...Object.entries(METHODS).map(([name, [wire]]) => [wire, name]),
   ...OWN_METHODS.map((name) => [name, name]),
+  ...Object.entries(PASS_METHODS).map(([name, [wire]]) => [wire, `pass.${name}`]),
 ]);
 
 test("every method of the sidecar is a method of the client and of its types, and none more", () => {
   assert.deepEqual([...byWireName.keys()].sort(), methods.map(({ name }) => name).sort());
-  for (const name of byWireName.values()) assert.equal(typeof Client.prototype[name], "function", name);
-  assert.deepEqual(types.members("Methods").sort(), [...byWireName.values()].sort());
+  const names = [...byWireName.values()];
+  const client = new Client();
+  for (const name of names) {
+    const [group, own] = name.startsWith("pass.") ? [client.pass, name.slice(5)] : [Client.prototype, name];
+    assert.equal(typeof group[own], "function", name);
+  }
+  assert.deepEqual(types.members("Methods").sort(), names.filter((name) => !name.startsWith("pass.")).sort());
+  assert.deepEqual(types.members("PassMethods").sort(), Object.keys(PASS_METHODS).sort());
 });
 
 test("what is retried though it may have been done is what wire.md names", () => {
@@ -39,7 +46,8 @@ test("what is retried though it may have been done is what wire.md names", () =>
 
 for (const { name, params, result } of methods) {
   const own = byWireName.get(name);
-  const type = own && own[0].toUpperCase() + own.slice(1);
+  const words = own?.split(".") ?? [];
+  const type = words.map((word) => word[0].toUpperCase() + word.slice(1)).join("");
   test(`the types of ${name} have the members of its params and result, of the same kinds, and none more`, () => {
     const schema = {
       type: "object",
@@ -49,7 +57,7 @@ for (const { name, params, result } of methods) {
     const context = { types, schemas: document.components.schemas };
     assert.deepEqual(differences(context, schema, types.type(`${type}Params`), "params"), []);
     assert.deepEqual(differences(context, result.schema, types.type(`${type}Result`), "result"), []);
-    assert.ok(types.signatureUses("Methods", own, [`${type}Params`, `${type}Result`]), "the method takes others");
+    assert.ok(types.signatureUses(words.length > 1 ? "PassMethods" : "Methods", words.at(-1), [`${type}Params`, `${type}Result`]), "the method takes others");
   });
 }
 

@@ -1,5 +1,6 @@
 import { Advice } from "./common";
 import { FetchResourceResult } from "./fetch-resource";
+import { Status } from "./preauthorize";
 
 /** Reasons of the sidecar. */
 export type Reason =
@@ -56,7 +57,10 @@ export type Reason =
   | "state_unknown"
   | "authorization_pending"
   | "store_unavailable"
-  | "grant_not_supported";
+  | "grant_not_supported"
+  | "pass_error"
+  | "pass_unreachable"
+  | "pass_not_configured";
 
 /** Reasons of this client. */
 export type LocalReason =
@@ -156,6 +160,29 @@ export class AuthenticationError extends PosternError {}
 export class SessionError extends PosternError {}
 /** The user has not decided yet: call again after `retryAfterMs`. */
 export class AuthorizationPending extends SessionError {}
+
+/** A call to Adobe Pass has no result. */
+export class PassError extends PosternError {}
+/** Adobe Pass answered, and it was no success. */
+export class PassRejected extends PassError {
+  /** Adobe's error; with status 0 the sidecar's own finding. */
+  readonly error?: Status;
+  /** What helps. A newer sidecar may return others. */
+  readonly next?:
+    | "login"
+    | "newCode"
+    | "chooseMvpd"
+    | "identity"
+    | "partnerStatus"
+    | "operator"
+    | "later"
+    | "none"
+    | (string & {});
+}
+/** Adobe Pass gave no usable answer; `outcome` shows whether the request may have had an effect. */
+export class PassUnreachable extends PassError {}
+/** No decision point of kind adobe-pass has that name, for this user. */
+export class PassNotConfigured extends PassError {}
 
 /** The error of `createFetch`'s functions: a `TypeError` as with every fetch; `cause` is the error of the sidecar. */
 export class FetchFailed extends TypeError {

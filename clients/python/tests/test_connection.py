@@ -222,6 +222,8 @@ def test_what_only_reads_is_what_the_protocol_names() -> None:
         assert only_reads("fetchResource", {"method": method}) is expected
     assert only_reads("fetchResource", {})
     assert not only_reads("fetchResource", {"stream": True})
+    assert only_reads("pass.listProfiles", {"partner": {"name": "Apple"}})
+    assert not only_reads("pass.listProfiles", {"partner": {"name": "Apple", "samlResponse": "<x/>"}})
 
 
 def test_repetitions_end(double: Double) -> None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import json
 import uuid
 from collections.abc import Iterator
 from datetime import datetime, timezone
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Callable
 
 import pytest
@@ -17,7 +20,7 @@ from harness.sidecar import Sidecar
 from harness.signing import SigningKey
 
 import postern_auth
-from postern_auth import AsyncClient, Client, Grant
+from postern_auth import AsyncClient, Client, Grant, PassDevice, errors
 from postern_auth.types import Confirmation, ResponseWithAdvice
 
 # RFC 8037 appendix A.4, RFC 7516 appendix A.3.
@@ -41,8 +44,15 @@ class Awaiting:
         self._loop = asyncio.new_event_loop()
         self._client = AsyncClient(path, timeout=20)
 
+    @property
+    def adobe_pass(self) -> Any:
+        group = self._client.adobe_pass
+        return SimpleNamespace(**{name: self._awaiting(getattr(group, name)) for name in dir(group) if name[0] != "_"})
+
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        method = getattr(self._client, name)
+        return self._awaiting(getattr(self._client, name))
+
+    def _awaiting(self, method: Any) -> Callable[..., Any]:
         assert inspect.iscoroutinefunction(method)
         return lambda *arguments, **named: self._loop.run_until_complete(method(*arguments, **named))
 
@@ -81,6 +91,63 @@ def test_control(caller: Any) -> None:
     assert caller.reload_config().changed == []
     assert caller.subscribe(["event.keysRotated"]).subscribed == ["event.keysRotated"]
     assert caller.unsubscribe(["event.keysRotated"]).subscribed == []
+
+
+@pytest.fixture(params=["Client", "AsyncClient"])
+def television(
+    request: pytest.FixtureRequest, start: Callable[..., Sidecar], directory: Path, playground: Playground
+) -> Iterator[Any]:
+    """Either client of a sidecar with a provider `tv`, at the playground's double of Adobe Pass."""
+    playground.request("DELETE", "/playground/adobe")
+    playground.request("POST", "/playground/adobe", b'{"throttle": false}')
+    provider = {
+        "kind": "adobe-pass",
+        "baseUrl": playground.base + "/adobe",
+        "serviceProvider": "REF30",
+        "softwareStatement": "e30.e30.e30",
+        "deviceIdFile": str(directory / "device-id"),
+        "domainNames": ["example.com"],
+        "redirectUrls": ["https://example.com/done"],
+    }
+    sidecar = start({"preauthorization": {"tv": provider}})
+    client: Any = Client(sidecar.path, timeout=20) if request.param == "Client" else Awaiting(sidecar.path)
+    yield client
+    client.close()
+
+
+def test_a_login_at_adobe_pass(television: Any, playground: Playground) -> None:
+    """A param, a member or an error that does not arrive as it was sent."""
+    adobe = television.adobe_pass
+    picker = adobe.get_configuration("tv")
+    assert (
+        picker.service_provider == "REF30" and picker.mvpds[0].id == "Cablevision" and not picker.mvpds[0].is_temp_pass
+    )
+    begun = adobe.create_session(
+        "tv", mvpd="Cablevision", domain_name="example.com", redirect_url="https://example.com/done"
+    )
+    assert (begun.action_name, begun.action_type) == ("authenticate", "interactive") and begun.code not in repr(begun)
+    assert begun.expires_at > datetime.now(timezone.utc)
+    assert adobe.get_session("tv", begun.code, second_screen=True).missing_parameters == []
+    assert adobe.resume_session("tv", begun.code, second_screen=True).url
+    body = json.dumps({"login": {"code": begun.code}}).encode()
+    assert playground.request("POST", "/playground/adobe", body)[0] == 200
+    found = adobe.list_profiles("tv", code=begun.code, wait_ms=10_000)
+    assert (found.state, found.selected, found.remembered.id) == ("authenticated", "Cablevision", "Cablevision")
+    assert found.profiles[0].attributes["userID"] and "userID" not in repr(found)
+    other = adobe.list_profiles("tv", device=PassDevice(id="other"))
+    assert other.state == "unauthenticated" and "other" not in repr(PassDevice(id="other"))
+    decided = adobe.authorize("tv", ["news", "deny"])
+    permit, denial = decided.decisions
+    assert permit and permit.token.serialized_token not in repr(decided)
+    assert not denial and denial.error.status == 403 and not decided
+    assert adobe.logout("tv").forgotten == ["Cablevision"]
+    with pytest.raises(errors.PassRejected) as rejected:
+        adobe.list_profiles("tv", code="UNKNOWN")
+    assert rejected.value.next == "newCode"
+    assert rejected.value.error and rejected.value.error.code == "invalid_parameter_code"
+    assert rejected.value.retry_after is None and rejected.value.outcome == "replied"
+    with pytest.raises(errors.PassNotConfigured):
+        adobe.get_configuration("films")
 
 
 def test_id_tokens(caller: Any, key: SigningKey) -> None:

@@ -7,7 +7,7 @@ import textwrap
 from typing import Any
 
 from emit_types import Types
-from naming import BY_HAND, DESCRIPTIONS, VERDICTS, method_name, snake
+from naming import BY_HAND, DESCRIPTIONS, GROUP, GROUP_CLASS, GROUP_PROPERTY, VERDICTS, method_name, snake
 
 Method = dict[str, Any]
 
@@ -45,7 +45,7 @@ HEADER = '''"""{title} Generated from proto-docs/openrpc.json by tools/generate.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Callable, Literal, Optional, TypeVar, Union
+from typing import Any, Callable, Literal, Optional, Protocol, TypeVar, Union
 
 from .{streams} import {stream}
 from ._arguments import Data, Query, compose, milliseconds
@@ -89,26 +89,62 @@ class {name}:
         self, params: dict[str, Any], body: Optional[Body], timeout: Optional[float], traceparent: Optional[str]
     ) -> {stream}:
         raise NotImplementedError
+
+    @property
+    def {property}(self) -> {group}:
+        """The methods of Adobe Pass."""
+        return {group}(self._invoke)
+'''
+
+GROUP_HEADER = '''
+
+class _Invoke(Protocol):
+    {define} __call__(
+        self,
+        method: str,
+        params: dict[str, Any],
+        decode: Callable[[Any], _Result],
+        timeout: Optional[float],
+        traceparent: Optional[str],
+    ) -> _Result: ...
+
+
+class {group}:
+    """The methods of Adobe Pass, typed: logins at television providers (MVPDs), and what they permit.
+
+    Params of every call are as with the other methods.
+    """
+
+    def __init__(self, invoke: _Invoke) -> None:
+        self._invoke = invoke
 '''
 
 
 def methods_module(methods: list[Method], types: Types, asynchronous: bool) -> str:
-    bodies = []
+    bodies: list[str] = []
+    grouped: list[str] = []
     for method in methods:
         if method["name"] in BY_HAND:
             for parameter in parameters(method):
                 types.name_of(parameter["schema"], f"{method['name']}.{parameter['name']}")
         else:
-            bodies.append(_method(method, types, asynchronous, streaming=False))
+            list_of = grouped if method["name"].startswith(GROUP) else bodies
+            list_of.append(_method(method, types, asynchronous, streaming=False))
         if method["name"] == "fetchResource":
             bodies.append(_method(method, types, asynchronous, streaming=True))
-    body = "\n".join(bodies)
+    group = {
+        "name": "AsyncMethods" if asynchronous else "Methods",
+        "define": "async def" if asynchronous else "def",
+        "group": f"Async{GROUP_CLASS}" if asynchronous else GROUP_CLASS,
+    }
+    heading = GROUP_HEADER.format(**group)
+    body = "\n".join(bodies) + "\n" + heading + "\n" + "\n".join(grouped)
     readers = [verdict.reader for verdict in VERDICTS.values()]
     used = [name for name in [*types.classes, *types.aliases, *readers] if re.search(rf"\b{name}\b", body)]
     return HEADER.format(
         title="The methods of `AsyncClient`." if asynchronous else "The methods of `Client`.",
-        name="AsyncMethods" if asynchronous else "Methods",
-        define="async def" if asynchronous else "def",
+        **group,
+        property=GROUP_PROPERTY,
         streams="_async_streams" if asynchronous else "_streams",
         stream="AsyncResourceStream" if asynchronous else "ResourceStream",
         types="\n".join(f"    {name}," for name in sorted(used)),
@@ -159,7 +195,7 @@ def _method(method: Method, types: Types, asynchronous: bool, streaming: bool) -
     if streaming:
         result = "AsyncResourceStream" if asynchronous else "ResourceStream"
     signature = ", ".join(["self", *positional, "*", *keywords])
-    own_name = "stream_resource" if streaming else method_name(name)
+    own_name = "stream_resource" if streaming else method_name(name).rpartition(".")[2]
     call = f'self._invoke("{name}", params, {decode}, timeout, traceparent)'
     if name == "fetchResource":
         composed = "compose(members, body, params=params, json=json, data=data)"

@@ -25,7 +25,8 @@ from datetime import datetime
 from typing import Any, Literal, Optional, Union
 
 from ._conveniences import (
-    DecisionTruth, FetchedBody, GrantForms, JourneyAnswers, JWEPlaintext, JWSPayload, PartForms, PreauthorizationTruth
+    DecisionsTruth, DecisionTruth, FetchedBody, GrantForms, JourneyAnswers, JWEPlaintext, JWSPayload, PartForms,
+    PreauthorizationTruth,
 )
 from ._headers import Headers
 from ._wire import items, mapping, optional, optional_time, present, time, wire
@@ -276,6 +277,26 @@ DOCS = {
     "ResponseWithAdvice": "A response got elsewhere.",
     "JourneyStep": "The next questions for a user, or the result of a login.",
     "JourneyFailure": "The access manager's rejection.",
+    "PassDevice": "The device whose login it is; what is None is the configured device's.",
+    "PassPlatform": "The token of a device's platform.",
+    "PassPartner": "The state of a partner's framework on the device.",
+    "PassRespondingPartner": "The state of a partner's framework, and the SAML response that it made.",
+    "PassIdentity": "The identity for a promotional TempPass.",
+    "PassConfiguration": "A service provider at Adobe Pass: the MVPDs among which its users choose.",
+    "PassDomain": "A domain of the service provider.",
+    "Mvpd": "A television provider.",
+    "PassSession": "The next step of a login: switch on `action_name`.",
+    "PassAuthenticationRequest": "The request that a partner's framework makes a SAML response for.",
+    "PassSessionStatus": "A login as a second screen sees it by its code.",
+    "PassShownDevice": "The device that shows a code, as a second screen may know it.",
+    "PassProfiles": "The state of a device's login, and its profiles: switch on `state`.",
+    "PassProfile": "A login at an MVPD.",
+    "RememberedMvpd": "The MVPD that the device's user chose before.",
+    "PassDecisions": "Decisions about playing resources. It is true if all are permits.",
+    "PassDecision": "The decision about playing one resource. It is true for a permit.",
+    "MediaToken": "The proof for the service that releases the stream; pass it on unopened.",
+    "PassLogout": "The result of a logout at Adobe Pass, and the steps that are left.",
+    "PassLogoutStep": "A step that is left to do for one MVPD.",
 }
 
 

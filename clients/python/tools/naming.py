@@ -10,6 +10,8 @@ from dataclasses import dataclass
 METHOD_NAMES = {"rpc.discover": "discover", "$/cancelRequest": "cancel_request"}
 #: Methods that are written by hand: what they do belongs to the connection.
 BY_HAND = {"$/cancelRequest", "registerDelegate"}
+#: Methods of this prefix are those of a class of their own, which a property of the client leads to.
+GROUP, GROUP_PROPERTY, GROUP_CLASS = "pass.", "adobe_pass", "AdobePass"
 
 #: Schema objects by their position, and the classes that they become. Equal schemas share a class.
 CLASSES = {
@@ -76,6 +78,42 @@ CLASSES = {
     "authenticateWithAdvice.response": "ResponseWithAdvice",
     "authenticateWithAdvice.result": "JourneyStep",
     "authenticateWithAdvice.result.error": "JourneyFailure",
+    "pass.getConfiguration.device": "PassDevice",
+    "pass.getConfiguration.result": "PassConfiguration",
+    "pass.getConfiguration.result.domains[]": "PassDomain",
+    "pass.getConfiguration.result.mvpds[]": "Mvpd",
+    "pass.createSession.device": "PassDevice",
+    "pass.createSession.platform": "PassPlatform",
+    "pass.createSession.partner": "PassPartner",
+    "pass.createSession.result": "PassSession",
+    "pass.createSession.result.authenticationRequest": "PassAuthenticationRequest",
+    "pass.resumeSession.device": "PassDevice",
+    "pass.resumeSession.result": "PassSession",
+    "pass.resumeSession.result.authenticationRequest": "PassAuthenticationRequest",
+    "pass.getSession.device": "PassDevice",
+    "pass.getSession.result": "PassSessionStatus",
+    "pass.getSession.result.device": "PassShownDevice",
+    "pass.listProfiles.device": "PassDevice",
+    "pass.listProfiles.platform": "PassPlatform",
+    "pass.listProfiles.partner": "PassRespondingPartner",
+    "pass.listProfiles.tempPass": "PassIdentity",
+    "pass.listProfiles.result": "PassProfiles",
+    "pass.listProfiles.result.profiles[]": "PassProfile",
+    "pass.listProfiles.result.remembered": "RememberedMvpd",
+    "pass.listProfiles.result.error": "Status",
+    "pass.authorize.device": "PassDevice",
+    "pass.authorize.platform": "PassPlatform",
+    "pass.authorize.partner": "PassPartner",
+    "pass.authorize.tempPass": "PassIdentity",
+    "pass.authorize.result": "PassDecisions",
+    "pass.authorize.result.decisions[]": "PassDecision",
+    "pass.authorize.result.decisions[].token": "MediaToken",
+    "pass.authorize.result.decisions[].error": "Status",
+    "pass.logout.device": "PassDevice",
+    "pass.logout.platform": "PassPlatform",
+    "pass.logout.result": "PassLogout",
+    "pass.logout.result.logouts[]": "PassLogoutStep",
+    "pass.logout.result.error": "Status",
 }
 
 
@@ -103,7 +141,9 @@ BASES = {
     "JWEVerdict": "JWEPlaintext",
     "JourneyStep": "JourneyAnswers",
     "Decision": "DecisionTruth",
+    "PassDecision": "DecisionTruth",
     "Preauthorization": "PreauthorizationTruth",
+    "PassDecisions": "DecisionsTruth",
     "Grant": "GrantForms",
     "Part": "PartForms",
 }
@@ -142,6 +182,13 @@ SECRETS = {
 }  # fmt: skip
 
 
+#: Those of Adobe Pass. The URLs contain the code.
+PASS_SECRETS = {
+    "code", "url", "authenticateUrl", "authenticationRequest", "request", "attributes", "info", "address", "token",
+    "frameworkStatus", "samlResponse", "identity",
+}  # fmt: skip
+
+
 def snake(name: str) -> str:
     """accessTokenExpiresAt → access_token_expires_at."""
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
@@ -149,6 +196,9 @@ def snake(name: str) -> str:
 
 
 def method_name(name: str) -> str:
+    """As it is written after `client.`."""
+    if name.startswith(GROUP):
+        return f"{GROUP_PROPERTY}.{snake(name[len(GROUP) :])}"
     return METHOD_NAMES.get(name) or snake(name)
 
 
@@ -163,11 +213,16 @@ def own_words(text: str, names: set[str], methods: set[str]) -> str:
             return method_name(word)
         return OWN_WORDS.get(word) or (snake(word) if word in names else word)
 
+    text = re.sub(r"\bpass\.[a-z]+[A-Z]\w*", lambda match: method_name(match[0]), text)
     return re.sub(r"(?<![\w.])(?<!configured )[a-z]+[A-Z]\w*(?!\.\w)\b", own, text)
 
 
 def is_secret(class_name: str, member: str) -> bool:
     if class_name == "Grant" and member == "code":
+        return True
+    if class_name.startswith("Pass") and member in PASS_SECRETS:
+        return True
+    if (class_name, member) in {("PassDevice", "id"), ("MediaToken", "serializedToken")}:
         return True
     if class_name == "AuthorizationRequest" and member in ("state", "authorizationUrl"):
         return True

@@ -60,7 +60,7 @@ extension PassMethods {
         "mvpd": "The MVPD's id",
         "type":
           "regular, appleSSO, platformSSO, serviceTokenSSO, temporary or degraded; new values may be added",
-        "issuer": "Who made it: an MVPD's id, Adobe, or a partner",
+        "issuer": "The author: an MVPD's id, Adobe, or a partner",
         "notBeforeAt": "When it begins",
         "expiresAt": "When it ends",
         "attributes": "The user's attributes as Adobe wrote them; they may identify a person",
@@ -88,7 +88,7 @@ extension PassMethods {
 
       public static let memberDocs = [
         "state":
-          "authenticated: at least one profile; unauthenticated: none; pending: nobody has logged in with the code yet; expired: its life is over; superseded: a later session of the device has another code; temporaryAccessUsedUp: the TempPass is over, error has more",
+          "authenticated: at least one profile; unauthenticated: none; pending: no login with the code yet; expired: its life is over; superseded: a later session of the device has another code; temporaryAccessUsedUp: the TempPass is over, error has more",
         "profiles": "The profiles that have not ended",
         "selected": "The MVPD of the profile to use: the remembered one, else that which lasts longest",
         "remembered": "The MVPD that the device's user chose before",
@@ -151,7 +151,7 @@ extension PassMethods {
       public static let memberDocs = [
         "id": "The resource as the call named it",
         "authorized": "true for a permit, which always has a media token; for nothing else",
-        "source": "Who decided: mvpd, degradation, temppass; new values may be added",
+        "source": "The origin of the decision: mvpd, degradation, temppass; new values may be added",
         "token": "The media token; with a permit only",
         "notBeforeAt": "When the decision begins to count at Adobe",
         "expiresAt": "When the decision ends at Adobe",
@@ -197,7 +197,7 @@ extension PassMethods {
       case ended, failed, none
     }
 
-    /// What is left to do for one MVPD.
+    /// A step that is left to do for one MVPD.
     public struct Step: RPCObject {
       public let mvpd: String
       public let actionName: String
@@ -209,7 +209,7 @@ extension PassMethods {
         "actionName":
           "logout: open url; partner_logout: guide the user to the system's settings; complete, invalid: nothing",
         "actionType": "interactive, partner_interactive or none",
-        "url": "What the user's browser opens",
+        "url": "The URL that the user's browser opens",
       ]
     }
 
@@ -221,7 +221,7 @@ extension PassMethods {
 
       public static let memberDocs = [
         "upstream": "ended; failed: it can be called again, and here the login has ended; none: no MVPD was known",
-        "logouts": "What is left to do, for each MVPD whose login ended",
+        "logouts": "The steps that are left, for each MVPD whose login ended",
         "forgotten": "The MVPDs that were remembered here",
         "error": "With failed: why",
       ]

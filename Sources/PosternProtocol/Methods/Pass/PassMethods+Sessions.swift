@@ -60,7 +60,7 @@ extension PassMethods {
         "enforcePlatformPermissions": "A user who denies the platform's access gets no shared login",
         "authPerAggregator": "A login is for one service provider: no single sign-on",
         "authPerBrowserSession": "A login is for one browser session",
-        "passiveAuthnEnabled": "A login may be renewed without the user",
+        "passiveAuthnEnabled": "A login may be prolonged without the user",
       ]
     }
 
@@ -83,7 +83,7 @@ extension PassMethods {
     }
   }
 
-  /// What a login requires next.
+  /// The next step of a login.
   public struct Session: RPCObject {
     public let actionName: String
     public let actionType: String
@@ -107,16 +107,16 @@ extension PassMethods {
       "serviceProvider": "The service provider's id",
       "sessionId": "Adobe's id of the session, for tracking",
       "code": "The code of the login, for the user and for the calls that continue",
-      "url": "What the user's browser opens: absolute, of an origin that the configuration allows",
+      "url": "The URL that the user's browser opens: absolute, of an origin that the configuration allows",
       "mvpd": "The MVPD",
       "missingParameters": "Which of mvpd, domainName and redirectUrl are missing",
-      "authenticationRequest": "What a partner's framework needs",
+      "authenticationRequest": "The request for the partner's framework",
       "notBeforeAt": "When the code's life begins",
       "expiresAt": "When the code's life ends; always there with a code",
     ]
   }
 
-  /// What a partner's framework needs to make a SAML response.
+  /// The request that a partner's framework makes a SAML response for.
   public struct AuthenticationRequest: RPCObject {
     public let type: String
     public let request: String
@@ -134,8 +134,8 @@ extension PassMethods {
     public static let bounds: PeerBounds = .preauthorization
     public static let summary = "Starts a login at an MVPD, on this screen or on a second one"
     public static let explanation =
-      "The result says what is next. A former code of the device is superseded. With partner it is a login by the partner, without mvpd, platform and serviceToken."
-    public static let resultSummary = "What the login requires next"
+      "The result contains the next step. A former code of the device is superseded. With partner it is a login by the partner, without mvpd, platform and serviceToken."
+    public static let resultSummary = "The next step of the login"
     public static let errors = PassMethods.errors
 
     public struct Params: RPCObject, PassSharedParams {
@@ -165,7 +165,7 @@ extension PassMethods {
     public static let bounds: PeerBounds = .preauthorization
     public static let summary = "Completes the parameters of a login by its code"
     public static let explanation = "For a login that this device, or with secondScreen another one, has started."
-    public static let resultSummary = "What the login requires next"
+    public static let resultSummary = "The next step of the login"
     public static let errors = PassMethods.errors
 
     public struct Params: RPCObject, PassSharedParams {
@@ -186,14 +186,14 @@ extension PassMethods {
     public typealias Result = Session
   }
 
-  /// `pass.getSession`: what is known of a login.
+  /// `pass.getSession`: a login as a second screen sees it.
   public enum GetSession: RPCMethod {
     public static let name = "pass.getSession"
     public static let bounds: PeerBounds = .preauthorization
-    public static let summary = "Returns what is known of a login by its code, for a second screen"
+    public static let summary = "Returns the known parameters of a login by its code, for a second screen"
     public static let explanation =
       "It shows the kind of device that shows the code. Addresses and the browser of the device are not passed on."
-    public static let resultSummary = "What is known, and what is missing"
+    public static let resultSummary = "The known parameters of the login, and the missing ones"
     public static let errors = PassMethods.errors
 
     public struct Params: RPCObject, PassSharedParams {

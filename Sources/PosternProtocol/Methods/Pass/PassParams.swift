@@ -80,8 +80,8 @@ public enum PassMethods {
     "tempPass": "The identity for a promotional TempPass",
     "mvpd": "The MVPD; default: the remembered one, then the configured one",
     "code": "The code of the login, 1 to 64 bytes",
-    "domainName": "One of the configured domainNames",
-    "redirectUrl": "One of the configured redirectUrls, where the browser comes back to",
+    "domainName": "A domain from the configured domainNames",
+    "redirectUrl": "The URL that the browser returns to, from the configured redirectUrls",
   ]
 }
 

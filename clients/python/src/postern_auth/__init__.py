@@ -30,6 +30,10 @@ from .errors import (
     Forbidden,
     InternalError,
     NotAuthenticated,
+    PassError,
+    PassNotConfigured,
+    PassRejected,
+    PassUnreachable,
     PosternError,
     ProtocolViolation,
     RequestError,
@@ -39,7 +43,7 @@ from .errors import (
     ValidationUndecided,
 )
 from .events import Event
-from .types import Advice, FetchResult, Grant, JourneyStep, Part, Session
+from .types import Advice, FetchResult, Grant, JourneyStep, Part, PassDevice, Session
 
 __version__ = "0.1.0"
 
@@ -72,6 +76,11 @@ __all__ = [
     "Limits",
     "NotAuthenticated",
     "Part",
+    "PassDevice",
+    "PassError",
+    "PassNotConfigured",
+    "PassRejected",
+    "PassUnreachable",
     "PosternError",
     "ProtocolViolation",
     "RequestChange",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Callable, Literal, TypeVar
+from typing import Any, Callable, Literal, Protocol, TypeVar
 
 from ._arguments import Data, Query, compose, milliseconds
 from ._async_streams import AsyncResourceStream
@@ -30,6 +30,17 @@ from .types import (
     Metrics,
     ParsedAdvice,
     Part,
+    PassConfiguration,
+    PassDecisions,
+    PassDevice,
+    PassIdentity,
+    PassLogout,
+    PassPartner,
+    PassPlatform,
+    PassProfiles,
+    PassRespondingPartner,
+    PassSession,
+    PassSessionStatus,
     Preauthorization,
     ResponseWithAdvice,
     Session,
@@ -80,6 +91,11 @@ class AsyncMethods:
         self, params: dict[str, Any], body: Body | None, timeout: float | None, traceparent: str | None
     ) -> AsyncResourceStream:
         raise NotImplementedError
+
+    @property
+    def adobe_pass(self) -> AsyncAdobePass:
+        """The methods of Adobe Pass."""
+        return AsyncAdobePass(self._invoke)
 
     async def discover(
         self,
@@ -426,7 +442,8 @@ class AsyncMethods:
             provider's issuer.
         :param context: Passed on to the decision point. With a provider that has no issuer, context.subject names
             the subject: an id, or an object with id, type and properties. With adobe-pass context.ip is the end
-            user's IP address.
+            user's IP address, and context.pass has mvpd, device, visitor_id, platform, service_token and partner,
+            as in adobe_pass.list_profiles: the MVPD is that one, else the remembered one, else the configured one.
         :param decision_timeout: Seconds, at most 600; the resources left then are network_error.
         :param timeout_ms: Deprecated: `decision_timeout`, in milliseconds.
         """
@@ -1019,7 +1036,7 @@ class AsyncMethods:
 
         Begin with the session and advice, advices or the response that contained them; go on with continuation and
         callbacks, as with authenticate. A transaction comes last. An advice of RFC 9470 is a step of its own: a
-        RedirectCallback whose redirectUrl is for the user's browser, and whose input callback_url takes the URL
+        RedirectCallback whose redirect_url is for the user's browser, and whose input callback_url takes the URL
         that the issuer led back to. When the access manager gives another login the session gets new tokens, all at
         once.
 
@@ -1043,3 +1060,313 @@ class AsyncMethods:
             }
         )
         return await self._invoke("authenticateWithAdvice", params, JourneyStep.from_json, timeout, traceparent)
+
+
+class _Invoke(Protocol):
+    async def __call__(
+        self,
+        method: str,
+        params: dict[str, Any],
+        decode: Callable[[Any], _Result],
+        timeout: float | None,
+        traceparent: str | None,
+    ) -> _Result: ...
+
+
+class AsyncAdobePass:
+    """The methods of Adobe Pass, typed: logins at television providers (MVPDs), and what they permit.
+
+    Params of every call are as with the other methods.
+    """
+
+    def __init__(self, invoke: _Invoke) -> None:
+        self._invoke = invoke
+
+    async def get_configuration(
+        self,
+        provider: str,
+        *,
+        device: PassDevice | Mapping[str, Any] | None = None,
+        include_temp_pass: bool | None = None,
+        timeout: float | None = None,
+        traceparent: str | None = None,
+    ) -> PassConfiguration:
+        """Returns a service provider's domains and MVPDs, for a picker.
+
+        It is kept in memory for two minutes by provider and device description; calls at the same time make one
+        request.
+
+        :param provider: A configured decision point of kind adobe-pass.
+        :param device: The device whose login it is; left out: the configured device.
+        :param include_temp_pass: true: with the MVPDs that stand for a TempPass; default: without.
+        """
+        params: dict[str, Any] = present(
+            {"provider": provider, "device": wire(device), "includeTempPass": include_temp_pass}
+        )
+        return await self._invoke("pass.getConfiguration", params, PassConfiguration.from_json, timeout, traceparent)
+
+    async def create_session(
+        self,
+        provider: str,
+        *,
+        mvpd: str | None = None,
+        domain_name: str | None = None,
+        redirect_url: str | None = None,
+        device: PassDevice | Mapping[str, Any] | None = None,
+        visitor_id: str | None = None,
+        platform: PassPlatform | Mapping[str, Any] | None = None,
+        service_token: str | None = None,
+        partner: PassPartner | Mapping[str, Any] | None = None,
+        timeout: float | None = None,
+        traceparent: str | None = None,
+    ) -> PassSession:
+        """Starts a login at an MVPD, on this screen or on a second one.
+
+        The result says what is next. A former code of the device is superseded. With partner it is a login by the
+        partner, without mvpd, platform and service_token.
+
+        :param provider: A configured decision point of kind adobe-pass.
+        :param mvpd: The MVPD that the user chose; left out, it is missing.
+        :param domain_name: One of the configured domainNames.
+        :param redirect_url: One of the configured redirectUrls, where the browser comes back to.
+        :param device: The device whose login it is; left out: the configured device.
+        :param visitor_id: The Experience Cloud id (AP-Visitor-Identifier).
+        :param platform: The token of the device's platform, for single sign-on.
+        :param service_token: A token of an identity service of your own, for single sign-on: a JWS of RS256 that
+            has not expired.
+        :param partner: The state of a partner's framework, for single sign-on with the partner.
+        """
+        params: dict[str, Any] = present(
+            {
+                "provider": provider,
+                "mvpd": mvpd,
+                "domainName": domain_name,
+                "redirectUrl": redirect_url,
+                "device": wire(device),
+                "visitorId": visitor_id,
+                "platform": wire(platform),
+                "serviceToken": service_token,
+                "partner": wire(partner),
+            }
+        )
+        return await self._invoke("pass.createSession", params, PassSession.from_json, timeout, traceparent)
+
+    async def resume_session(
+        self,
+        provider: str,
+        code: str,
+        *,
+        mvpd: str | None = None,
+        domain_name: str | None = None,
+        redirect_url: str | None = None,
+        device: PassDevice | Mapping[str, Any] | None = None,
+        second_screen: bool | None = None,
+        visitor_id: str | None = None,
+        timeout: float | None = None,
+        traceparent: str | None = None,
+    ) -> PassSession:
+        """Completes the parameters of a login by its code.
+
+        For a login that this device, or with second_screen another one, has started.
+
+        :param provider: A configured decision point of kind adobe-pass.
+        :param code: The code of the login, 1 to 64 bytes.
+        :param mvpd: The MVPD that the user chose.
+        :param domain_name: One of the configured domainNames.
+        :param redirect_url: One of the configured redirectUrls, where the browser comes back to.
+        :param device: The device whose login it is; left out: the configured device.
+        :param second_screen: true: another screen than the device calls. Nothing of the device is sent, and nothing
+            is stored.
+        :param visitor_id: The Experience Cloud id (AP-Visitor-Identifier).
+        """
+        params: dict[str, Any] = present(
+            {
+                "provider": provider,
+                "code": code,
+                "mvpd": mvpd,
+                "domainName": domain_name,
+                "redirectUrl": redirect_url,
+                "device": wire(device),
+                "secondScreen": second_screen,
+                "visitorId": visitor_id,
+            }
+        )
+        return await self._invoke("pass.resumeSession", params, PassSession.from_json, timeout, traceparent)
+
+    async def get_session(
+        self,
+        provider: str,
+        code: str,
+        *,
+        device: PassDevice | Mapping[str, Any] | None = None,
+        second_screen: bool | None = None,
+        visitor_id: str | None = None,
+        timeout: float | None = None,
+        traceparent: str | None = None,
+    ) -> PassSessionStatus:
+        """Returns what is known of a login by its code, for a second screen.
+
+        It shows the kind of device that shows the code. Addresses and the browser of the device are not passed on.
+
+        :param provider: A configured decision point of kind adobe-pass.
+        :param code: The code of the login, 1 to 64 bytes.
+        :param device: The device whose login it is; left out: the configured device.
+        :param second_screen: true: another screen than the device calls. Nothing of the device is sent, and nothing
+            is stored.
+        :param visitor_id: The Experience Cloud id (AP-Visitor-Identifier).
+        """
+        params: dict[str, Any] = present(
+            {
+                "provider": provider,
+                "code": code,
+                "device": wire(device),
+                "secondScreen": second_screen,
+                "visitorId": visitor_id,
+            }
+        )
+        return await self._invoke("pass.getSession", params, PassSessionStatus.from_json, timeout, traceparent)
+
+    async def list_profiles(
+        self,
+        provider: str,
+        *,
+        mvpd: str | None = None,
+        all: bool | None = None,
+        code: str | None = None,
+        wait_ms: int | None = None,
+        device: PassDevice | Mapping[str, Any] | None = None,
+        second_screen: bool | None = None,
+        visitor_id: str | None = None,
+        platform: PassPlatform | Mapping[str, Any] | None = None,
+        service_token: str | None = None,
+        partner: PassRespondingPartner | Mapping[str, Any] | None = None,
+        temp_pass: PassIdentity | Mapping[str, Any] | None = None,
+        timeout: float | None = None,
+        traceparent: str | None = None,
+    ) -> PassProfiles:
+        """Returns the profiles of a device's logins, and waits for that of a code.
+
+        With mvpd the profile of that MVPD, with all every one, with code that of a login that has been started;
+        otherwise that of the remembered MVPD, and without one every one. Each call sends a request, but for a code
+        within pollInterval. With wait_ms the call ends when the user has logged in, when the code is over, or when
+        the time is. Waiting calls take no slot of the concurrency limits; at most 4096 of a user wait at one time.
+
+        :param provider: A configured decision point of kind adobe-pass.
+        :param mvpd: The MVPD; only without all and code.
+        :param all: true: the profiles at every MVPD; only without mvpd and code.
+        :param code: The code of a login, 1 to 64 bytes; only without mvpd and all.
+        :param wait_ms: With code: how long the call waits for the user in milliseconds, 0 (default) to 1800000.
+            meta.timeoutMs bounds the call, too.
+        :param device: The device whose login it is; left out: the configured device.
+        :param second_screen: true: another screen than the device calls. Nothing of the device is sent, and nothing
+            is stored.
+        :param visitor_id: The Experience Cloud id (AP-Visitor-Identifier).
+        :param platform: The token of the device's platform, for single sign-on.
+        :param service_token: A token of an identity service of your own, for single sign-on: a JWS of RS256 that
+            has not expired.
+        :param partner: The state of a partner's framework, for single sign-on with the partner.
+        :param temp_pass: The identity for a promotional TempPass.
+        """
+        params: dict[str, Any] = present(
+            {
+                "provider": provider,
+                "mvpd": mvpd,
+                "all": all,
+                "code": code,
+                "waitMs": wait_ms,
+                "device": wire(device),
+                "secondScreen": second_screen,
+                "visitorId": visitor_id,
+                "platform": wire(platform),
+                "serviceToken": service_token,
+                "partner": wire(partner),
+                "tempPass": wire(temp_pass),
+            }
+        )
+        return await self._invoke("pass.listProfiles", params, PassProfiles.from_json, timeout, traceparent)
+
+    async def authorize(
+        self,
+        provider: str,
+        resources: Sequence[str],
+        *,
+        mvpd: str | None = None,
+        device: PassDevice | Mapping[str, Any] | None = None,
+        visitor_id: str | None = None,
+        platform: PassPlatform | Mapping[str, Any] | None = None,
+        service_token: str | None = None,
+        partner: PassPartner | Mapping[str, Any] | None = None,
+        temp_pass: PassIdentity | Mapping[str, Any] | None = None,
+        timeout: float | None = None,
+        traceparent: str | None = None,
+    ) -> PassDecisions:
+        """Decides about playing resources, with a media token for each permit.
+
+        For each playback: every call sends a request, and nothing is cached. The media token goes to the service
+        that releases the stream, unopened. A deny is a result.
+
+        :param provider: A configured decision point of kind adobe-pass.
+        :param resources: Ids or MRSS fragments, 1 to 16.
+        :param mvpd: The MVPD; default: the remembered one, then the configured one.
+        :param device: The device whose login it is; left out: the configured device.
+        :param visitor_id: The Experience Cloud id (AP-Visitor-Identifier).
+        :param platform: The token of the device's platform, for single sign-on.
+        :param service_token: A token of an identity service of your own, for single sign-on: a JWS of RS256 that
+            has not expired.
+        :param partner: The state of a partner's framework, for single sign-on with the partner.
+        :param temp_pass: The identity for a promotional TempPass.
+        """
+        params: dict[str, Any] = present(
+            {
+                "provider": provider,
+                "resources": resources,
+                "mvpd": mvpd,
+                "device": wire(device),
+                "visitorId": visitor_id,
+                "platform": wire(platform),
+                "serviceToken": service_token,
+                "partner": wire(partner),
+                "tempPass": wire(temp_pass),
+            }
+        )
+        return await self._invoke("pass.authorize", params, PassDecisions.from_json, timeout, traceparent)
+
+    async def logout(
+        self,
+        provider: str,
+        *,
+        mvpd: str | None = None,
+        redirect_url: str | None = None,
+        device: PassDevice | Mapping[str, Any] | None = None,
+        visitor_id: str | None = None,
+        platform: PassPlatform | Mapping[str, Any] | None = None,
+        service_token: str | None = None,
+        timeout: float | None = None,
+        traceparent: str | None = None,
+    ) -> PassLogout:
+        """Ends a login: the profile, the remembered MVPD and cached permits are forgotten.
+
+        Forgotten first, whatever Adobe Pass answers: a failure there is a result, and the call can be sent once
+        more.
+
+        :param provider: A configured decision point of kind adobe-pass.
+        :param mvpd: The MVPD; default: the remembered one, then the configured one.
+        :param redirect_url: One of the configured redirectUrls, where the browser comes back to.
+        :param device: The device whose login it is; left out: the configured device.
+        :param visitor_id: The Experience Cloud id (AP-Visitor-Identifier).
+        :param platform: The token of the device's platform, for single sign-on.
+        :param service_token: A token of an identity service of your own, for single sign-on: a JWS of RS256 that
+            has not expired.
+        """
+        params: dict[str, Any] = present(
+            {
+                "provider": provider,
+                "mvpd": mvpd,
+                "redirectUrl": redirect_url,
+                "device": wire(device),
+                "visitorId": visitor_id,
+                "platform": wire(platform),
+                "serviceToken": service_token,
+            }
+        )
+        return await self._invoke("pass.logout", params, PassLogout.from_json, timeout, traceparent)

@@ -102,12 +102,19 @@ class DecisionTruth:
         return getattr(self, "authorized", None) is True
 
 
-class PreauthorizationTruth:
-    """`if client.preauthorize(…):` is true if there are decisions and each is a permit."""
+class DecisionsTruth:
+    """`if client.adobe_pass.authorize(…):` is true if there are decisions and each is a permit."""
 
     def __bool__(self) -> bool:
         decisions: list[Any] = getattr(self, "decisions", [])
-        return getattr(self, "outcome", None) == "response" and bool(decisions) and all(decisions)
+        return bool(decisions) and all(decisions)
+
+
+class PreauthorizationTruth(DecisionsTruth):
+    """`if client.preauthorize(…):` is true if there are decisions and each is a permit."""
+
+    def __bool__(self) -> bool:
+        return getattr(self, "outcome", None) == "response" and super().__bool__()
 
 
 class PartForms(_Readable):

@@ -19,6 +19,7 @@ READS = frozenset({
     "getTask", "listTasks", "preauthorize",
     "validateIdToken", "validateAccessToken", "introspectToken", "verifyJws", "decryptJwe", "parseAdvice",
     "getSession", "listSessions", "getAccessToken",
+    "pass.getConfiguration", "pass.getSession", "pass.listProfiles",
 })  # fmt: skip
 #: RFC 9110 section 9.2.1, of the methods that the sidecar sends.
 SAFE_HTTP = frozenset({"GET", "HEAD"})
@@ -28,6 +29,8 @@ MOST = 2
 
 def only_reads(method: str, params: Mapping[str, Any]) -> bool:
     """Whether a call that may have been executed may be retried."""
+    if method == "pass.listProfiles" and "samlResponse" in (params.get("partner") or {}):
+        return False  # it makes a profile
     if method != "fetchResource":
         return method in READS
     if "continuation" in params or "task" in params or params.get("stream"):

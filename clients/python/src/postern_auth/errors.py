@@ -12,7 +12,7 @@ from typing import Any
 from ._conveniences import ResponseStatus
 from ._wire import members, optional, optional_time, present
 from .reasons import REASONS
-from .types import Advice, FetchResult
+from .types import Advice, FetchResult, Status
 
 __all__ = [
     "AdviceFailed",
@@ -30,6 +30,10 @@ __all__ = [
     "Forbidden",
     "InternalError",
     "NotAuthenticated",
+    "PassError",
+    "PassNotConfigured",
+    "PassRejected",
+    "PassUnreachable",
     "PosternError",
     "ProtocolViolation",
     "RequestError",
@@ -236,6 +240,36 @@ class AuthorizationPending(SessionError):
     """The user has not decided yet: call again after `retry_after` seconds."""
 
 
+class PassError(PosternError):
+    """A call to Adobe Pass has no result."""
+
+
+class PassRejected(PassError):
+    """Adobe Pass answered, and it was no success: `error` has its code, `next` what helps."""
+
+    @property
+    def error(self) -> Status | None:
+        """Adobe's error; with status 0 the sidecar's own finding."""
+        return optional(Status.from_json, members(self.data.get("error")))
+
+    @property
+    def next(self) -> str | None:
+        """What helps.
+
+        `login`, `newCode`, `chooseMvpd`, `identity`, `partnerStatus`, `operator`, `later` or `none`.
+        """
+        step = self.data.get("next")
+        return step if isinstance(step, str) else None
+
+
+class PassUnreachable(PassError):
+    """Adobe Pass gave no usable answer; `outcome` shows whether the request may have had an effect."""
+
+
+class PassNotConfigured(PassError):
+    """No decision point of kind adobe-pass has that name, for this peer."""
+
+
 # Errors of the client itself
 
 
@@ -290,6 +324,9 @@ _CLASSES: dict[int, type[PosternError]] = {
     1017: AdviceRequired,
     1018: AdviceFailed,
     5007: AuthorizationPending,
+    6001: PassRejected,
+    6002: PassUnreachable,
+    6003: PassNotConfigured,
 }
 #: Codes that can mean that the client could not authenticate itself.
 _OF_THE_TOKEN_ENDPOINT = frozenset({1003, 5003})
@@ -298,6 +335,7 @@ _FAMILIES: dict[int, type[PosternError]] = {
     2: ValidationUndecided,
     3: AuthenticationError,
     5: SessionError,
+    6: PassError,
 }
 
 

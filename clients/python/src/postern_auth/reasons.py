@@ -62,6 +62,9 @@ Reason = Literal[
     "authorization_pending",
     "store_unavailable",
     "grant_not_supported",
+    "pass_error",
+    "pass_unreachable",
+    "pass_not_configured",
 ]
 
 #: The reason of each code.
@@ -121,6 +124,9 @@ REASONS: dict[int, str] = {
     5008: "store_unavailable",
     5009: "issuer_unknown",
     5010: "grant_not_supported",
+    6001: "pass_error",
+    6002: "pass_unreachable",
+    6003: "pass_not_configured",
 }
 
 #: What each code means, for people.
@@ -180,4 +186,7 @@ MEANINGS: dict[int, str] = {
     5008: "The session store cannot be used now",
     5009: "No such issuer is configured",
     5010: "The issuer is not configured for this grant, or does not support it",
+    6001: "Adobe Pass answered, and it was no success",
+    6002: "Adobe Pass gave no usable answer",
+    6003: "No decision point of kind adobe-pass has that name",
 }

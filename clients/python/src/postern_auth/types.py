@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any, Literal, Union
 
 from ._conveniences import (
+    DecisionsTruth,
     DecisionTruth,
     FetchedBody,
     GrantForms,
@@ -56,10 +57,30 @@ __all__ = [
     "Landlock",
     "Libraries",
     "LockedMemory",
+    "MediaToken",
     "Metrics",
+    "Mvpd",
     "ParsedAdvice",
     "Part",
+    "PassAuthenticationRequest",
+    "PassConfiguration",
+    "PassDecision",
+    "PassDecisions",
+    "PassDevice",
+    "PassDomain",
+    "PassIdentity",
+    "PassLogout",
+    "PassLogoutStep",
+    "PassPartner",
+    "PassPlatform",
+    "PassProfile",
+    "PassProfiles",
+    "PassRespondingPartner",
+    "PassSession",
+    "PassSessionStatus",
+    "PassShownDevice",
     "Preauthorization",
+    "RememberedMvpd",
     "ResponseWithAdvice",
     "Session",
     "SessionEnd",
@@ -1834,5 +1855,792 @@ class ResponseWithAdvice:
                 "status": wire(self.status),
                 "headers": wire(self.headers),
                 "body": wire(self.body),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class PassDevice:
+    """The device whose login it is; what is None is the configured device's."""
+
+    #: The device's id, 1 to 256 bytes; default: the configured one. Another id is another device, with profiles and
+    #: codes of its own.
+    id: str | None = field(default=None, repr=False)
+    #: Members of X-Device-Info, which replace configured ones of the same name.
+    info: dict[str, str] | None = field(default=None, repr=False)
+    #: The device's public IP address, by which Adobe Pass limits the rate of requests.
+    address: str | None = field(default=None, repr=False)
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> PassDevice:
+        """Reads it from the protocol's members."""
+        made = object.__new__(cls)
+        members: dict[str, Any] = made.__dict__
+        members["id"] = value.get("id")
+        members["info"] = value.get("info")
+        members["address"] = value.get("address")
+        return made
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "id": wire(self.id),
+                "info": wire(self.info),
+                "address": wire(self.address),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class PassDomain:
+    """A domain of the service provider."""
+
+    #: The name, which calls give as domain_name.
+    name: str
+    #: Whether logins may start at the MVPD.
+    mvpd_initiated: bool
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> PassDomain:
+        """Reads it from the protocol's members."""
+        made = object.__new__(cls)
+        members: dict[str, Any] = made.__dict__
+        members["name"] = value["name"]
+        members["mvpd_initiated"] = value["mvpdInitiated"]
+        return made
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "name": wire(self.name),
+                "mvpdInitiated": wire(self.mvpd_initiated),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class Mvpd:
+    """A television provider."""
+
+    #: The id, which calls give as mvpd.
+    id: str
+    #: It stands for a TempPass.
+    is_temp_pass: bool
+    #: It is reached through another MVPD.
+    is_proxy: bool
+    #: Single sign-on of platforms is on.
+    enable_platform_services: bool
+    #: The platform's own picker shows it.
+    display_in_platform_picker: bool
+    #: A user who denies the platform's access gets no shared login.
+    enforce_platform_permissions: bool
+    #: A login is for one service provider: no single sign-on.
+    auth_per_aggregator: bool
+    #: A login is for one browser session.
+    auth_per_browser_session: bool
+    #: A login may be renewed without the user.
+    passive_authn_enabled: bool
+    #: The name for people.
+    display_name: str | None = None
+    #: The URL of the logo; the sidecar does not fetch it.
+    logo_url: str | None = None
+    #: How the platform's partner supports it: SUPPORTED, PICKER; new values may be added.
+    boarding_status: str | None = None
+    #: The partner's id of it.
+    platform_mapping_id: str | None = None
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> Mvpd:
+        """Reads it from the protocol's members."""
+        made = object.__new__(cls)
+        members: dict[str, Any] = made.__dict__
+        members["id"] = value["id"]
+        members["is_temp_pass"] = value["isTempPass"]
+        members["is_proxy"] = value["isProxy"]
+        members["enable_platform_services"] = value["enablePlatformServices"]
+        members["display_in_platform_picker"] = value["displayInPlatformPicker"]
+        members["enforce_platform_permissions"] = value["enforcePlatformPermissions"]
+        members["auth_per_aggregator"] = value["authPerAggregator"]
+        members["auth_per_browser_session"] = value["authPerBrowserSession"]
+        members["passive_authn_enabled"] = value["passiveAuthnEnabled"]
+        members["display_name"] = value.get("displayName")
+        members["logo_url"] = value.get("logoUrl")
+        members["boarding_status"] = value.get("boardingStatus")
+        members["platform_mapping_id"] = value.get("platformMappingId")
+        return made
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "id": wire(self.id),
+                "isTempPass": wire(self.is_temp_pass),
+                "isProxy": wire(self.is_proxy),
+                "enablePlatformServices": wire(self.enable_platform_services),
+                "displayInPlatformPicker": wire(self.display_in_platform_picker),
+                "enforcePlatformPermissions": wire(self.enforce_platform_permissions),
+                "authPerAggregator": wire(self.auth_per_aggregator),
+                "authPerBrowserSession": wire(self.auth_per_browser_session),
+                "passiveAuthnEnabled": wire(self.passive_authn_enabled),
+                "displayName": wire(self.display_name),
+                "logoUrl": wire(self.logo_url),
+                "boardingStatus": wire(self.boarding_status),
+                "platformMappingId": wire(self.platform_mapping_id),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class PassConfiguration:
+    """A service provider at Adobe Pass: the MVPDs among which its users choose."""
+
+    #: The service provider's id.
+    service_provider: str
+    #: Its domains.
+    domains: list[PassDomain]
+    #: Its MVPDs, in Adobe's order.
+    mvpds: list[Mvpd]
+    #: Whether it came from memory.
+    cached: bool
+    #: When it is requested again.
+    expires_at: datetime
+    #: The service provider's name.
+    display_name: str | None = None
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> PassConfiguration:
+        """Reads it from the protocol's members."""
+        made = object.__new__(cls)
+        members: dict[str, Any] = made.__dict__
+        members["service_provider"] = value["serviceProvider"]
+        members["domains"] = items(PassDomain.from_json, value["domains"])
+        members["mvpds"] = items(Mvpd.from_json, value["mvpds"])
+        members["cached"] = value["cached"]
+        members["expires_at"] = time(value["expiresAt"])
+        members["display_name"] = value.get("displayName")
+        return made
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "serviceProvider": wire(self.service_provider),
+                "domains": wire(self.domains),
+                "mvpds": wire(self.mvpds),
+                "cached": wire(self.cached),
+                "expiresAt": wire(self.expires_at),
+                "displayName": wire(self.display_name),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class PassPlatform:
+    """The token of a device's platform."""
+
+    #: amazon or roku.
+    name: Literal["amazon", "roku"]
+    #: The platform's token as it gave it; it is sent on and not inspected.
+    token: str = field(repr=False)
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> PassPlatform:
+        """Reads it from the protocol's members."""
+        made = object.__new__(cls)
+        members: dict[str, Any] = made.__dict__
+        members["name"] = value["name"]
+        members["token"] = value["token"]
+        return made
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "name": wire(self.name),
+                "token": wire(self.token),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class PassPartner:
+    """The state of a partner's framework on the device."""
+
+    #: The partner's name in Adobe's paths, as in Apple.
+    name: str
+    #: frameworkPermissionInfo and frameworkProviderInfo, sent in the given order.
+    framework_status: dict[str, Any] = field(repr=False)
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> PassPartner:
+        """Reads it from the protocol's members."""
+        made = object.__new__(cls)
+        members: dict[str, Any] = made.__dict__
+        members["name"] = value["name"]
+        members["framework_status"] = value["frameworkStatus"]
+        return made
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "name": wire(self.name),
+                "frameworkStatus": wire(self.framework_status),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class PassAuthenticationRequest:
+    """The request that a partner's framework makes a SAML response for."""
+
+    #: The kind: saml.
+    type: str
+    #: The request in base64.
+    request: str = field(repr=False)
+    #: The attributes that the response must have.
+    attributes_names: list[str]
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> PassAuthenticationRequest:
+        """Reads it from the protocol's members."""
+        made = object.__new__(cls)
+        members: dict[str, Any] = made.__dict__
+        members["type"] = value["type"]
+        members["request"] = value["request"]
+        members["attributes_names"] = value["attributesNames"]
+        return made
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "type": wire(self.type),
+                "request": wire(self.request),
+                "attributesNames": wire(self.attributes_names),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class PassSession:
+    """The next step of a login: switch on `action_name`."""
+
+    #: authenticate: open url, or show the code; resume: show the code, or complete missing_parameters by
+    #: adobe_pass.resume_session; retry: complete them and resume again; authorize: the user is logged in;
+    #: partner_profile: give authentication_request to the partner's framework.
+    action_name: str
+    #: interactive, with a browser; direct, without.
+    action_type: str
+    #: Which of mvpd, domain_name and redirect_url are missing.
+    missing_parameters: list[str]
+    #: Why: authenticated, authenticatedSSO, temporary, degraded, none; new values may be added.
+    reason_type: str | None = None
+    #: The service provider's id.
+    service_provider: str | None = None
+    #: Adobe's id of the session, for tracking.
+    session_id: str | None = None
+    #: The code of the login, for the user and for the calls that continue.
+    code: str | None = field(default=None, repr=False)
+    #: What the user's browser opens: absolute, of an origin that the configuration allows.
+    url: str | None = field(default=None, repr=False)
+    #: The MVPD.
+    mvpd: str | None = None
+    #: What a partner's framework needs.
+    authentication_request: PassAuthenticationRequest | None = field(default=None, repr=False)
+    #: When the code's life begins.
+    not_before_at: datetime | None = None
+    #: When the code's life ends; always there with a code.
+    expires_at: datetime | None = None
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> PassSession:
+        """Reads it from the protocol's members."""
+        made = object.__new__(cls)
+        members: dict[str, Any] = made.__dict__
+        members["action_name"] = value["actionName"]
+        members["action_type"] = value["actionType"]
+        members["missing_parameters"] = value["missingParameters"]
+        members["reason_type"] = value.get("reasonType")
+        members["service_provider"] = value.get("serviceProvider")
+        members["session_id"] = value.get("sessionId")
+        members["code"] = value.get("code")
+        members["url"] = value.get("url")
+        members["mvpd"] = value.get("mvpd")
+        members["authentication_request"] = optional(
+            PassAuthenticationRequest.from_json, value.get("authenticationRequest")
+        )
+        members["not_before_at"] = optional_time(value.get("notBeforeAt"))
+        members["expires_at"] = optional_time(value.get("expiresAt"))
+        return made
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "actionName": wire(self.action_name),
+                "actionType": wire(self.action_type),
+                "missingParameters": wire(self.missing_parameters),
+                "reasonType": wire(self.reason_type),
+                "serviceProvider": wire(self.service_provider),
+                "sessionId": wire(self.session_id),
+                "code": wire(self.code),
+                "url": wire(self.url),
+                "mvpd": wire(self.mvpd),
+                "authenticationRequest": wire(self.authentication_request),
+                "notBeforeAt": wire(self.not_before_at),
+                "expiresAt": wire(self.expires_at),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class PassShownDevice:
+    """The device that shows a code, as a second screen may know it."""
+
+    #: The kind of hardware.
+    type: str | None = None
+    #: The model.
+    model: str | None = None
+    #: The application.
+    application_id: str | None = None
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> PassShownDevice:
+        """Reads it from the protocol's members."""
+        made = object.__new__(cls)
+        members: dict[str, Any] = made.__dict__
+        members["type"] = value.get("type")
+        members["model"] = value.get("model")
+        members["application_id"] = value.get("applicationId")
+        return made
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "type": wire(self.type),
+                "model": wire(self.model),
+                "applicationId": wire(self.application_id),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class PassSessionStatus:
+    """A login as a second screen sees it by its code."""
+
+    #: The code.
+    code: str = field(repr=False)
+    #: Which of mvpd, domain_name and redirect_url are missing.
+    missing_parameters: list[str]
+    #: The service provider's id.
+    service_provider: str | None = None
+    #: The MVPD.
+    mvpd: str | None = None
+    #: The domain.
+    domain_name: str | None = None
+    #: Where the browser comes back to.
+    redirect_url: str | None = None
+    #: Where a browser logs in; left out while something is missing.
+    authenticate_url: str | None = field(default=None, repr=False)
+    #: When the code's life begins.
+    not_before_at: datetime | None = None
+    #: When the code's life ends.
+    expires_at: datetime | None = None
+    #: The device that shows the code.
+    device: PassShownDevice | None = None
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> PassSessionStatus:
+        """Reads it from the protocol's members."""
+        made = object.__new__(cls)
+        members: dict[str, Any] = made.__dict__
+        members["code"] = value["code"]
+        members["missing_parameters"] = value["missingParameters"]
+        members["service_provider"] = value.get("serviceProvider")
+        members["mvpd"] = value.get("mvpd")
+        members["domain_name"] = value.get("domainName")
+        members["redirect_url"] = value.get("redirectUrl")
+        members["authenticate_url"] = value.get("authenticateUrl")
+        members["not_before_at"] = optional_time(value.get("notBeforeAt"))
+        members["expires_at"] = optional_time(value.get("expiresAt"))
+        members["device"] = optional(PassShownDevice.from_json, value.get("device"))
+        return made
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "code": wire(self.code),
+                "missingParameters": wire(self.missing_parameters),
+                "serviceProvider": wire(self.service_provider),
+                "mvpd": wire(self.mvpd),
+                "domainName": wire(self.domain_name),
+                "redirectUrl": wire(self.redirect_url),
+                "authenticateUrl": wire(self.authenticate_url),
+                "notBeforeAt": wire(self.not_before_at),
+                "expiresAt": wire(self.expires_at),
+                "device": wire(self.device),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class PassRespondingPartner:
+    """The state of a partner's framework, and the SAML response that it made."""
+
+    #: The partner's name in Adobe's paths, as in Apple.
+    name: str
+    #: frameworkPermissionInfo and frameworkProviderInfo, sent in the given order.
+    framework_status: dict[str, Any] = field(repr=False)
+    #: The framework's SAML response, as XML: a profile is made of it. Only without mvpd, all and code.
+    saml_response: str | None = field(default=None, repr=False)
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> PassRespondingPartner:
+        """Reads it from the protocol's members."""
+        made = object.__new__(cls)
+        members: dict[str, Any] = made.__dict__
+        members["name"] = value["name"]
+        members["framework_status"] = value["frameworkStatus"]
+        members["saml_response"] = value.get("samlResponse")
+        return made
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "name": wire(self.name),
+                "frameworkStatus": wire(self.framework_status),
+                "samlResponse": wire(self.saml_response),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class PassIdentity:
+    """The identity for a promotional TempPass."""
+
+    #: The JSON text of an object, at most 4096 bytes; these bytes are sent.
+    identity: str = field(repr=False)
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> PassIdentity:
+        """Reads it from the protocol's members."""
+        made = object.__new__(cls)
+        members: dict[str, Any] = made.__dict__
+        members["identity"] = value["identity"]
+        return made
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "identity": wire(self.identity),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class PassProfile:
+    """A login at an MVPD."""
+
+    #: The MVPD's id.
+    mvpd: str
+    #: regular, appleSSO, platformSSO, serviceTokenSSO, temporary or degraded; new values may be added.
+    type: str
+    #: Who made it: an MVPD's id, Adobe, or a partner.
+    issuer: str
+    #: When it ends.
+    expires_at: datetime
+    #: The user's attributes as Adobe wrote them; they may identify a person.
+    attributes: Any = field(repr=False)
+    #: When it begins.
+    not_before_at: datetime | None = None
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> PassProfile:
+        """Reads it from the protocol's members."""
+        made = object.__new__(cls)
+        members: dict[str, Any] = made.__dict__
+        members["mvpd"] = value["mvpd"]
+        members["type"] = value["type"]
+        members["issuer"] = value["issuer"]
+        members["expires_at"] = time(value["expiresAt"])
+        members["attributes"] = value["attributes"]
+        members["not_before_at"] = optional_time(value.get("notBeforeAt"))
+        return made
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "mvpd": wire(self.mvpd),
+                "type": wire(self.type),
+                "issuer": wire(self.issuer),
+                "expiresAt": wire(self.expires_at),
+                "attributes": wire(self.attributes),
+                "notBeforeAt": wire(self.not_before_at),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class RememberedMvpd:
+    """The MVPD that the device's user chose before."""
+
+    #: The id.
+    id: str
+    #: The name, if it was known.
+    display_name: str | None = None
+    #: The URL of the logo, if it was known.
+    logo_url: str | None = None
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> RememberedMvpd:
+        """Reads it from the protocol's members."""
+        made = object.__new__(cls)
+        members: dict[str, Any] = made.__dict__
+        members["id"] = value["id"]
+        members["display_name"] = value.get("displayName")
+        members["logo_url"] = value.get("logoUrl")
+        return made
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "id": wire(self.id),
+                "displayName": wire(self.display_name),
+                "logoUrl": wire(self.logo_url),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class PassProfiles:
+    """The state of a device's login, and its profiles: switch on `state`."""
+
+    #: authenticated: at least one profile; unauthenticated: none; pending: nobody has logged in with the code yet;
+    #: expired: its life is over; superseded: a later session of the device has another code; temporaryAccessUsedUp: the
+    #: TempPass is over, error has more.
+    state: Literal["authenticated", "unauthenticated", "pending", "expired", "superseded", "temporaryAccessUsedUp"]
+    #: The profiles that have not ended.
+    profiles: list[PassProfile]
+    #: The MVPD of the profile to use: the remembered one, else that which lasts longest.
+    selected: str | None = None
+    #: The MVPD that the device's user chose before.
+    remembered: RememberedMvpd | None = None
+    #: With pending: a call before that gets the same answer.
+    next_poll_ms: int | None = None
+    #: With temporaryAccessUsedUp: Adobe's error.
+    error: Status | None = None
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> PassProfiles:
+        """Reads it from the protocol's members."""
+        made = object.__new__(cls)
+        members: dict[str, Any] = made.__dict__
+        members["state"] = value["state"]
+        members["profiles"] = items(PassProfile.from_json, value["profiles"])
+        members["selected"] = value.get("selected")
+        members["remembered"] = optional(RememberedMvpd.from_json, value.get("remembered"))
+        members["next_poll_ms"] = value.get("nextPollMs")
+        members["error"] = optional(Status.from_json, value.get("error"))
+        return made
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "state": wire(self.state),
+                "profiles": wire(self.profiles),
+                "selected": wire(self.selected),
+                "remembered": wire(self.remembered),
+                "nextPollMs": wire(self.next_poll_ms),
+                "error": wire(self.error),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class MediaToken:
+    """The proof for the service that releases the stream; pass it on unopened."""
+
+    #: The token, to be passed on unopened.
+    serialized_token: str = field(repr=False)
+    #: When it ends.
+    expires_at: datetime
+    #: When it begins.
+    not_before_at: datetime | None = None
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> MediaToken:
+        """Reads it from the protocol's members."""
+        made = object.__new__(cls)
+        members: dict[str, Any] = made.__dict__
+        members["serialized_token"] = value["serializedToken"]
+        members["expires_at"] = time(value["expiresAt"])
+        members["not_before_at"] = optional_time(value.get("notBeforeAt"))
+        return made
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "serializedToken": wire(self.serialized_token),
+                "expiresAt": wire(self.expires_at),
+                "notBeforeAt": wire(self.not_before_at),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class PassDecision(DecisionTruth):
+    """The decision about playing one resource. It is true for a permit."""
+
+    #: The resource as the call named it.
+    id: str
+    #: true for a permit, which always has a media token; for nothing else.
+    authorized: bool
+    #: Who decided: mvpd, degradation, temppass; new values may be added.
+    source: str | None = None
+    #: The media token; with a permit only.
+    token: MediaToken | None = field(default=None, repr=False)
+    #: When the decision begins to count at Adobe.
+    not_before_at: datetime | None = None
+    #: When the decision ends at Adobe.
+    expires_at: datetime | None = None
+    #: Why it is no permit; always there then.
+    error: Status | None = None
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> PassDecision:
+        """Reads it from the protocol's members."""
+        made = object.__new__(cls)
+        members: dict[str, Any] = made.__dict__
+        members["id"] = value["id"]
+        members["authorized"] = value["authorized"]
+        members["source"] = value.get("source")
+        members["token"] = optional(MediaToken.from_json, value.get("token"))
+        members["not_before_at"] = optional_time(value.get("notBeforeAt"))
+        members["expires_at"] = optional_time(value.get("expiresAt"))
+        members["error"] = optional(Status.from_json, value.get("error"))
+        return made
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "id": wire(self.id),
+                "authorized": wire(self.authorized),
+                "source": wire(self.source),
+                "token": wire(self.token),
+                "notBeforeAt": wire(self.not_before_at),
+                "expiresAt": wire(self.expires_at),
+                "error": wire(self.error),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class PassDecisions(DecisionsTruth):
+    """Decisions about playing resources. It is true if all are permits."""
+
+    #: The MVPD that the decisions are of.
+    mvpd: str
+    #: One for each resource, in the order of the call.
+    decisions: list[PassDecision]
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> PassDecisions:
+        """Reads it from the protocol's members."""
+        made = object.__new__(cls)
+        members: dict[str, Any] = made.__dict__
+        members["mvpd"] = value["mvpd"]
+        members["decisions"] = items(PassDecision.from_json, value["decisions"])
+        return made
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "mvpd": wire(self.mvpd),
+                "decisions": wire(self.decisions),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class PassLogoutStep:
+    """A step that is left to do for one MVPD."""
+
+    #: The MVPD.
+    mvpd: str
+    #: logout: open url; partner_logout: guide the user to the system's settings; complete, invalid: nothing.
+    action_name: str
+    #: interactive, partner_interactive or none.
+    action_type: str
+    #: What the user's browser opens.
+    url: str | None = field(default=None, repr=False)
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> PassLogoutStep:
+        """Reads it from the protocol's members."""
+        made = object.__new__(cls)
+        members: dict[str, Any] = made.__dict__
+        members["mvpd"] = value["mvpd"]
+        members["action_name"] = value["actionName"]
+        members["action_type"] = value["actionType"]
+        members["url"] = value.get("url")
+        return made
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "mvpd": wire(self.mvpd),
+                "actionName": wire(self.action_name),
+                "actionType": wire(self.action_type),
+                "url": wire(self.url),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class PassLogout:
+    """The result of a logout at Adobe Pass, and the steps that are left."""
+
+    #: ended; failed: it can be called again, and here the login has ended; none: no MVPD was known.
+    upstream: Literal["ended", "failed", "none"]
+    #: What is left to do, for each MVPD whose login ended.
+    logouts: list[PassLogoutStep]
+    #: The MVPDs that were remembered here.
+    forgotten: list[str]
+    #: With failed: why.
+    error: Status | None = None
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> PassLogout:
+        """Reads it from the protocol's members."""
+        made = object.__new__(cls)
+        members: dict[str, Any] = made.__dict__
+        members["upstream"] = value["upstream"]
+        members["logouts"] = items(PassLogoutStep.from_json, value["logouts"])
+        members["forgotten"] = value["forgotten"]
+        members["error"] = optional(Status.from_json, value.get("error"))
+        return made
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "upstream": wire(self.upstream),
+                "logouts": wire(self.logouts),
+                "forgotten": wire(self.forgotten),
+                "error": wire(self.error),
             }
         )

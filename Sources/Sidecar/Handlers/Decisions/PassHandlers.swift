@@ -13,64 +13,51 @@ import SidecarObservability
 struct PassHandlers: Sendable {
   let engine: Engine
 
-  func getConfiguration(
-    _ params: PassMethods.GetConfiguration.Params, _ context: CallContext
-  ) async throws(RPCFault) -> JSONValue {
-    try await call(params, context) { (client, options) async throws(PassError) in
+  /// Adds the methods to the table.
+  func add(to table: inout MethodTable) {
+    add(PassMethods.GetConfiguration.self, to: &table) { (client, params, options, _) async throws(PassError) in
       try await client.configuration(includingTempPass: params.includeTempPass ?? false, options: options).json
     }
-  }
-
-  func createSession(
-    _ params: PassMethods.CreateSession.Params, _ context: CallContext
-  ) async throws(RPCFault) -> JSONValue {
-    let login = PassLoginParameters(
-      mvpd: params.mvpd, domainName: params.domainName, redirectURL: params.redirectUrl)
-    return try await call(params, context) { (client, options) async throws(PassError) in
-      try await client.createSession(login, options: options).json
+    add(PassMethods.CreateSession.self, to: &table) { (client, params, options, _) async throws(PassError) in
+      let login = PassLoginParameters(
+        mvpd: params.mvpd, domainName: params.domainName, redirectURL: params.redirectUrl)
+      return try await client.createSession(login, options: options).json
     }
-  }
-
-  func resumeSession(
-    _ params: PassMethods.ResumeSession.Params, _ context: CallContext
-  ) async throws(RPCFault) -> JSONValue {
-    let login = PassLoginParameters(
-      mvpd: params.mvpd, domainName: params.domainName, redirectURL: params.redirectUrl)
-    return try await call(params, context) { (client, options) async throws(PassError) in
-      try await client.resumeSession(code: params.code, login, options: options).json
+    add(PassMethods.ResumeSession.self, to: &table) { (client, params, options, _) async throws(PassError) in
+      let login = PassLoginParameters(
+        mvpd: params.mvpd, domainName: params.domainName, redirectURL: params.redirectUrl)
+      return try await client.resumeSession(code: params.code, login, options: options).json
     }
-  }
-
-  func getSession(
-    _ params: PassMethods.GetSession.Params, _ context: CallContext
-  ) async throws(RPCFault) -> JSONValue {
-    try await call(params, context) { (client, options) async throws(PassError) in
+    add(PassMethods.GetSession.self, to: &table) { (client, params, options, _) async throws(PassError) in
       try await client.session(code: params.code, options: options).json
     }
-  }
-
-  func listProfiles(
-    _ params: PassMethods.ListProfiles.Params, _ context: CallContext
-  ) async throws(RPCFault) -> JSONValue {
-    let selection = try Self.selection(params)
-    return try await call(params, context) { (client, options) async throws(PassError) in
-      try await client.profiles(selection, options: options).json
+    table.waitingForValue(PassMethods.ListProfiles.self) { (params, context) async throws(RPCFault) in
+      let selection = try Self.selection(params)
+      return try await call(params, context) { (client, options) async throws(PassError) in
+        try await client.profiles(selection, options: options).json
+      }
     }
-  }
-
-  func authorize(
-    _ params: PassMethods.Authorize.Params, _ context: CallContext
-  ) async throws(RPCFault) -> JSONValue {
-    try await call(params, context) { (client, options) async throws(PassError) in
+    add(PassMethods.Authorize.self, to: &table) { (client, params, options, audit) async throws(PassError) in
       let decisions = try await client.authorize(params.resources, mvpd: params.mvpd, options: options)
-      context.audit?.note(decisions)
+      audit?.note(decisions)
       return decisions.json
     }
+    add(PassMethods.Logout.self, to: &table) { (client, params, options, _) async throws(PassError) in
+      try await client.logout(mvpd: params.mvpd, redirectURL: params.redirectUrl, options: options).json
+    }
   }
 
-  func logout(_ params: PassMethods.Logout.Params, _ context: CallContext) async throws(RPCFault) -> JSONValue {
-    try await call(params, context) { (client, options) async throws(PassError) in
-      try await client.logout(mvpd: params.mvpd, redirectURL: params.redirectUrl, options: options).json
+  private func add<Method: RPCMethod>(
+    _ method: Method.Type, to table: inout MethodTable,
+    _ body:
+      @escaping @Sendable (PassClient, Method.Params, PassOptions, AuditEntry?) async throws(PassError)
+      -> JSONValue
+  ) where Method.Params: PassSharedParams {
+    table.waitingForValue(method) { (params, context) async throws(RPCFault) in
+      let params = params
+      return try await call(params, context) { (client, options) async throws(PassError) in
+        try await body(client, params, options, context.audit)
+      }
     }
   }
 

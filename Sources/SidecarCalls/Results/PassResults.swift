@@ -1,9 +1,9 @@
-import AuthEngine
-import PosternJSON
-import PosternProtocol
+package import AuthEngine
+package import PosternJSON
 import PosternSupport
 
-// The engine's values as the results of `pass.*`. A test decodes each as the result's type, strictly.
+// The engine's values as the results of `pass.*`, `PassMethods.ListProfiles.Result` and so on: with a few members set, the
+// types would be longer. A test decodes each strictly as its type.
 
 extension JSONObject {
   /// Sets a member where there is a value.
@@ -15,7 +15,8 @@ extension JSONObject {
 }
 
 extension PassConfiguration {
-  var json: JSONValue {
+  /// The result of `pass.getConfiguration`.
+  package var json: JSONValue {
     var result: JSONObject = ["serviceProvider": .string(serviceProvider)]
     result.add("displayName", displayName)
     result["domains"] = .array(domains.map { ["name": .string($0.name), "mvpdInitiated": .bool($0.isMVPDInitiated)] })
@@ -39,7 +40,8 @@ extension PassMVPD {
 }
 
 extension PassSession {
-  var json: JSONValue {
+  /// The result of `pass.createSession` and `pass.resumeSession`.
+  package var json: JSONValue {
     var result: JSONObject = ["actionName": .string(actionName), "actionType": .string(actionType)]
     result.add("reasonType", reasonType)
     result.add("serviceProvider", serviceProvider)
@@ -61,7 +63,8 @@ extension PassSession {
 }
 
 extension PassSessionStatus {
-  var json: JSONValue {
+  /// The result of `pass.getSession`.
+  package var json: JSONValue {
     var result: JSONObject = ["code": .string(code)]
     result.add("serviceProvider", serviceProvider)
     result.add("mvpd", mvpd)
@@ -83,7 +86,8 @@ extension PassSessionStatus {
 }
 
 extension PassProfiles {
-  var json: JSONValue {
+  /// The result of `pass.listProfiles`.
+  package var json: JSONValue {
     var result: JSONObject = ["state": .string(state.rawValue), "profiles": .array(profiles.map(\.json))]
     result.add("selected", selected)
     if let remembered {
@@ -109,7 +113,8 @@ extension PassProfile {
 }
 
 extension PassDecisions {
-  var json: JSONValue { ["mvpd": .string(mvpd), "decisions": .array(decisions.map(\.json))] }
+  /// The result of `pass.authorize`, with its media tokens.
+  package var json: JSONValue { ["mvpd": .string(mvpd), "decisions": .array(decisions.map(\.json))] }
 }
 
 extension PassDecision {
@@ -130,7 +135,8 @@ extension PassDecision {
 }
 
 extension PassLogout {
-  var json: JSONValue {
+  /// The result of `pass.logout`.
+  package var json: JSONValue {
     var result: JSONObject = ["upstream": .string(upstream.rawValue)]
     result["logouts"] = .array(
       logouts.map { step in
@@ -147,8 +153,8 @@ extension PassLogout {
 }
 
 extension Status {
-  /// The status as `Preauthorize.Status`.
-  var json: JSONValue {
+  /// The status as `Preauthorize.Status` has it.
+  package var json: JSONValue {
     var result: JSONObject = [
       "status": .integer(Int64(status)), "code": .string(code), "message": .string(message),
     ]
