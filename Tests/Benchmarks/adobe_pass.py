@@ -68,6 +68,10 @@ class Double(Server):
         del counts["E5"]
         return counts
 
+    def connections(self) -> int:
+        """Those that were opened so far, without the one of this request."""
+        return self.request("/playground/statistics")["connections"] - 1
+
     def throttled(self) -> int:
         return self.request("/playground/statistics")["adobeThrottled"]
 
@@ -147,11 +151,15 @@ class AdobePassBench:
                 server, path = self.bench.start_postern(f"adobe-{number}", configuration=configuration)
                 wait_for_socket(path, server, self.bench.log).close()
             say(f"Adobe Pass, {self.options.devices:,} devices: {name}")
-            before = double.counts()
+            before, opened = double.counts(), double.connections()
             minimum, seconds = adobe_devices.run(journey, path, self.options.devices)
+            # One is that of the first count, and each user's browser has one.
+            browsers = self.options.devices if journey is adobe_devices.first_login else 0
+            opened = double.connections() - opened - 1 - browsers
             made = double.counts()
             made.subtract(before)
-            rows.append({"name": name, "seconds": seconds, "made": dict(+made), "minimum": dict(minimum)})
+            row = {"name": name, "seconds": seconds, "connections": opened}
+            rows.append(row | {"made": dict(+made), "minimum": dict(minimum)})
         throttled = double.throttled()
         self.bench.children.stop(server)
         self.bench.children.stop(double.child)
