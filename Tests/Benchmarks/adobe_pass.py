@@ -24,6 +24,7 @@ JOURNEYS = {
     "first login with a second screen": adobe_devices.first_login,
     "return after a restart of the sidecar": adobe_devices.come_back,
     "next title": adobe_devices.next_title,
+    f"{adobe_devices.AT_ONCE} titles at once, by each tenth device": adobe_devices.beyond_the_rate,
     "logout": adobe_devices.log_out,
 }
 
@@ -152,7 +153,10 @@ class AdobePassBench:
                 wait_for_socket(path, server, self.bench.log).close()
             say(f"Adobe Pass, {self.options.devices:,} devices: {name}")
             before, opened = double.counts(), double.connections()
-            minimum, seconds = adobe_devices.run(journey, path, self.options.devices)
+            devices = self.options.devices
+            if journey is adobe_devices.beyond_the_rate:
+                devices = max(1, devices // 10)
+            minimum, seconds = adobe_devices.run(journey, path, devices)
             # One is that of the first count, and each user's browser has one.
             browsers = self.options.devices if journey is adobe_devices.first_login else 0
             opened = double.connections() - opened - 1 - browsers
