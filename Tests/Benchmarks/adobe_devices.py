@@ -9,6 +9,7 @@ The minimum is that of Adobe's flows and checklist, by the numbers of the playgr
 - Return: one E7, because the store has the MVPD (no E1, E2 or E6); one E9, because permits are in memory only and
   the sidecar has been restarted; one E10.
 - Next title: no E9, because the permits are in memory; one E10, because no media token is kept.
+- Beyond the rate: one E10 for each call. What the sidecar sends too early for the server's throttle is sent once more.
 - Logout: one E11.
 
 E5 is the navigation of the user's browser. It is no request of the sidecar's and does not count.
@@ -34,6 +35,8 @@ POLL_INTERVAL, CONFIGURATION_LIFE, LOGIN_AFTER = 5.0, 120.0, 2.0
 # How many devices begin in a second, so that there is a queue of neither the sidecar nor the double.
 BEGINNING_PER_SECOND = 50
 CONNECTIONS = 16
+# Calls of one device, of which the throttle accepts ten.
+AT_ONCE = 12
 
 
 def device(number: int) -> dict:
@@ -158,6 +161,14 @@ async def next_title(callers: Callers, own: dict) -> Requests:
     """The same catalogue and another playback."""
     await _watch(callers, own, "local")
     return Requests(E10=1)
+
+
+async def beyond_the_rate(callers: Callers, own: dict) -> Requests:
+    """More playbacks at once than the server accepts at once: the last ones wait."""
+    calls = (callers.call("pass.authorize", device=own, resources=CATALOGUE[:1]) for _ in range(AT_ONCE))
+    for result in await asyncio.gather(*calls):
+        _expect(bool(result["decisions"][0].get("token")), "pass.authorize", result)
+    return Requests(E10=AT_ONCE)
 
 
 async def log_out(callers: Callers, own: dict) -> Requests:

@@ -24,6 +24,7 @@ JOURNEYS = {
     "first login with a second screen": adobe_devices.first_login,
     "return after a restart of the sidecar": adobe_devices.come_back,
     "next title": adobe_devices.next_title,
+    f"{adobe_devices.AT_ONCE} titles at once, by each tenth device": adobe_devices.beyond_the_rate,
     "logout": adobe_devices.log_out,
 }
 
@@ -67,6 +68,10 @@ class Double(Server):
         counts = adobe_devices.Requests(self.request("/playground/adobe")["counts"])
         del counts["E5"]
         return counts
+
+    def connections(self) -> int:
+        """Those that were opened so far, without the one of this request."""
+        return self.request("/playground/statistics")["connections"] - 1
 
     def throttled(self) -> int:
         return self.request("/playground/statistics")["adobeThrottled"]
@@ -147,11 +152,18 @@ class AdobePassBench:
                 server, path = self.bench.start_postern(f"adobe-{number}", configuration=configuration)
                 wait_for_socket(path, server, self.bench.log).close()
             say(f"Adobe Pass, {self.options.devices:,} devices: {name}")
-            before = double.counts()
-            minimum, seconds = adobe_devices.run(journey, path, self.options.devices)
+            before, opened = double.counts(), double.connections()
+            devices = self.options.devices
+            if journey is adobe_devices.beyond_the_rate:
+                devices = max(1, devices // 10)
+            minimum, seconds = adobe_devices.run(journey, path, devices)
+            # One is that of the first count, and each user's browser has one.
+            browsers = self.options.devices if journey is adobe_devices.first_login else 0
+            opened = double.connections() - opened - 1 - browsers
             made = double.counts()
             made.subtract(before)
-            rows.append({"name": name, "seconds": seconds, "made": dict(+made), "minimum": dict(minimum)})
+            row = {"name": name, "seconds": seconds, "connections": opened}
+            rows.append(row | {"made": dict(+made), "minimum": dict(minimum)})
         throttled = double.throttled()
         self.bench.children.stop(server)
         self.bench.children.stop(double.child)

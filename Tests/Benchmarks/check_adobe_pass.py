@@ -93,7 +93,7 @@ class Report(unittest.TestCase):
         return {"requestsPerSecond": rate, "latencyUs": {"p50": 1.0, "p99": 2.0}, "serverCpuUs": 1.0}
 
     def measured(self, made: dict, ours: float) -> dict:
-        row = {"name": "return", "seconds": 1.0, "made": made, "minimum": {"E7": 10, "E10": 10}}
+        row = {"name": "return", "seconds": 1.0, "connections": 1, "made": made, "minimum": {"E7": 10, "E10": 10}}
         lines = {"file": [self.line(ours)], "memory": [self.line(1)], "httpx": [self.line(100)], "curl": [self.line(1)]}
         journeys = {"devices": 10, "rows": [row], "throttled": 0}
         return {"journeys": journeys, "points": [{"server": "double", "lines": lines}], "rounds": 1, "seconds": 1.0}

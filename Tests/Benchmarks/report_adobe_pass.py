@@ -53,6 +53,7 @@ def _rates(point: dict) -> list[list[str]]:
 def sections(measured: dict) -> list[str]:
     """Their Markdown."""
     journeys = measured["journeys"]
+    connections = ", ".join(f"{row['connections']:,}" for row in journeys["rows"])
     seconds = ", ".join(f"{row['seconds']:.0f} s" for row in journeys["rows"])
     lines = [
         f"## Adobe Pass: requests of {journeys['devices']:,} devices compared with the least possible",
@@ -60,7 +61,8 @@ def sections(measured: dict) -> list[str]:
         *table(HEAD_OF_JOURNEYS, [cells for row in journeys["rows"] for cells in _journey(row)]),
         f"One sidecar with a file store, at the playground's double of Adobe Pass, whose throttle is on (one request a second "
         f"for each address, after ten at once) and rejected {journeys['throttled']:,} requests. Each device has its own id and address. "
-        f"The journeys follow each other and lasted {seconds}; the users log in two seconds after they have seen the code. The sidecar is "
+        f"The journeys follow each other and lasted {seconds}; the sidecar opened {connections} connections for them (one for each E8, whose answer "
+        "other callers may wait for, and otherwise persistent ones); the users log in two seconds after they have seen the code. The sidecar is "
         "restarted before the second journey. Least possible: by the flows and the checklist of Adobe's documentation; "
         "`Tests/Benchmarks/adobe_devices.py` has it for each request. Not compared with a live service of Adobe's.",
         "",

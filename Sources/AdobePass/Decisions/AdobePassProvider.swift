@@ -166,11 +166,14 @@ public final class AdobePassProvider: DecisionProvider {
     }
     var current = try await token(replacing: nil)
     var response = try await send(current, .question)
-    if Self.rejectsToken(response) {
+    // An answer is read once for it: a configuration may be large.
+    var rejectsClient = Self.rejectsClient(response)
+    if response.status == 401 || rejectsClient {
       current = try await token(replacing: current)
       response = try await send(current, .confirmation)
+      rejectsClient = Self.rejectsClient(response)
     }
-    if Self.rejectsClient(response) {
+    if rejectsClient {
       current = try await token(replacing: current, isUnknownClient: true)
       response = try await send(current, .confirmation)
     }
