@@ -30,8 +30,8 @@ final class MultiHandle: @unchecked Sendable {
   private var mustLookAtAll = false
   /// When libcurl's next timer is due; nil: it has none.
   private var timer: MonotonicInstant?
-  private let clock = SystemClock()
 
+  private static let clock = SystemClock()
   private static let eventsPerIteration: CInt = 64
   private static let wakeupToken = UInt64.max
 
@@ -97,7 +97,7 @@ final class MultiHandle: @unchecked Sendable {
     readyCount = 0
     // A timer that is due at once, as that of a new transfer, may lead to the next.
     for _ in 0..<Self.timersPerIteration {
-      guard let due = timer, due <= clock.monotonicNow else { break }
+      guard let due = timer, due <= Self.clock.monotonicNow else { break }
       timer = nil
       isWell = act(CURL_SOCKET_TIMEOUT, 0) && isWell
     }
@@ -111,7 +111,7 @@ final class MultiHandle: @unchecked Sendable {
 
   /// Waits until something can move on, a wake-up, or at most `milliseconds`.
   func poll(milliseconds: Int32) -> Bool {
-    let due = timer.map { max(.zero, $0 - clock.monotonicNow).wholeMillisecondsUp } ?? .max
+    let due = timer.map { max(.zero, $0 - Self.clock.monotonicNow).wholeMillisecondsUp } ?? .max
     let own = mustLookAtAll ? 0 : due
     let count = ready.withUnsafeMutableBufferPointer {
       clinux_events_wait(events, $0.baseAddress, Self.eventsPerIteration, CInt(clamping: min(Int64(milliseconds), own)))
@@ -204,7 +204,7 @@ final class MultiHandle: @unchecked Sendable {
   }
 
   private func setTimer(_ milliseconds: Int) {
-    timer = milliseconds < 0 ? nil : clock.monotonicNow + .milliseconds(milliseconds)
+    timer = milliseconds < 0 ? nil : Self.clock.monotonicNow + .milliseconds(milliseconds)
   }
 
   private static func directions(of event: clinux_event) -> Int32 {

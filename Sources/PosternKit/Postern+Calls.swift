@@ -22,8 +22,7 @@ extension Postern {
     let configured = try running.issuer(running.issuerName(issuer)).values
     let expectations = IDTokenExpectations(
       clientID: try running.clientID(of: configured), nonce: nonce,
-      authorizationCode: authorizationCode.map { Secret($0) },
-      accessToken: accessToken.map { Secret($0) }, flow: flow)
+      authorizationCode: authorizationCode.map { Secret($0) }, accessToken: accessToken.map { Secret($0) }, flow: flow)
     return try await validateIDToken(idToken, issuer: configured.issuer.name, expecting: expectations)
   }
 
@@ -33,9 +32,11 @@ extension Postern {
   ) async throws -> TokenVerdict {
     let (configured, keys) = try running.issuer(issuer)
     return try await engine.validators.idTokens.validate(
-      idToken, expecting: expectations, configuration: configured.tokens,
-      keys: keys)
+      idToken, expecting: expectations, configuration: configured.tokens, keys: keys)
   }
+
+  /// Adobe Pass by a configured provider (`kind: adobe-pass`); nil: the only one. Throws `invalidParameter` for none.
+  public func pass(_ name: String? = nil) throws(PassError) -> PosternPass { try PosternPass(name, running) }
 
   /// Has the user of a session satisfy policy advice; see `PosternJourneys.authenticate(with:session:answers:)`.
   public func authenticate(

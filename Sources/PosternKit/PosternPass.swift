@@ -76,6 +76,20 @@ public struct PosternPass: Sendable {
     try await client(timeout).logout(mvpd: mvpd, redirectURL: redirectURL, options: options)
   }
 
+  init(_ name: String?, _ running: RunningEngine) throws(PassError) {
+    let names = running.passProviders
+    guard let name = name ?? (names.count == 1 ? names.first : nil) else {
+      throw PassError(
+        PassParameterError(
+          ["provider"],
+          names.isEmpty
+            ? "no decision point is configured with kind: adobe-pass" : "several are of kind adobe-pass: name one"))
+    }
+    guard names.contains(name) else { throw PassError(Self.unknown(name, among: names)) }
+    self.name = name
+    self.running = running
+  }
+
   private func client(_ timeout: Duration?) throws(PassError) -> PassClient {
     let engine = running.engine
     let deadline = timeout.map { Deadline(in: $0, on: engine.clock) } ?? .never
@@ -86,29 +100,11 @@ public struct PosternPass: Sendable {
     return client
   }
 
-  fileprivate static func unknown(_ name: String, among names: [String]) -> PassParameterError {
+  private static func unknown(_ name: String, among names: [String]) -> PassParameterError {
     PassParameterError(
       ["provider"],
       Suggestion.appended(
         to: "no decision point of that name is configured with kind: adobe-pass", for: name, among: names))
-  }
-}
-
-extension Postern {
-  /// Adobe Pass by a configured provider (`kind: adobe-pass`); nil: the only one.
-  ///
-  /// - Throws: `PassError.Kind.invalidParameter` when no provider of that name and kind is configured.
-  public func pass(_ name: String? = nil) throws(PassError) -> PosternPass {
-    let names = running.passProviders
-    guard let name = name ?? (names.count == 1 ? names.first : nil) else {
-      throw PassError(
-        PassParameterError(
-          ["provider"],
-          names.isEmpty
-            ? "no decision point is configured with kind: adobe-pass" : "several are of kind adobe-pass: name one"))
-    }
-    guard names.contains(name) else { throw PassError(PosternPass.unknown(name, among: names)) }
-    return PosternPass(name: name, running: running)
   }
 }
 
