@@ -137,7 +137,9 @@ struct PassRetryTests {
       let calls = server.calls
       #expect(calls.count == 2 && calls[1].at - calls[0].at >= .seconds(1) && calls[1].at - calls[0].at < .seconds(2))
       server.on("POST sessions", .status(429, ("Retry-After", "6000")))
-      let error = await passError { try await process.client(within: .seconds(20)).createSession() }
+      let error = await passError {
+        try await server.driven { try await process.client(within: .seconds(20)).createSession() }
+      }
       #expect(error?.status?.code == "too_many_requests" && error?.status?.status == 429 && error?.next == .later)
       #expect(error?.retryAfter == .seconds(600) && error?.upstream?.status == 429 && error?.isRetryable == true)
       #expect(server.calls.count == 3)
