@@ -126,7 +126,7 @@ struct PassRetryTests {
     #expect(error?.status?.code == "bad_request" && error?.status?.status == 404)
   }
 
-  @Test("429: the call waits at least a second, and is sent again while the wait fits; else it ends at once (RG5)")
+  @Test("429: the call waits at least a second, and is retried while the wait fits; else it ends at once (RG5)")
   func busy() async throws {
     for limiter in [nil, DecisionRateLimiter(perSecond: 10, burst: 10)] {
       let server = PassServer()
