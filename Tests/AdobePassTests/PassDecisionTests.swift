@@ -149,7 +149,7 @@ struct PassDecisionTests {
     #expect(server.calls.isEmpty)
   }
 
-  @Test("a stored login that has ended: no request, every decision says so (PR7, DE7)")
+  @Test("a stored login that has ended: no request, every decision has that error (PR7, DE7)")
   func ended() async throws {
     let server = PassServer()
     server.on("GET profiles", .profiles(["m": server.time(60)]))

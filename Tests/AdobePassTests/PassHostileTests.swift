@@ -131,14 +131,12 @@ struct PassHostileTests {
           return nil
         }
       }
-      await state(process).logins.dropProfile(of: nil, client.provider.client, exchange.device, over: client.link)
+      await process.state.logins.dropProfile(of: nil, client.provider.client, exchange.device, over: client.link)
       server.clock.advance(by: .seconds(1))
     }
     // Both were reached.
     #expect(errors > 500 && results > 50)
   }
-
-  private func state(_ process: PassServer.Process) -> AdobePassState { process.state }
 
   @Test("no error, event or description of a whole run has a token, code, identity, SAML response or attribute (SC1)")
   func secrets() async throws {
@@ -166,7 +164,8 @@ struct PassHostileTests {
     let values: [Any] = [
       try await client.createSession(), try await client.resumeSession(code: code),
       try await client.session(code: code),
-      try await client.profiles(selection), try await client.authorize(["a"], options: options), options, partner,
+      try await client.profiles(selection), try await client.authorize(["a"], mvpd: "m", options: options), options,
+      partner,
       try await client.createSession(options: PassOptions(partner: request)), selection, client, process.point,
       process.state, await passError { try await client.profiles(options: PassOptions(partner: partner)) } as Any,
       await passError { try await client.profiles(.all) } as Any,

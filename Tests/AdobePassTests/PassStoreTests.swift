@@ -130,9 +130,12 @@ struct PassStoreTests {
     let store = TroubledStore()
     let server = PassServer(store: store)
     server.on("GET profiles", .profiles(["m": server.time(600)]))
-    let process = try server.process()
+    let process = try server.process(attempts: 1)
     store.failInsertions()
-    #expect(await passError { try await process.client().profiles() }?.status?.code == nil)
+    for _ in 0..<2 {
+      let error = await passError { try await process.client().profiles() }
+      #expect(error?.isRetryable == true && error?.outcome == .notSent && server.calls.isEmpty)
+    }
     store.failInsertions(false)
     #expect(try await process.client().profiles().remembered?.id == "m" && server.registrations.current == 1)
     store.failReads(true)
