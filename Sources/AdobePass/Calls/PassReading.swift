@@ -52,7 +52,7 @@ struct PassReading {
   /// Throws for an id of an MVPD that no call could give.
   static func checkMVPD(_ mvpd: String) throws(PassError) {
     do throws(PassParameterError) {
-      try PassOptions.checkSegment(mvpd, ["mvpd"], maxBytes: PassClient.maxIdentifierBytes)
+      try PassOptions.checkSegment(mvpd, ["mvpd"], maxBytes: PassCall.maxIdentifierBytes)
     } catch {
       throw .format("the id of an MVPD \(error.reason)")
     }

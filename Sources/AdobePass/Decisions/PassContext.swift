@@ -27,7 +27,7 @@ struct PassContext {
     let known = ["mvpd", "device", "visitorId", "platform", "serviceToken", "partner"]
     try reader.check(known)
     mvpd = try reader.text("mvpd")
-    if let mvpd { try PassOptions.checkSegment(mvpd, ["mvpd"], maxBytes: PassClient.maxIdentifierBytes) }
+    if let mvpd { try PassOptions.checkSegment(mvpd, ["mvpd"], maxBytes: PassCall.maxIdentifierBytes) }
     var options = PassOptions()
     if let device = try reader.object("device") {
       try device.check(["id", "info", "address"])

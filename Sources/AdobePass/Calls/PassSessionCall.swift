@@ -25,7 +25,7 @@ public struct PassLoginParameters: Sendable, Hashable {
   func form(_ settings: AdobePassLoginSettings) throws(PassParameterError) -> [(name: String, value: String)] {
     var form: [(name: String, value: String)] = []
     if let mvpd {
-      try PassOptions.checkSegment(mvpd, ["mvpd"], maxBytes: PassClient.maxIdentifierBytes)
+      try PassOptions.checkSegment(mvpd, ["mvpd"], maxBytes: PassCall.maxIdentifierBytes)
       form.append(("mvpd", mvpd))
     }
     if let domainName {
@@ -51,53 +51,48 @@ extension AdobePassLoginSettings {
   }
 }
 
-extension PassClient {
-  /// Starts a login: with the status of a partner's framework one by the partner, else one by a browser, on this screen
-  /// or by the code on another one. A former code of the device is over.
-  public func createSession(
-    _ parameters: PassLoginParameters = PassLoginParameters(), options: PassOptions = PassOptions()
-  ) async throws(PassError) -> PassSession {
+/// Starts, completes and shows logins by their codes.
+struct PassSessionCall {
+  let call: PassCall
+
+  func create(_ parameters: PassLoginParameters, _ options: PassOptions) async throws(PassError) -> PassSession {
     let endpoint: PassEndpoint = options.partner == nil ? .createSession : .partnerSession
     guard options.partner == nil || parameters.mvpd == nil else {
       throw PassError(PassParameterError(["mvpd"], "is not sent with partner"))
     }
-    let exchange = try exchange(options, for: endpoint)
+    let exchange = try call.exchange(options, for: endpoint)
     var request = PassRequest(endpoint: endpoint, method: "POST", segments: ["sessions"])
     if let partner = options.partner {
       request = PassRequest(endpoint: endpoint, method: "POST", segments: ["sessions", "sso", partner.name])
     }
-    request.form = try valid { () throws(PassParameterError) in try parameters.form(provider.settings.login) }
-    let answer = try await answer(request, exchange, mvpd: parameters.mvpd)
+    request.form = try call.valid { () throws(PassParameterError) in try parameters.form(call.provider.settings.login) }
+    let answer = try await call.answer(request, exchange, mvpd: parameters.mvpd)
     let (session, life) = try session(answer, of: endpoint)
     if let code = session.code {
-      let key = PassCodes.Key(provider.client, code)
-      state.codes.begin(key, life: life ?? PassCodes.usualLife, of: exchange.device, for: link.subject.uid)
+      let key = PassCodes.Key(call.provider.client, code)
+      call.state.codes.begin(key, life: life ?? PassCodes.usualLife, of: exchange.device, for: call.link.subject.uid)
     }
     try await remember(session, exchange)
     return session
   }
 
-  /// Completes a login that another screen started, or one that lacked parameters.
-  public func resumeSession(
-    code: String, _ parameters: PassLoginParameters = PassLoginParameters(), options: PassOptions = PassOptions()
+  func resume(
+    _ code: String, _ parameters: PassLoginParameters, _ options: PassOptions
   ) async throws(PassError) -> PassSession {
-    let exchange = try exchange(options, for: .resumeSession)
-    try valid { () throws(PassParameterError) in try Self.check(code) }
+    let exchange = try call.exchange(options, for: .resumeSession)
+    try call.valid { () throws(PassParameterError) in try Self.check(code) }
     var request = PassRequest(endpoint: .resumeSession, method: "POST", segments: ["sessions", code])
-    request.form = try valid { () throws(PassParameterError) in try parameters.form(provider.settings.login) }
+    request.form = try call.valid { () throws(PassParameterError) in try parameters.form(call.provider.settings.login) }
     let answer = try await answer(request, about: code, exchange, mvpd: parameters.mvpd)
     let (session, life) = try session(answer, of: .resumeSession)
-    if let life { state.codes.setLife(life, of: .init(provider.client, code)) }
+    if let life { call.state.codes.setLife(life, of: .init(call.provider.client, code)) }
     if !options.isSecondScreen { try await remember(session, exchange) }
     return session
   }
 
-  /// Returns what is known of the login with `code`, and what is missing: before another screen goes on with it.
-  public func session(
-    code: String, options: PassOptions = PassOptions()
-  ) async throws(PassError) -> PassSessionStatus {
-    let exchange = try exchange(options, for: .getSession)
-    try valid { () throws(PassParameterError) in try Self.check(code) }
+  func status(of code: String, _ options: PassOptions) async throws(PassError) -> PassSessionStatus {
+    let exchange = try call.exchange(options, for: .getSession)
+    try call.valid { () throws(PassParameterError) in try Self.check(code) }
     let request = PassRequest(endpoint: .getSession, method: "GET", segments: ["sessions", code])
     let answer = try await answer(request, about: code, exchange)
     let reading = try PassReading(answer.document, "session")
@@ -123,26 +118,26 @@ extension PassClient {
     _ request: PassRequest, about code: String, _ exchange: PassExchange, mvpd: String? = nil
   ) async throws(PassError) -> PassAnswer {
     do throws(PassError) {
-      return try await answer(request, exchange, mvpd: mvpd)
+      return try await call.answer(request, exchange, mvpd: mvpd)
     } catch {
       if error.next == .newCode {
-        state.codes.note(
-          .failed(error), about: .init(provider.client, code), for: provider.settings.login.pollInterval,
-          of: link.subject.uid)
+        call.state.codes.note(
+          .failed(error), about: .init(call.provider.client, code), for: call.provider.settings.login.pollInterval,
+          of: call.link.subject.uid)
       }
       throw error
     }
   }
 
   static func check(_ code: String) throws(PassParameterError) {
-    try PassOptions.checkSegment(code, ["code"], maxBytes: maxCodeBytes)
+    try PassOptions.checkSegment(code, ["code"], maxBytes: PassCall.maxCodeBytes)
   }
 
   private func authenticateURL(_ code: String) throws(PassError) -> String {
-    let segments = ["api", "v2", "authenticate", provider.settings.serviceProvider, code]
+    let segments = ["api", "v2", "authenticate", call.provider.settings.serviceProvider, code]
     let path = segments.map { PercentEncoding.encode($0, for: .pathSegment) }.joined(separator: "/")
     do throws(HTTPURLError) {
-      return try provider.settings.baseURL.appending(relativePath: path).description
+      return try call.provider.settings.baseURL.appending(relativePath: path).description
     } catch {
       throw .format("the URL of the login cannot be written: \(error.phrase)")
     }
@@ -153,17 +148,7 @@ extension PassClient {
     guard session.actionName == "authorize", let mvpd = session.mvpd,
       session.reasonType == "authenticated" || session.reasonType == "authenticatedSSO"
     else { return }
-    _ = try await remember(mvpd, nil, exchange)
-  }
-
-  /// Remembers an MVPD, with the name and the logo that the configuration gives, as far as it is in memory.
-  func remember(
-    _ mvpd: String, _ profile: PassProfile?, _ exchange: PassExchange
-  ) async throws(PassError) -> PassLogin? {
-    let named = state.configurations[.init(provider.client, exchange.device)]?.mvpds.first { $0.id == mvpd }
-    return try await stored { () async throws(StoreError) in
-      try await state.logins.remember(mvpd, profile, named: named, provider.client, exchange.device, over: link)
-    }
+    _ = try await call.remember(mvpd, nil, exchange)
   }
 
   /// The names of parameters as calls have them: an older edition reports another name.
@@ -181,9 +166,9 @@ extension PassClient {
     guard PassAction.ofSessions(endpoint).contains(action) else {
       throw .format("\(action) is unknown, or no answer to this call", http: answer.status, trace: answer.trace)
     }
-    let code = try reading.identifier("code", maxBytes: Self.maxCodeBytes)
+    let code = try reading.identifier("code", maxBytes: PassCall.maxCodeBytes)
     let url = try reading.identifier("url", maxBytes: HTTPURL.maxBytes).map { (text) throws(PassError) in
-      try provider.settings.openable(text)
+      try call.provider.settings.openable(text)
     }
     if name == "authenticate", code == nil || url == nil { throw .format("\(action) has no code or no url") }
     if name == "resume", code == nil { throw .format("\(action) has no code") }
@@ -199,7 +184,7 @@ extension PassClient {
       throw .format("\(action) has no request for the partner's framework")
     }
     let notAfter = try reading.time("notAfter")
-    let now = answer.serverTime ?? clock.wallNow
+    let now = answer.serverTime ?? call.clock.wallNow
     let life = notAfter.map { max(.zero, $0 - now) }
     let session = PassSession(
       actionName: name, actionType: type, reasonType: try reading.text("reasonType", "reason"),
@@ -207,7 +192,7 @@ extension PassClient {
       url: url, mvpd: try reading.mvpd("mvpd"),
       missingParameters: Self.parameterNames(try reading.texts("missingParameters", "missing")),
       authenticationRequest: request, notBefore: try reading.time("notBefore"),
-      expiresAt: notAfter ?? (code == nil ? nil : clock.wallNow + PassCodes.usualLife))
+      expiresAt: notAfter ?? (code == nil ? nil : call.clock.wallNow + PassCodes.usualLife))
     return (session, life)
   }
 }

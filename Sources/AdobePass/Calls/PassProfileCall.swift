@@ -17,13 +17,12 @@ public enum PassProfileSelection: Sendable, Hashable {
   case code(String, wait: Duration)
 }
 
-extension PassClient {
-  /// The longest wait for a login.
-  public static let maxWait = Duration.seconds(1800)
+/// Reads the logins of a device, and waits for the login of a code.
+struct PassProfileCall {
+  let call: PassCall
 
-  /// Returns the logins of the device. With the SAML response of a partner's framework it makes a login of that first.
-  public func profiles(
-    _ selection: PassProfileSelection = .remembered, options: PassOptions = PassOptions()
+  func profiles(
+    _ selection: PassProfileSelection, _ options: PassOptions
   ) async throws(PassError) -> PassProfiles {
     if options.partner?.samlResponse != nil {
       guard selection == .remembered else {
@@ -33,46 +32,39 @@ extension PassClient {
     }
     switch selection {
     case .code(let code, let wait):
-      guard (.zero...Self.maxWait).contains(wait) else {
-        throw PassError(PassParameterError(["waitMs"], "must be from 0 to \(Self.maxWait.wholeMillisecondsUp)"))
+      guard (.zero...PassClient.maxWait).contains(wait) else {
+        throw PassError(PassParameterError(["waitMs"], "must be from 0 to \(PassClient.maxWait.wholeMillisecondsUp)"))
       }
-      return try await lasting(for: wait).profiles(of: code, wait, options)
+      return try await PassProfileCall(call: call.lasting(for: wait)).profiles(of: code, wait, options)
     case .all: return try await allProfiles(options)
     case .mvpd(let mvpd):
-      try valid { () throws(PassParameterError) in
-        try PassOptions.checkSegment(mvpd, ["mvpd"], maxBytes: Self.maxIdentifierBytes)
+      try call.valid { () throws(PassParameterError) in
+        try PassOptions.checkSegment(mvpd, ["mvpd"], maxBytes: PassCall.maxIdentifierBytes)
       }
       return try await profiles(at: mvpd, options)
     case .remembered:
       // Of both endpoints, so that a call fails in the same way before and after a login.
-      if options.tempPassIdentity == nil { _ = try exchange(options, for: .profiles) }
-      let device = provider.settings.device.replaced(by: options.device)
-      guard let login = try await login(of: device) else { return try await allProfiles(options) }
+      if options.tempPassIdentity == nil { _ = try call.exchange(options, for: .profiles) }
+      let device = call.provider.settings.device.replaced(by: options.device)
+      guard let login = try await call.login(of: device) else { return try await allProfiles(options) }
       return try await profiles(at: login.mvpd, options)
     }
   }
 
-  /// Returns the login of `device` as it is remembered.
-  func login(of device: AdobePassDevice) async throws(PassError) -> PassLogin? {
-    try await stored { () async throws(StoreError) in
-      try await state.logins.login(of: provider.client, device, over: link)
-    }
-  }
-
   private func allProfiles(_ options: PassOptions) async throws(PassError) -> PassProfiles {
-    let exchange = try exchange(options, for: .profiles)
+    let exchange = try call.exchange(options, for: .profiles)
     let request = PassRequest(endpoint: .profiles, method: "GET", segments: ["profiles"])
-    let profiles = try Self.profiles(in: try await answer(request, exchange), at: clock.wallNow)
+    let profiles = try Self.profiles(in: try await call.answer(request, exchange), at: call.clock.wallNow)
     if profiles.isEmpty { await dropProfile(of: nil, exchange) }
     return try await kept(profiles, exchange)
   }
 
   private func profiles(at mvpd: String, _ options: PassOptions) async throws(PassError) -> PassProfiles {
-    let exchange = try exchange(options, for: .profile)
+    let exchange = try call.exchange(options, for: .profile)
     let request = PassRequest(endpoint: .profile, method: "GET", segments: ["profiles", mvpd])
     let profiles: [PassProfile]
     do throws(PassError) {
-      profiles = try Self.profiles(in: try await answer(request, exchange, mvpd: mvpd), at: clock.wallNow)
+      profiles = try Self.profiles(in: try await call.answer(request, exchange, mvpd: mvpd), at: call.clock.wallNow)
     } catch {
       guard let status = error.usedUp else { throw error }
       return try await usedUp(status, exchange)
@@ -83,14 +75,14 @@ extension PassClient {
 
   /// Makes a login of a partner's SAML response. A response that may have arrived is not sent twice: the login shows it.
   private func partnerProfiles(_ options: PassOptions) async throws(PassError) -> PassProfiles {
-    let exchange = try exchange(options, for: .partnerProfile)
+    let exchange = try call.exchange(options, for: .partnerProfile)
     guard let partner = options.partner, let response = partner.encodedResponse else {
       throw PassError(PassParameterError(["partner"], "is missing"))
     }
     var request = PassRequest(endpoint: .partnerProfile, method: "POST", segments: ["profiles", "sso", partner.name])
     request.form = [("SAMLResponse", response)]
     do throws(PassError) {
-      return try await kept(Self.profiles(in: try await answer(request, exchange), at: clock.wallNow), exchange)
+      return try await kept(Self.profiles(in: try await call.answer(request, exchange), at: call.clock.wallNow), exchange)
     } catch {
       guard error.kind == .unreachable, error.outcome != .notSent else { throw error }
       var reading = options
@@ -104,24 +96,24 @@ extension PassClient {
 
   /// Drops the profile of `mvpd`, nil for that of any: Adobe has none.
   private func dropProfile(of mvpd: String?, _ exchange: PassExchange) async {
-    await state.logins.dropProfile(of: mvpd, provider.client, exchange.device, over: link)
+    await call.state.logins.dropProfile(of: mvpd, call.provider.client, exchange.device, over: call.link)
   }
 
   /// Remembers the login to use, and returns it with the others.
   private func kept(
     _ profiles: [PassProfile], _ exchange: PassExchange, isStored: Bool = true
   ) async throws(PassError) -> PassProfiles {
-    var login = isStored ? try await login(of: exchange.device) : nil
+    var login = isStored ? try await call.login(of: exchange.device) : nil
     let remembered = login.flatMap { login in profiles.first { $0.mvpd.hasSameBytes(as: login.mvpd) } }
     let selected = remembered ?? profiles.max { $0.expiresAt < $1.expiresAt }
-    if isStored, let selected, selected.isLasting { login = try await remember(selected.mvpd, selected, exchange) }
+    if isStored, let selected, selected.isLasting { login = try await call.remember(selected.mvpd, selected, exchange) }
     return PassProfiles(
       state: profiles.isEmpty ? .unauthenticated : .authenticated, profiles: profiles, selected: selected?.mvpd,
       remembered: login?.remembered, nextPoll: nil, error: nil)
   }
 
   private func usedUp(_ status: Status, _ exchange: PassExchange) async throws(PassError) -> PassProfiles {
-    let login = exchange.options.isSecondScreen ? nil : try await login(of: exchange.device)
+    let login = exchange.options.isSecondScreen ? nil : try await call.login(of: exchange.device)
     return PassProfiles(
       state: .temporaryAccessUsedUp, profiles: [], selected: nil, remembered: login?.remembered, nextPoll: nil,
       error: status)
@@ -152,18 +144,17 @@ extension PassClient {
     }
     return profiles
   }
-}
 
-// Polling.
-extension PassClient {
+  // MARK: polling
+
   /// Returns the login of a code; while there is none, waits for it.
   private func profiles(
     of code: String, _ wait: Duration, _ options: PassOptions
   ) async throws(PassError) -> PassProfiles {
-    try valid { () throws(PassParameterError) in try Self.check(code) }
-    let exchange = try exchange(options, for: .profileOfCode)
-    let key = PassCodes.Key(provider.client, code)
-    let until = clock.monotonicNow + wait
+    try call.valid { () throws(PassParameterError) in try PassSessionCall.check(code) }
+    let exchange = try call.exchange(options, for: .profileOfCode)
+    let key = PassCodes.Key(call.provider.client, code)
+    let until = call.clock.monotonicNow + wait
     var hasAnswer = false
     var failure: PassError?
     while true {
@@ -178,26 +169,26 @@ extension PassClient {
         if Task.isCancelled { throw .ended(.cancelled) }
         if let status = error.usedUp { return try await usedUp(status, exchange) }
         if let over = try await over(key, exchange) { return over }
-        guard error.isPassing, !hasTimedOut else { throw ended(error) }
+        guard error.isPassing, !call.hasTimedOut else { throw call.ended(error) }
         failure = error
       }
       let next = try await pause(key, until)
-      guard clock.monotonicNow >= until || hasTimedOut else { continue }
+      guard call.clock.monotonicNow >= until || call.hasTimedOut else { continue }
       if let over = try await over(key, exchange) { return over }
-      guard !hasTimedOut else { throw .ended(.deadlineExceeded) }
+      guard !call.hasTimedOut else { throw .ended(.deadlineExceeded) }
       if let failure, !hasAnswer { throw failure }
-      return try await waiting(.pending, exchange, nextPoll: max(.zero, next - clock.monotonicNow))
+      return try await waiting(.pending, exchange, nextPoll: max(.zero, next - call.clock.monotonicNow))
     }
   }
 
   /// Sleeps until the next answer about a code can be had, which it returns, but not longer than `until`, the code's
   /// life, or the call.
   private func pause(_ key: PassCodes.Key, _ until: MonotonicInstant) async throws(PassError) -> MonotonicInstant {
-    let now = clock.monotonicNow
-    let entry = state.codes.entry(key, for: link.subject.uid)
+    let now = call.clock.monotonicNow
+    let entry = call.state.codes.entry(key, for: call.link.subject.uid)
     let next = max(entry.last?.next ?? now, now)
-    let end = min(next, until, entry.end, link.deadline.instant ?? until)
-    if end > now { try await state.codes.sleep(for: end - now, about: key) }
+    let end = min(next, until, entry.end, call.link.deadline.instant ?? until)
+    if end > now { try await call.state.codes.sleep(for: end - now, about: key) }
     return next
   }
 
@@ -205,37 +196,37 @@ extension PassClient {
   private func over(
     _ key: PassCodes.Key, _ exchange: PassExchange, endsWithLife: Bool = true
   ) async throws(PassError) -> PassProfiles? {
-    let entry = state.codes.entry(key, for: link.subject.uid)
+    let entry = call.state.codes.entry(key, for: call.link.subject.uid)
     if entry.isSuperseded { return try await waiting(.superseded, exchange) }
     if let error = entry.wrong { throw error }
-    if endsWithLife, entry.end <= clock.monotonicNow { return try await waiting(.expired, exchange) }
+    if endsWithLife, entry.end <= call.clock.monotonicNow { return try await waiting(.expired, exchange) }
     return nil
   }
 
   private func waiting(
     _ result: PassProfiles.State, _ exchange: PassExchange, nextPoll: Duration? = nil
   ) async throws(PassError) -> PassProfiles {
-    let login = exchange.options.isSecondScreen ? nil : try await login(of: exchange.device)
+    let login = exchange.options.isSecondScreen ? nil : try await call.login(of: exchange.device)
     return PassProfiles(
       state: result, profiles: [], selected: nil, remembered: login?.remembered, nextPoll: nextPoll, error: nil)
   }
 
   /// Returns the answer about a code: the last one within the poll interval, else the next, for all that wait for it.
   private func poll(_ key: PassCodes.Key, _ exchange: PassExchange) async -> PassCodes.Answer {
-    let codes = state.codes
-    let uid = link.subject.uid
-    let interval = provider.settings.login.pollInterval
+    let codes = call.state.codes
+    let uid = call.link.subject.uid
+    let interval = call.provider.settings.login.pollInterval
     @Sendable func known() -> PassCodes.Answer? {
-      codes.entry(key, for: uid).last.flatMap { $0.next > clock.monotonicNow ? $0.answer : nil }
+      codes.entry(key, for: uid).last.flatMap { $0.next > call.clock.monotonicNow ? $0.answer : nil }
     }
-    if let (answer, next) = codes.entry(key, for: uid).last, next > clock.monotonicNow {
+    if let (answer, next) = codes.entry(key, for: uid).last, next > call.clock.monotonicNow {
       guard case .failed(let error) = answer else { return answer }
-      return .failed(error.waiting(next - clock.monotonicNow))
+      return .failed(error.waiting(next - call.clock.monotonicNow))
     }
     let shared = PassExchange(
-      provider: provider, link: link.forSharedRequest(timeout: Self.patience), options: exchange.options,
+      provider: call.provider, link: call.link.forSharedRequest(timeout: PassCall.patience), options: exchange.options,
       device: exchange.device)
-    let deadline = link.deadline.earlier(Deadline(instant: codes.entry(key, for: uid).end))
+    let deadline = call.link.deadline.earlier(Deadline(instant: codes.entry(key, for: uid).end))
     return await codes.whileCurrent(key) {
       do throws(PassError) {
         return try await codes.polls.value(for: key, deadline: deadline) { () async throws(PassError) in

@@ -5,24 +5,22 @@ import PosternJSON
 import PosternSupport
 import SessionRecords
 
-extension PassClient {
-  /// The most resources of one call.
-  public static let maxResources = 16
+/// Decides about playing resources.
+struct PassDecisionCall {
+  let call: PassCall
 
-  /// Decides about playing `resources` at `mvpd`, at the remembered or configured one where it is nil. Each permit has a
-  /// media token; none is kept. Every call sends a request, whatever came before.
-  public func authorize(
-    _ resources: [String], mvpd: String? = nil, options: PassOptions = PassOptions()
+  func authorize(
+    _ resources: [String], _ mvpd: String?, _ options: PassOptions
   ) async throws(PassError) -> PassDecisions {
-    let exchange = try exchange(options, for: .authorize)
-    try valid { () throws(PassParameterError) in try Self.check(resources, mvpd) }
-    let login = try await login(of: exchange.device)
-    guard let mvpd = mvpd ?? login?.mvpd ?? provider.settings.mvpd else {
+    let exchange = try call.exchange(options, for: .authorize)
+    try call.valid { () throws(PassParameterError) in try Self.check(resources, mvpd) }
+    let login = try await call.login(of: exchange.device)
+    guard let mvpd = mvpd ?? login?.mvpd ?? call.provider.settings.mvpd else {
       throw PassError(PassParameterError(["mvpd"], "is needed: none is remembered or configured"))
     }
     if let profile = login?.profile, login?.mvpd.hasSameBytes(as: mvpd) == true {
-      if profile.hasEnded(at: clock.wallNow) {
-        state.logins.endDecisions(provider.client, exchange.device, over: link)
+      if profile.hasEnded(at: call.clock.wallNow) {
+        call.state.logins.endDecisions(call.provider.client, exchange.device, over: call.link)
         return PassDecisions(mvpd: mvpd, decisions: resources.map { .refused($0, .profileExpired) })
       }
       try partnerCheck(profile, options)
@@ -30,7 +28,7 @@ extension PassClient {
     var distinct: [ResourceName] = []
     for resource in resources.map({ ResourceName($0) }) where !distinct.contains(resource) { distinct.append(resource) }
     let decisions = try await decisions(about: distinct, mvpd, exchange)
-    for case let error? in decisions.map(\.error) where !error.isLocal { await note(error, mvpd, exchange) }
+    for case let error? in decisions.map(\.error) where !error.isLocal { await call.note(error, mvpd, exchange) }
     return PassDecisions(
       mvpd: mvpd,
       decisions: resources.map { resource in
@@ -39,13 +37,13 @@ extension PassClient {
   }
 
   private static func check(_ resources: [String], _ mvpd: String?) throws(PassParameterError) {
-    guard (1...maxResources).contains(resources.count) else {
-      throw PassParameterError(["resources"], "must be 1 to \(maxResources)")
+    guard (1...PassClient.maxResources).contains(resources.count) else {
+      throw PassParameterError(["resources"], "must be 1 to \(PassClient.maxResources)")
     }
     for (index, resource) in resources.enumerated() {
       try PassOptions.checkText(resource, ["resources", .position(index)], maxBytes: 65_536)
     }
-    if let mvpd { try PassOptions.checkSegment(mvpd, ["mvpd"], maxBytes: maxIdentifierBytes) }
+    if let mvpd { try PassOptions.checkSegment(mvpd, ["mvpd"], maxBytes: PassCall.maxIdentifierBytes) }
   }
 
   /// Throws where a login by a partner needs a status of its framework that the call does not give.
@@ -56,7 +54,7 @@ extension PassClient {
         .own("invalid_header_pfs_permission_access_not_present", "The status of the partner's framework is missing."),
         outcome: .notSent)
     }
-    if let end = partner.expiresAt, end <= clock.wallNow {
+    if let end = partner.expiresAt, end <= call.clock.wallNow {
       throw .rejected(
         .own("invalid_header_pfs_provider_info_expired", "The status of the partner's framework has expired."),
         outcome: .notSent)
@@ -107,7 +105,7 @@ extension PassClient {
     var decisions = first
     guard exchange.options.tempPassIdentity == nil else { return decisions }
     var delays = PassExchange.PassDelays()
-    for _ in 1..<max(1, link.point.settings.requests.attempts) {
+    for _ in 1..<max(1, call.link.point.settings.requests.attempts) {
       let open = decisions.indices.filter { decisions[$0].error?.isPassing == true }
       guard !open.isEmpty else { break }
       do throws(PassError) {
@@ -128,7 +126,7 @@ extension PassClient {
   ) async throws(PassError) -> [PassDecision] {
     var request = PassRequest(endpoint: .authorize, method: "POST", segments: ["decisions", "authorize", mvpd])
     request.json = ["resources": .array(resources.map { .string($0.text) })]
-    let answer = try await answer(request, exchange, mvpd: mvpd)
+    let answer = try await call.answer(request, exchange, mvpd: mvpd)
     guard let rows = answer.document["decisions"]?.arrayValue else {
       throw .format("the answer has no decisions", http: answer.status, trace: answer.trace)
     }
@@ -138,7 +136,7 @@ extension PassClient {
     } catch {
       throw .rejected(error.status, http: answer.status)
     }
-    let now = answer.serverTime ?? clock.wallNow
+    let now = answer.serverTime ?? call.clock.wallNow
     return zip(resources, matches).map { resource, rows in
       let decisions = rows.map { row in
         do throws(PassError) {
@@ -155,72 +153,6 @@ extension PassClient {
       }
       return first
     }
-  }
-
-  /// Ends the login at `mvpd`, at the remembered or configured one where it is nil: first here, then at Adobe.
-  public func logout(
-    mvpd: String? = nil, redirectURL: String? = nil, options: PassOptions = PassOptions()
-  ) async throws(PassError) -> PassLogout {
-    let exchange = try exchange(options, for: .logout)
-    try valid { () throws(PassParameterError) in
-      if let mvpd { try PassOptions.checkSegment(mvpd, ["mvpd"], maxBytes: Self.maxIdentifierBytes) }
-      if let redirectURL { try provider.settings.login.check(redirectURL) }
-    }
-    // Whatever fails from here on, no decision of before is given out.
-    state.logins.endDecisions(provider.client, exchange.device, over: link)
-    let login = try await login(of: exchange.device)
-    guard let mvpd = mvpd ?? login?.mvpd ?? provider.settings.mvpd else {
-      return PassLogout(upstream: .none, logouts: [], forgotten: [], error: nil)
-    }
-    func forget(_ mvpd: String) async throws(PassError) -> [String] {
-      let forgotten = try await stored { () async throws(StoreError) in
-        try await state.logins.forget(mvpd, provider.client, exchange.device, over: link)
-      }
-      return forgotten.map { [$0] } ?? []
-    }
-    var forgotten = try await forget(mvpd)
-    var request = PassRequest(endpoint: .logout, method: "GET", segments: ["logout", mvpd])
-    if let redirectURL { request.query = [("redirectUrl", redirectURL)] }
-    do throws(PassError) {
-      let steps = try steps(in: try await answer(request, exchange, mvpd: mvpd))
-      // A logout with single sign-on ends other logins, too.
-      for step in steps where !step.mvpd.hasSameBytes(as: mvpd) {
-        forgotten += (try? await forget(step.mvpd)) ?? []
-      }
-      return PassLogout(upstream: .ended, logouts: steps, forgotten: forgotten, error: nil)
-    } catch {
-      switch error.kind {
-      case .rejected, .unreachable:
-        return PassLogout(
-          upstream: .failed, logouts: [], forgotten: forgotten, error: error.status ?? .networkError(error.detail))
-      case .invalidParameter, .storeUnavailable, .deadlineExceeded, .cancelled: throw error
-      }
-    }
-  }
-
-  private func steps(in answer: PassAnswer) throws(PassError) -> [PassLogout.Step] {
-    guard let map = answer.document["logouts"]?.objectValue else {
-      throw .format("the answer has no logouts", http: answer.status, trace: answer.trace)
-    }
-    var steps: [PassLogout.Step] = []
-    for member in map.members {
-      let (mvpd, value) = (member.name, member.value)
-      try PassReading.checkMVPD(mvpd)
-      let reading = try PassReading(value, "logout")
-      guard let name = try reading.identifier("actionName"), let type = try reading.identifier("actionType") else {
-        throw .format("a logout does not name what is next", http: answer.status, trace: answer.trace)
-      }
-      let action = PassAction(name: name, type: type)
-      guard PassAction.ofLogouts.contains(action) else {
-        throw .format("\(action) is unknown, or no answer to this call", http: answer.status, trace: answer.trace)
-      }
-      let url = try reading.identifier("url", maxBytes: HTTPURL.maxBytes).map { (text) throws(PassError) in
-        try provider.settings.openable(text)
-      }
-      if name == "logout", url == nil { throw .format("\(action) has no url") }
-      steps.append(PassLogout.Step(mvpd: mvpd, actionName: name, actionType: type, url: url))
-    }
-    return steps
   }
 }
 
