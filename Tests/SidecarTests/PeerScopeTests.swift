@@ -58,6 +58,9 @@ struct PeerScopeTests {
     func ofIssuer(_ method: String, _ rest: JSONObject = [:]) -> Case {
       Case(method, .issuers, "issuer", "other", "nowhere", rest)
     }
+    func ofPass(_ method: String, _ others: JSONObject = JSONObject()) -> Case {
+      Case(method, .preauthorization, "provider", "news", "nowhere", others)
+    }
     let tokens: JSONValue = ["type": "tokens", "accessToken": "t"]
     let advice: JSONValue = ["type": "AuthLevelConditionAdvice", "value": "2"]
     return [
@@ -73,6 +76,9 @@ struct PeerScopeTests {
       ofSession("preauthorize", ["resources": ["x"], "provider": "films"]),
       Case("invalidateDecisions", .preauthorization, "provider", "news", "nowhere"),
       ofSession("invalidateDecisions"),
+      ofPass("pass.getConfiguration"), ofPass("pass.createSession"), ofPass("pass.resumeSession", ["code": "c"]),
+      ofPass("pass.getSession", ["code": "c"]), ofPass("pass.listProfiles"),
+      ofPass("pass.authorize", ["resources": ["x"]]), ofPass("pass.logout"),
       ofIssuer("validateIdToken", ["idToken": "x"]),
       ofIssuer("validateAccessToken", ["accessToken": "x", "audience": "a"]),
       ofIssuer("validateLogoutToken", ["logoutToken": "x"]),

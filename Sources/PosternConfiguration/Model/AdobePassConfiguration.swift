@@ -60,17 +60,20 @@ extension AdobePassLoginConfiguration: ConfigurationSection {
   init(reading keys: SectionReader) {
     redirectURLs = keys.list(
       "redirectUrls", of: .text, default: [],
-      "adobe-pass: the redirectUrl values that pass.* calls may give, compared byte for byte.")
+      "adobe-pass: the redirectUrl values that pass.* calls may give, compared byte for byte.",
+      example: .commented(["https://www.example.com/login/done"]))
     domainNames = keys.list(
       "domainNames", of: .text, default: [],
-      "adobe-pass: the domainName values that pass.* calls may give, compared byte for byte.")
+      "adobe-pass: the domainName values that pass.* calls may give, compared byte for byte.",
+      example: .commented(["example.com"]))
     urlOrigins = keys.list(
       "urlOrigins", of: .origin, default: [],
-      "adobe-pass: origins, with baseUrl's own, that a url to open in a browser may have; https, or http where baseUrl is http."
-    )
+      "adobe-pass: origins, with baseUrl's own, that a url to open in a browser may have; https, or http where baseUrl is http.",
+      example: .commented(["https://login.example.com"]))
     pollInterval = keys.value(
       "pollInterval", .duration(.seconds(3)...(.seconds(60))), default: .seconds(5),
-      "adobe-pass: the least time between two requests about one code.")
+      "adobe-pass: the least time between two requests about one code.",
+      example: .commented("5s"))
   }
 }
 

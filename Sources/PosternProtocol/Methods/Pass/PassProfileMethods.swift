@@ -1,7 +1,7 @@
 public import PosternJSON
 public import PosternJSONRPC
 
-/// The methods of Adobe Pass about profiles, and what they permit: `pass.listProfiles`, `pass.authorize`, `pass.logout`.
+/// The methods of Adobe Pass about profiles: `pass.listProfiles`, `pass.authorize`, `pass.logout`.
 public enum PassProfileMethods {
   /// `pass.listProfiles`: the logins of a device.
   public enum ListProfiles: RPCMethod {
