@@ -121,13 +121,13 @@ struct PassCall: Sendable {
     }
   }
 
-  /// Remembers an MVPD, with the name and the logo that the configuration gives, as far as it is in memory.
-  func remember(
+  /// Stores the MVPD of a login, with the name and the logo that the configuration gives, as far as it is in memory.
+  func keep(
     _ mvpd: String, _ profile: PassProfile?, _ exchange: PassExchange
   ) async throws(PassError) -> PassLogin? {
     let named = state.configurations[.init(provider.client, exchange.device)]?.mvpds.first { $0.id == mvpd }
     return try await stored { () async throws(StoreError) in
-      try await state.logins.remember(mvpd, profile, named: named, provider.client, exchange.device, over: link)
+      try await state.logins.keep(mvpd, profile, named: named, provider.client, exchange.device, over: link)
     }
   }
 }

@@ -65,8 +65,8 @@ public struct PassClient: Sendable {
   /// The most resources of one call.
   public static let maxResources = 16
 
-  /// Decides about playing `resources` at `mvpd`, at the remembered or configured one where it is nil. Each permit has a
-  /// media token; none is kept. Every call sends a request, whatever came before.
+  /// Decides about playing `resources` at `mvpd`; nil: at the remembered one, else the configured one. Each permit has
+  /// a media token; none is kept. Every call sends a request, whatever came before.
   public func authorize(
     _ resources: [String], mvpd: String? = nil, options: PassOptions = PassOptions()
   ) async throws(PassError) -> PassDecisions {

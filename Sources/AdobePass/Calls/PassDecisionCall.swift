@@ -21,7 +21,7 @@ struct PassDecisionCall {
     if let profile = login?.profile, login?.mvpd.hasSameBytes(as: mvpd) == true {
       if profile.hasEnded(at: call.clock.wallNow) {
         call.state.logins.endDecisions(call.provider.client, exchange.device, over: call.link)
-        return PassDecisions(mvpd: mvpd, decisions: resources.map { .refused($0, .profileExpired) })
+        return PassDecisions(mvpd: mvpd, decisions: resources.map { .notPermitted($0, .profileExpired) })
       }
       try partnerCheck(profile, options)
     }
@@ -32,7 +32,7 @@ struct PassDecisionCall {
     return PassDecisions(
       mvpd: mvpd,
       decisions: resources.map { resource in
-        decisions.first { $0.id.hasSameBytes(as: resource) } ?? .refused(resource, .formatUnknown("no decision"))
+        decisions.first { $0.id.hasSameBytes(as: resource) } ?? .notPermitted(resource, .formatUnknown("no decision"))
       })
   }
 
@@ -92,13 +92,13 @@ struct PassDecisionCall {
       } catch {
         failures += 1
         guard error.kind != .cancelled, index + 1 < resources.count || failures < resources.count else { throw error }
-        decisions.append(.refused(resource.text, error.status ?? .networkError(error.detail)))
+        decisions.append(.notPermitted(resource.text, error.status ?? .networkError(error.detail)))
       }
     }
     return decisions
   }
 
-  /// Repeats the decisions that Adobe could not make, and only these.
+  /// Requests those decisions again that Adobe could not make, and no others.
   private func repeated(
     _ first: [PassDecision], _ mvpd: String, _ exchange: PassExchange
   ) async throws(PassError) -> [PassDecision] {
@@ -142,14 +142,14 @@ struct PassDecisionCall {
         do throws(PassError) {
           return try PassDecision(PassReading(row, "decision"), about: resource.text, at: now, trace: answer.trace)
         } catch {
-          return .refused(resource.text, error.status ?? .formatUnknown(error.detail, trace: answer.trace))
+          return .notPermitted(resource.text, error.status ?? .formatUnknown(error.detail, trace: answer.trace))
         }
       }
       guard let first = decisions.first else {
-        return .refused(resource.text, .formatUnknown("the answer has no decision about it", trace: answer.trace))
+        return .notPermitted(resource.text, .formatUnknown("the answer has no decision about it", trace: answer.trace))
       }
       guard decisions.allSatisfy({ $0.isAuthorized == first.isAuthorized }) else {
-        return .refused(resource.text, .formatUnknown("there are contradictory decisions", trace: answer.trace))
+        return .notPermitted(resource.text, .formatUnknown("there are contradictory decisions", trace: answer.trace))
       }
       return first
     }

@@ -187,7 +187,7 @@ extension PassPartner {
   }
 }
 
-/// The header fields of a call besides its access token.
+/// The header fields of a call but its access token.
 struct PassHeaders {
   let fields: HTTPFields
 

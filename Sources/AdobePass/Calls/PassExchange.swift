@@ -28,8 +28,8 @@ struct PassAnswer: Sendable {
   let serverTime: Timestamp?
 }
 
-/// Sends the requests of one call: with an access token, at the pace of the device's address, and again where that is
-/// allowed. One place decides which answer is a success, an error of Adobe's, or no answer.
+/// Sends the requests of one call: with an access token, within the rate of the device's address, and again where
+/// that is allowed. It alone decides which answer is a success, an error of Adobe's, or no answer.
 struct PassExchange: Sendable {
   /// The largest answer in bytes.
   private static let maxBytes = 1 << 20
@@ -46,7 +46,7 @@ struct PassExchange: Sendable {
 
   /// Sends `request` over the connections of its user, or where others wait for the answer over one of its own.
   func answer(_ request: PassRequest, isShared: Bool = false) async throws(PassError) -> PassAnswer {
-    // Whoever polls a code repeats nothing: the next poll comes soon.
+    // A poll of a code is not retried: the next one comes soon.
     let attempts = request.endpoint == .profileOfCode ? 1 : max(1, link.point.settings.requests.attempts)
     var delays = PassDelays()
     var hasReadAgain = false

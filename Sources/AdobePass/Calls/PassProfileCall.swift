@@ -13,7 +13,7 @@ public enum PassProfileSelection: Sendable, Hashable {
   case mvpd(String)
   /// All.
   case all
-  /// That of a code, for which the call waits so long.
+  /// The login of a code, for which the call waits so long.
   case code(String, wait: Duration)
 }
 
@@ -73,7 +73,7 @@ struct PassProfileCall {
     return try await kept(profiles, exchange)
   }
 
-  /// Makes a login of a partner's SAML response. A response that may have arrived is not sent twice: the login shows it.
+  /// Makes a login of a partner's SAML response. One that may have arrived is not sent twice: the login shows it.
   private func partnerProfiles(_ options: PassOptions) async throws(PassError) -> PassProfiles {
     let exchange = try call.exchange(options, for: .partnerProfile)
     guard let partner = options.partner, let response = partner.encodedResponse else {
@@ -82,7 +82,8 @@ struct PassProfileCall {
     var request = PassRequest(endpoint: .partnerProfile, method: "POST", segments: ["profiles", "sso", partner.name])
     request.form = [("SAMLResponse", response)]
     do throws(PassError) {
-      return try await kept(Self.profiles(in: try await call.answer(request, exchange), at: call.clock.wallNow), exchange)
+      return try await kept(
+        Self.profiles(in: try await call.answer(request, exchange), at: call.clock.wallNow), exchange)
     } catch {
       guard error.kind == .unreachable, error.outcome != .notSent else { throw error }
       var reading = options
@@ -99,14 +100,14 @@ struct PassProfileCall {
     await call.state.logins.dropProfile(of: mvpd, call.provider.client, exchange.device, over: call.link)
   }
 
-  /// Remembers the login to use, and returns it with the others.
+  /// Stores the login to use, and returns it with the others.
   private func kept(
     _ profiles: [PassProfile], _ exchange: PassExchange, isStored: Bool = true
   ) async throws(PassError) -> PassProfiles {
     var login = isStored ? try await call.login(of: exchange.device) : nil
     let remembered = login.flatMap { login in profiles.first { $0.mvpd.hasSameBytes(as: login.mvpd) } }
     let selected = remembered ?? profiles.max { $0.expiresAt < $1.expiresAt }
-    if isStored, let selected, selected.isLasting { login = try await call.remember(selected.mvpd, selected, exchange) }
+    if isStored, let selected, selected.isLasting { login = try await call.keep(selected.mvpd, selected, exchange) }
     return PassProfiles(
       state: profiles.isEmpty ? .unauthenticated : .authenticated, profiles: profiles, selected: selected?.mvpd,
       remembered: login?.remembered, nextPoll: nil, error: nil)

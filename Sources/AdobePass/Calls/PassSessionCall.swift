@@ -72,7 +72,7 @@ struct PassSessionCall {
       let key = PassCodes.Key(call.provider.client, code)
       call.state.codes.begin(key, life: life ?? PassCodes.usualLife, of: exchange.device, for: call.link.subject.uid)
     }
-    try await remember(session, exchange)
+    try await keep(session, exchange)
     return session
   }
 
@@ -86,7 +86,7 @@ struct PassSessionCall {
     let answer = try await answer(request, about: code, exchange, mvpd: parameters.mvpd)
     let (session, life) = try session(answer, of: .resumeSession)
     if let life { call.state.codes.setLife(life, of: .init(call.provider.client, code)) }
-    if !options.isSecondScreen { try await remember(session, exchange) }
+    if !options.isSecondScreen { try await keep(session, exchange) }
     return session
   }
 
@@ -143,12 +143,12 @@ struct PassSessionCall {
     }
   }
 
-  /// Remembers the MVPD of a login that exists already.
-  private func remember(_ session: PassSession, _ exchange: PassExchange) async throws(PassError) {
+  /// Stores the MVPD of a login that exists already.
+  private func keep(_ session: PassSession, _ exchange: PassExchange) async throws(PassError) {
     guard session.actionName == "authorize", let mvpd = session.mvpd,
       session.reasonType == "authenticated" || session.reasonType == "authenticatedSSO"
     else { return }
-    _ = try await call.remember(mvpd, nil, exchange)
+    _ = try await call.keep(mvpd, nil, exchange)
   }
 
   /// The names of parameters as calls have them: an older edition reports another name.
@@ -197,7 +197,8 @@ struct PassSessionCall {
   }
 }
 
-/// What an answer requires next: the pair of a name and a type. Only pairs that are documented for the endpoint count.
+/// The next step that an answer requires: the pair of a name and a type. Only pairs that are documented for the
+/// endpoint count.
 struct PassAction: Hashable, CustomStringConvertible {
   let name: String
   let type: String

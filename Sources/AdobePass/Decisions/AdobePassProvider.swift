@@ -5,8 +5,8 @@ public import PosternJSON
 public import PosternSupport
 import SessionRecords
 
-/// Adobe Pass Authentication, REST API v2, for one service provider: `preauthorize` at the MVPD of a device's login, and
-/// the requests of `PassClient`.
+/// Adobe Pass Authentication, REST API v2, for one service provider: `preauthorize` at the MVPD of a device's login,
+/// and the requests of `PassClient`.
 public final class AdobePassProvider: DecisionProvider {
   /// The configuration of the decision point.
   public struct Settings: Sendable {
@@ -20,7 +20,7 @@ public final class AdobePassProvider: DecisionProvider {
     public var softwareStatement: Secret<String>
     /// The device.
     public var device: AdobePassDevice
-    /// What calls of `PassClient` may give, and what its answers may contain.
+    /// The values that calls of `PassClient` may give and its answers may contain.
     public var login = AdobePassLoginSettings()
 
     /// The service provider at the server of `baseURL`.
@@ -75,8 +75,8 @@ public final class AdobePassProvider: DecisionProvider {
     }
   }
 
-  /// Finds the MVPD: the call's, else the one that the device's user chose, else the configured one. Decisions depend on
-  /// it, on the device, and on what proves its user; they end with the login.
+  /// Finds the MVPD: the call's, else the one that the device's user chose, else the configured one. Decisions depend
+  /// on it, on the device, and on what proves its user; they end with the login.
   public func resolved(
     _ context: JSONObject, over link: DecisionClient
   ) async throws(DecisionFault) -> ResolvedContext {
@@ -241,7 +241,7 @@ public final class AdobePassProvider: DecisionProvider {
   }
 }
 
-/// What calls of `PassClient` may give, and what its answers may contain.
+/// The values that calls of `PassClient` may give and its answers may contain.
 public struct AdobePassLoginSettings: Sendable {
   /// Where browsers may come back to (`redirectUrl`).
   public var redirectURLs: Set<String> = []
@@ -285,7 +285,7 @@ public struct AdobePassDevice: Sendable {
   }
 }
 
-/// What the calls to Adobe Pass of one process share: registered clients and their tokens, logins, codes and
+/// The state that the calls to Adobe Pass of one process share: registered clients and their tokens, logins, codes and
 /// configurations. Create one for the life of the process.
 public final class AdobePassState: Sendable {
   let clock: any EngineClock

@@ -15,8 +15,8 @@ struct PassContext {
   /// The rest.
   let options: PassOptions
 
-  /// Reads the member, which may be missing. `now` is compared with the end of a service token; in the distant past none
-  /// has expired.
+  /// Reads the member, which may be missing. `now` is compared with the end of a service token; in the distant past
+  /// none has expired.
   init(_ context: JSONObject, at now: Timestamp) throws(PassParameterError) {
     guard let value = context[Self.member] else {
       mvpd = nil

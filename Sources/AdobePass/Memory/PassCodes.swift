@@ -29,7 +29,7 @@ final class PassCodes: Sendable {
     case failed(PassError)
   }
 
-  /// What is known of a code.
+  /// The state of a code, as far as it is known.
   struct Entry: Sendable {
     /// The end of its life.
     var end: MonotonicInstant
@@ -37,9 +37,9 @@ final class PassCodes: Sendable {
     var isSuperseded = false
     /// The error of a code that Adobe called wrong: it remains wrong.
     var wrong: PassError?
-    /// The last answer, and the time from which Adobe may be asked for the next.
+    /// The last answer, and the time from which the next may be requested.
     var last: (answer: Answer, next: MonotonicInstant)?
-    /// What ends the waits of calls once the code is superseded.
+    /// Ends the waits of calls once the code is superseded.
     var interruptions: [UInt64: @Sendable () -> Void] = [:]
   }
 
@@ -142,7 +142,7 @@ final class PassCodes: Sendable {
   func whileCurrent<Value: Sendable>(
     _ key: Key, _ operation: @escaping @Sendable () async -> Value
   ) async -> Value {
-    let task = Task { await operation() }
+    let task = CurrentPeer.task { await operation() }
     let (number, isOver) = state.withLock { state in
       state.lastWait += 1
       let number = state.lastWait

@@ -53,9 +53,9 @@ final class PassLogins: Sendable {
   private static let capacity = 16_384
   /// The largest share of the store that the logins of one uid's devices take.
   private static let allowance = RecordAllowance(count: 20_000, bytes: 64 << 20)
-  /// How long a record outlives its last change: a remembered MVPD is of no use to a device that is gone.
+  /// How long a record outlives its last change: a device that is gone needs no MVPD.
   private static let life = Duration.seconds(400 * 86_400)
-  /// How often a change is repeated that another process got ahead of.
+  /// How often a change is tried that another process gets ahead of.
   private static let attempts = 4
 
   private let clock: any EngineClock
@@ -80,8 +80,8 @@ final class PassLogins: Sendable {
     return "\(mark)/\(login?.mark ?? 0)/\(login?.profile?.notAfter ?? 0)"
   }
 
-  /// Remembers the MVPD of a login, and its profile where that is known.
-  func remember(
+  /// Stores the MVPD of a login, and its profile where that is known.
+  func keep(
     _ mvpd: String, _ profile: PassProfile?, named: PassMVPD?, _ client: AdobePassClient, _ device: AdobePassDevice,
     over link: DecisionClient
   ) async throws(StoreError) -> PassLogin? {
@@ -104,7 +104,7 @@ final class PassLogins: Sendable {
     }
   }
 
-  /// Drops the profile of `mvpd`, nil for that of any, and with it the decisions; the MVPD remains remembered. A failure
+  /// Drops the profile of `mvpd`, nil for that of any, and with it the decisions; the MVPD remains. A failure
   /// of the store changes nothing of that for this process.
   func dropProfile(
     of mvpd: String?, _ client: AdobePassClient, _ device: AdobePassDevice, over link: DecisionClient

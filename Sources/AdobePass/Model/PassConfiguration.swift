@@ -49,7 +49,7 @@ public struct PassMVPD: Sendable, Hashable {
     case authPerAggregator
     /// A login is for one browser session.
     case authPerBrowserSession
-    /// A login may be renewed without the user.
+    /// A login may be prolonged without the user.
     case passiveAuthnEnabled
   }
 
@@ -67,35 +67,65 @@ public struct PassMVPD: Sendable, Hashable {
   public let flags: Set<Flag>
 }
 
-/// What a session for a login requires next, as Adobe tells it by a name and a type.
+/// The next step of a login, which Adobe gives by a name and a type.
 public struct PassSession: Sendable, Hashable {
+  private struct Origin: Hashable {
+    let serviceProvider: String?
+    let sessionID: String?
+  }
+
+  private struct Life: Hashable {
+    let start: Timestamp?
+    let end: Timestamp?
+  }
+
   /// The name of what is next: `authenticate`, `resume`, `retry`, `authorize` or `partner_profile`.
   public let actionName: String
   /// Its type: `interactive` or `direct`.
   public let actionType: String
   /// Why; new values may come.
   public let reasonType: String?
-  /// The service provider.
-  public let serviceProvider: String?
-  /// Adobe's id of the session, for tracking only.
-  public let sessionID: String?
+  private let origin: Origin
   /// The code of the login: shown to the user, and the parameter of the calls that continue.
   public let code: String?
-  /// What the user's browser opens, absolute, and of an origin that the configuration allows.
+  /// The URL that the user's browser opens: absolute, and of an origin that the configuration allows.
   public let url: String?
   /// The MVPD.
   public let mvpd: String?
   /// The parameters that are missing: `mvpd`, `domainName`, `redirectUrl`.
   public let missingParameters: [String]
-  /// What a partner's framework needs.
+  /// The request for a partner's framework.
   public let authenticationRequest: PassAuthenticationRequest?
+  private let life: Life
+
+  init(
+    actionName: String, actionType: String, reasonType: String?, serviceProvider: String?, sessionID: String?,
+    code: String?, url: String?, mvpd: String?, missingParameters: [String],
+    authenticationRequest: PassAuthenticationRequest?, notBefore: Timestamp?, expiresAt: Timestamp?
+  ) {
+    self.actionName = actionName
+    self.actionType = actionType
+    self.reasonType = reasonType
+    origin = Origin(serviceProvider: serviceProvider, sessionID: sessionID)
+    self.code = code
+    self.url = url
+    self.mvpd = mvpd
+    self.missingParameters = missingParameters
+    self.authenticationRequest = authenticationRequest
+    life = Life(start: notBefore, end: expiresAt)
+  }
+
+  /// The service provider.
+  public var serviceProvider: String? { origin.serviceProvider }
+  /// Adobe's id of the session, for tracking only.
+  public var sessionID: String? { origin.sessionID }
   /// The start of the code's life.
-  public let notBefore: Timestamp?
+  public var notBefore: Timestamp? { life.start }
   /// The end of the code's life. Always there with a code.
-  public let expiresAt: Timestamp?
+  public var expiresAt: Timestamp? { life.end }
 }
 
-/// What a partner's framework needs to make a SAML response.
+/// The request of which a partner's framework makes a SAML response.
 public struct PassAuthenticationRequest: Sendable, Hashable {
   /// The kind: `saml`.
   public let type: String
@@ -158,7 +188,7 @@ extension PassMVPD: ConciseStringConvertible {
 }
 
 extension PassSession: ConciseStringConvertible {
-  /// What is next. The code is secret.
+  /// The next step. The code is secret.
   public var description: String {
     Concise.text(
       "\(Concise.name(actionName))/\(Concise.name(actionType))", reasonType.map { Concise.name($0) },
@@ -172,7 +202,7 @@ extension PassAuthenticationRequest: ConciseStringConvertible {
 }
 
 extension PassSessionStatus: ConciseStringConvertible {
-  /// What is missing. The code is secret.
+  /// The missing parameters. The code is secret.
   public var description: String {
     Concise.text(
       "session", mvpd.map { Concise.name($0) },

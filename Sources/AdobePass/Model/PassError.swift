@@ -26,7 +26,7 @@ public struct PassError: Error, Sendable {
   public let kind: Kind
   /// The enhanced error: Adobe's own, or the sidecar's with status 0. For `rejected` always.
   public let status: Status?
-  /// What helps, for `rejected`.
+  /// The step that helps, for `rejected`.
   public let next: PassNextStep?
   /// Whether the same call may succeed later.
   public let isRetryable: Bool
@@ -48,7 +48,7 @@ public struct PassError: Error, Sendable {
   }
 }
 
-/// What helps after an error of Adobe Pass.
+/// The step that helps after an error of Adobe Pass.
 public enum PassNextStep: String, Sendable, Hashable, CaseIterable {
   /// The user has to log in.
   case login
@@ -58,7 +58,7 @@ public enum PassNextStep: String, Sendable, Hashable, CaseIterable {
   case chooseMVPD = "chooseMvpd"
   /// The identity for the TempPass is missing or wrong.
   case identity
-  /// The partner's framework has to be read anew.
+  /// The partner's framework has to be read again.
   case partnerStatus
   /// The operator has to change a configuration.
   case `operator`
@@ -77,7 +77,7 @@ public enum PassNextStep: String, Sendable, Hashable, CaseIterable {
     "maximum_execution_time_exceeded": .later,
   ]
 
-  /// What helps after `status`: by its code, and by its action where the code does not decide.
+  /// The step that helps after `status`: by its code, and by its action where the code does not decide.
   public init(_ status: Status) {
     if let step = Self.byCode[status.code] {
       self = step

@@ -9,7 +9,7 @@ public struct PassOptions: Sendable {
   public var device: PassDevice
   /// Whether the caller is another screen than the device: requests name no device, and nothing is stored.
   public var isSecondScreen: Bool
-  /// The Experience Cloud id (`AP-Visitor-Identifier`), which is sent as it is.
+  /// The Experience Cloud id of the user, sent unchanged.
   public var visitorID: Secret<String>?
   /// The token of the device's platform.
   public var platform: PassPlatformToken?
@@ -83,7 +83,8 @@ public struct PassPlatformToken: Sendable {
   }
 }
 
-/// The state of a partner's framework on the device, for single sign-on with the partner (`AP-Partner-Framework-Status`).
+/// The state of a partner's framework on the device, for single sign-on with the partner
+/// (`AP-Partner-Framework-Status`).
 public struct PassPartner: Sendable {
   /// The partner's name in paths, as in `Apple`.
   public var name: String

@@ -8,7 +8,7 @@ public struct PassProfile: Sendable {
   public let mvpd: String
   /// The kind: `regular`, `appleSSO`, `platformSSO`, `serviceTokenSSO`, `temporary`, `degraded`, or a new one.
   public let type: String
-  /// Who made it: an MVPD's id, `Adobe`, or a partner.
+  /// Its maker: an MVPD's id, `Adobe`, or a partner.
   public let issuer: String
   /// The start of its life.
   public let notBefore: Timestamp?
@@ -25,13 +25,13 @@ public struct PassProfile: Sendable {
 
 /// The logins of a device.
 public struct PassProfiles: Sendable {
-  /// What they mean for the user.
+  /// Their meaning for the user.
   public enum State: String, Sendable, Hashable, CaseIterable {
     /// There is a login.
     case authenticated
     /// There is none.
     case unauthenticated
-    /// The code lives, and nobody has logged in with it yet.
+    /// The code lives, and has no login yet.
     case pending
     /// The code's life is over.
     case expired
@@ -51,7 +51,7 @@ public struct PassProfiles: Sendable {
     public let logoURL: String?
   }
 
-  /// What they mean for the user.
+  /// Their meaning for the user.
   public let state: State
   /// The logins that have not ended.
   public let profiles: [PassProfile]
@@ -81,7 +81,7 @@ public struct PassDecision: Sendable {
   public let id: String
   /// The media token: there for a permit, and for nothing else.
   public let token: MediaToken?
-  /// Who decided: `mvpd`, `degradation`, `temppass`, or another text.
+  /// The decider: `mvpd`, `degradation`, `temppass`, or another text.
   public let source: String?
   /// The start of the decision's life at Adobe.
   public let notBefore: Timestamp?
@@ -93,7 +93,7 @@ public struct PassDecision: Sendable {
   /// Whether it is a permit. Only one with a media token is.
   public var isAuthorized: Bool { error == nil && token != nil }
 
-  static func refused(_ id: String, _ error: Status, source: String? = nil) -> PassDecision {
+  static func notPermitted(_ id: String, _ error: Status, source: String? = nil) -> PassDecision {
     PassDecision(id: id, token: nil, source: source, notBefore: nil, expiresAt: nil, error: error)
   }
 }
@@ -108,7 +108,7 @@ public struct PassDecisions: Sendable {
 
 /// The end of a device's login.
 public struct PassLogout: Sendable {
-  /// What Adobe Pass made of it.
+  /// The result at Adobe Pass.
   public enum Upstream: String, Sendable, Hashable, CaseIterable {
     /// The login has ended there.
     case ended
@@ -118,7 +118,7 @@ public struct PassLogout: Sendable {
     case none
   }
 
-  /// What is left to do for one MVPD.
+  /// The step that is left for one MVPD.
   public struct Step: Sendable, Hashable {
     /// The MVPD.
     public let mvpd: String
@@ -126,13 +126,13 @@ public struct PassLogout: Sendable {
     public let actionName: String
     /// Its type: `interactive`, `partner_interactive` or `none`.
     public let actionType: String
-    /// What the user's browser opens.
+    /// The URL that the user's browser opens.
     public let url: String?
   }
 
-  /// What Adobe Pass made of it.
+  /// The result at Adobe Pass.
   public let upstream: Upstream
-  /// What is left to do, for each MVPD whose login ended.
+  /// The steps that are left, for each MVPD whose login ended.
   public let logouts: [Step]
   /// The MVPDs that were remembered here.
   public let forgotten: [String]
