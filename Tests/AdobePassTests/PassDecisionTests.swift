@@ -208,7 +208,7 @@ struct PassDecisionTests {
       #expect(try await process.client().authorize(["a"]).decisions[0].error?.code == code)
       _ = await process.engine.ask(["a"], at: process.point)
       #expect(server.calls(to: "POST decisions/preauthorize/m").count == (isDropped ? 2 : 1), "\(code)")
-      let login = try await process.client().login(
+      let login = try await process.client().call.login(
         of: AdobePassDevice(identifier: Secret("device-1"), information: [:]))
       #expect(login?.mvpd == "m" && (login?.profile == nil) == isDropped)
     }

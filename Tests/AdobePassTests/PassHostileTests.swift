@@ -100,7 +100,7 @@ struct PassHostileTests {
           #expect((error as? PassError)?.detail.isEmpty == false)
         }
       }
-      let exchange = try client.exchange(PassOptions(), for: .authorize)
+      let exchange = try client.call.exchange(PassOptions(), for: .authorize)
       switch round % 8 {
       case 0: await run { try await client.createSession().url }
       case 1: await run { try await client.resumeSession(code: "C").url }
@@ -131,7 +131,8 @@ struct PassHostileTests {
           return nil
         }
       }
-      await process.state.logins.dropProfile(of: nil, client.provider.client, exchange.device, over: client.link)
+      await process.state.logins.dropProfile(
+        of: nil, client.call.provider.client, exchange.device, over: client.call.link)
       server.clock.advance(by: .seconds(1))
     }
     // Both were reached.

@@ -205,9 +205,9 @@ struct PassSessionTests {
     _ = try await client.profiles()
     let other = try await client.profiles(.mvpd("x"))
     #expect(other.state == .unauthenticated && other.error == nil && other.remembered?.id == "m")
-    #expect(try await client.login(of: device)?.profile != nil)
+    #expect(try await client.call.login(of: device)?.profile != nil)
     #expect(try await client.profiles().state == .unauthenticated)
-    let login = try await client.login(of: device)
+    let login = try await client.call.login(of: device)
     #expect(login?.mvpd == "m" && login?.profile == nil)
   }
 
@@ -244,7 +244,7 @@ struct PassSessionTests {
     server.on("GET profiles", .json(body))
     let client = try server.process().client()
     #expect(await passError { try await client.profiles() }?.kind == .rejected)
-    #expect(try await client.login(of: AdobePassDevice(identifier: Secret("device-1"), information: [:])) == nil)
+    #expect(try await client.call.login(of: AdobePassDevice(identifier: Secret("device-1"), information: [:])) == nil)
   }
 
   @Test("a SAML response without an answer is not sent twice: the profiles show the login (PA8)")

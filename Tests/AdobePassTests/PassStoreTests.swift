@@ -15,7 +15,7 @@ struct PassStoreTests {
   private func remembered(_ process: PassServer.Process, uid: UInt32 = 1, id: String = "device-1") async throws
     -> String?
   {
-    try await process.client(uid: uid).login(of: AdobePassDevice(identifier: Secret(id), information: [:]))?.mvpd
+    try await process.client(uid: uid).call.login(of: AdobePassDevice(identifier: Secret(id), information: [:]))?.mvpd
   }
 
   @Test("a restart makes neither registration nor token, and has the MVPD with its name (RG1, RG2, CF2)")
@@ -159,6 +159,6 @@ struct PassStoreTests {
     _ = try await client.profiles()
     server.clock.stepWall(by: .seconds(3600))
     _ = try await client.profiles()
-    #expect(try await client.login(of: device)?.profile?.endsAt == server.time(600))
+    #expect(try await client.call.login(of: device)?.profile?.endsAt == server.time(600))
   }
 }

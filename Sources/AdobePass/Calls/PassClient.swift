@@ -8,7 +8,7 @@ public import PosternSupport
 /// caller's: no call opens a URL, and nothing polls that no call waits for. One client is for one call, whose time runs
 /// from its creation.
 public struct PassClient: Sendable {
-  private let call: PassCall
+  let call: PassCall
 
   /// The calls to the provider of `point` for `uid`; nil where it is of another kind.
   public init?(
