@@ -58,6 +58,8 @@ public struct PosternPass: Sendable {
   /// - Parameters:
   ///   - resources: The resources: ids, or MRSS fragments.
   ///   - mvpd: The MVPD; nil: that of the device's login, else the configured one.
+  ///   - options: The device, and what proves who uses it.
+  ///   - timeout: The longest time that the call may last.
   public func authorize(
     _ resources: [String], mvpd: String? = nil, options: PassOptions = PassOptions(), timeout: Duration? = nil
   ) async throws(PassError) -> PassDecisions {
@@ -69,6 +71,8 @@ public struct PosternPass: Sendable {
   /// - Parameters:
   ///   - mvpd: The MVPD; nil: that of the device's login, else the configured one.
   ///   - redirectURL: Where the browser comes back to from the MVPD's logout; one of the configured `redirectUrls`.
+  ///   - options: The device, and what proves who uses it.
+  ///   - timeout: The longest time that the call may last.
   @discardableResult
   public func logout(
     mvpd: String? = nil, redirectURL: String? = nil, options: PassOptions = PassOptions(), timeout: Duration? = nil
