@@ -74,4 +74,3 @@ struct PassLogoutCall {
     return steps
   }
 }
-

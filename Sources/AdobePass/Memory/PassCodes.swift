@@ -74,12 +74,7 @@ final class PassCodes: Sendable {
 
   init(clock: any EngineClock) {
     self.clock = clock
-    polls = SingleFlight(clock: clock, cancelsAbandonedRuns: true) {
-      switch $0 {
-      case .cancelled: .ended(.cancelled)
-      case .deadlineExceeded: .unreachable("timed out before Adobe Pass answered", outcome: .sentNoReply)
-      }
-    }
+    polls = SingleFlight(clock: clock, cancelsAbandonedRuns: true) { PassError(endOf: $0) }
   }
 
   /// Notes the code of a new session of `device`, with its life from now on. The device's former code is superseded.
@@ -212,12 +207,7 @@ final class PassConfigurations: Sendable {
 
   init(clock: any EngineClock) {
     self.clock = clock
-    requests = SingleFlight(clock: clock, cancelsAbandonedRuns: true) {
-      switch $0 {
-      case .cancelled: .ended(.cancelled)
-      case .deadlineExceeded: .unreachable("timed out before Adobe Pass answered", outcome: .sentNoReply)
-      }
-    }
+    requests = SingleFlight(clock: clock, cancelsAbandonedRuns: true) { PassError(endOf: $0) }
   }
 
   /// Returns the configuration that counts now.

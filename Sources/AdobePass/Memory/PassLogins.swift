@@ -191,14 +191,14 @@ final class PassLogins: Sendable {
     let uid = link.subject.uid
     // A record remains that of the uid whose call made it: to remove it first could lose it. The allowance of that uid
     // is no limit for the calls of others.
-    let ownerUID = stored?.record.uid ?? uid
+    let recordUID = stored?.record.uid ?? uid
     let record = StoredRecord(
-      key: key, uid: ownerUID, version: (stored?.record.version ?? 0) + 1, expiresAt: clock.wallNow + Self.life,
+      key: key, uid: recordUID, version: (stored?.record.version ?? 0) + 1, expiresAt: clock.wallNow + Self.life,
       contents: contents)
     if stored == nil {
       try await store.insert(record, within: Self.allowance)
     } else {
-      try await store.replace(record, under: nil, within: ownerUID == uid ? Self.allowance : .unlimited)
+      try await store.replace(record, under: nil, within: recordUID == uid ? Self.allowance : .unlimited)
     }
     return changed
   }

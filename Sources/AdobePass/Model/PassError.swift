@@ -150,6 +150,15 @@ extension PassError {
       upstream: nil, detail: kind == .cancelled ? "cancelled" : "the deadline of the call passed")
   }
 
+  /// The error of a caller whose wait for a shared request ended.
+  init(endOf wait: EndedWait) {
+    self =
+      switch wait {
+      case .cancelled: .ended(.cancelled)
+      case .deadlineExceeded: .unreachable("timed out before Adobe Pass answered", outcome: .sentNoReply)
+      }
+  }
+
   /// A store that cannot be used, before the request was sent or afterwards.
   init(_ error: StoreError, outcome: TransportError.Outcome) {
     self.init(
