@@ -59,8 +59,11 @@ public struct MonotonicInstant: Sendable, Hashable, Comparable {
     let (seconds, attoseconds) = right.components
     let (scaled, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
     guard !overflow else { return MonotonicInstant(nanoseconds: seconds < 0 ? .min : .max) }
-    let (sum, carried) = left.nanoseconds.addingReportingOverflow(scaled + attoseconds / 1_000_000_000)
-    return MonotonicInstant(nanoseconds: carried ? (seconds < 0 ? .min : .max) : sum)
+    // The start is added first: a duration may be longer than all instants only by its fraction of a second.
+    let (begun, carried) = left.nanoseconds.addingReportingOverflow(scaled)
+    guard !carried else { return MonotonicInstant(nanoseconds: seconds < 0 ? .min : .max) }
+    let (sum, isBeyond) = begun.addingReportingOverflow(attoseconds / 1_000_000_000)
+    return MonotonicInstant(nanoseconds: isBeyond ? (attoseconds < 0 ? .min : .max) : sum)
   }
 
   /// The time from `right` to `left`.

@@ -58,6 +58,16 @@ struct PassDecisionTests {
     #expect(decision.error?.action == "none")
   }
 
+  @Test(
+    "an answer that is an error, too, has a permit",
+    arguments: [#""error":{"code":"x"}"#, #""errors":[{"code":"x"}]"#, #""code":"x""#])
+  func permitWithError(error: String) async throws {
+    let server = PassServer()
+    server.on(Self.name, .json(#"{"decisions":[{"resource":"a","authorized":true,\#(Self.token)}],\#(error)}"#))
+    let fault = await passError { try await server.process().client().authorize(["a"], mvpd: "m") }
+    #expect(fault?.status?.code == "server_response_format_unknown" && fault?.status?.status == 0)
+  }
+
   @Test("rows that disagree are no permit; a resource without one is none; the order is the call's")
   func rows() async throws {
     let server = PassServer()

@@ -139,6 +139,23 @@ struct PassHostileTests {
     #expect(errors > 500 && results > 50)
   }
 
+  @Test("the words of an error, which are logged, have what a server put in the position of a code or a name")
+  func words() async throws {
+    let server = PassServer()
+    let client = try server.process().client()
+    for body in [
+      #"{"code":"the code hush-code is wrong","message":"hush","action":"none"}"#,
+      #"{"code":"hush-code","action":"none"}"#,
+      #"{"actionName":"hush-code","actionType":"direct"}"#, #"{"actionName":"resume","actionType":"QZR7T4\nhush"}"#,
+    ] {
+      server.on("POST sessions", .json(body))
+      let error = await passError { try await client.createSession() }
+      #expect(error?.kind == .rejected && error?.detail.contains("hush") == false, "\(body)")
+    }
+    server.on("POST sessions", .session("obey", "direct"))
+    #expect(await passError { try await client.createSession() }?.detail.contains("obey/direct") == true)
+  }
+
   @Test("no error, event or description of a whole run has a token, code, identity, SAML response or attribute (SC1)")
   func secrets() async throws {
     let server = PassServer()

@@ -1,6 +1,7 @@
 import AuthEngine
 import EngineTestSupport
 import HTTPMessages
+import PosternJSON
 import PosternSupport
 import PosternTestSupport
 import Testing
@@ -222,6 +223,23 @@ struct PassPollingTests {
     #expect(try await process.client().profiles(.code("C", wait: .zero)).state == .pending)
   }
 
+  @Test("the pause of one user and address delays another's look at the same code")
+  func foreignPause() async throws {
+    let server = server()
+    let process = try server.process(rateLimit: DecisionRateLimiter(perSecond: 100, burst: 100))
+    server.on(Self.poll, .status(429, ("Retry-After", "600")), .profiles([:]))
+    let selection = PassProfileSelection.code("C", wait: .zero)
+    let options = PassOptions(device: PassDevice(address: "192.0.2.1"))
+    let rejected = await passError { try await process.client().profiles(selection, options: options) }
+    #expect(rejected?.retryAfter == .seconds(600))
+    server.clock.advance(by: .seconds(5))
+    let paused = await passError { try await process.client().profiles(selection, options: options) }
+    #expect(paused?.status?.code == "too_many_requests" && paused?.outcome == .notSent && server.calls.count == 1)
+    #expect(paused?.retryAfter == .seconds(595))
+    server.clock.advance(by: .seconds(5))
+    #expect(try await process.client(uid: 2).profiles(selection).state == .pending && server.calls.count == 2)
+  }
+
   @Test("at the end of the wait: pending after any good answer, else the last fault")
   func outcome() async throws {
     for (answers, isPending) in [([HTTPResponse.profiles([:]), .status(503)], true), ([.status(503)], false)] {
@@ -288,6 +306,25 @@ struct PassPollingTests {
     server.clock.advance(by: .seconds(1))
     #expect(try await later.client().profiles(.code("C", wait: .zero)).state == .expired)
     #expect(server.registrations.current == 1 && server.tokens.current == 1)
+  }
+
+  @Test("large answers of one user take no more memory than a bound, and nothing of another user's codes")
+  func memory() throws {
+    let clock = ManualClock()
+    let process = try server().process()
+    let client = (process.point.provider as! AdobePassProvider).client
+    let codes = PassCodes(clock: clock)
+    func profile(_ bytes: Int) -> PassCodes.Answer {
+      .profiles([
+        PassProfile(
+          mvpd: "m", type: "regular", issuer: "m", notBefore: nil, expiresAt: clock.wallNow,
+          attributes: ["a": .string(String(repeating: "x", count: bytes))], endsAt: clock.wallNow)
+      ])
+    }
+    func has(_ code: String, _ uid: UInt32) -> Bool { codes.entry(.init(client, code), for: uid).last != nil }
+    codes.note(profile(10), about: .init(client, "A"), for: .seconds(5), of: 1)
+    for number in 0..<8 { codes.note(profile(8 << 20), about: .init(client, "B\(number)"), for: .seconds(5), of: 2) }
+    #expect(has("A", 1) && has("B7", 2) && has("B5", 2) && !has("B0", 2) && !has("B4", 2))
   }
 
   @Test("a used-up TempPass is a state of its own (TP2)")

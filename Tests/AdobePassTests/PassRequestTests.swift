@@ -192,6 +192,19 @@ struct PassRequestTests {
     #expect(server.calls.allSatisfy { $0.options.maxBodyBytes == 1 << 20 })
   }
 
+  @Test("registration and token, which are for all callers, depend on the device that the first caller names")
+  func clientRequests() async throws {
+    let server = PassServer()
+    server.on("GET profiles", .profiles([:]))
+    let process = try server.process()
+    let device = PassDevice(id: Secret("other"), information: ["model": String(repeating: "x", count: 1024)])
+    _ = try await process.client().profiles(options: PassOptions(device: device))
+    let sent = server.clientRequests.withLock { $0.map { $0.fields["X-Device-Info"] } }
+    let configured = (process.point.provider as? AdobePassProvider)?.settings.device.information
+    #expect(sent == [configured, configured] && configured != nil)
+    #expect(server.calls.first?.request.fields["X-Device-Info"] != configured)
+  }
+
   @Test("a second screen names no device, and nothing of its answers is stored (PR11)")
   func secondScreen() async throws {
     let server = PassServer()

@@ -39,6 +39,7 @@ final class PassServer: Sendable {
   let clock = ManualClock()
   let store: any RecordStore
   let registrations = Counter()
+  let clientRequests = Locked<[HTTPRequest]>([])
   let tokens = Counter()
   let scopes = Locked<String?>(nil)
   let tokenAnswer = Locked<HTTPResponse?>(nil)
@@ -104,6 +105,7 @@ final class PassServer: Sendable {
   private func answer(
     _ request: HTTPRequest, _ options: TransferOptions
   ) async throws(TransportError) -> HTTPResponse {
+    if request.url.path.hasPrefix("/o/") { clientRequests.withLock { $0.append(request) } }
     switch request.url.path {
     case "/o/client/register":
       let number = registrations.next()

@@ -128,6 +128,33 @@ struct PassSessionTests {
     }
   }
 
+  @Test("a login that Adobe has just confirmed ends with the stored profile, which is of before (SE2, DE7)")
+  func confirmed() async throws {
+    let server = PassServer()
+    server.on("GET profiles", .profiles(["m": server.time(60)]))
+    server.on("POST sessions", .session("authorize", "direct", #""mvpd":"m","reasonType":"authenticated""#))
+    server.on("POST decisions/authorize/m") { .permits($0.resources, until: 1_900_000_000_000) }
+    server.on("POST decisions/preauthorize/m") { .permits($0.resources) }
+    let process = try server.process()
+    _ = try await process.client().profiles()
+    server.clock.advance(by: .seconds(61))
+    #expect(try await process.client().authorize(["a"]).decisions.first?.isAuthorized == false)
+    _ = try await process.client().createSession(PassLoginParameters(mvpd: "m"))
+    #expect(try await process.client().authorize(["a"]).decisions.first?.isAuthorized == true)
+    #expect(await process.engine.ask(["a"], at: process.point).decisions.first?.isAuthorized == true)
+  }
+
+  @Test("a code whose life is too long for the clock is one that lives, and stops no process", arguments: [0, 36_900])
+  func longLife(milliseconds: Int64) async throws {
+    let server = PassServer()
+    let end = server.time(9_223_372_000) + milliseconds
+    server.on("POST sessions", .session("resume", "direct", #""code":"C","notAfter":\#(end)"#))
+    server.on("GET profiles/code/C", .profiles([:]))
+    let client = try server.process().client()
+    #expect(try await client.createSession().expiresAt == Timestamp(millisecondsSinceEpoch: end))
+    #expect(try await client.profiles(.code("C", wait: .zero)).state == .pending)
+  }
+
   @Test("a session by its code: nulls, old names, either kind of address, and nothing of the connection (SE6)")
   func status() async throws {
     let server = PassServer()
@@ -298,6 +325,17 @@ struct PassSessionTests {
     _ = try await process.client().configuration()
     #expect(server.calls(to: "GET configuration").count == 4)
     #expect(await passError { try await process.client().authorize(["a"]) }?.outcome == .notSent)
+  }
+
+  @Test("a configuration of very many MVPDs is a result that is far larger than the answer")
+  func manyMVPDs() async throws {
+    for (count, isGood) in [(10_000, true), (10_001, false)] {
+      let server = PassServer()
+      let mvpds = (0..<count).map { _ in #"{"id":"m"}"# }.joined(separator: ",")
+      server.on("GET configuration", .json(#"{"requestor":{"mvpds":[\#(mvpds)]}}"#))
+      let error = await passError { try await server.process().client().configuration() }
+      #expect(error?.status?.code == (isGood ? nil : "server_response_format_unknown"))
+    }
   }
 
   @Test("parallel calls of a user share one request; another user does not wait for it")

@@ -138,6 +138,12 @@ struct PassStoreTests {
     }
     store.failInsertions(false)
     #expect(try await process.client().profiles().remembered?.id == "m" && server.registrations.current == 1)
+    // What was sent is not reported as if it had not been.
+    server.on("GET profiles", .profiles(["m": server.time(900)]))
+    server.on("GET profiles/m", .profiles(["m": server.time(900)]))
+    store.failReplacements(1)
+    let late = await passError { try await process.client().profiles() }
+    #expect(late?.outcome == .replied && late?.isRetryable == true)
     store.failReads(true)
     for error in [
       await passError { try await process.client().profiles() },
@@ -146,6 +152,19 @@ struct PassStoreTests {
     ] {
       #expect(error?.kind == .storeUnavailable && error?.isRetryable == true && error?.outcome == .notSent)
     }
+  }
+
+  @Test("a user for whom the store is full changes the login of a shared device, and loses it for all")
+  func foreignRecord() async throws {
+    let store = TroubledStore()
+    let server = PassServer(store: store)
+    server.on("GET profiles", .profiles(["m": server.time(600)]))
+    server.on("GET profiles/n", .profiles(["n": server.time(600)]))
+    let process = try server.process()
+    _ = try await process.client(uid: 1).profiles()
+    store.failInsertions()
+    _ = try? await process.client(uid: 2).profiles(.mvpd("n"))
+    #expect(try await remembered(process) == "n")
   }
 
   @Test("a login keeps its end by this machine's clock, and a later answer corrects it")

@@ -20,6 +20,11 @@ struct TimestampTests {
     #expect(Timestamp(secondsSinceEpoch: .min).millisecondsSinceEpoch == .min)
     #expect((Timestamp(millisecondsSinceEpoch: .max) + .seconds(1)).millisecondsSinceEpoch == .max)
     #expect((MonotonicInstant(nanoseconds: .max) + .seconds(Int64.max)).nanoseconds == .max)
+    // The seconds alone are an instant, and with their fraction none.
+    let longest = Duration.milliseconds(9_223_372_036_900)
+    #expect((MonotonicInstant(nanoseconds: 0) + longest).nanoseconds == .max)
+    #expect((MonotonicInstant(nanoseconds: 0) + (.zero - longest)).nanoseconds == .min)
+    #expect((MonotonicInstant(nanoseconds: -1_000_000_000) + longest).nanoseconds == 9_223_372_035_900_000_000)
     #expect(Duration.seconds(Int64.max).wholeMilliseconds == .max)
     // A wait that is cut to whole milliseconds ends too early.
     let waits: [(Duration, Int64)] = [

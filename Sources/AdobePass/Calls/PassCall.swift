@@ -66,11 +66,14 @@ struct PassCall: Sendable {
     }
   }
 
-  func stored<Value>(_ access: () async throws(StoreError) -> Value) async throws(PassError) -> Value {
+  /// Reads or writes the store; `outcome` is how far the request to Adobe Pass is by then.
+  func stored<Value>(
+    _ outcome: TransportError.Outcome = .notSent, _ access: () async throws(StoreError) -> Value
+  ) async throws(PassError) -> Value {
     do throws(StoreError) {
       return try await access()
     } catch {
-      throw PassError(error)
+      throw PassError(error, outcome: outcome)
     }
   }
 
@@ -115,8 +118,10 @@ struct PassCall: Sendable {
   }
 
   /// Returns the login of `device` as it is remembered.
-  func login(of device: AdobePassDevice) async throws(PassError) -> PassLogin? {
-    try await stored { () async throws(StoreError) in
+  func login(
+    of device: AdobePassDevice, _ outcome: TransportError.Outcome = .notSent
+  ) async throws(PassError) -> PassLogin? {
+    try await stored(outcome) { () async throws(StoreError) in
       try await state.logins.login(of: provider.client, device, over: link)
     }
   }
@@ -126,7 +131,7 @@ struct PassCall: Sendable {
     _ mvpd: String, _ profile: PassProfile?, _ exchange: PassExchange
   ) async throws(PassError) -> PassLogin? {
     let named = state.configurations[.init(provider.client, exchange.device)]?.mvpds.first { $0.id == mvpd }
-    return try await stored { () async throws(StoreError) in
+    return try await stored(.replied) { () async throws(StoreError) in
       try await state.logins.keep(mvpd, profile, named: named, provider.client, exchange.device, over: link)
     }
   }

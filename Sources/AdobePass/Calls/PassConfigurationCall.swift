@@ -55,7 +55,11 @@ extension PassConfiguration {
     }
     self.domains = domains
     var mvpds: [PassMVPD] = []
-    for value in try requestor["mvpds"] == nil ? answer.list("mvpds") : requestor.list("mvpds") {
+    let given = try requestor["mvpds"] == nil ? answer.list("mvpds") : requestor.list("mvpds")
+    guard given.count <= PassMVPD.maxCount else {
+      throw .format("the configuration has more than \(PassMVPD.maxCount) MVPDs")
+    }
+    for value in given {
       mvpds.append(try PassMVPD(PassReading(value, "mvpd")))
     }
     self.mvpds = mvpds
@@ -65,6 +69,9 @@ extension PassConfiguration {
 }
 
 extension PassMVPD {
+  /// The most in one configuration; there are a few hundred. A result is many times as large as the shortest answer.
+  fileprivate static let maxCount = 10_000
+
   fileprivate init(_ reading: PassReading) throws(PassError) {
     guard let id = try reading.identifier("id") else { throw .format("an MVPD has no id") }
     var flags: Set<Flag> = []

@@ -130,6 +130,10 @@ struct PassDecisionCall {
     guard let rows = answer.document["decisions"]?.arrayValue else {
       throw .format("the answer has no decisions", http: answer.status, trace: answer.trace)
     }
+    // An answer that is an error, too, is no permit.
+    guard EnhancedError.read(in: answer.document, status: 0) == nil else {
+      throw .format("the answer has decisions and an error", http: answer.status, trace: answer.trace)
+    }
     let matches: [[JSONValue]]
     do throws(DecisionFault) {
       matches = try AdobePassReply.matches(rows, resources, trace: answer.trace)

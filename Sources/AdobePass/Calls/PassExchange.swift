@@ -108,7 +108,7 @@ struct PassExchange: Sendable {
   private func sent(_ request: PassRequest, isShared: Bool) async throws(PassError) -> HTTPResponse {
     let prepared = try prepared(request)
     let shown = try url(of: request, request.shownSegments).withoutQuery
-    return try await provider.authorized(device, over: link) {
+    return try await provider.authorized(over: link) {
       (token, purpose) async throws(PassError) -> HTTPResponse in
       var authorized = prepared
       authorized.fields["Authorization"] = "Bearer \(token.value.reveal())"

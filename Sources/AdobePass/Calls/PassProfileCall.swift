@@ -104,7 +104,7 @@ struct PassProfileCall {
   private func kept(
     _ profiles: [PassProfile], _ exchange: PassExchange, isStored: Bool = true
   ) async throws(PassError) -> PassProfiles {
-    var login = isStored ? try await call.login(of: exchange.device) : nil
+    var login = isStored ? try await call.login(of: exchange.device, .replied) : nil
     let remembered = login.flatMap { login in profiles.first { $0.mvpd.hasSameBytes(as: login.mvpd) } }
     let selected = remembered ?? profiles.max { $0.expiresAt < $1.expiresAt }
     if isStored, let selected, selected.isLasting { login = try await call.keep(selected.mvpd, selected, exchange) }
@@ -187,7 +187,8 @@ struct PassProfileCall {
   private func pause(_ key: PassCodes.Key, _ until: MonotonicInstant) async throws(PassError) -> MonotonicInstant {
     let now = call.clock.monotonicNow
     let entry = call.state.codes.entry(key, for: call.link.subject.uid)
-    let next = max(entry.last?.next ?? now, now)
+    // Beyond the bounds an answer may be lost, and with it the time of its request.
+    let next = max(entry.last?.next ?? now + call.provider.settings.login.pollInterval, now)
     let end = min(next, until, entry.end, call.link.deadline.instant ?? until)
     if end > now { try await call.state.codes.sleep(for: end - now, about: key) }
     return next
@@ -217,11 +218,12 @@ struct PassProfileCall {
     let codes = call.state.codes
     let uid = call.link.subject.uid
     let interval = call.provider.settings.login.pollInterval
+    let isLimited = call.link.point.settings.requests.rateLimit != nil
     @Sendable func known() -> PassCodes.Answer? {
       codes.entry(key, for: uid).last.flatMap { $0.next > call.clock.monotonicNow ? $0.answer : nil }
     }
     if let (answer, next) = codes.entry(key, for: uid).last, next > call.clock.monotonicNow {
-      guard case .failed(let error) = answer else { return answer }
+      guard case .failed(let error) = answer, !isLimited else { return answer }
       return .failed(error.waiting(next - call.clock.monotonicNow))
     }
     let shared = PassExchange(
@@ -233,7 +235,7 @@ struct PassProfileCall {
         return try await codes.polls.value(for: key, deadline: deadline) { () async throws(PassError) in
           if let answer = known() { return answer }
           let answer = await Self.poll(key.code, shared)
-          codes.note(answer, about: key, after: interval, of: uid)
+          codes.note(answer, about: key, after: interval, isLimited: isLimited, of: uid)
           return answer
         }
       } catch {

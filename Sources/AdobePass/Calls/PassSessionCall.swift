@@ -203,7 +203,14 @@ struct PassAction: Hashable, CustomStringConvertible {
   let name: String
   let type: String
 
-  var description: String { "\(EnhancedError.shortened(name))/\(EnhancedError.shortened(type))" }
+  /// Name and type, as far as they are plain words: a server can put anything there, and errors are logged.
+  var description: String {
+    let words = [name, type]
+    let arePlain = words.allSatisfy { word in
+      word.utf8.count <= 40 && word.utf8.allSatisfy { (0x61...0x7A).contains($0) || $0 == 0x5F }
+    }
+    return arePlain ? words.joined(separator: "/") : "the action"
+  }
 
   /// The pairs that may answer a login.
   static func ofSessions(_ endpoint: PassEndpoint) -> Set<PassAction> {

@@ -122,7 +122,7 @@ public final class AdobePassProvider: DecisionProvider {
       fields: PassHeaders(options, device, for: .preauthorize).fields,
       body: JSONWriter().write(["resources": .array(batch.resources.map { .string($0.text) })]))
     request.fields["Content-Type"] = Self.jsonType
-    let response = try await authorized(device, over: link) {
+    let response = try await authorized(over: link) {
       (token, purpose) async throws(DecisionFault) -> HTTPResponse in
       var authorized = request
       authorized.fields["Authorization"] = "Bearer \(token.value.reveal())"
@@ -148,9 +148,9 @@ public final class AdobePassProvider: DecisionProvider {
 
   /// Sends a request with an access token. A rejected token is replaced once; the client only when the server does not
   /// know it, and answers so on a connection where no answer to another request can arrive: a new client costs every
-  /// user the login.
+  /// user the login. The requests for client and token are those of all callers: none describes them by its own device.
   func authorized<Failure: Error>(
-    _ device: AdobePassDevice, over link: DecisionClient,
+    over link: DecisionClient,
     send: (AdobePassToken, DecisionPurpose) async throws(Failure) -> HTTPResponse,
     failure: (DecisionFault) -> Failure
   ) async throws(Failure) -> HTTPResponse {
@@ -159,7 +159,7 @@ public final class AdobePassProvider: DecisionProvider {
     {
       do throws(DecisionFault) {
         return try await state.clients.token(
-          of: client, replacing: rejected, isUnknownClient: isUnknownClient, device: device, over: link)
+          of: client, replacing: rejected, isUnknownClient: isUnknownClient, device: settings.device, over: link)
       } catch {
         throw failure(error)
       }

@@ -1,4 +1,5 @@
 import HTTPMessages
+import PosternJSON
 import PosternSupport
 import SessionRecords
 
@@ -27,6 +28,12 @@ final class PassCodes: Sendable {
   enum Answer: Sendable {
     case profiles([PassProfile])
     case failed(PassError)
+
+    /// About the size in bytes.
+    fileprivate var weight: Int {
+      guard case .profiles(let profiles) = self else { return 0 }
+      return profiles.reduce(0) { $0 + JSONWriter().write(.object($1.attributes)).count + 256 }
+    }
   }
 
   /// The state of a code, as far as it is known.
@@ -49,12 +56,14 @@ final class PassCodes: Sendable {
   }
 
   private struct State: Sendable {
-    var entries = FairCache<UInt32, Key, Entry>(capacity: PassCodes.capacity)
+    var entries = FairCache<UInt32, Key, Entry>(capacity: PassCodes.capacity, maxWeight: PassCodes.maxBytes)
     var running = FairCache<UInt32, Device, Key>(capacity: PassCodes.capacity)
     var lastWait: UInt64 = 0
   }
 
   private static let capacity = 16_384
+  /// The largest size of all answers.
+  private static let maxBytes = 32 << 20
   /// The life of a code whose end Adobe has not given.
   static let usualLife = Duration.seconds(1800)
 
@@ -65,12 +74,7 @@ final class PassCodes: Sendable {
 
   init(clock: any EngineClock) {
     self.clock = clock
-    polls = SingleFlight(clock: clock, cancelsAbandonedRuns: true) {
-      switch $0 {
-      case .cancelled: .ended(.cancelled)
-      case .deadlineExceeded: .unreachable("timed out before Adobe Pass answered", outcome: .sentNoReply)
-      }
-    }
+    polls = SingleFlight(clock: clock, cancelsAbandonedRuns: true) { PassError(endOf: $0) }
   }
 
   /// Notes the code of a new session of `device`, with its life from now on. The device's former code is superseded.
@@ -109,12 +113,14 @@ final class PassCodes: Sendable {
     state.withLock { _ = $0.entries.change(key) { $0.end = clock.monotonicNow + life } }
   }
 
-  /// Notes an answer about a code, which counts for `interval`, and one that the server is busy for as long as that is.
+  /// Notes an answer about a code, which counts for `interval`, and one that the server is busy for as long as that is
+  /// where no rate limiter has the pause: that delays only the users and addresses which were rejected.
   /// The answer of a request that no call waits for any more is not known, but its time is.
-  func note(_ answer: Answer, about key: Key, after interval: Duration, of uid: UInt32) {
+  func note(_ answer: Answer, about key: Key, after interval: Duration, isLimited: Bool, of uid: UInt32) {
     guard case .failed(let error) = answer else { return note(answer, about: key, for: interval, of: uid) }
     guard error.kind == .cancelled else {
-      return note(answer, about: key, for: max(interval, error.retryAfter ?? .zero), of: uid)
+      let pause = isLimited ? nil : error.retryAfter
+      return note(answer, about: key, for: max(interval, pause ?? .zero), of: uid)
     }
     guard error.outcome != .notSent else { return }
     let lost = PassError.unreachable("no call waited for the answer of Adobe Pass", outcome: .sentNoReply)
@@ -124,11 +130,13 @@ final class PassCodes: Sendable {
   /// Notes an answer about a code, and how long it counts.
   func note(_ answer: Answer, about key: Key, for duration: Duration, of uid: UInt32) {
     _ = entry(key, for: uid)
+    let weight = answer.weight
     state.withLock { state in
       _ = state.entries.change(key) { entry in
         entry.last = (answer, clock.monotonicNow + duration)
         if case .failed(let error) = answer, error.next == .newCode { entry.wrong = error }
       }
+      state.entries.setWeight(weight, of: key)
     }
   }
 
@@ -199,12 +207,7 @@ final class PassConfigurations: Sendable {
 
   init(clock: any EngineClock) {
     self.clock = clock
-    requests = SingleFlight(clock: clock, cancelsAbandonedRuns: true) {
-      switch $0 {
-      case .cancelled: .ended(.cancelled)
-      case .deadlineExceeded: .unreachable("timed out before Adobe Pass answered", outcome: .sentNoReply)
-      }
-    }
+    requests = SingleFlight(clock: clock, cancelsAbandonedRuns: true) { PassError(endOf: $0) }
   }
 
   /// Returns the configuration that counts now.
@@ -212,10 +215,12 @@ final class PassConfigurations: Sendable {
     cached.withLock { $0[key] }.flatMap { $0.end > clock.monotonicNow ? $0.configuration : nil }
   }
 
-  /// Keeps `configuration`, which came in so many bytes.
+  /// Keeps `configuration`, which came in so many bytes. An MVPD needs more than the shortest text that names it.
   func set(_ configuration: PassConfiguration, for key: Key, of uid: UInt32, bytes: Int) {
     let entry = Cached(configuration: configuration, end: clock.monotonicNow + Self.life)
-    cached.withLock { $0.set(entry, for: key, of: uid, weight: bytes) }
+    let items = configuration.mvpds.count + configuration.domains.count
+    let weight = bytes + items * MemoryLayout<PassMVPD>.stride + key.information.utf8.count
+    cached.withLock { $0.set(entry, for: key, of: uid, weight: weight) }
   }
 
   /// Drops all of `client`: one of its MVPDs is no longer there.

@@ -18,9 +18,11 @@ struct PassLogin: RecordContents {
     /// The end by the clock of this machine.
     let endsAt: Int64
 
-    /// Whether `other` is the same but for the inaccuracy with which servers give their time.
-    func isSame(as other: Profile) -> Bool {
-      notAfter == other.notAfter && type == other.type && (-5000...5000).contains(endsAt - other.endsAt)
+    /// Whether both are the same but for the inaccuracy with which servers give their time, or there is neither.
+    static func areSame(_ first: Profile?, _ second: Profile?) -> Bool {
+      guard let first, let second else { return first == nil && second == nil }
+      return first.notAfter == second.notAfter && first.type == second.type
+        && (-5000...5000).contains(first.endsAt - second.endsAt)
     }
 
     /// Whether it is over at `now`.
@@ -93,14 +95,16 @@ final class PassLogins: Sendable {
     }
     return try await change(client, device, over: link) { login in
       let same = login.flatMap { $0.mvpd.hasSameBytes(as: mvpd) && $0.clientID == clientID ? $0 : nil }
-      if let same, kept == nil || same.profile.map({ kept?.isSame(as: $0) ?? false }) ?? false,
+      // A profile that has ended is not that of a login which Adobe has just confirmed.
+      let profile = kept ?? same?.profile.flatMap { $0.hasEnded(at: clock.wallNow) ? nil : $0 }
+      if let same, PassLogin.Profile.areSame(profile, same.profile),
         named == nil || same.displayName == named?.displayName && same.logoURL == named?.logoURL
       {
         return same
       }
       return PassLogin(
         clientID: clientID, mvpd: mvpd, displayName: named?.displayName ?? same?.displayName,
-        logoURL: named?.logoURL ?? same?.logoURL, profile: kept ?? same?.profile, mark: Self.newMark())
+        logoURL: named?.logoURL ?? same?.logoURL, profile: profile, mark: Self.newMark())
     }
   }
 
@@ -185,16 +189,16 @@ final class PassLogins: Sendable {
     if let login = stored?.login, login.mark == changed.mark { return changed }
     guard let contents = changed.bytes else { throw StoreError(.invalid, "a login cannot be written down") }
     let uid = link.subject.uid
-    // A record belongs to one uid: that of the caller who changed it last.
-    let previous = stored?.record.uid == uid ? stored?.record : nil
-    if stored != nil, previous == nil { _ = try await store.remove(key) }
+    // A record remains that of the uid whose call made it: to remove it first could lose it. The allowance of that uid
+    // is no limit for the calls of others.
+    let recordUID = stored?.record.uid ?? uid
     let record = StoredRecord(
-      key: key, uid: uid, version: (previous?.version ?? 0) + 1, expiresAt: clock.wallNow + Self.life,
+      key: key, uid: recordUID, version: (stored?.record.version ?? 0) + 1, expiresAt: clock.wallNow + Self.life,
       contents: contents)
-    if previous == nil {
+    if stored == nil {
       try await store.insert(record, within: Self.allowance)
     } else {
-      try await store.replace(record, under: nil, within: Self.allowance)
+      try await store.replace(record, under: nil, within: recordUID == uid ? Self.allowance : .unlimited)
     }
     return changed
   }

@@ -113,7 +113,12 @@ extension PassError {
     return PassError(
       kind: .rejected, status: status, next: next, isRetryable: next == .later, retryAfter: retryAfter,
       outcome: outcome, upstream: http.map { Upstream(status: $0, code: status.isLocal ? nil : status.code) },
-      detail: status.isLocal ? status.details ?? status.message : "Adobe Pass answered with \(status.code)")
+      detail: status.isLocal ? status.details ?? status.message : "Adobe Pass answered with \(shownCode(of: status))")
+  }
+
+  /// The code of Adobe's error where it is a known one: a server can put anything there, and `detail` is logged.
+  private static func shownCode(of status: Status) -> String {
+    EnhancedErrorTable[status.code] == nil ? "an error of an unknown code" : status.code
   }
 
   /// An answer that is not what is documented.
@@ -145,11 +150,20 @@ extension PassError {
       upstream: nil, detail: kind == .cancelled ? "cancelled" : "the deadline of the call passed")
   }
 
-  /// A store that cannot be used.
-  init(_ error: StoreError) {
+  /// The error of a caller whose wait for a shared request ended.
+  init(endOf wait: EndedWait) {
+    self =
+      switch wait {
+      case .cancelled: .ended(.cancelled)
+      case .deadlineExceeded: .unreachable("timed out before Adobe Pass answered", outcome: .sentNoReply)
+      }
+  }
+
+  /// A store that cannot be used, before the request was sent or afterwards.
+  init(_ error: StoreError, outcome: TransportError.Outcome) {
     self.init(
       kind: .storeUnavailable, status: nil, next: nil, isRetryable: error.isRetryable, retryAfter: error.retryAfter,
-      outcome: .notSent, upstream: nil, detail: error.description)
+      outcome: outcome, upstream: nil, detail: error.description)
   }
 }
 

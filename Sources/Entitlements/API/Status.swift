@@ -38,6 +38,9 @@ public struct Status: Sendable, Hashable {
   /// Whether it is an error of the sidecar, and not one of the decision point.
   public var isLocal: Bool { status == 0 }
 
+  /// Whether there is no decision: an error of the sidecar, or a fault of the decision point. Anything else is a deny.
+  package var isFault: Bool { isLocal || EnhancedError.isFault(self) }
+
   /// The same status with another suggested action.
   func suggesting(_ action: String) -> Status {
     Status(

@@ -168,7 +168,7 @@ extension DecisionCounts {
       if decision.source == .degradation { degraded += 1 }
       if decision.isAuthorized {
         permits += 1
-      } else if decision.error.map({ $0.isLocal || EnhancedError.isFault($0) }) == true {
+      } else if decision.error?.isFault == true {
         faults += 1
       } else {
         denies += 1

@@ -82,7 +82,19 @@ package struct FairCache<Group: Hashable & Sendable, Key: Hashable & Sendable, V
       putFirst(index)
       count(weight, 1, for: group)
     }
-    while nodes.count > capacity || self.weight > maxWeight, let index = nextToGo { remove(at: index) }
+    evict()
+  }
+
+  /// Changes the weight of an entry, which remains one of its group.
+  package mutating func setWeight(_ weight: Int, of key: Key) {
+    guard let index = indices[key] else { return }
+    count(weight - nodes[index].weight, 0, for: nodes[index].group)
+    nodes[index].weight = weight
+    evict()
+  }
+
+  private mutating func evict() {
+    while nodes.count > capacity || weight > maxWeight, let index = nextToGo { remove(at: index) }
   }
 
   /// Changes the value; nil when there is none.

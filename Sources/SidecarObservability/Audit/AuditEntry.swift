@@ -59,7 +59,7 @@ package final class AuditEntry: Sendable {
     let decisions = response.decisions.map { decision -> JSONValue in
       var members: JSONObject = ["id": .string(AuditFact.bounded(decision.id))]
       let error = decision.error
-      members["outcome"] = .string(error == nil ? "permit" : Self.isFault(error) ? "fault" : "deny")
+      members["outcome"] = .string(error.map { $0.isFault ? "fault" : "deny" } ?? "permit")
       if let error = decision.error { members["reason"] = .string(AuditFact.bounded(error.code)) }
       if let details = decision.error?.details { members["policy"] = .string(AuditFact.bounded(details)) }
       if let trace = decision.error?.trace { members["trace"] = .string(AuditFact.bounded(trace)) }
@@ -81,7 +81,8 @@ package final class AuditEntry: Sendable {
   package func note(_ decisions: PassDecisions) {
     let decisions = decisions.decisions.map { decision -> JSONValue in
       var members: JSONObject = ["id": .string(AuditFact.bounded(decision.id))]
-      members["outcome"] = .string(decision.isAuthorized ? "permit" : Self.isFault(decision.error) ? "fault" : "deny")
+      members["outcome"] = .string(
+        decision.isAuthorized ? "permit" : decision.error?.isFault == false ? "deny" : "fault")
       members["reason"] = (decision.error?.code).map { .string(AuditFact.bounded($0)) }
       members["trace"] = (decision.error?.trace).map { .string(AuditFact.bounded($0)) }
       members["source"] = decision.source.map { .string(AuditFact.bounded($0)) }
@@ -89,8 +90,6 @@ package final class AuditEntry: Sendable {
     }
     state.withLock { $0.decisions = decisions }
   }
-
-  private static func isFault(_ error: Status?) -> Bool { error.map { $0.isLocal || $0.action == "retry" } ?? false }
 
   /// Whether `fetchResource` carried no token: nothing was decided then.
   var carriesNoToken: Bool { state.withLock { $0.facts["auth"] == "none" } }

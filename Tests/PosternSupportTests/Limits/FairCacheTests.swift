@@ -39,6 +39,12 @@ import Testing
     #expect(has(&cache, [198, 199]) == [true, true])
     cache.set(0, for: 199, of: 2, weight: 1)
     #expect(cache.weight == 20 + 30 + 1, "what changes its weight counts as what it is")
+    cache.set(0, for: 400, of: 1, weight: 1)
+    cache.setWeight(30, of: 198)
+    cache.setWeight(0, of: 400)
+    cache.setWeight(500, of: 7777)
+    cache.remove(400)
+    #expect(cache.weight == 20 + 30 + 1, "a weight that is changed belongs to the same uid")
     cache.set(0, for: 300, of: 3, weight: 1000)
     #expect(has(&cache, [300]) == [false] && cache.weight == 51, "an entry that is too large evicts no other")
   }
