@@ -10,7 +10,7 @@ public import PosternSupport
 /// framing); these, `Transfer-Encoding` and `Expect` are left out of the caller's fields, all others are sent as given.
 ///
 /// A request that met a dead kept connection is retried on a fresh one when no byte of it had left or its method is
-/// idempotent (RFC 9110 section 9.2.2); any other fails with outcome `sent_no_reply`.
+/// idempotent (RFC 9110 section 9.2.2) and it is not `isSentOnce`; any other fails with outcome `sent_no_reply`.
 ///
 /// `close()` ends the thread and waits for it. A transport that is dropped without it ends its thread in its own time.
 public final class CurlTransport: HTTPTransport {

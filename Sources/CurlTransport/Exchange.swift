@@ -26,7 +26,8 @@ final class Exchange: @unchecked Sendable {
 
   /// Whether the request may be sent twice (RFC 9110 section 9.2.2).
   var isIdempotent: Bool {
-    switch request.method {
+    guard !request.isSentOnce else { return false }
+    return switch request.method {
     case "GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE": true
     default: false
     }

@@ -22,6 +22,9 @@ public struct HTTPRequest: Sendable {
   /// The body that comes from `TransferOptions.control` while the request is sent, in place of `body`.
   public var streamedBody: StreamedRequestBody?
 
+  /// Whether it is sent at most once, whatever its method: for a caller that counts its own attempts.
+  public var isSentOnce = false
+
   /// A request; fields are not checked here, but by `HTTPFieldRules`.
   public init(method: String, url: HTTPURL, fields: HTTPFields = HTTPFields(), body: [UInt8]? = nil) {
     self.method = method

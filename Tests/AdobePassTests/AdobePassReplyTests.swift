@@ -60,6 +60,16 @@ struct AdobePassReplyTests {
     #expect(read == expected)
   }
 
+  @Test("a permit of a trial counts for its call only: the trial may be over before the next")
+  func trial() throws {
+    let rows =
+      #"{"resource":"a","authorized":true,"source":"temppass"},{"resource":"b","authorized":true,"source":"mvpd"}"#
+    let verdicts = try AdobePassReply.verdicts(
+      in: try JSONParser().parse(#"{"decisions":[\#(rows)]}"#), about: [ResourceName("a"), ResourceName("b")],
+      of: .json(""), trace: nil)
+    #expect(verdicts == [.permit(lifetime: .zero), .permit(lifetime: nil)])
+  }
+
   @Test("unknown codes and actions pass through, and the table of known ones completes errors")
   func codes() throws {
     let document = try JSONParser().parse(

@@ -124,6 +124,10 @@ struct PassRetryTests {
     server.on("GET profiles", .status(404))
     let error = await passError { try await server.process().client().profiles() }
     #expect(error?.status?.code == "bad_request" && error?.status?.status == 404)
+    // The code is ours, not Adobe's.
+    #expect(error?.upstream == PassError.Upstream(status: 404, code: nil))
+    // A transport that sent one once more by itself would exceed the attempts.
+    #expect(server.calls.allSatisfy { $0.request.isSentOnce })
   }
 
   @Test("429: the call waits at least a second, and is retried while the wait fits; else it ends at once (RG5)")
@@ -177,6 +181,17 @@ struct PassRetryTests {
     #expect(server.calls.count == 2 && server.registrations.current == 1)
   }
 
+  @Test("a token that is rejected for each of twenty calls is replaced for each")
+  func rejectedOften() async throws {
+    let server = PassServer()
+    let client = try server.process().client()
+    for _ in 0..<20 {
+      server.on("GET profiles", .status(401), .profiles([:]))
+      #expect(try await client.profiles(.all).state == .unauthenticated)
+    }
+    #expect(server.tokens.current == 21 && server.registrations.current == 1)
+  }
+
   @Test("application-registration with a fresh token, too: one new registration in ten minutes (RG6)")
   func unknownClient() async throws {
     let server = PassServer()
@@ -186,6 +201,7 @@ struct PassRetryTests {
       server.clock.advance(by: .seconds(minutes * 60))
       let error = await passError { try await process.client().profiles() }
       #expect(error?.status?.code == "access_token_unavailable" && error?.isRetryable == false)
+      #expect(error?.upstream?.code == "invalid_access_token_client_application")
       #expect(server.registrations.current == registrations)
     }
   }

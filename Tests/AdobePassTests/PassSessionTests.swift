@@ -52,6 +52,18 @@ struct PassSessionTests {
     #expect(try await client.profiles(.code("C", wait: .zero)).state == .expired)
   }
 
+  @Test(
+    "within the second of the server's Date it is this clock's time: a profile of three seconds lasts no four",
+    arguments: [(0, 0), (400, 400), (1000, 1000), (1400, 1000), (-1, 0), (-90_000, 0)])
+  func serverTime(after milliseconds: Int64, counted: Int64) {
+    var answer = HTTPResponse.json("{}")
+    answer.fields["Date"] = "Fri, 15 Jan 2027 08:00:00 GMT"
+    let date = Timestamp(secondsSinceEpoch: 1_800_000_000)
+    let now = date + .milliseconds(milliseconds)
+    #expect(PassAnswer.serverTime(of: answer, at: now) == date + .milliseconds(counted))
+    #expect(PassAnswer.serverTime(of: .json("{}"), at: now) == now)
+  }
+
   private static let badSessions: [(String, String)] = [
     ("POST sessions", #""actionName":"dance","actionType":"direct""#), ("POST sessions", #""actionName":"resume""#),
     ("POST sessions", #""actionName":"authenticate","actionType":"direct","code":"C","url":"/x""#),
@@ -90,6 +102,7 @@ struct PassSessionTests {
     }
     #expect(error?.kind == .rejected && error?.status?.code == "server_response_format_unknown", "\(members)")
     #expect(error?.status?.status == 0 && error?.isRetryable == false)
+    #expect(error?.upstream == PassError.Upstream(status: 200, code: nil) && error?.status?.details != nil)
     server.on("GET profiles", .profiles([:]))
     #expect(try await process.client().profiles().remembered == nil)
   }

@@ -32,9 +32,11 @@ struct PassConfigurationCall {
     let exchange = try call.exchange(options, for: .configuration)
     let request = PassRequest(endpoint: .configuration, method: "GET", segments: ["configuration"])
     let answer = try await exchange.answer(request, isShared: true)
-    let configuration = try PassConfiguration(
-      answer.document, serviceProvider: call.provider.settings.serviceProvider,
-      expiresAt: call.clock.wallNow + PassConfigurations.life)
+    let configuration = try answer.read { (answer) throws(PassError) in
+      try PassConfiguration(
+        answer.document, serviceProvider: call.provider.settings.serviceProvider,
+        expiresAt: call.clock.wallNow + PassConfigurations.life)
+    }
     call.state.configurations.set(configuration, for: key, of: call.link.subject.uid, bytes: answer.bytes)
     return configuration
   }

@@ -126,9 +126,16 @@ struct PassDecisionCall {
   ) async throws(PassError) -> [PassDecision] {
     var request = PassRequest(endpoint: .authorize, method: "POST", segments: ["decisions", "authorize", mvpd])
     request.json = ["resources": .array(resources.map { .string($0.text) })]
-    let answer = try await call.answer(request, exchange, mvpd: mvpd)
+    return try await call.answer(request, exchange, mvpd: mvpd).read { (answer) throws(PassError) in
+      try Self.decisions(in: answer, about: resources)
+    }
+  }
+
+  private static func decisions(
+    in answer: PassAnswer, about resources: [ResourceName]
+  ) throws(PassError) -> [PassDecision] {
     guard let rows = answer.document["decisions"]?.arrayValue else {
-      throw .format("the answer has no decisions", http: answer.status, trace: answer.trace)
+      throw .format("the answer has no decisions")
     }
     // An answer that is an error, too, is no permit.
     guard EnhancedError.read(in: answer.document, status: 0) == nil else {
@@ -138,13 +145,13 @@ struct PassDecisionCall {
     do throws(DecisionFault) {
       matches = try AdobePassReply.matches(rows, resources, trace: answer.trace)
     } catch {
-      throw .rejected(error.status, http: answer.status)
+      throw .rejected(error.status)
     }
-    let now = answer.serverTime ?? call.clock.wallNow
     return zip(resources, matches).map { resource, rows in
       let decisions = rows.map { row in
         do throws(PassError) {
-          return try PassDecision(PassReading(row, "decision"), about: resource.text, at: now, trace: answer.trace)
+          return try PassDecision(
+            PassReading(row, "decision"), about: resource.text, at: answer.serverTime, trace: answer.trace)
         } catch {
           return .notPermitted(resource.text, error.status ?? .formatUnknown(error.detail, trace: answer.trace))
         }

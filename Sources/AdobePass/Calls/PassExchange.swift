@@ -24,8 +24,24 @@ struct PassAnswer: Sendable {
   /// The size of the body.
   let bytes: Int
   let trace: String?
-  /// The time of the server, where it gave one.
-  let serverTime: Timestamp?
+  /// The time at the server.
+  let serverTime: Timestamp
+
+  /// Returns what `reader` reads in it; an error of the reading names this answer.
+  func read<Value>(_ reader: (PassAnswer) throws(PassError) -> Value) throws(PassError) -> Value {
+    do throws(PassError) {
+      return try reader(self)
+    } catch {
+      throw error.about(self)
+    }
+  }
+
+  /// Returns the time at the server that sent `response`. `Date` has whole seconds: within its second it is the time of
+  /// this clock, so that what ends by both clocks ends at the same moment.
+  static func serverTime(of response: HTTPResponse, at now: Timestamp) -> Timestamp {
+    guard let date = response.fields["Date"].flatMap(HTTPDate.parse) else { return now }
+    return min(max(now, date), date + .seconds(1))
+  }
 }
 
 /// Sends the requests of one call: with an access token, within the rate of the device's address, and again where
@@ -33,6 +49,8 @@ struct PassAnswer: Sendable {
 struct PassExchange: Sendable {
   /// The largest answer in bytes.
   private static let maxBytes = 1 << 20
+  /// The largest answer that is received in bytes: of a larger one not even the status is known.
+  private static let maxReceivedBytes = 4 << 20
   private static let parser = JSONParser(maxBytes: maxBytes, maxDepth: 64)
   /// The longest pause that Adobe can impose.
   private static let longestPause = Duration.seconds(600)
@@ -68,21 +86,23 @@ struct PassExchange: Sendable {
       switch response.status {
       case 429:
         let wait = min(DecisionFault.pause(after: response), Self.longestPause)
-        let error = Self.tooMany(response, wait: wait, trace: trace)
+        let error = PassError.tooMany(
+          DecisionFault(response, trace: trace).status, http: response.status,
+          code: AdobePassProvider.error(in: response)?.code, wait: wait, outcome: .replied)
         guard !isLast else { throw error }
         // The rate limiter has the pause, too, for other calls; without one this call waits by itself.
         try await pause(for: link.point.settings.requests.rateLimit == nil ? wait : .zero, or: error, least: wait)
         continue
-      case 401: throw .rejected(AdobePassProvider.rejection(response).traced(trace), http: response.status)
+      case 401: throw Self.rejection(response, trace: trace)
       case 300..<400: throw .format("a redirect is not followed", http: response.status, trace: trace)
       default: break
       }
       let document = DecisionReply.isJSON(response) ? try? Self.parser.parse(response.body) : nil
       if let document, let status = AdobePassProvider.error(in: document, status: response.status, trace: trace) {
         guard !AdobePassProvider.rejectsToken(response) else {
-          throw .rejected(AdobePassProvider.rejection(response).traced(trace), http: response.status)
+          throw Self.rejection(response, trace: trace)
         }
-        let error = PassError.rejected(status, http: response.status)
+        let error = PassError.rejected(status, http: response.status, code: status.code)
         guard status.code == "internal_server_error", request.endpoint.isReadAgain, !hasReadAgain else { throw error }
         hasReadAgain = true
         try await pause(for: delays.next(), or: error)
@@ -90,10 +110,13 @@ struct PassExchange: Sendable {
       }
       switch response.status {
       case 200..<300:
-        guard let document else { throw .format("the answer is not JSON", http: response.status, trace: trace) }
+        guard let document else {
+          let problem = response.body.count > Self.maxBytes ? "is too large" : "is not JSON"
+          throw .format("the answer \(problem)", http: response.status, trace: trace)
+        }
         return PassAnswer(
           document: document, status: response.status, bytes: response.body.count, trace: trace,
-          serverTime: response.fields["Date"].flatMap(HTTPDate.parse))
+          serverTime: PassAnswer.serverTime(of: response, at: link.clock.wallNow))
       case 500...:
         let error = PassError.unreachable(
           "Adobe Pass failed with status \(response.status)", outcome: .replied, http: response.status)
@@ -113,7 +136,7 @@ struct PassExchange: Sendable {
       var authorized = prepared
       authorized.fields["Authorization"] = "Bearer \(token.value.reveal())"
       var bounds = DecisionExchangeBounds()
-      bounds.maxBodyBytes = Self.maxBytes
+      bounds.maxBodyBytes = Self.maxReceivedBytes
       bounds.longestPause = Self.longestPause
       bounds.shownURL = shown
       do throws(DecisionExchangeError) {
@@ -121,13 +144,16 @@ struct PassExchange: Sendable {
       } catch {
         throw PassError(error, deadline: link.deadline, clock: link.clock)
       }
-    } failure: { fault in
+    } failure: { fault, response in
       if Task.isCancelled { return .ended(.cancelled) }
       let detail = fault.status.details ?? fault.status.message
       switch fault.retry {
       case .after(let wait): return .unreachable(detail, outcome: .notSent, retryAfter: wait)
       case .never where fault.isOutage: return .unreachable(detail, outcome: .notSent)
-      case .never: return .rejected(fault.status, outcome: .notSent)
+      case .never:
+        return .rejected(
+          fault.status, outcome: response == nil ? .notSent : .replied, http: response?.status,
+          code: response.flatMap { AdobePassProvider.error(in: $0)?.code })
       }
     }
   }
@@ -143,7 +169,10 @@ struct PassExchange: Sendable {
       fields["Content-Type"] = AdobePassProvider.jsonType
       body = JSONWriter().write(json)
     }
-    return HTTPRequest(method: request.method, url: url, fields: fields, body: body)
+    var prepared = HTTPRequest(method: request.method, url: url, fields: fields, body: body)
+    // Attempts are counted here, and two requests about one code have a distance.
+    prepared.isSentOnce = true
+    return prepared
   }
 
   private func url(of request: PassRequest, _ segments: [String]) throws(PassError) -> HTTPURL {
@@ -163,8 +192,11 @@ struct PassExchange: Sendable {
     guard (try? await link.clock.sleep(for: delay)) != nil else { throw .ended(.cancelled) }
   }
 
-  private static func tooMany(_ response: HTTPResponse, wait: Duration, trace: String?) -> PassError {
-    PassError.tooMany(DecisionFault(response, trace: trace).status, http: 429, wait: wait, outcome: .replied)
+  /// The rejection of the access token.
+  private static func rejection(_ response: HTTPResponse, trace: String?) -> PassError {
+    .rejected(
+      AdobePassProvider.rejection(response).traced(trace), http: response.status,
+      code: AdobePassProvider.error(in: response)?.code)
   }
 
   /// The delays between attempts: doubled, and a fifth longer or shorter, so that many devices do not coincide.
@@ -181,12 +213,20 @@ struct PassExchange: Sendable {
 extension PassError {
   /// More requests than Adobe accepts, or than may be sent to it: none for `wait`.
   static func tooMany(
-    _ status: Status, http: Int?, wait: Duration, outcome: TransportError.Outcome
+    _ status: Status, http: Int?, code: String? = nil, wait: Duration, outcome: TransportError.Outcome
   ) -> PassError {
     let own = Status(
       status: status.status == 0 ? 429 : status.status, code: "too_many_requests", action: "retry-after",
       message: status.message, details: status.details, helpURL: status.helpURL, trace: status.trace)
-    return .rejected(own, outcome: outcome, http: http, retryAfter: wait)
+    return .rejected(own, outcome: outcome, http: http, code: code, retryAfter: wait)
+  }
+
+  /// The same error, where it is one of reading `answer`: with its HTTP status and its trace.
+  func about(_ answer: PassAnswer) -> PassError {
+    guard kind == .rejected, upstream == nil else { return self }
+    return PassError(
+      kind: kind, status: status?.traced(answer.trace), next: next, isRetryable: isRetryable, retryAfter: retryAfter,
+      outcome: outcome, upstream: Upstream(status: answer.status, code: nil), detail: detail)
   }
 
   /// A request without an answer.

@@ -33,7 +33,8 @@ struct PassLogoutCall {
     var request = PassRequest(endpoint: .logout, method: "GET", segments: ["logout", mvpd])
     if let redirectURL { request.query = [("redirectUrl", redirectURL)] }
     do throws(PassError) {
-      let steps = try steps(in: try await call.answer(request, exchange, mvpd: mvpd))
+      let answer = try await call.answer(request, exchange, mvpd: mvpd)
+      let steps = try answer.read { (answer) throws(PassError) in try self.steps(in: answer) }
       // A logout with single sign-on ends other logins, too.
       for step in steps where !step.mvpd.hasSameBytes(as: mvpd) {
         forgotten += (try? await forget(step.mvpd)) ?? []
@@ -51,7 +52,7 @@ struct PassLogoutCall {
 
   private func steps(in answer: PassAnswer) throws(PassError) -> [PassLogout.Step] {
     guard let map = answer.document["logouts"]?.objectValue else {
-      throw .format("the answer has no logouts", http: answer.status, trace: answer.trace)
+      throw .format("the answer has no logouts")
     }
     var steps: [PassLogout.Step] = []
     for member in map.members {
@@ -59,11 +60,11 @@ struct PassLogoutCall {
       try PassReading.checkMVPD(mvpd)
       let reading = try PassReading(value, "logout")
       guard let name = try reading.identifier("actionName"), let type = try reading.identifier("actionType") else {
-        throw .format("a logout does not name what is next", http: answer.status, trace: answer.trace)
+        throw .format("a logout does not name what is next")
       }
       let action = PassAction(name: name, type: type)
       guard PassAction.ofLogouts.contains(action) else {
-        throw .format("\(action) is unknown, or no answer to this call", http: answer.status, trace: answer.trace)
+        throw .format("\(action) is unknown, or no answer to this call")
       }
       let url = try reading.identifier("url", maxBytes: HTTPURL.maxBytes).map { (text) throws(PassError) in
         try call.provider.settings.openable(text)

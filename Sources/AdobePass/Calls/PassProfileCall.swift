@@ -122,11 +122,15 @@ struct PassProfileCall {
 
   /// Reads the profiles that have not ended.
   private static func profiles(in answer: PassAnswer, at now: Timestamp) throws(PassError) -> [PassProfile] {
+    try answer.read { (answer) throws(PassError) in try read(answer, at: now) }
+  }
+
+  private static func read(_ answer: PassAnswer, at now: Timestamp) throws(PassError) -> [PassProfile] {
     let document = try PassReading(answer.document, "answer")
     guard let map = document["profiles"]?.objectValue else {
-      throw .format("the answer has no profiles", http: answer.status, trace: answer.trace)
+      throw .format("the answer has no profiles")
     }
-    let serverNow = answer.serverTime ?? now
+    let serverNow = answer.serverTime
     var profiles: [PassProfile] = []
     for member in map.members {
       let (mvpd, value) = (member.name, member.value)
@@ -134,7 +138,7 @@ struct PassProfileCall {
       try PassReading.checkMVPD(mvpd)
       guard let type = try reading.identifier("type"), let issuer = try reading.identifier("issuer"),
         let end = try reading.time("notAfter")
-      else { throw .format("a profile lacks what it must have", http: answer.status, trace: answer.trace) }
+      else { throw .format("a profile lacks what it must have") }
       let attributes = reading["attributes"] ?? .object(JSONObject())
       guard let attributes = attributes.objectValue else { throw .format("profile.attributes is of the wrong type") }
       guard end > serverNow else { continue }

@@ -67,7 +67,7 @@ struct PassSessionCall {
     }
     request.form = try call.valid { () throws(PassParameterError) in try parameters.form(call.provider.settings.login) }
     let answer = try await call.answer(request, exchange, mvpd: parameters.mvpd)
-    let (session, life) = try session(answer, of: endpoint)
+    let (session, life) = try answer.read { (answer) throws(PassError) in try self.session(answer, of: endpoint) }
     if let code = session.code {
       let key = PassCodes.Key(call.provider.client, code)
       call.state.codes.begin(key, life: life ?? PassCodes.usualLife, of: exchange.device, for: call.link.subject.uid)
@@ -84,7 +84,9 @@ struct PassSessionCall {
     var request = PassRequest(endpoint: .resumeSession, method: "POST", segments: ["sessions", code])
     request.form = try call.valid { () throws(PassParameterError) in try parameters.form(call.provider.settings.login) }
     let answer = try await answer(request, about: code, exchange, mvpd: parameters.mvpd)
-    let (session, life) = try session(answer, of: .resumeSession)
+    let (session, life) = try answer.read { (answer) throws(PassError) in
+      try self.session(answer, of: PassEndpoint.resumeSession)
+    }
     if let life { call.state.codes.setLife(life, of: .init(call.provider.client, code)) }
     if !options.isSecondScreen { try await keep(session, exchange) }
     return session
@@ -95,6 +97,10 @@ struct PassSessionCall {
     try call.valid { () throws(PassParameterError) in try Self.check(code) }
     let request = PassRequest(endpoint: .getSession, method: "GET", segments: ["sessions", code])
     let answer = try await answer(request, about: code, exchange)
+    return try answer.read { (answer) throws(PassError) in try status(answer, of: code) }
+  }
+
+  private func status(_ answer: PassAnswer, of code: String) throws(PassError) -> PassSessionStatus {
     let reading = try PassReading(answer.document, "session")
     let known = try reading.object("existingParameters", "existing")
     let missing = Self.parameterNames(try reading.texts("missingParameters", "missing"))
@@ -160,11 +166,11 @@ struct PassSessionCall {
   ) throws(PassError) -> (PassSession, life: Duration?) {
     let reading = try PassReading(answer.document, "session")
     guard let name = try reading.identifier("actionName"), let type = try reading.identifier("actionType") else {
-      throw .format("the session does not name what is next", http: answer.status, trace: answer.trace)
+      throw .format("the session does not name what is next")
     }
     let action = PassAction(name: name, type: type)
     guard PassAction.ofSessions(endpoint).contains(action) else {
-      throw .format("\(action) is unknown, or no answer to this call", http: answer.status, trace: answer.trace)
+      throw .format("\(action) is unknown, or no answer to this call")
     }
     let code = try reading.identifier("code", maxBytes: PassCall.maxCodeBytes)
     let url = try reading.identifier("url", maxBytes: HTTPURL.maxBytes).map { (text) throws(PassError) in
@@ -184,8 +190,7 @@ struct PassSessionCall {
       throw .format("\(action) has no request for the partner's framework")
     }
     let notAfter = try reading.time("notAfter")
-    let now = answer.serverTime ?? call.clock.wallNow
-    let life = notAfter.map { max(.zero, $0 - now) }
+    let life = notAfter.map { max(.zero, $0 - answer.serverTime) }
     let session = PassSession(
       actionName: name, actionType: type, reasonType: try reading.text("reasonType", "reason"),
       serviceProvider: try reading.text("serviceProvider"), sessionID: try reading.text("sessionId"), code: code,

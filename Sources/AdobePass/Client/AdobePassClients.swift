@@ -38,7 +38,8 @@ final class AdobePassClients: Sendable {
 
   let clock: any EngineClock
   private let state = Locked(State())
-  private let replacements = TokenReplacementLimit<RecordKey>()
+  /// Half of what the usual rate limit allows.
+  private let replacements = TokenReplacementLimit<RecordKey>(25)
   private let flights: SingleFlight<RecordKey, AdobePassToken, DecisionFault>
 
   init(clock: any EngineClock) {

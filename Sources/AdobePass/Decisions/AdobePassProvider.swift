@@ -127,8 +127,8 @@ public final class AdobePassProvider: DecisionProvider {
       var authorized = request
       authorized.fields["Authorization"] = "Bearer \(token.value.reveal())"
       return try await link.exchange(authorized, for: purpose)
-    } failure: {
-      $0
+    } failure: { fault, _ in
+      fault
     }
     let trace = Self.trace(of: response)
     guard !Self.rejectsToken(response) else { throw DecisionFault(Self.rejection(response).traced(trace)) }
@@ -149,19 +149,20 @@ public final class AdobePassProvider: DecisionProvider {
   /// Sends a request with an access token. A rejected token is replaced once; the client only when the server does not
   /// know it, and answers so on a connection where no answer to another request can arrive: a new client costs every
   /// user the login. The requests for client and token are those of all callers: none describes them by its own device.
+  /// `failure` gets the answer that rejected the token, too, where there is no other one.
   func authorized<Failure: Error>(
     over link: DecisionClient,
     send: (AdobePassToken, DecisionPurpose) async throws(Failure) -> HTTPResponse,
-    failure: (DecisionFault) -> Failure
+    failure: (DecisionFault, HTTPResponse?) -> Failure
   ) async throws(Failure) -> HTTPResponse {
-    func token(replacing rejected: AdobePassToken?, isUnknownClient: Bool = false) async throws(Failure)
-      -> AdobePassToken
-    {
+    func token(
+      replacing rejected: AdobePassToken?, isUnknownClient: Bool = false, after response: HTTPResponse? = nil
+    ) async throws(Failure) -> AdobePassToken {
       do throws(DecisionFault) {
         return try await state.clients.token(
           of: client, replacing: rejected, isUnknownClient: isUnknownClient, device: settings.device, over: link)
       } catch {
-        throw failure(error)
+        throw failure(error, response)
       }
     }
     var current = try await token(replacing: nil)
@@ -169,12 +170,12 @@ public final class AdobePassProvider: DecisionProvider {
     // An answer is read once for it: a configuration may be large.
     var rejectsClient = Self.rejectsClient(response)
     if response.status == 401 || rejectsClient {
-      current = try await token(replacing: current)
+      current = try await token(replacing: current, after: response)
       response = try await send(current, .confirmation)
       rejectsClient = Self.rejectsClient(response)
     }
     if rejectsClient {
-      current = try await token(replacing: current, isUnknownClient: true)
+      current = try await token(replacing: current, isUnknownClient: true, after: response)
       response = try await send(current, .confirmation)
     }
     return response

@@ -77,7 +77,11 @@ enum AdobePassReply {
     let isDegraded = row["source"]?.stringValue == "degradation"
     switch row["error"] {
     case nil, .null?:
-      guard !isAuthorized else { return isDegraded ? .degraded(nil) : .permit(lifetime: nil) }
+      guard !isAuthorized else {
+        if isDegraded { return .degraded(nil) }
+        // A trial can end before the permit would.
+        return .permit(lifetime: row["source"]?.stringValue == "temppass" ? .zero : nil)
+      }
       return isDegraded ? .degraded(.denied(trace: trace)) : .deny(.denied(trace: trace), lifetime: nil)
     case let error?:
       guard !isAuthorized, let status = EnhancedError.read(error, status: 0, trace: trace) else {

@@ -105,14 +105,16 @@ extension PassError {
       upstream: nil, detail: "\(error.path.jsonPointer) \(error.reason)")
   }
 
-  /// An answer that was no success, or the sidecar's own reason for none.
+  /// An answer that was no success, with its HTTP status and with Adobe's code where it has one; or the sidecar's own
+  /// reason for none.
   static func rejected(
-    _ status: Status, outcome: TransportError.Outcome = .replied, http: Int? = nil, retryAfter: Duration? = nil
+    _ status: Status, outcome: TransportError.Outcome = .replied, http: Int? = nil, code: String? = nil,
+    retryAfter: Duration? = nil
   ) -> PassError {
     let next = PassNextStep(status)
     return PassError(
       kind: .rejected, status: status, next: next, isRetryable: next == .later, retryAfter: retryAfter,
-      outcome: outcome, upstream: http.map { Upstream(status: $0, code: status.isLocal ? nil : status.code) },
+      outcome: outcome, upstream: http.map { Upstream(status: $0, code: code) },
       detail: status.isLocal ? status.details ?? status.message : "Adobe Pass answered with \(shownCode(of: status))")
   }
 

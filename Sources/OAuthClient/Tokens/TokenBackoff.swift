@@ -58,15 +58,16 @@ package final class TokenReplacementLimit<Kind: Hashable & Sendable>: Sendable {
   }
 
   private struct Account: Sendable {
-    /// Several at once, as tokens may be revoked more than once; one every ten seconds in the long run.
-    var budget = RequestBudget(limit: 5, window: .seconds(50))
+    var budget: RequestBudget
     /// The latest generation that was counted: all calls of a user with the same rejected token share one replacement.
     var replaced: UInt64 = 0
   }
 
+  private let limit: Int
   private let accounts = Locked(FairCache<UInt32, Claim, Account>(capacity: 1024))
 
-  package init() {}
+  /// A limit of so many replacements in 50 seconds. Several at once, as tokens may be revoked more than once.
+  package init(_ limit: Int = 5) { self.limit = limit }
 
   /// Returns how long the calling user has to wait until the token of that kind and generation (from 1 on) may be
   /// replaced; nil when it may be now, which is counted.
@@ -74,7 +75,7 @@ package final class TokenReplacementLimit<Kind: Hashable & Sendable>: Sendable {
     let uid = CurrentPeer.uid ?? PeerID.process.uid
     let claim = Claim(kind: kind, uid: uid)
     return accounts.withLock { accounts in
-      var account = accounts[claim] ?? Account()
+      var account = accounts[claim] ?? Account(budget: RequestBudget(limit: limit, window: .seconds(50)))
       guard account.replaced != generation else { return nil }
       guard account.budget.take(at: now) else { return account.budget.wait(at: now) }
       account.replaced = generation
