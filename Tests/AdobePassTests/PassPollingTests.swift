@@ -149,6 +149,37 @@ struct PassPollingTests {
     #expect(server.calls.count == 1 && server.clock.sleeperCount == 0)
   }
 
+  private static let hostile = PassOptions(device: PassDevice(information: ["model": "hostile"]))
+
+  @Test("an error of one user's request is no answer to another user who waits for the code", arguments: [400, 503])
+  func foreignError(status: Int) async throws {
+    let server = server()
+    let (process, gate) = (try server.process(), Gate())
+    let hostile = Base64.string(Array(#"{"model":"hostile","osName":"Linux"}"#.utf8))
+    server.on(Self.poll) { request in
+      guard request.fields["X-Device-Info"] == hostile else { return .profiles(["m": server.time(600)]) }
+      await gate.pass()
+      return status == 400 ? .enhanced("invalid_header_device_info", 400, "none") : .status(status)
+    }
+    // One joins the request of the other, and another one comes within the interval after it.
+    let selection = PassProfileSelection.code("C", wait: .zero)
+    async let first = passError { try await process.client(uid: 1).profiles(selection, options: Self.hostile) }
+    #expect(await eventually { gate.waiterCount == 1 })
+    let key = PassCodes.Key((process.point.provider as! AdobePassProvider).client, "C")
+    async let joined = process.client(uid: 2).profiles(selection)
+    #expect(await eventually { process.state.codes.polls.waiterCount(for: key) == 2 })
+    gate.open()
+    #expect(await first?.upstream?.status == status)
+    #expect(try await joined.state == .authenticated && server.calls.count == 2)
+    // For its own caller the error counts for the interval.
+    server.clock.advance(by: .seconds(5))
+    for _ in 0..<2 {
+      _ = await passError { try await process.client(uid: 1).profiles(selection, options: Self.hostile) }
+    }
+    #expect(server.calls.count == 3)
+    #expect(try await process.client(uid: 2).profiles(selection).state == .authenticated && server.calls.count == 4)
+  }
+
   @Test("a cancelled request is no answer for the next caller, and its time counts for the interval")
   func abandoned() async throws {
     let server = server()
@@ -324,8 +355,14 @@ struct PassPollingTests {
       ])
     }
     func has(_ code: String, _ uid: UInt32) -> Bool { codes.entry(.init(client, code), for: uid).last != nil }
-    codes.note(profile(10), about: .init(client, "A"), for: .seconds(5), of: 1)
-    for number in 0..<8 { codes.note(profile(8 << 20), about: .init(client, "B\(number)"), for: .seconds(5), of: 2) }
+    codes.note(
+      profile(10), about: .init(client, "A"), for: .seconds(5),
+      of: PassCodes.Poller(uid: 1, device: "", isSecondScreen: false))
+    for number in 0..<8 {
+      codes.note(
+        profile(8 << 20), about: .init(client, "B\(number)"), for: .seconds(5),
+        of: PassCodes.Poller(uid: 2, device: "", isSecondScreen: false))
+    }
     #expect(has("A", 1) && has("B7", 2) && has("B5", 2) && !has("B0", 2) && !has("B4", 2))
   }
 

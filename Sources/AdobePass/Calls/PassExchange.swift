@@ -62,6 +62,12 @@ struct PassExchange: Sendable {
   let options: PassOptions
   let device: AdobePassDevice
 
+  /// The poller that this is, for requests about a code.
+  var poller: PassCodes.Poller {
+    PassCodes.Poller(
+      uid: link.subject.uid, device: device.identifier + device.information, isSecondScreen: options.isSecondScreen)
+  }
+
   /// Sends `request` over the connections of its user, or where others wait for the answer over one of its own.
   func answer(_ request: PassRequest, isShared: Bool = false) async throws(PassError) -> PassAnswer {
     // A poll of a code is not retried: the next one comes soon.
@@ -142,7 +148,7 @@ struct PassExchange: Sendable {
       do throws(DecisionExchangeError) {
         return try await link.attempt(authorized, for: isShared ? .confirmation : purpose, within: bounds)
       } catch {
-        throw PassError(error, deadline: link.deadline, clock: link.clock)
+        throw PassError(error)
       }
     } failure: { fault, response in
       if Task.isCancelled { return .ended(.cancelled) }
@@ -230,7 +236,7 @@ extension PassError {
   }
 
   /// A request without an answer.
-  init(_ error: DecisionExchangeError, deadline: Deadline, clock: any EngineClock) {
+  init(_ error: DecisionExchangeError) {
     switch error {
     case .insecure: self = .unreachable("the scheme of the base URL is not https", outcome: .notSent)
     case .cancelled: self = .ended(.cancelled)

@@ -7,9 +7,9 @@ import SessionRecords
 
 /// The logins that a call is about.
 public enum PassProfileSelection: Sendable, Hashable {
-  /// That at the remembered MVPD; all where none is remembered.
+  /// The login at the remembered MVPD; all where none is remembered.
   case remembered
-  /// That at an MVPD.
+  /// The login at an MVPD.
   case mvpd(String)
   /// All.
   case all
@@ -218,31 +218,47 @@ struct PassProfileCall {
   }
 
   /// Returns the answer about a code: the last one within the poll interval, else the next, for all that wait for it.
+  /// An error that is another caller's is none.
   private func poll(_ key: PassCodes.Key, _ exchange: PassExchange) async -> PassCodes.Answer {
+    while true {
+      let isOwn = Locked(false)
+      let answer = await nextAnswer(key, exchange, isOwn)
+      if answer.isForAll || isOwn.withLock({ $0 }) { return answer }
+    }
+  }
+
+  /// Returns the last answer, or the next one; `isOwn` is set where that is of this call's caller.
+  private func nextAnswer(
+    _ key: PassCodes.Key, _ exchange: PassExchange, _ isOwn: Locked<Bool>
+  ) async -> PassCodes.Answer {
     let codes = call.state.codes
-    let uid = call.link.subject.uid
+    let poller = exchange.poller
     let interval = call.provider.settings.login.pollInterval
     let isLimited = call.link.point.settings.requests.rateLimit != nil
-    @Sendable func known() -> PassCodes.Answer? {
-      codes.entry(key, for: uid).last.flatMap { $0.next > call.clock.monotonicNow ? $0.answer : nil }
+    @Sendable func known() -> (answer: PassCodes.Answer, next: MonotonicInstant)? {
+      codes.entry(key, for: poller.uid).answer(for: poller, at: call.clock.monotonicNow)
     }
-    if let (answer, next) = codes.entry(key, for: uid).last, next > call.clock.monotonicNow {
+    if let (answer, next) = known() {
+      isOwn.withLock { $0 = true }
       guard case .failed(let error) = answer, !isLimited else { return answer }
       return .failed(error.waiting(next - call.clock.monotonicNow))
     }
     let shared = PassExchange(
       provider: call.provider, link: call.link.forSharedRequest(timeout: PassCall.patience), options: exchange.options,
       device: exchange.device)
-    let deadline = call.link.deadline.earlier(Deadline(instant: codes.entry(key, for: uid).end))
+    let deadline = call.link.deadline.earlier(Deadline(instant: codes.entry(key, for: poller.uid).end))
     return await codes.whileCurrent(key) {
       do throws(PassError) {
         return try await codes.polls.value(for: key, deadline: deadline) { () async throws(PassError) in
-          if let answer = known() { return answer }
+          isOwn.withLock { $0 = true }
+          if let known = known() { return known.answer }
           let answer = await Self.poll(key.code, shared)
-          codes.note(answer, about: key, after: interval, isLimited: isLimited, of: uid)
+          codes.note(answer, about: key, after: interval, isLimited: isLimited, of: poller)
           return answer
         }
       } catch {
+        // The end of this call's own wait.
+        isOwn.withLock { $0 = true }
         return .failed(error)
       }
     }

@@ -129,7 +129,7 @@ struct PassSessionCall {
       if error.next == .newCode {
         call.state.codes.note(
           .failed(error), about: .init(call.provider.client, code), for: call.provider.settings.login.pollInterval,
-          of: call.link.subject.uid)
+          of: exchange.poller)
       }
       throw error
     }

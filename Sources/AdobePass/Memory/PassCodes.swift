@@ -24,10 +24,24 @@ final class PassCodes: Sendable {
     }
   }
 
+  /// A poller of a code: an error can be about its own device and rate.
+  struct Poller: Hashable, Sendable {
+    let uid: UInt32
+    let device: String
+    let isSecondScreen: Bool
+  }
+
   /// An answer about a code.
   enum Answer: Sendable {
     case profiles([PassProfile])
     case failed(PassError)
+
+    /// Whether it is about the code. Any other error may be of one caller's device, rate or connection, and is no
+    /// answer to another caller.
+    var isForAll: Bool {
+      guard case .failed(let error) = self else { return true }
+      return error.next == .newCode || error.usedUp != nil
+    }
 
     /// About the size in bytes.
     fileprivate var weight: Int {
@@ -44,10 +58,15 @@ final class PassCodes: Sendable {
     var isSuperseded = false
     /// The error of a code that Adobe called wrong: it remains wrong.
     var wrong: PassError?
-    /// The last answer, and the time from which the next may be requested.
-    var last: (answer: Answer, next: MonotonicInstant)?
+    /// The last answer, whose it is (nil: for all), and the time from which the next may be requested.
+    var last: (answer: Answer, of: Poller?, next: MonotonicInstant)?
     /// Ends the waits of calls once the code is superseded.
     var interruptions: [UInt64: @Sendable () -> Void] = [:]
+
+    /// The answer that counts at `now` for `poller`.
+    func answer(for poller: Poller, at now: MonotonicInstant) -> (answer: Answer, next: MonotonicInstant)? {
+      last.flatMap { $0.next > now && ($0.of == nil || $0.of == poller) ? ($0.answer, $0.next) : nil }
+    }
   }
 
   private struct Device: Hashable, Sendable {
@@ -116,24 +135,24 @@ final class PassCodes: Sendable {
   /// Notes an answer about a code, which counts for `interval`, and one that the server is busy for as long as that is
   /// where no rate limiter has the pause: that delays only the users and addresses which were rejected.
   /// The answer of a request that no call waits for any more is not known, but its time is.
-  func note(_ answer: Answer, about key: Key, after interval: Duration, isLimited: Bool, of uid: UInt32) {
-    guard case .failed(let error) = answer else { return note(answer, about: key, for: interval, of: uid) }
+  func note(_ answer: Answer, about key: Key, after interval: Duration, isLimited: Bool, of poller: Poller) {
+    guard case .failed(let error) = answer else { return note(answer, about: key, for: interval, of: poller) }
     guard error.kind == .cancelled else {
       let pause = isLimited ? nil : error.retryAfter
-      return note(answer, about: key, for: max(interval, pause ?? .zero), of: uid)
+      return note(answer, about: key, for: max(interval, pause ?? .zero), of: poller)
     }
     guard error.outcome != .notSent else { return }
     let lost = PassError.unreachable("no call waited for the answer of Adobe Pass", outcome: .sentNoReply)
-    note(.failed(lost), about: key, for: interval, of: uid)
+    note(.failed(lost), about: key, for: interval, of: poller)
   }
 
   /// Notes an answer about a code, and how long it counts.
-  func note(_ answer: Answer, about key: Key, for duration: Duration, of uid: UInt32) {
-    _ = entry(key, for: uid)
+  func note(_ answer: Answer, about key: Key, for duration: Duration, of poller: Poller) {
+    _ = entry(key, for: poller.uid)
     let weight = answer.weight
     state.withLock { state in
       _ = state.entries.change(key) { entry in
-        entry.last = (answer, clock.monotonicNow + duration)
+        entry.last = (answer, answer.isForAll ? nil : poller, clock.monotonicNow + duration)
         if case .failed(let error) = answer, error.next == .newCode { entry.wrong = error }
       }
       state.entries.setWeight(weight, of: key)
