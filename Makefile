@@ -14,8 +14,9 @@ BUILD_FLAGS := --disable-build-manifest-caching --explicit-target-dependency-imp
 # compiled again. None without git, or by `swift build` alone.
 COMMIT := $(shell git describe --always --dirty --exclude '*' --abbrev=12 2>/dev/null)
 COMMIT_OBJECT := $(if $(COMMIT),$(CURDIR)/.build/commit/$(COMMIT).o)
-# Bound at the start, so that the tables of library calls are read-only.
-RELEASE_FLAGS := $(BUILD_FLAGS) -c release --static-swift-stdlib -Xlinker -z -Xlinker now \
+# Bound at the start, so that the tables of library calls are read-only. No library calls back into the program by a
+# symbol's name: without the names of its symbols it is 3 MB smaller.
+RELEASE_FLAGS := $(BUILD_FLAGS) -c release --static-swift-stdlib -Xlinker -z -Xlinker now -Xlinker --no-export-dynamic \
   $(addprefix -Xlinker ,$(COMMIT_OBJECT))
 RELEASE := .build/release
 CONFIG ?= postern.yaml
