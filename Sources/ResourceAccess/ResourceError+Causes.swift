@@ -65,6 +65,7 @@ extension ResourceError {
       upstream = Upstream(status: error.status, code: oauth?.code, description: oauth?.description)
       retryAfter = error.retryAfter
     case .malformed: upstream = Upstream(status: error.status, code: "invalid_token_response")
+    case .assertion(let fault): upstream = Upstream(status: nil, code: fault.rawValue)
     case .notPossible: break
     case .cancelled: code = .requestCancelled
     case .deadlineExceeded: code = .deadlineExceeded

@@ -105,7 +105,9 @@ public struct SessionError: Error, Sendable, ConciseStringConvertible {
     case .store(let error): error.isRetryable
     case .pending, .deadlineExceeded: true
     case .overloaded(let wait): wait != nil
-    case .expired, .tokenEndpoint, .authorizationFailed, .adviceRequired, .stateUnknown, .issuerUnknown,
+    // Another program may replace the client's assertion at any time.
+    case .tokenEndpoint(let error): error.isRetryable
+    case .expired, .authorizationFailed, .adviceRequired, .stateUnknown, .issuerUnknown,
       .grantNotSupported, .sharedToken, .noCapacity:
       false
     case .notFound, .invalid, .cancelled: nil
@@ -115,7 +117,8 @@ public struct SessionError: Error, Sendable, ConciseStringConvertible {
   /// The error of a session for one of a token endpoint.
   public init(_ error: TokenError) {
     switch error.kind {
-    case .rejected, .malformed: self.init(.tokenEndpoint(error), error.detail, upstreamCode: error.oauthError?.code)
+    case .rejected, .malformed, .assertion:
+      self.init(.tokenEndpoint(error), error.detail, upstreamCode: error.upstreamCode)
     case .discovery(let failure): self.init(.unreachable(error), error.detail, upstreamCode: failure.kind.rawValue)
     case .unavailable, .unreachable:
       self.init(.unreachable(error), error.detail, upstreamCode: error.oauthError?.code)

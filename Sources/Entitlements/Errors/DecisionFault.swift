@@ -134,7 +134,7 @@ extension DecisionFault {
       self.init(
         .accessTokenUnavailable(error.detail),
         retry: .after(error.retryAfter ?? (error.status == 429 ? .seconds(1) : nil)))
-    case .rejected, .malformed, .discovery, .notPossible: self.init(.accessTokenUnavailable(error.detail))
+    case .rejected, .malformed, .discovery, .notPossible, .assertion: self.init(.accessTokenUnavailable(error.detail))
     }
   }
 

@@ -13,8 +13,8 @@ public struct Issuer: Sendable {
   public let url: HTTPURL
   /// The client identifier.
   public let clientID: String
-  /// The client authentication.
-  public let clientAuthentication: any ClientAuthentication
+  /// The client authentication, and what to use when the issuer refuses it.
+  package let credentials: ClientCredentials
   /// Endpoints of the configuration: they take precedence over the server's metadata, which is not fetched for them.
   public let endpoints: [ProviderEndpoint: HTTPURL]
   private var tls: TLSSettings
@@ -23,12 +23,13 @@ public struct Issuer: Sendable {
   /// Whether tokens are requested with a DPoP proof, to be bound to a key (RFC 9449).
   public let usesDPoP: Bool
 
-  /// An issuer; throws when `identifier` is no URL, or has a query or a fragment (RFC 8414 section 2).
+  /// An issuer; `fallbackAuthentications` are used in their order when the server refuses the client. Throws when `identifier` is no URL, or has a query or a fragment (RFC 8414 section 2).
   public init(
     name: String,
     identifier: String,
     clientID: String,
     clientAuthentication: any ClientAuthentication,
+    fallbackAuthentications: [any ClientAuthentication] = [],
     endpoints: [ProviderEndpoint: HTTPURL] = [:],
     caFile: String? = nil,
     clientIdentity: ClientIdentity? = nil,
@@ -43,13 +44,15 @@ public struct Issuer: Sendable {
     self.name = name
     self.identifier = identifier
     self.clientID = clientID
-    self.clientAuthentication = clientAuthentication
+    credentials = ClientCredentials(clientAuthentication, fallbacks: fallbackAuthentications)
     self.endpoints = endpoints
     tls = TLSSettings(caFile: caFile, clientIdentity: clientIdentity, pins: pins)
     self.allowsPlainHTTPOnLoopback = allowsPlainHTTPOnLoopback
     self.usesDPoP = usesDPoP
   }
 
+  /// The client authentication that is configured first.
+  public var clientAuthentication: any ClientAuthentication { credentials.all[0] }
   /// PEM file with the certificate authorities to trust instead of the system's.
   public var caFile: String? { tls.caFile }
   /// The client certificate for TLS, which authenticates the client or binds its tokens (RFC 8705); nil for none.
@@ -70,7 +73,7 @@ extension Issuer: Hashable {
   /// Whether the configuration is the same in every part.
   public static func == (left: Issuer, right: Issuer) -> Bool {
     left.name == right.name && left.identifier == right.identifier && left.clientID == right.clientID
-      && left.clientAuthentication.isEqual(to: right.clientAuthentication) && left.endpoints == right.endpoints
+      && left.credentials.isEqual(to: right.credentials) && left.endpoints == right.endpoints
       && left.tls == right.tls && left.allowsPlainHTTPOnLoopback == right.allowsPlainHTTPOnLoopback
       && left.usesDPoP == right.usesDPoP
   }

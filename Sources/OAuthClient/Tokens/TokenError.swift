@@ -18,6 +18,8 @@ public struct TokenError: Error, Sendable {
     case discovery(DiscoveryError)
     /// The configuration or the metadata allows no request.
     case notPossible
+    /// The client's assertion cannot be used: nothing was sent.
+    case assertion(ClientAssertionFault)
     /// The waiting task was cancelled.
     case cancelled
     /// The waiter's deadline passed.
@@ -62,7 +64,7 @@ public struct TokenError: Error, Sendable {
     case .rejected, .unavailable: .replied
     case .unreachable(let error): error.outcome
     case .malformed: status == nil ? nil : .replied
-    case .discovery, .notPossible: .notSent
+    case .discovery, .notPossible, .assertion: .notSent
     case .cancelled, .deadlineExceeded: nil
     }
   }
@@ -75,6 +77,7 @@ public struct TokenError: Error, Sendable {
     // An answer that broke off may have been an accident.
     case .unreachable(let failure): failure.isTransient || failure.code == .protocolError
     case .discovery(let failure): failure.isRetryable
+    case .assertion(let fault): fault.isRetryable
     case .rejected, .malformed, .notPossible: false
     case .cancelled: nil
     }
@@ -86,15 +89,20 @@ public struct TokenError: Error, Sendable {
     case .rejected, .unavailable: true
     case .malformed: status != nil
     case .discovery(let failure): failure.status != nil || failure.kind == .issuerMismatch
-    case .unreachable, .notPossible, .cancelled, .deadlineExceeded: false
+    case .unreachable, .notPossible, .assertion, .cancelled, .deadlineExceeded: false
     }
+  }
+
+  /// The code for callers: the server's own, or that of the client's assertion, which was not sent.
+  public var upstreamCode: String? {
+    if case .assertion(let fault) = kind { fault.rawValue } else { oauthError?.code }
   }
 
   /// Whether the issuer has decided about the grant, which then must not be sent another time.
   package var isAnswer: Bool {
     switch kind {
     case .rejected, .malformed: true
-    case .unavailable, .unreachable, .discovery, .notPossible, .cancelled, .deadlineExceeded: false
+    case .unavailable, .unreachable, .discovery, .notPossible, .assertion, .cancelled, .deadlineExceeded: false
     }
   }
 
@@ -141,7 +149,7 @@ extension TokenError.Kind: ConciseStringConvertible {
   /// The symbol of the error.
   public var description: String {
     switch self {
-    case .rejected, .unavailable, .malformed: "token_endpoint_error"
+    case .rejected, .unavailable, .malformed, .assertion: "token_endpoint_error"
     case .unreachable: "token_endpoint_unreachable"
     case .discovery(let error): error.kind.rawValue
     case .notPossible: "grant_not_supported"

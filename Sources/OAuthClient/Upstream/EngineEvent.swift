@@ -29,6 +29,11 @@ public enum EngineEvent: Sendable {
   case introspected(issuer: String)
   /// The issuer could not report whether a token is active.
   case introspectionFailed(issuer: String, error: TokenError)
+  /// The issuer refused the client's assertion, and its file had another one by then, which was sent.
+  case assertionReplaced(issuer: String)
+  /// The issuer accepted another of the client's credentials than before: 0 is the configured one, 1 the first of
+  /// `fallbackCredentials`.
+  case credentialChanged(issuer: String, position: Int)
   /// An issuer's answer showed how far its clock is ahead of this machine's: zero when they may agree.
   case clockCompared(issuer: String, skew: Duration)
   /// A resource's limits rejected a request.

@@ -50,6 +50,9 @@ extension ErrorMap {
       case .rejected(let oauth):
         return fault(
           .introspectionFailed, error.detail, status: error.status, upstreamCode: oauth?.code, isRetryable: false)
+      case .assertion(let reason):
+        return fault(
+          .introspectionFailed, error.detail, upstreamCode: reason.rawValue, isRetryable: error.isRetryable ?? false)
       case .malformed, .notPossible:
         return fault(.introspectionFailed, error.detail, status: error.status, isRetryable: false)
       }

@@ -23,7 +23,7 @@ enum ErrorMap {
       if let code = upstream.code { members["code"] = .string(code) }
       data["upstream"] = .object(members)
       // As with every method that has `token_endpoint_error`.
-      if error.code == .tokenEndpointError {
+      if error.code == .tokenEndpointError, upstream.status != nil {
         data["error"] = upstream.code.map { .string($0) }
         data["errorDescription"] = upstream.description.map { .string($0) }
         data["status"] = members["status"]
