@@ -62,12 +62,17 @@ struct IssuerFactory {
     for (endpoint, text) in given {
       if let text { endpoints[endpoint] = try EngineFactory.url(text, "\(path).endpoints") }
     }
-    let authentication = try clientAuthentication(name, issuer)
+    let credentials = CredentialFactory(clock: clock)
+    let authentication = try credentials.authentication(issuer.credential, path)
+    var fallbacks: [any AuthEngine.ClientAuthentication] = []
+    for (index, fallback) in issuer.fallbackCredentials.enumerated() {
+      fallbacks.append(try credentials.fallback(fallback, "\(path).fallbackCredentials[\(index)]"))
+    }
     let pins = try EngineFactory.pins(issuer.tls, path)
     do {
       return try Issuer(
         name: name, identifier: issuer.issuer, clientID: issuer.clientID ?? "",
-        clientAuthentication: authentication, endpoints: endpoints, caFile: issuer.tls.caFile,
+        clientAuthentication: authentication, fallbackAuthentications: fallbacks, endpoints: endpoints, caFile: issuer.tls.caFile,
         clientIdentity: EngineFactory.identity(issuer.clientCertificateFile, issuer.clientKey), pins: pins,
         allowsPlainHTTPOnLoopback: configuration.development.plainHTTPOnLoopback,
         usesDPoP: issuersWithDPoP.contains(name))
@@ -156,24 +161,5 @@ struct IssuerFactory {
 
   private static func issuersWithDPoP(_ configuration: PosternConfiguration) -> Set<String> {
     Set(configuration.resources.values.compactMap { $0.tokens.senderConstraint == .dpop ? $0.tokens.issuer : nil })
-  }
-
-  private func clientAuthentication(
-    _ name: String, _ issuer: IssuerConfiguration
-  ) throws(ConfigurationProblems) -> any AuthEngine.ClientAuthentication {
-    switch (issuer.clientAuth, issuer.clientSecret?.value, issuer.clientKey?.value) {
-    case (.clientSecretBasic, let secret?, _): return ClientSecretBasic(secret: secret)
-    case (.clientSecretPost, let secret?, _): return ClientSecretPost(secret: secret)
-    case (.privateKeyJWT, _, let key?):
-      do throws(JOSEError) {
-        return try PrivateKeyJWT(key: JWK(pem: Array(key.reveal().utf8)), clock: clock)
-      } catch {
-        throw EngineFactory.problem("issuers.\(name).clientKeyFile", "is not usable: \(error.message)")
-      }
-    case (.tlsClientAuth, _, _): return TLSClientAuthentication()
-    case (.none, _, _): return PublicClient()
-    case (.clientSecretBasic, nil, _), (.clientSecretPost, nil, _), (.privateKeyJWT, _, nil):
-      throw EngineFactory.problem("issuers.\(name).clientAuth", "\(issuer.clientAuth.rawValue) lacks its secret or key")
-    }
   }
 }

@@ -28,9 +28,12 @@ package struct ClientCertificate: Sendable {
         problems.append(ConfigurationProblem(file: "configuration", keyPath: "\(section).\(key)", message: message))
       }
     }
-    let issuers = configuration.issuers.filter { $0.value.clientCertificateFile != nil }
-    for (name, issuer) in issuers.sorted(by: { $0.key < $1.key }) {
+    for (name, issuer) in configuration.issuers.sorted(by: { $0.key < $1.key }) {
       read("issuers.\(name)", "clientCertificateFile", issuer.clientCertificateFile, issuer.clientKey)
+      for (index, other) in issuer.fallbackCredentials.enumerated() {
+        let key = "fallbackCredentials[\(index)].clientCertificateFile"
+        read("issuers.\(name)", key, other.clientCertificateFile, other.clientKey)
+      }
     }
     let resources = configuration.resources.filter { $0.value.tls.clientCertificateFile != nil }
     for (name, resource) in resources.sorted(by: { $0.key < $1.key }) {

@@ -89,8 +89,11 @@ extension PosternConfiguration {
     guard let own = resource.tls.clientCertificateFile ?? issuer.clientCertificateFile else {
       return "mtls needs a client certificate: tls.clientCertificateFile, or the issuer's clientCertificateFile"
     }
+    guard !issuer.fallbackCredentials.contains(where: \.clientAuth.isByCertificate) else {
+      return "tokens are bound to one certificate, and issuers.\(name).fallbackCredentials has others"
+    }
     guard own != issuer.clientCertificateFile else { return nil }
-    if issuer.clientAuth == .tlsClientAuth {
+    if issuer.clientAuth.isByCertificate {
       return
         "tokens are bound to the certificate that issuers.\(name) authenticates with; leave tls.clientCertificateFile out"
     }
