@@ -72,7 +72,8 @@ struct IssuerFactory {
     do {
       return try Issuer(
         name: name, identifier: issuer.issuer, clientID: issuer.clientID ?? "",
-        clientAuthentication: authentication, fallbackAuthentications: fallbacks, endpoints: endpoints, caFile: issuer.tls.caFile,
+        clientAuthentication: authentication, fallbackAuthentications: fallbacks, endpoints: endpoints,
+        caFile: issuer.tls.caFile,
         clientIdentity: EngineFactory.identity(issuer.clientCertificateFile, issuer.clientKey), pins: pins,
         allowsPlainHTTPOnLoopback: configuration.development.plainHTTPOnLoopback,
         usesDPoP: issuersWithDPoP.contains(name))

@@ -34,6 +34,18 @@ package struct ClientCredentials: Sendable {
   }
 }
 
+extension Issuer {
+  /// The reason why the client's configured credential does not serve at the moment, for the operator; nil when it may.
+  /// Reads the file of an assertion.
+  package var credentialTrouble: String? {
+    let fault = clientAuthentication.fault.map { "\($0.rawValue): the client's assertion \($0.phrase)" }
+    let position = credentials.used
+    guard position > 0 else { return fault }
+    let reason = fault ?? "the issuer refuses the client's configured credential"
+    return "\(reason); fallbackCredentials[\(position - 1)] is used"
+  }
+}
+
 /// The credential that an issuer accepted, in memory alone, so that the next request begins with it.
 ///
 /// After ten minutes the configured order is tried again: the credential that the operator prefers may be registered by

@@ -80,7 +80,8 @@ extension ClientCredentialConfiguration: ConfigurationSection {
     guard clientAuth == .clientSecretJWT, let count = clientSecret?.value.reveal().utf8.count,
       count < Self.minimumKeyByteCount
     else { return nil }
-    return "client_secret_jwt needs a client secret of at least \(Self.minimumKeyByteCount) bytes, this one has \(count)"
+    return
+      "client_secret_jwt needs a client secret of at least \(Self.minimumKeyByteCount) bytes, this one has \(count)"
   }
 
   /// RFC 7518 section 3.2: a key of HS256 has at least as many bytes as its hash.
@@ -175,7 +176,9 @@ extension ValueForm where Value == String {
   fileprivate static var assertionType: Self {
     let pattern: JSONValue = "^(jwt-bearer|jwt-spiffe|urn:[!-~]+)$"
     return text(schema: { ["type": "string", "pattern": pattern] }) { text, _ throws(ValueProblem) in
-      let isURN = text.utf8.starts(with: "urn:".utf8) && text.utf8.count > 4 && text.utf8.allSatisfy { (0x21..<0x7F).contains($0) }
+      let isURN =
+        text.utf8.starts(with: "urn:".utf8) && text.utf8.count > 4
+        && text.utf8.allSatisfy { (0x21..<0x7F).contains($0) }
       guard isURN || text == "jwt-bearer" || text == "jwt-spiffe" else {
         throw ValueProblem("must be jwt-bearer, jwt-spiffe or a URN")
       }

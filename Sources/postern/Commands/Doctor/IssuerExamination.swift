@@ -175,6 +175,13 @@ struct IssuerExamination: Sendable {
           cure: "issuers.\(name).clientAuth: one of "
             + known.filter { $0.utf8.count <= 40 }.prefix(8).joined(separator: ", "))
       }
+      if let algorithm = target.issuer.clientAuthentication.requiredAlgorithm,
+        let listed = metadata.tokenEndpointAuthSigningAlgorithmsSupported, !listed.contains(algorithm)
+      {
+        return .failed(
+          "the metadata does not list \(algorithm) for the client's assertions, and nothing is requested with it",
+          cure: "issuers.\(name).clientAuth: client_secret_basic, or private_key_jwt with a registered key")
+      }
       return .ok("it lists \(metadata.endpoints.count) endpoints")
     } catch {
       if target.issuer.endpoints[.token] != nil, target.issuer.endpoints[.jwks] != nil, case .discovery = error.kind {
@@ -363,6 +370,8 @@ struct IssuerExamination: Sendable {
     case .unavailable: return "try again later, and see the issuer's own state"
     case .malformed: return "\(path).endpoints.token must lead to a token endpoint (RFC 6749)"
     case .notPossible: return "correct \(path): endpoints, clientAuth"
+    case .assertion:
+      return "\(path).clientAssertion.file: see the program that writes it, its permissions, and this machine's clock"
     case .cancelled, .deadlineExceeded: return "see whether the issuer answers at all; --timeout gives it more time"
     }
   }
