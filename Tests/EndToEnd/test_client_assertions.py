@@ -1,0 +1,397 @@
+"""How the client authenticates: by an assertion from a file that is replaced at any moment, by one made with its secret,
+and by other credentials when the issuer refuses the first."""
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from pathlib import Path
+from typing import Any, Callable, Dict, List, Optional
+
+import pytest
+
+from harness import expect
+from harness.connection import Connection
+from harness.federation import FederatedIssuer, Platform
+from harness.issuer import IssuerDouble, document
+from harness.sidecar import Sidecar, StartError
+from harness.waiting import eventually
+
+Serve = Callable[..., Sidecar]
+SPIFFE = "urn:ietf:params:oauth:client-assertion-type:jwt-spiffe"
+
+
+@pytest.fixture
+def platform(directory: Path, issuer: IssuerDouble) -> Platform:
+    platform = Platform(directory / "tokens", issuer.base)
+    platform.replace()
+    return platform
+
+
+@pytest.fixture
+def federated(issuer: IssuerDouble, platform: Platform) -> FederatedIssuer:
+    return FederatedIssuer(issuer, platform)
+
+
+@pytest.fixture
+def serve(directory: Path, federated: FederatedIssuer) -> Any:
+    """Starts a sidecar whose client authenticates by the platform's token."""
+    started: List[Sidecar] = []
+
+    def serve(members: Optional[Dict[str, Any]] = None, **sections: Any) -> Sidecar:
+        own = directory / f"sidecar-{len(started)}"
+        own.mkdir()
+        resource = {"baseUrl": f"{federated.issuer.base}/r/", "issuer": "corp", "auth": "clientCredentials"}
+        settings = {
+            "listen": {"path": str(own / "s.sock")}, "store": {"kind": "memory"},
+            "issuers": {"corp": federated.settings(redirectUri="http://127.0.0.1:1/cb", **(members or {}))},
+            "resources": {"api": resource, "users": {**resource, "auth": "user"}},
+            "health": {"askIssuers": False}, "log": {"level": "debug"},
+            "audit": {"path": str(own / "audit.log")},
+            "development": {"plainHTTPOnLoopback": True}, **sections,
+        }
+        started.append(Sidecar(own, settings))
+        return started[-1]
+
+    yield serve
+    for sidecar in started:
+        sidecar.stop()
+
+
+def check(connection: Connection) -> Dict[str, Any]:
+    return connection.call("health")["checks"]["issuer.corp"]
+
+
+def introspect(connection: Connection, token: str) -> Any:
+    return connection.call("introspectToken", {"issuer": "corp", "token": token})
+
+
+def fetch(connection: Connection) -> Any:
+    return connection.call("fetchResource", {"resource": "api", "path": "x"})
+
+
+@pytest.mark.parametrize("kind", ["jwt-bearer", "jwt-spiffe", "urn:example:other"])
+def test_the_assertion_goes_to_every_endpoint_where_the_client_authenticates(
+    serve: Serve, federated: FederatedIssuer, platform: Platform, kind: str
+) -> None:
+    urn = {"jwt-bearer": "urn:ietf:params:oauth:client-assertion-type:jwt-bearer", "jwt-spiffe": SPIFFE}.get(kind, kind)
+    federated.types = {urn}
+    sidecar = serve({"clientAssertion": {"file": str(platform.file), "type": kind}})
+    with sidecar.connect() as connection:
+        assert fetch(connection)["status"] == 200
+        first = platform.replace()
+        introspect(connection, "t")
+        begun = connection.call("beginAuthorization", {"issuer": "corp", "redirectUri": "http://127.0.0.1:1/cb"})
+        assert "request_uri=urn" in begun["authorizationUrl"]
+        second = platform.replace()
+        connection.call("beginDeviceAuthorization", {"issuer": "corp"})
+        session = connection.call(
+            "createSession", {"issuer": "corp", "grant": {"type": "refresh_token", "refreshToken": "r"}})["session"]
+        connection.call("endSession", {"session": session})
+        endpoints = [form["endpoint"] for form in federated.forms]
+        assert set(endpoints) == {"token", "introspect", "par", "device", "revoke"}
+        assert not federated.refused
+        sent = federated.assertions()
+        assert len(sent) == len(federated.forms)
+        by_endpoint = dict(zip(endpoints, sent))
+        assert by_endpoint["par"] == first and by_endpoint["device"] == second == by_endpoint["revoke"]
+        assert check(connection)["status"] == "ok"
+
+
+@pytest.mark.thorough
+def test_a_thousand_replacements_under_load_fail_no_request(
+    serve: Serve, federated: FederatedIssuer, platform: Platform
+) -> None:
+    sidecar = serve()
+    failures: List[Any] = []
+    ended = threading.Event()
+
+    def call(worker: int) -> None:
+        with sidecar.connect(timeout=30) as connection:
+            number = 0
+            while not ended.is_set():
+                began = time.monotonic()
+                number += 1
+                # Of different tokens, so that each call is a request.
+                message = connection.answer_to(
+                    connection.request("introspectToken", {"issuer": "corp", "token": f"t-{worker}-{number}"}))
+                if not message.get("result", {}).get("active"):
+                    failures.append(message)
+                time.sleep(max(0.0, 0.05 - (time.monotonic() - began)))
+
+    platform.replace(life=5)
+    threads = [threading.Thread(target=call, args=(number,)) for number in range(10)]
+    for thread in threads:
+        thread.start()
+    # 200 calls a second in about as many replacements.
+    for _ in range(1000):
+        platform.replace(life=5)
+        time.sleep(0.006)
+    ended.set()
+    for thread in threads:
+        thread.join(60)
+    assert not failures, failures[:3]
+    assert not federated.refused
+    # Each was current, or was replaced within a moment.
+    positions = [platform.issued.index(sent) for sent in federated.assertions()]
+    assert len(positions) > 300 and len(set(positions)) > 200
+    assert json.dumps(failures) == "[]"
+
+
+def test_an_assertion_that_is_replaced_before_the_answer_is_read_again(
+    serve: Serve, federated: FederatedIssuer, platform: Platform
+) -> None:
+    old = platform.issued[-1]
+
+    def refusal(claims: Dict[str, Any], form: Dict[str, str]) -> Any:
+        if form["client_assertion"] != old:
+            return None
+        platform.replace()
+        return document({"error": "invalid_client"}, 401)
+
+    federated.refusal = refusal
+    sidecar = serve()
+    with sidecar.connect() as connection:
+        assert fetch(connection)["status"] == 200
+    assert federated.assertions() == [old, platform.issued[-1]]
+    sidecar.awaits_log("a newer one is sent")
+    audit = (sidecar.directory / "audit.log").read_text()
+    assert audit.count('"fetch"') == 1
+
+
+@pytest.mark.parametrize(
+    "status, error, is_retried",
+    [
+        (400, "invalid_request", True), (400, "unauthorized_client", True), (401, "invalid_client", True),
+        (400, "invalid_grant", False), (400, "invalid_scope", False),
+    ],
+)
+def test_only_a_refusal_that_may_be_about_the_client_is_retried(
+    serve: Serve, federated: FederatedIssuer, platform: Platform, status: int, error: str, is_retried: bool
+) -> None:
+    old = platform.issued[-1]
+
+    def refusal(claims: Dict[str, Any], form: Dict[str, str]) -> Any:
+        if form["client_assertion"] != old:
+            return None
+        platform.replace()
+        return document({"error": error}, status)
+
+    federated.refusal = refusal
+    with serve().connect() as connection:
+        message = connection.answer_to(connection.request("fetchResource", {"resource": "api", "path": "x"}))
+    assert ("result" in message) == is_retried
+    assert len(federated.assertions()) == (2 if is_retried else 1)
+
+
+def spoil(platform: Platform, directory: Path, fault: str) -> None:
+    good = platform.token()
+    texts = {
+        "empty": b"", "line end": b"\n", "1 MiB": b"a" * (1 << 20), "BOM": b"\xef\xbb\xbf" + good.encode(),
+        "two lines": f"{good}\n{good}\n".encode(), "no JWT": b"secret-of-another-kind", "binary": bytes(range(256)),
+        "expired": platform.token(life=-1).encode(), "no exp": platform.token(exp=None).encode(),
+        "foreign": platform.token(aud=["https://other.example"]).encode(),
+    }
+    if fault in texts:
+        return platform.write(texts[fault])
+    if fault == "no permission":
+        return platform.write(good, mode=0)
+    fresh = directory / "tokens" / f"..{time.time_ns()}"
+    fresh.mkdir()
+    if fault == "directory":
+        (fresh / "token").mkdir()
+    elif fault == "FIFO":
+        os.mkfifo(fresh / "token")
+    platform.exchange(fresh)
+
+
+FAULTS = {
+    "missing": "missing", "empty": "empty", "line end": "empty", "1 MiB": "too_large", "BOM": "malformed",
+    "two lines": "malformed", "no JWT": "malformed", "binary": "malformed", "directory": "unreadable",
+    "FIFO": "unreadable", "expired": "expired", "no exp": "malformed", "foreign": "wrong_audience",
+    "no permission": "unreadable",
+}
+
+
+def test_a_file_without_a_usable_assertion_sends_nothing_and_heals(
+    serve: Serve, federated: FederatedIssuer, platform: Platform, directory: Path
+) -> None:
+    sidecar = serve({"clientAssertion": {"file": str(platform.file), "audience": federated.issuer.base}})
+    with sidecar.connect() as connection:
+        for fault, word in FAULTS.items():
+            if fault == "no permission" and os.geteuid() == 0:
+                continue
+            code = f"client_assertion_{word}"
+            spoil(platform, directory, fault)
+            before = len(federated.forms)
+            data = expect.fault(connection.error("fetchResource", {"resource": "api", "path": "x"}), 1003)
+            assert data["upstream"] == {"code": code} and data["outcome"] == "not_sent", fault
+            assert data["retryable"] is (word != "wrong_audience")
+            data = expect.fault(connection.error("introspectToken", {"issuer": "corp", "token": "t"}), 2007)
+            assert data["upstream"] == {"code": code}, fault
+            data = expect.fault(connection.error("beginDeviceAuthorization", {"issuer": "corp"}), 5003)
+            assert data["upstream"] == {"code": code} and data["outcome"] == "not_sent", fault
+            assert len(federated.forms) == before, "nothing was sent"
+            assert check(connection)["status"] == "degraded" and code in check(connection)["detail"], fault
+            platform.replace()
+            # By itself: no call was made meanwhile.
+            assert check(connection)["status"] == "ok", fault
+            assert introspect(connection, f"after {fault}")["active"] is True
+        assert fetch(connection)["status"] == 200
+        # The token is cached: it serves while there is no assertion.
+        spoil(platform, directory, "empty")
+        assert fetch(connection)["status"] == 200
+        assert connection.call("health")["status"] == "degraded"
+
+
+def test_the_assertion_shows_nowhere(
+    serve: Serve, federated: FederatedIssuer, platform: Platform
+) -> None:
+    texts: List[str] = []
+    # An issuer that repeats what it was sent.
+    federated.refusal = lambda claims, form: document(
+        {"error": "invalid_client", "error_description": "not accepted: " + form["client_assertion"]}, 401)
+    sidecar = serve()
+    with sidecar.connect() as connection:
+        for method, params in (
+            ("fetchResource", {"resource": "api", "path": "x"}), ("introspectToken", {"issuer": "corp", "token": "t"}),
+            ("beginDeviceAuthorization", {"issuer": "corp"}),
+        ):
+            texts.append(json.dumps(connection.error(method, params)))
+        for content in (platform.token(life=-5), platform.token() + "\n" + platform.token()):
+            platform.write(content)
+            texts.append(json.dumps(connection.error("fetchResource", {"resource": "api", "path": "x"})))
+            texts.append(json.dumps(connection.call("health")))
+        texts.append(connection.call("metrics")["text"])
+    sidecar.stop()
+    texts += [sidecar.log(), (sidecar.directory / "audit.log").read_text()]
+    for token in platform.issued:
+        for part in token.split(".")[1:]:
+            assert all(part not in text for text in texts)
+
+
+def test_the_file_may_come_after_the_start(
+    serve: Serve, federated: FederatedIssuer, directory: Path, issuer: IssuerDouble
+) -> None:
+    late = directory / "late"
+    late.mkdir()
+    sidecar = serve({"clientAssertion": {"file": str(late / "token")}})
+    with sidecar.connect() as connection:
+        expect.fault(connection.error("fetchResource", {"resource": "api", "path": "x"}), 1003)
+        (late / "token").write_text(federated.platform.token() + "\n")
+        assert fetch(connection)["status"] == 200
+
+
+# Made with the client's secret
+
+
+def test_client_secret_jwt_signs_with_the_secret(
+    serve: Serve, federated: FederatedIssuer, platform: Platform, directory: Path
+) -> None:
+    platform.key = b"a client secret with 32 bytes and more"
+    secret = directory / "secret"
+    secret.write_bytes(platform.key + b"\n")
+    secret.chmod(0o600)
+    members = {"clientAuth": "client_secret_jwt", "clientSecretFile": str(secret), "clientAssertion": None}
+    sidecar = serve({name: value for name, value in members.items() if value} | {"clientAssertion": None})
+    with sidecar.connect() as connection:
+        assert fetch(connection)["status"] == 200
+        assert introspect(connection, "t")["active"] is True
+    assert len(set(federated.assertions())) == 2, "each is made for one request"
+    assert platform.key.decode() not in json.dumps(federated.forms)
+
+
+def test_a_short_secret_is_a_problem_at_the_start(serve: Serve, directory: Path) -> None:
+    secret = directory / "secret"
+    secret.write_text("a" * 31)
+    secret.chmod(0o600)
+    with pytest.raises(StartError) as failure:
+        serve({"clientAuth": "client_secret_jwt", "clientSecretFile": str(secret)})
+    assert "at least 32 bytes, this one has 31" in failure.value.log
+
+
+def test_an_issuer_without_hs256_gets_no_assertion(
+    serve: Serve, federated: FederatedIssuer, directory: Path
+) -> None:
+    secret = directory / "secret"
+    secret.write_text("a" * 32)
+    secret.chmod(0o600)
+    federated.issuer.metadata["token_endpoint_auth_signing_alg_values_supported"] = ["RS256"]
+    sidecar = serve({"clientAuth": "client_secret_jwt", "clientSecretFile": str(secret)})
+    with sidecar.connect() as connection:
+        error = connection.error("fetchResource", {"resource": "api", "path": "x"})
+    assert "does not list HS256" in error["message"]
+    assert not federated.forms
+
+
+# Several credentials
+
+
+def fallbacks(directory: Path, *names: str) -> List[Dict[str, Any]]:
+    made = []
+    for name in names:
+        file = directory / name
+        file.write_text(name)
+        file.chmod(0o600)
+        made.append({"clientAuth": "client_secret_post", "clientSecretFile": str(file)})
+    return made
+
+
+def test_a_secret_is_rotated_at_the_issuer_without_a_failed_request(
+    serve: Serve, federated: FederatedIssuer, directory: Path
+) -> None:
+    old, new = fallbacks(directory, "old-secret", "new-secret")
+    federated.secrets = ["old-secret"]
+    sidecar = serve({**old, "fallbackCredentials": [new]})
+    with sidecar.connect() as connection:
+        introspect(connection, "1")
+        assert check(connection)["status"] == "ok"
+        federated.secrets = ["new-secret"]
+        introspect(connection, "2")
+        introspect(connection, "3")
+        assert [form["client_secret"] for form in federated.forms] == [
+            "old-secret", "old-secret", "new-secret", "new-secret"]
+        shown = check(connection)
+        assert shown["status"] == "degraded" and "fallbackCredentials[0] is used" in shown["detail"]
+        federated.secrets = ["old-secret"]
+        introspect(connection, "4")
+        assert check(connection)["status"] == "ok"
+    log = sidecar.awaits_log("issuers.corp.fallbackCredentials[0]")
+    assert log.count("accepts another credential") == 2 and "old-secret" not in log.replace(str(directory), "")
+    sidecar.stop()
+    records = [json.loads(line) for line in (sidecar.directory / "audit.log").read_text().splitlines()]
+    changes = [record["credential"] for record in records if record.get("event") == "credential"]
+    assert changes == ["fallbackCredentials[0]", "clientAuth"]
+
+
+def test_from_a_secret_to_the_platforms_token_without_a_gap(
+    serve: Serve, federated: FederatedIssuer, platform: Platform, directory: Path
+) -> None:
+    (secret,) = fallbacks(directory, "the-secret")
+    federated.secrets = ["the-secret"]
+    sidecar = serve({"fallbackCredentials": [secret]})
+    with sidecar.connect() as connection:
+        platform.write("")
+        introspect(connection, "1")
+        assert "client_assertion_empty" in check(connection)["detail"]
+        platform.replace()
+        federated.secrets = []
+        introspect(connection, "2")
+        assert check(connection)["status"] == "ok"
+
+
+def test_a_grant_that_is_refused_changes_nothing_for_others(
+    serve: Serve, federated: FederatedIssuer, directory: Path
+) -> None:
+    first, second = fallbacks(directory, "one", "two")
+    federated.secrets = ["one", "two"]
+    federated.issuer.answers["/token"] = lambda asked: document({"error": "invalid_grant"}, 400)
+    sidecar = serve({**first, "fallbackCredentials": [second]})
+    with sidecar.connect() as connection:
+        grant = {"issuer": "corp", "grant": {"type": "refresh_token", "refreshToken": "r"}}
+        connection.error("createSession", grant)
+        assert federated.issuer.count("/token") == 1, "no other credential is tried"
+        introspect(connection, "1")
+        assert federated.forms[-1]["client_secret"] == "one"
+        assert check(connection)["status"] == "ok"
