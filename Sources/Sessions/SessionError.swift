@@ -105,7 +105,6 @@ public struct SessionError: Error, Sendable, ConciseStringConvertible {
     case .store(let error): error.isRetryable
     case .pending, .deadlineExceeded: true
     case .overloaded(let wait): wait != nil
-    // Another program may replace the client's assertion at any time.
     case .tokenEndpoint(let error): error.isRetryable
     case .expired, .authorizationFailed, .adviceRequired, .stateUnknown, .issuerUnknown,
       .grantNotSupported, .sharedToken, .noCapacity:

@@ -92,7 +92,7 @@ def test_the_sidecar_is_that_of_the_manifests() -> None:
 
 
 def test_assertions_need_no_secret_and_are_the_sidecars_alone() -> None:
-    """Catches a token that the application can read, one of another account, and one that the configuration does not find."""
+    """Catches a token that the application can read, and one that the configuration does not find."""
     made = rendered({**ASSERTION, "assertions": {"corp": {"audience": "a b", "expirationSeconds": 600}}})
     pod = made["Deployment"]["spec"]["template"]["spec"]
     volumes = {one["name"]: one for one in pod["volumes"]}

@@ -76,7 +76,7 @@ def test_the_monitoring_component_finds_the_pods(directory: Path) -> None:
 
 
 def test_the_assertion_component_needs_no_secret(directory: Path) -> None:
-    """Catches a pod that waits for a Secret, a token that the application can read, and a mount that is never renewed."""
+    """Catches a pod that waits for a Secret, a token that the application reads, and a mount that stays."""
     shutil.copytree(KUBERNETES, directory / "kubernetes")
     file = directory / "kubernetes/example/kustomization.yaml"
     commented = "  #- ../assertion\n"

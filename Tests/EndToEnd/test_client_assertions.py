@@ -1,5 +1,5 @@
-"""How the client authenticates: by an assertion from a file that is replaced at any moment, by one made with its secret,
-and by other credentials when the issuer refuses the first."""
+"""How the client authenticates: by an assertion from a file that is replaced at any moment, by one made with its
+secret, and by other credentials when the issuer rejects the first."""
 from __future__ import annotations
 
 import json
@@ -91,7 +91,7 @@ def test_the_assertion_goes_to_every_endpoint_where_the_client_authenticates(
         connection.call("endSession", {"session": session})
         endpoints = [form["endpoint"] for form in federated.forms]
         assert set(endpoints) == {"token", "introspect", "par", "device", "revoke"}
-        assert not federated.refused
+        assert not federated.rejected
         sent = federated.assertions()
         assert len(sent) == len(federated.forms)
         by_endpoint = dict(zip(endpoints, sent))
@@ -132,7 +132,7 @@ def test_a_thousand_replacements_under_load_fail_no_request(
     for thread in threads:
         thread.join(60)
     assert not failures, failures[:3]
-    assert not federated.refused
+    assert not federated.rejected
     # Each was current, or was replaced within a moment.
     positions = [platform.issued.index(sent) for sent in federated.assertions()]
     assert len(positions) > 300 and len(set(positions)) > 200
@@ -144,13 +144,13 @@ def test_an_assertion_that_is_replaced_before_the_answer_is_read_again(
 ) -> None:
     old = platform.issued[-1]
 
-    def refusal(claims: Dict[str, Any], form: Dict[str, str]) -> Any:
+    def rejection(claims: Dict[str, Any], form: Dict[str, str]) -> Any:
         if form["client_assertion"] != old:
             return None
         platform.replace()
         return document({"error": "invalid_client"}, 401)
 
-    federated.refusal = refusal
+    federated.rejection = rejection
     sidecar = serve()
     with sidecar.connect() as connection:
         assert fetch(connection)["status"] == 200
@@ -167,18 +167,18 @@ def test_an_assertion_that_is_replaced_before_the_answer_is_read_again(
         (400, "invalid_grant", False), (400, "invalid_scope", False),
     ],
 )
-def test_only_a_refusal_that_may_be_about_the_client_is_retried(
+def test_only_a_rejection_that_may_be_about_the_client_is_retried(
     serve: Serve, federated: FederatedIssuer, platform: Platform, status: int, error: str, is_retried: bool
 ) -> None:
     old = platform.issued[-1]
 
-    def refusal(claims: Dict[str, Any], form: Dict[str, str]) -> Any:
+    def rejection(claims: Dict[str, Any], form: Dict[str, str]) -> Any:
         if form["client_assertion"] != old:
             return None
         platform.replace()
         return document({"error": error}, status)
 
-    federated.refusal = refusal
+    federated.rejection = rejection
     with serve().connect() as connection:
         message = connection.answer_to(connection.request("fetchResource", {"resource": "api", "path": "x"}))
     assert ("result" in message) == is_retried
@@ -250,7 +250,7 @@ def test_the_assertion_shows_nowhere(
 ) -> None:
     texts: List[str] = []
     # An issuer that repeats what it was sent.
-    federated.refusal = lambda claims, form: document(
+    federated.rejection = lambda claims, form: document(
         {"error": "invalid_client", "error_description": "not accepted: " + form["client_assertion"]}, 401)
     sidecar = serve()
     with sidecar.connect() as connection:
@@ -381,7 +381,7 @@ def test_from_a_secret_to_the_platforms_token_without_a_gap(
         assert check(connection)["status"] == "ok"
 
 
-def test_a_grant_that_is_refused_changes_nothing_for_others(
+def test_a_grant_that_is_rejected_changes_nothing_for_others(
     serve: Serve, federated: FederatedIssuer, directory: Path
 ) -> None:
     first, second = fallbacks(directory, "one", "two")

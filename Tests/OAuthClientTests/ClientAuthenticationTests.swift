@@ -183,7 +183,7 @@ struct ClientAuthenticationTests {
     #expect(authentication.fault == nil)
   }
 
-  static let refusals: [(HTTPResponse, Bool)] = [
+  static let rejections: [(HTTPResponse, Bool)] = [
     (.json(#"{"error":"invalid_client"}"#, status: 401), true), (.status(401), true),
     (.json(#"{"error":"invalid_request"}"#, status: 400), true),
     (.json(#"{"error":"unauthorized_client"}"#, status: 400), true), (.status(400), true),
@@ -193,9 +193,9 @@ struct ClientAuthenticationTests {
   ]
 
   @Test(
-    "after a refusal that may be about the client the file is read again, and a new assertion sent once",
-    arguments: refusals)
-  func replacement(refusal: HTTPResponse, isRetried: Bool) async throws {
+    "after a rejection that may be about the client the file is read again, and a new assertion sent once",
+    arguments: rejections)
+  func replacement(rejection: HTTPResponse, isRetried: Bool) async throws {
     let clock = ManualClock()
     let texts = [try Self.assertion(at: clock, marked: "old"), try Self.assertion(at: clock, marked: "new")]
     let text = Locked(texts[0])
@@ -203,7 +203,7 @@ struct ClientAuthenticationTests {
       let body = String(decoding: request.body ?? [], as: UTF8.self)
       // As a swap between the reading and the answer.
       text.withLock { $0 = texts[1] }
-      return body.contains(texts[0]) ? refusal : .token("t")
+      return body.contains(texts[0]) ? rejection : .token("t")
     }
     let authentication = ClientAssertion(file: "/f", clock: clock) { .success(Secret(text.withLock { $0 })) }
     let grant = ClientCredentialsGrant(issuer: try .testing(authentication: authentication))
@@ -214,7 +214,7 @@ struct ClientAuthenticationTests {
     #expect(reports == (isRetried ? 1 : 0))
   }
 
-  @Test("a refused assertion that is still the file's is not sent again")
+  @Test("a rejected assertion that is still the file's is sent once")
   func unchanged() async throws {
     let engine = Engine { _, _ in .json(#"{"error":"invalid_client"}"#, status: 401) }
     let text = try Self.assertion(at: engine.clock)

@@ -5,7 +5,7 @@ import PosternSupport
 import PosternTestSupport
 import Testing
 
-/// Credentials that are used in their order when the issuer refuses the client.
+/// Credentials that are used in their order when the issuer rejects the client.
 @Suite("Fallback credentials")
 struct FallbackCredentialsTests {
   private func issuer(_ secrets: [String]) throws
@@ -25,19 +25,19 @@ struct FallbackCredentialsTests {
   }
 
   /// An engine whose issuer accepts the secrets in `accepted`, and gives tokens that serve once.
-  private func engine(_ accepted: Locked<Set<String>>, refusal: HTTPResponse = refused) -> Engine {
+  private func engine(_ accepted: Locked<Set<String>>, rejection: HTTPResponse = rejected) -> Engine {
     Engine { request, _ in
-      accepted.withLock { $0 }.contains(Self.secret(request)) ? .token("t", expiresIn: 0) : refusal
+      accepted.withLock { $0 }.contains(Self.secret(request)) ? .token("t", expiresIn: 0) : rejection
     }
   }
 
-  private static let refused = HTTPResponse.json(#"{"error":"invalid_client"}"#, status: 401)
+  private static let rejected = HTTPResponse.json(#"{"error":"invalid_client"}"#, status: 401)
 
   private func changes(_ engine: Engine) -> [Int] {
     engine.observer.events.compactMap { if case .credentialChanged(_, let position) = $0 { position } else { nil } }
   }
 
-  @Test("a refused credential is followed by the next, which is tried first from then on")
+  @Test("a rejected credential is followed by the next, which is tried first from then on")
   func order() async throws {
     let accepted = Locked<Set<String>>(["b"])
     let engine = engine(accepted)
@@ -62,7 +62,7 @@ struct FallbackCredentialsTests {
     }
   }
 
-  @Test("after ten minutes the configured credential is tried again, so that the notice of its refusal ends")
+  @Test("after ten minutes the configured credential is tried again, so that the notice of its rejection ends")
   func configuredAgain() async throws {
     let accepted = Locked<Set<String>>(["b"])
     let engine = engine(accepted)
@@ -80,8 +80,8 @@ struct FallbackCredentialsTests {
     #expect(issuer.credentialTrouble == nil)
   }
 
-  @Test("when every credential is refused, the error is that of the first, and the order stays")
-  func allRefused() async throws {
+  @Test("when every credential is rejected, the error is that of the first, and the order stays")
+  func allRejected() async throws {
     let engine = engine(Locked([]))
     let issuer = try issuer(["a", "b"])
     let error = await #expect(throws: TokenError.self) {
@@ -100,15 +100,15 @@ struct FallbackCredentialsTests {
 
   @Test("an answer that is not about the client is followed by no other credential", arguments: others)
   func otherErrors(answer: HTTPResponse) async throws {
-    let engine = engine(Locked(["b"]), refusal: answer)
+    let engine = engine(Locked(["b"]), rejection: answer)
     let grant = ClientCredentialsGrant(issuer: try issuer(["a", "b"]))
     await #expect(throws: TokenError.self) { try await engine.tokens.token(for: grant) }
     #expect(engine.tokenRequests.map(Self.secret) == ["a"])
   }
 
-  @Test("a 401 without an error is a refusal of the client")
+  @Test("a 401 without an error is a rejection of the client")
   func bareStatus() async throws {
-    let engine = engine(Locked(["b"]), refusal: .status(401))
+    let engine = engine(Locked(["b"]), rejection: .status(401))
     let grant = ClientCredentialsGrant(issuer: try issuer(["a", "b"]))
     _ = try await engine.tokens.token(for: grant)
     #expect(engine.tokenRequests.map(Self.secret) == ["a", "b"])
@@ -117,7 +117,7 @@ struct FallbackCredentialsTests {
   @Test("a caller whose grant fails with the fallback does not change the order for others")
   func failedGrant() async throws {
     let engine = Engine { request, _ in
-      Self.secret(request) == "a" ? Self.refused : .json(#"{"error":"invalid_grant"}"#, status: 400)
+      Self.secret(request) == "a" ? Self.rejected : .json(#"{"error":"invalid_grant"}"#, status: 400)
     }
     let issuer = try issuer(["a", "b"])
     let error = await #expect(throws: TokenError.self) {
@@ -153,7 +153,7 @@ struct FallbackCredentialsTests {
           """)
       }
       seen.withLock { $0.append((request.url.description, options.clientIdentity)) }
-      return options.clientIdentity == nil ? Self.refused : .token("t")
+      return options.clientIdentity == nil ? Self.rejected : .token("t")
     }
     let issuer = try Issuer(
       name: "corp", identifier: "https://idp.test", clientID: "svc",

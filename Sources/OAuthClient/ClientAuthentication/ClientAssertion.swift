@@ -1,11 +1,11 @@
 import JOSE
 public import PosternSupport
 
-/// `client_assertion` (RFC 7523 section 2.2): a JWT about the client that another program writes: a Kubernetes projected
-/// token, the file of a SPIFFE helper.
+/// `client_assertion` (RFC 7523 section 2.2): a JWT about the client that another program writes, such as a Kubernetes
+/// projected token, or the file of a SPIFFE helper.
 ///
 /// It is read for each request, so that every replacement counts at once, and it is sent as it is: its audience and its
-/// life were decided when it was issued. The JWT is not verified here, but one that the issuer would refuse in any case
+/// life were decided when it was issued. The JWT is not verified here, but one that the issuer would reject in any case
 /// is not sent.
 public struct ClientAssertion: ClientAuthentication {
   /// Reads the assertion as it is now.
@@ -37,7 +37,7 @@ public struct ClientAssertion: ClientAuthentication {
   /// `client_assertion`.
   public var method: String { "client_assertion" }
   /// True: the file is read for each request.
-  public var isReadAnew: Bool { true }
+  public var isReadForEachRequest: Bool { true }
   /// The reason why the assertion in the file cannot be used now; nil when it can.
   public var fault: ClientAssertionFault? { if case .failure(let fault) = current() { fault } else { nil } }
 

@@ -18,8 +18,8 @@ public protocol ClientAuthentication: Hashable, Sendable {
   /// The algorithm that the issuer must list in its metadata, where it lists any; nil where none is required.
   var requiredAlgorithm: String? { get }
 
-  /// Whether the credential is read for each request, so that after a refusal there may be another one.
-  var isReadAnew: Bool { get }
+  /// Whether the credential is read for each request, so that after a rejection there may be another one.
+  var isReadForEachRequest: Bool { get }
 
   /// The reason why the credential cannot be used now; nil when it can.
   var fault: ClientAssertionFault? { get }
@@ -31,7 +31,7 @@ extension ClientAuthentication {
   /// Nil: no algorithm is required.
   public var requiredAlgorithm: String? { nil }
   /// False: the credential is that of the configuration.
-  public var isReadAnew: Bool { false }
+  public var isReadForEachRequest: Bool { false }
   /// Nil: the credential can be used.
   public var fault: ClientAssertionFault? { nil }
 

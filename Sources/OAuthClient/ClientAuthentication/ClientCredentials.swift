@@ -11,7 +11,7 @@ package struct ClientCredentials: Sendable {
   package let all: [any ClientAuthentication]
   private let accepted = AcceptedCredential()
 
-  /// Credentials in their order: `first`, and `fallbacks` for when the issuer refuses the client.
+  /// Credentials in their order: `first`, and `fallbacks` for when the issuer rejects the client.
   init(_ first: any ClientAuthentication, fallbacks: [any ClientAuthentication]) {
     all = [first] + fallbacks
   }
@@ -41,7 +41,7 @@ extension Issuer {
     let fault = clientAuthentication.fault.map { "\($0.rawValue): the client's assertion \($0.phrase)" }
     let position = credentials.used
     guard position > 0 else { return fault }
-    let reason = fault ?? "the issuer refuses the client's configured credential"
+    let reason = fault ?? "the issuer rejects the client's configured credential"
     return "\(reason); fallbackCredentials[\(position - 1)] is used"
   }
 }
@@ -85,10 +85,10 @@ final class AcceptedCredential: Sendable {
 }
 
 /// A reading of an endpoint's answer: whether it may be about the client's authentication.
-enum ClientRefusal: Sendable {
+enum ClientRejection: Sendable {
   /// The endpoint did not authenticate the client (RFC 6749 section 5.2): another credential may be accepted.
   case client
-  /// The endpoint refused the request with an error that some providers use for assertions, too.
+  /// The endpoint rejected the request with an error that some providers use for assertions, too.
   case maybeClient
 
   /// Errors about something other than the client: the grant, the scope, the user, the proof.

@@ -13,7 +13,7 @@ public struct Issuer: Sendable {
   public let url: HTTPURL
   /// The client identifier.
   public let clientID: String
-  /// The client authentication, and what to use when the issuer refuses it.
+  /// The client authentication, and what to use when the issuer rejects it.
   package let credentials: ClientCredentials
   /// Endpoints of the configuration: they take precedence over the server's metadata, which is not fetched for them.
   public let endpoints: [ProviderEndpoint: HTTPURL]
@@ -23,7 +23,8 @@ public struct Issuer: Sendable {
   /// Whether tokens are requested with a DPoP proof, to be bound to a key (RFC 9449).
   public let usesDPoP: Bool
 
-  /// An issuer; `fallbackAuthentications` are used in their order when the server refuses the client. Throws when `identifier` is no URL, or has a query or a fragment (RFC 8414 section 2).
+  /// An issuer; `fallbackAuthentications` are used in their order when the server rejects the client. Throws when
+  /// `identifier` is no URL, or has a query or a fragment (RFC 8414 section 2).
   public init(
     name: String,
     identifier: String,

@@ -41,39 +41,40 @@ package struct ProviderClient: Sendable {
     var exchange = ClientExchange(
       endpoint: endpoint, issuer: issuer, fields: fields, form: form, options: options, purpose: purpose, key: key,
       trace: trace)
-    var refusal: Result<Answer, TokenError>?
+    var rejection: Result<Answer, TokenError>?
     for position in issuer.credentials.order(at: upstream.clock.monotonicNow) {
       do throws(TokenError) {
         let answer = try await self.answer(to: &exchange, by: issuer.credentials.all[position])
-        if case .client? = ClientRefusal(answer.response) {
-          refusal = refusal ?? .success(answer)
+        if case .client? = ClientRejection(answer.response) {
+          rejection = rejection ?? .success(answer)
           continue
         }
         note(answer, by: position, at: issuer)
         return answer
       } catch {
         guard case .assertion = error.kind else { throw error }
-        refusal = refusal ?? .failure(error)
+        rejection = rejection ?? .failure(error)
       }
     }
-    guard let refusal else { throw TokenError(.notPossible, "the client has no credential") }
-    return try refusal.get()
+    guard let rejection else { throw TokenError(.notPossible, "the client has no credential") }
+    return try rejection.get()
   }
 
-  /// Sends the request with one credential; another time where the server refuses an assertion that was replaced
+  /// Sends the request with one credential; another time where the server rejects an assertion that was replaced
   /// meanwhile.
   private func answer(
     to exchange: inout ClientExchange, by authentication: any ClientAuthentication
   ) async throws(TokenError) -> Answer {
     let answer = try await send(&exchange, by: authentication)
-    guard authentication.isReadAnew, ClientRefusal(answer.response) != nil, authentication.fault == nil else {
+    guard authentication.isReadForEachRequest, ClientRejection(answer.response) != nil, authentication.fault == nil
+    else {
       return answer
     }
-    let refused = exchange.assertion
+    let rejected = exchange.assertion
     let template = try await template(of: exchange, by: authentication)
     var request = template
     guard (try? authentication.authenticate(&request, as: exchange.issuer.clientID)) != nil,
-      request.assertion != refused
+      request.assertion != rejected
     else { return answer }
     upstream.observer.observe(.assertionReplaced(issuer: exchange.issuer.name))
     return try await send(&exchange, by: authentication)

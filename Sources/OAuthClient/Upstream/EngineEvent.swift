@@ -29,7 +29,7 @@ public enum EngineEvent: Sendable {
   case introspected(issuer: String)
   /// The issuer could not report whether a token is active.
   case introspectionFailed(issuer: String, error: TokenError)
-  /// The issuer refused the client's assertion, and its file had another one by then, which was sent.
+  /// The issuer rejected the client's assertion, and its file had another one by then, which was sent.
   case assertionReplaced(issuer: String)
   /// The issuer accepted another of the client's credentials than before: 0 is the configured one, 1 the first of
   /// `fallbackCredentials`.

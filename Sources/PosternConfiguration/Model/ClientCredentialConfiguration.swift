@@ -1,3 +1,4 @@
+public import ConfigurationReading
 import PosternJSON
 public import PosternSupport
 
@@ -19,7 +20,7 @@ public struct ClientCredentialConfiguration: Sendable, Equatable {
 }
 
 extension ClientCredentialConfiguration: ConfigurationSection {
-  init(reading keys: SectionReader) {
+  package init(reading keys: SectionReader) {
     let authentication = keys.optional(
       "clientAuth", .choice(ClientAuthentication.self, placeholder: .none),
       """
@@ -155,7 +156,7 @@ public struct ClientAssertionConfiguration: Sendable, Equatable {
 }
 
 extension ClientAssertionConfiguration: ConfigurationSection {
-  init(reading keys: SectionReader) {
+  package init(reading keys: SectionReader) {
     file = keys.required(
       "file", .writablePath,
       """

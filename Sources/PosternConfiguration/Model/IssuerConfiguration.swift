@@ -11,7 +11,7 @@ public struct IssuerConfiguration: Sendable, Equatable {
   public var clientID: String?
   /// How the client authenticates, and with what.
   public var credential: ClientCredentialConfiguration
-  /// What is used, in this order, when the issuer refuses the client.
+  /// Credentials that are used, in this order, when the issuer rejects the client.
   public var fallbackCredentials: [ClientCredentialConfiguration]
   /// Where the provider sends users back to.
   public var redirectURI: String?
@@ -42,7 +42,7 @@ extension IssuerConfiguration: ConfigurationSection {
     let method = credential.clientAuth
     let fallbacks = keys.sections(
       "fallbackCredentials", ClientCredentialConfiguration.self,
-      "Credentials that are used in their order when the issuer refuses the client, so that a rotation has no gap.",
+      "Credentials that are used in their order when the issuer rejects the client, so that a rotation has no gap.",
       commented: true)
     fallbackCredentials = (fallbacks ?? []).map { fallback in
       var fallback = fallback

@@ -80,7 +80,7 @@ package struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver 
       }
     case .assertionReplaced(let issuer):
       log.log(
-        .info, "the issuer refused the client's assertion, and a newer one is sent", about: issuer,
+        .info, "the issuer rejected the client's assertion, and a newer one is sent", about: issuer,
         .of([.issuer: .string(issuer)]))
     case .credentialChanged(let issuer, let position): credentialChanged(issuer, position)
     case .clockCompared(let issuer, let skew): clockCompared(issuer, skew)

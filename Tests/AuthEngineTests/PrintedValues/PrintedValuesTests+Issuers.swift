@@ -39,6 +39,9 @@ extension PrintedValuesTests {
       "TLSClientAuthentication": TLSClientAuthentication(),
       "AssertionSigner": try AssertionSigner(key: TokenBench.keys.get().key(for: .es256), clock: clock),
       "PrivateKeyJWT": try PrivateKeyJWT(key: TokenBench.keys.get().key(for: .es256), clock: clock),
+      "ClientSecretJWT": try ClientSecretJWT(secret: Secret(secret + String(repeating: "s", count: 32)), clock: clock),
+      "ClientAssertion": ClientAssertion(file: "/run/token", clock: clock) { .success(Secret(secret)) },
+      "ClientAssertionFault": ClientAssertionFault.expired,
       "ImplicitAccess": ImplicitAccess(grant: .jwtBearer, scope: foreign), "Issuer": issuer,
       "DiscoveryError": discovery,
       "ProviderMetadata": try ProviderMetadata(

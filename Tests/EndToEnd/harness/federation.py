@@ -72,15 +72,15 @@ class Platform:
 
 
 class FederatedIssuer:
-    """Believes assertions of one platform at all endpoints where clients authenticate. `refusal` decides by the claims
-    what else is refused; `forms` keeps the requests."""
+    """Believes assertions of one platform at all endpoints where clients authenticate. `rejection` decides by the
+    claims what else is rejected; `forms` keeps the requests."""
 
     def __init__(self, issuer: IssuerDouble, platform: Platform) -> None:
         self.issuer, self.platform = issuer, platform
         self.forms: List[Dict[str, str]] = []
-        self.refused: List[Answer] = []
+        self.rejected: List[Answer] = []
         self.types = {BEARER}
-        self.refusal: Optional[Callable[[Dict[str, Any], Dict[str, str]], Optional[Answer]]] = None
+        self.rejection: Optional[Callable[[Dict[str, Any], Dict[str, str]], Optional[Answer]]] = None
         self.secrets: List[str] = []
         self._lock = threading.Lock()
         endpoints = {
@@ -112,37 +112,37 @@ class FederatedIssuer:
         form["endpoint"] = name
         with self._lock:
             self.forms.append(form)
-        refusal = self._refusal(form, asked)
-        if refusal is not None:
-            self.refused.append(refusal)
-            return refusal
+        rejection = self._rejection(form, asked)
+        if rejection is not None:
+            self.rejected.append(rejection)
+            return rejection
         return endpoint(form)
 
-    def _refusal(self, form: Dict[str, str], asked: Asked) -> Optional[Answer]:
-        def refuse(reason: str) -> Answer:
+    def _rejection(self, form: Dict[str, str], asked: Asked) -> Optional[Answer]:
+        def reject(reason: str) -> Answer:
             return document({"error": "invalid_client", "error_description": reason}, 401)
 
         if form.get("client_id") != "shop":
-            return refuse("client_id")
+            return reject("client_id")
         if "client_secret" in form and "client_assertion" not in form:
-            return None if form["client_secret"] in self.secrets else refuse("secret")
+            return None if form["client_secret"] in self.secrets else reject("secret")
         if "authorization" in asked.headers or "client_secret" in form:
-            return refuse("two kinds of authentication")
+            return reject("two kinds of authentication")
         if form.get("client_assertion_type") not in self.types:
-            return refuse("type")
+            return reject("type")
         try:
             header, claims, signature = form["client_assertion"].split(".")
             expected = hmac.new(self.platform.key, f"{header}.{claims}".encode(), "sha256").digest()
             if not hmac.compare_digest(decoded(signature), expected):
-                return refuse("signature")
+                return reject("signature")
             members = json.loads(decoded(claims))
         except (KeyError, ValueError):
-            return refuse("no JWT")
+            return reject("no JWT")
         if members["exp"] <= time.time():
-            return refuse("expired")
+            return reject("expired")
         if self.issuer.base not in members["aud"]:
-            return refuse("audience")
-        return self.refusal(members, form) if self.refusal else None
+            return reject("audience")
+        return self.rejection(members, form) if self.rejection else None
 
     def _token(self, form: Dict[str, str]) -> Answer:
         return document({"access_token": secrets.token_urlsafe(16), "token_type": "Bearer", "expires_in": 300})

@@ -17,7 +17,7 @@ package enum OfflineMethods {
     try decrypt(decoded(params))
   }
 
-  /// What an issuer needs to register the first certificate of `pem`: its thumbprint, and a key set with it.
+  /// The registration of the first certificate of `pem` at an issuer: its thumbprint, and a key set with it.
   package static func registration(ofCertificate pem: [UInt8]) throws(RPCFault) -> JSONValue {
     do throws(JOSEError) {
       let key = try JWK(certificatePEM: pem)
