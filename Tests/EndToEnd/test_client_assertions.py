@@ -2,8 +2,12 @@
 secret, and by other credentials when the issuer rejects the first."""
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import os
+import ssl
+import subprocess
 import threading
 import time
 from pathlib import Path
@@ -11,10 +15,13 @@ from typing import Any, Callable, Dict, List, Optional
 
 import pytest
 
-from harness import expect
+from harness import binaries, expect
+from harness.certificates import Authority
 from harness.connection import Connection
 from harness.federation import FederatedIssuer, Platform
+from harness.idpyoidc import IdpyOIDC
 from harness.issuer import IssuerDouble, document
+from harness.mutual import MutualTLS
 from harness.sidecar import Sidecar, StartError
 from harness.waiting import eventually
 
@@ -42,10 +49,11 @@ def serve(directory: Path, federated: FederatedIssuer) -> Any:
     def serve(members: Optional[Dict[str, Any]] = None, **sections: Any) -> Sidecar:
         own = directory / f"sidecar-{len(started)}"
         own.mkdir()
+        corp = federated.settings(redirectUri="http://127.0.0.1:1/cb", **(members or {}))
         resource = {"baseUrl": f"{federated.issuer.base}/r/", "issuer": "corp", "auth": "clientCredentials"}
         settings = {
             "listen": {"path": str(own / "s.sock")}, "store": {"kind": "memory"},
-            "issuers": {"corp": federated.settings(redirectUri="http://127.0.0.1:1/cb", **(members or {}))},
+            "issuers": {"corp": {name: value for name, value in corp.items() if value is not None}},
             "resources": {"api": resource, "users": {**resource, "auth": "user"}},
             "health": {"askIssuers": False}, "log": {"level": "debug"},
             "audit": {"path": str(own / "audit.log")},
@@ -293,8 +301,7 @@ def test_client_secret_jwt_signs_with_the_secret(
     secret = directory / "secret"
     secret.write_bytes(platform.key + b"\n")
     secret.chmod(0o600)
-    members = {"clientAuth": "client_secret_jwt", "clientSecretFile": str(secret), "clientAssertion": None}
-    sidecar = serve({name: value for name, value in members.items() if value} | {"clientAssertion": None})
+    sidecar = serve({"clientAuth": "client_secret_jwt", "clientSecretFile": str(secret), "clientAssertion": None})
     with sidecar.connect() as connection:
         assert fetch(connection)["status"] == 200
         assert introspect(connection, "t")["active"] is True
@@ -323,6 +330,97 @@ def test_an_issuer_without_hs256_gets_no_assertion(
         error = connection.error("fetchResource", {"resource": "api", "path": "x"})
     assert "does not list HS256" in error["message"]
     assert not federated.forms
+
+
+def test_a_real_provider_accepts_client_secret_jwt(directory: Path) -> None:
+    """idpyoidc: a client registered for that alone; another secret is another client."""
+    provider = IdpyOIDC()
+    own = directory / "own"
+    own.mkdir()
+    signer = {
+        "issuer": provider.issuer, "clientId": "signer", "clientAuth": "client_secret_jwt",
+        "clientSecret": "the secret of a client that signs with it"}
+    sidecar = Sidecar(own, {
+        "listen": {"path": str(own / "s.sock")}, "store": {"kind": "memory"},
+        "issuers": {"good": signer, "bad": {**signer, "clientSecret": "another secret of a client that signs with it"}},
+        "development": {"plainHTTPOnLoopback": True},
+    })
+    try:
+        with sidecar.connect() as connection:
+            token = provider.tokens()["access_token"]
+            # Another client's token: the answer shows that this client was authenticated.
+            assert connection.call("introspectToken", {"issuer": "good", "token": token})["active"] is False
+            error = connection.error("introspectToken", {"issuer": "bad", "token": token})
+            assert expect.fault(error, 2007)["upstream"]["status"] in (400, 401)
+    finally:
+        sidecar.stop()
+        provider.stop()
+
+
+def test_a_self_signed_certificate_authenticates_the_client(directory: Path) -> None:
+    """The issuer trusts the registered certificate itself, no authority; `postern jose certificate` prints it."""
+    authority = Authority(directory / "ca")
+    authority.issue("server", "subjectAltName=IP:127.0.0.1", by="middle")
+    for name in ("mtlsclient", "other"):
+        subprocess.run(
+            ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
+             "-subj", f"/CN={name}", "-keyout", authority.key(name), "-out", authority.certificate(name)],
+            check=True, capture_output=True, timeout=30)
+        os.chmod(authority.key(name), 0o600)
+    peers = MutualTLS(authority)
+    # What the issuer has registered.
+    for server in peers._servers:
+        server.context.load_verify_locations(authority.certificate("mtlsclient"))
+    own = directory / "own"
+    own.mkdir()
+    corp = {
+        "issuer": peers.issuer, "clientId": "mtlsclient", "clientAuth": "self_signed_tls_client_auth",
+        "tls": {"caFile": authority.file}, "clientCertificateFile": authority.certificate("mtlsclient"),
+        "clientKeyFile": authority.key("mtlsclient")}
+    other = {**corp, "clientCertificateFile": authority.certificate("other"), "clientKeyFile": authority.key("other")}
+    material = {name: corp[name] for name in ("clientCertificateFile", "clientKeyFile")}
+    rotating = {**other, "fallbackCredentials": [material]}
+    resource = {"baseUrl": peers.resource + "/", "auth": "clientCredentials", "tls": {"caFile": authority.file}}
+    sidecar = Sidecar(own, {
+        "listen": {"path": str(own / "s.sock")}, "store": {"kind": "memory"},
+        "issuers": {"corp": corp, "other": other}, "health": {"askIssuers": False},
+        "resources": {"good": {**resource, "issuer": "corp"}, "bad": {**resource, "issuer": "other"}},
+    })
+    try:
+        with sidecar.connect() as connection:
+            assert connection.call("fetchResource", {"resource": "good", "path": "x"})["status"] == 200
+            assert peers.seen("alias") == ["mtlsclient"], "the alias for clients with a certificate"
+            connection.error("fetchResource", {"resource": "bad", "path": "x"})
+        sidecar.write({
+            "listen": {"path": str(own / "s.sock")}, "store": {"kind": "memory"},
+            "issuers": {"other": {**rotating, "clientAuth": "self_signed_tls_client_auth"}},
+        })
+        checked = subprocess.run(
+            [binaries.postern(), "check-config", str(own / "postern.yaml")], capture_output=True, text=True, timeout=30)
+        assert checked.returncode == 0, checked.stderr
+    finally:
+        sidecar.stop()
+        peers.stop()
+
+
+def test_a_certificate_is_printed_for_registration(directory: Path) -> None:
+    authority = Authority(directory / "ca")
+    pem = Path(authority.file).read_text()
+    done = subprocess.run(
+        [binaries.postern(), "jose", "certificate", authority.file], capture_output=True, text=True, timeout=30)
+    assert done.returncode == 0, done.stderr
+    der = ssl.PEM_cert_to_DER_cert(pem)
+    printed = json.loads(done.stdout)
+    thumbprint = base64.urlsafe_b64encode(hashlib.sha256(der).digest()).rstrip(b"=").decode()
+    assert printed["x5t#S256"] == thumbprint
+    (key,) = printed["jwks"]["keys"]
+    assert key["kty"] == "EC" and key["x5c"] == [base64.b64encode(der).decode()] and "d" not in key
+    text = directory / "text"
+    text.write_text("no certificate")
+    for file in (text, directory, directory / "missing", Path(authority.key("ca"))):
+        done = subprocess.run(
+            [binaries.postern(), "jose", "certificate", str(file)], capture_output=True, text=True, timeout=30)
+        assert done.returncode == 2 and "PRIVATE" not in done.stderr and not done.stdout
 
 
 # Several credentials

@@ -66,13 +66,9 @@ package struct ProviderClient: Sendable {
     to exchange: inout ClientExchange, by authentication: any ClientAuthentication
   ) async throws(TokenError) -> Answer {
     let answer = try await send(&exchange, by: authentication)
-    guard authentication.isReadForEachRequest, ClientRejection(answer.response) != nil, authentication.fault == nil
-    else {
-      return answer
-    }
+    guard authentication.isReadForEachRequest, ClientRejection(answer.response) != nil else { return answer }
     let rejected = exchange.assertion
-    let template = try await template(of: exchange, by: authentication)
-    var request = template
+    var request = try await template(of: exchange, by: authentication)
     guard (try? authentication.authenticate(&request, as: exchange.issuer.clientID)) != nil,
       request.assertion != rejected
     else { return answer }

@@ -2,6 +2,7 @@ import ArgumentParser
 import Glibc
 import PosternJSON
 import PosternJSONRPC
+import Sidecar
 
 /// `postern jose`: tokens by hand, offline.
 struct JOSECommand: ParsableCommand {
