@@ -22,7 +22,8 @@ struct SandboxPlan: Sendable {
     policy.readable.formUnion(Self.libraryDirectories())
     // The name service's configuration is a link where something else looks after it.
     policy.readable.formUnion(FileLocations.directories(ofFile: "/etc/resolv.conf"))
-    let files = loaded.reach.files.union(Self.lateFiles(of: configuration)).union([configurationPath])
+    let files = loaded.reach.files.union(Self.deviceFiles(of: configuration))
+      .union(configuration.issuers.values.flatMap(\.assertionFiles)).union([configurationPath])
     for file in files { policy.readable.formUnion(FileLocations.directories(ofFile: file)) }
 
     storeDirectory = configuration.store.kind == .file ? configuration.store.path : nil
@@ -35,11 +36,9 @@ struct SandboxPlan: Sendable {
       [configuration.http.listen?.split(separator: ":").last.flatMap { UInt16($0) }].compactMap { $0 })
   }
 
-  /// The files that are not read with the configuration: devices' ids, and clients' assertions.
-  static func lateFiles(of configuration: PosternConfiguration) -> Set<String> {
-    Set(
-      configuration.preauthorization.values.filter { $0.kind == .adobePass }.compactMap(\.adobePass.deviceIDFile)
-        + configuration.issuers.values.flatMap(\.assertionFiles))
+  /// The files with devices' ids.
+  static func deviceFiles(of configuration: PosternConfiguration) -> Set<String> {
+    Set(configuration.preauthorization.values.filter { $0.kind == .adobePass }.compactMap(\.adobePass.deviceIDFile))
   }
 
   /// Whether connections are limited to known ports. Upstreams on loopback change theirs whenever they start, and a
