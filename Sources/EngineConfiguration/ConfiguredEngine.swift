@@ -36,10 +36,11 @@ package final class ConfiguredEngine: Sendable {
     certificates = try ClientCertificate.all(in: configuration)
     let now = clock.wallNow
     let devices = try DeviceIdentifier.all(in: configuration, makingMissing: !isTrial)
-    notes =
-      FeatureSupport(configuration).notes + certificates.compactMap { $0.warning(at: now) }
-      + devices.sorted { $0.key < $1.key }.compactMap { $0.value.note(of: $0.key) }
     issuers = try IssuerFactory(configuration: configuration, clock: clock).issuers(after: previous)
+    notes =
+      FeatureSupport(configuration).notes + Self.assertionNotes(issuers)
+      + certificates.compactMap { $0.warning(at: now) }
+      + devices.sorted { $0.key < $1.key }.compactMap { $0.value.note(of: $0.key) }
     let factory = ResourceFactory(configuration: configuration)
     var servers = try factory.servers(of: issuers)
     // They share what descriptors there are: where their number changes, so does what each may take.
@@ -60,6 +61,13 @@ package final class ConfiguredEngine: Sendable {
       deviceIdentifiers: devices.mapValues(\.value), adobePass: adobePass)
     validation = try factory.validation()
     resources = ConfiguredResources(servers: servers, payloadKeys: try factory.payloadKeys(fileReport))
+  }
+
+  /// Warnings about clients' assertions that cannot be sent at the moment: the program that writes them may come later.
+  private static func assertionNotes(_ issuers: [String: ConfiguredIssuer]) -> [String] {
+    issuers.sorted { $0.key < $1.key }.compactMap { name, configured in
+      configured.issuer.clientAuthentication.fault.map { "issuers.\(name).clientAssertion: the assertion \($0.phrase)" }
+    }
   }
 
   /// The decision points by name.

@@ -167,7 +167,10 @@ struct IssuerExamination: Sendable {
     do throws(TokenError) {
       let metadata = try await discovery.metadata(for: target.issuer, deadline: deadline)
       let method = target.issuer.clientAuthentication.method
-      if !target.issuer.clientID.isEmpty, let known = metadata.tokenEndpointAuthMethodsSupported, !known.isEmpty,
+      // Issuers list no method for what a platform signs.
+      let isListed = !target.issuer.clientAuthentication.isReadForEachRequest
+      if isListed, !target.issuer.clientID.isEmpty, let known = metadata.tokenEndpointAuthMethodsSupported,
+        !known.isEmpty,
         !known.contains(method)
       {
         return .warning(
