@@ -19,7 +19,7 @@ public enum HTTPFieldRules {
     return reserved.contains(canonical) || canonical.startsWithBytes(of: "proxy-")
   }
 
-  /// Whether a credential may be sent as that field: `Authorization`, and every field that is neither reserved nor has a
+  /// Whether a credential may be sent as that field: `Authorization`, and every field that is not reserved and has no
   /// purpose of its own (target, content, conditions, cookies, traces). Compared by `canonical(_:)`.
   public static func mayCarryCredential(_ name: String) -> Bool {
     let canonical = canonical(name)

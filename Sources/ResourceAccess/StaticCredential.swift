@@ -194,11 +194,11 @@ extension StaticCredential {
     return Self.comparable(given) == Self.comparable(name)
   }
 
-  /// The name of a parameter for comparisons. Some servers read `KEY`, ` key`, `key[]` and `key%00…` as `key`, and write
+  /// The name of a parameter for comparisons: some servers read `KEY`, ` key`, `key[]` and `key%00…` as `key`, and have
   /// one variable for `api.key` and `api_key`.
   private static func comparable(_ name: String) -> String {
     let canonical = HTTPFieldRules.canonical(String(name.prefix(beforeBytes: "[", "\0")))
-    return String(canonical.drop { $0 == "-" })
+    return String(decoding: canonical.utf8.drop { $0 == UInt8(ascii: "-") }, as: UTF8.self)
   }
 }
 
@@ -224,7 +224,7 @@ public struct StaticCredentialError: Error, Sendable, Hashable {
   public enum Part: String, Sendable, Hashable, CaseIterable {
     /// The name of the header field, or of the query's parameter.
     case name
-    /// What precedes the secret.
+    /// The text before the secret.
     case prefix
     /// The user name.
     case username

@@ -471,7 +471,7 @@ def test_auth_and_credential_belong_together(start: Start, server: KeyedServer, 
 def test_who_may_not_use_the_resource_does_not_use_the_file(
     start: Start, server: KeyedServer, secret: Path, directory: Path
 ) -> None:
-    """The rule is judged first: the file, which has gone bad, is not looked at for a caller whom the resource is hidden from."""
+    """The rule is judged first: for a caller whom the resource is hidden from, the file, gone bad, is not looked at."""
     changes = resource(server, {"header": "X-Api-Key", "valueFile": str(secret)})
     peers = [{"uid": 0, "methods": ["*"]}, {"uid": ALICE, "methods": ["*"]},
              {"uid": BOB, "methods": ["fetchResource", "getAccessToken", "health"], "resources": ["open"]}]

@@ -86,7 +86,7 @@ struct StaticCredentialTests {
     #expect(engine.transport.requests.isEmpty)
   }
 
-  @Test("a rejected credential is sent again, or its file is not looked at")
+  @Test("a rejected credential goes out twice, or its file is not looked at")
   func rejected() async throws {
     for (status, looks) in [(200, 0), (401, 1), (403, 1), (404, 0)] {
       let engine = Engine { _, _ in .status(status, ("WWW-Authenticate", "Bearer")) }
@@ -169,7 +169,7 @@ struct StaticCredentialTests {
     #expect(engine.transport.requests.first?.fields["X-Api-Key"] == Self.secret)
   }
 
-  @Test("a server that repeats the query in its redirect gets the credential twice, or passes it to another origin")
+  @Test("a server that copies the query into its redirect gets the credential twice, or passes it to another origin")
   func repeatedQuery() async throws {
     let engine = Engine { request, _ in
       switch request.url.path {

@@ -3,7 +3,7 @@
 public struct CredentialConfiguration: Sendable, Equatable {
   /// The header field that carries the secret.
   public var header: String?
-  /// What precedes the secret in that field. Default nothing.
+  /// The text before the secret in that field. Default none.
   public var prefix: String?
   /// The parameter of the query that carries the secret.
   public var query: String?
