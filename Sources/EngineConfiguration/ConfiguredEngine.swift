@@ -45,7 +45,9 @@ package final class ConfiguredEngine: Sendable {
     // They share what descriptors there are: where their number changes, so does what each may take.
     let sharing = configuration.http2Resources
     let isShareKept = previous?.configuration.http2Resources == sharing
+    let credentials = CredentialFactory(report: fileReport)
     for (name, resource) in configuration.resources {
+      servers[name]?.credential = try credentials.credential(resource, named: name)
       let kept = previous?.configuration.resources[name] == resource ? previous?.resources.servers[name] : nil
       if let kept { servers[name]?.cookies = kept.cookies }
       // It ends with the last call that has it.

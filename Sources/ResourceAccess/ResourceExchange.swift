@@ -139,8 +139,7 @@ final class ResourceExchange {
       request.fields["x-authenticate-response"] = "header"
     }
     if let token = attempt.token, isAuthorized { proof = try prove(&request, token, by: terms) }
-    let credential = attempt.hasCredential ? server.credential : nil
-    let secret = credential?.forNextRequest()
+    let secret = attempt.hasCredential ? server.credential?.forNextRequest() : nil
     cookies?.key.credential = secret?.fingerprint
     cookies?.attach(to: &request, now: upstream.clock.wallNow)
     request = try await sealed(request)
@@ -157,7 +156,6 @@ final class ResourceExchange {
     } catch {
       throw ResourceError(error, resource: server.name, method: method, mayHaveHadEffect: attempt.followsRedirect)
     }
-    if response.status == 401 || response.status == 403 { credential?.wasRejected() }
     timing.queued += response.timing.queued
     timing.connect += response.timing.connect
     timing.firstByte += response.timing.firstByte

@@ -23,7 +23,6 @@ public struct StaticCredential: Sendable {
   /// The part of a request that carries the secret.
   public let form: Form
   private let current: @Sendable () -> Secret<String>
-  private let reread: @Sendable () -> Void
 
   /// A credential with that secret, for good.
   public init(_ form: Form, value: Secret<String>) throws(StaticCredentialError) {
@@ -32,14 +31,10 @@ public struct StaticCredential: Sendable {
   }
 
   /// A credential whose secret may be replaced: `current` returns the one of now, and is called for each request.
-  /// `rejected` is called when a server has answered a request with 401 or 403: the secret may have been replaced.
-  public init(
-    _ form: Form, current: @escaping @Sendable () -> Secret<String>, rejected: @escaping @Sendable () -> Void = {}
-  ) throws(StaticCredentialError) {
+  public init(_ form: Form, current: @escaping @Sendable () -> Secret<String>) throws(StaticCredentialError) {
     if let error = Self.fault(in: form) { throw error }
     self.form = form
     self.current = current
-    reread = rejected
   }
 }
 
@@ -144,9 +139,6 @@ extension StaticCredential {
   /// The secret for the next request.
   func forNextRequest() -> Current { Current(form: form, secret: current()) }
 
-  /// A server has rejected a request with the secret.
-  func wasRejected() { reread() }
-
   /// `url`, of a request with the credential, as reports and results show it.
   func shown(_ url: HTTPURL) -> HTTPURL {
     guard case .query(let name) = form else { return url }
@@ -174,7 +166,7 @@ extension StaticCredential {
   /// Whether the query of `url` has the parameter that carries the secret, however it is spelt.
   func isNamed(inQueryOf url: HTTPURL) -> Bool { parts(of: url).contains { isReserved($0) } }
 
-  /// `url` without that parameter: a server that redirects may repeat the query that it got.
+  /// `url` without that parameter: a server that redirects may copy the query that it got.
   func removed(from url: HTTPURL) -> HTTPURL {
     guard isNamed(inQueryOf: url) else { return url }
     let kept = parts(of: url).filter { !isReserved($0) }.joined(separator: "&")

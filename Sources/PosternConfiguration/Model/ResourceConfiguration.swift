@@ -10,8 +10,13 @@ public struct ResourceConfiguration: Sendable, Equatable {
     case implicit
     /// A token from the client credentials grant (RFC 6749 section 4.4).
     case clientCredentials
+    /// No token: the resource's own static credential.
+    case credential
     /// None.
     case none
+
+    /// Whether its tokens come from an issuer.
+    var needsIssuer: Bool { self != .none && self != .credential }
   }
 
   /// How a token is bound to its sender.
@@ -34,7 +39,7 @@ public struct ResourceConfiguration: Sendable, Equatable {
 
   /// The tokens of requests.
   public struct Tokens: Sendable, Equatable {
-    /// The name of the issuer; nil only with `auth: none`.
+    /// The name of the issuer; nil only with `auth` `none` and `credential`.
     public var issuer: String?
     /// The kind of token in requests, unless a call names another. Default `user`.
     public var auth: Authentication
@@ -60,6 +65,8 @@ public struct ResourceConfiguration: Sendable, Equatable {
   public var locations: Locations
   /// The tokens of requests.
   public var tokens: Tokens
+  /// The static credential, with `auth: credential` only.
+  public var credential: CredentialConfiguration?
   /// Header fields that callers may send although they override the request's target, method or host. Default none.
   public var allowedHeaders: [String]
   /// Trust and client certificate in TLS.
@@ -82,6 +89,10 @@ extension ResourceConfiguration: ConfigurationSection {
   init(reading keys: SectionReader) {
     locations = Locations(reading: keys)
     tokens = Tokens(reading: keys)
+    credential = keys.optionalSection(
+      "credential", CredentialConfiguration.self,
+      "With auth: credential: the secret that authenticates requests by itself. One of header, query and basic.",
+      commented: true)
     allowedHeaders = keys.list(
       "allowedHeaders", of: .text, default: [],
       """
@@ -119,7 +130,7 @@ extension ResourceConfiguration.Locations: ConfigurationSection {
 extension ResourceConfiguration.Tokens: ConfigurationSection {
   init(reading keys: SectionReader) {
     issuer = keys.optional(
-      "issuer", .text, "Name of the issuer; may be left out with auth: none only.", example: .shown("corp"))
+      "issuer", .text, "Name of the issuer; may be left out with auth: none and credential only.", example: .shown("corp"))
     auth = keys.value(
       "auth",
       .choice(
@@ -127,7 +138,7 @@ extension ResourceConfiguration.Tokens: ConfigurationSection {
       default: .user,
       """
       Kind of token in requests, unless a call names another: the user's, a registered profile's without its user (implicit), one from the \
-      client credentials grant, or none.
+      client credentials grant, the resource's own credential, which is no token, or none.
       """)
     scope = keys.optional(
       "scope", .text, "Scope to request; tokens from the client credentials grant never take the issuer's.",
