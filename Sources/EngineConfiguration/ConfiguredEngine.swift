@@ -73,6 +73,9 @@ package final class ConfiguredEngine: Sendable {
   /// Every resource server.
   package var allServers: [ResourceServer] { Array(resources.servers.values) }
 
+  /// Looks at the files of secrets that are read again when they are replaced: one that has become unusable is reported.
+  package func checkSecretFiles() { for server in allServers { server.credential?.check() } }
+
   /// The names of the resource servers.
   package var resourceNames: some Sequence<String> { resources.servers.keys }
 

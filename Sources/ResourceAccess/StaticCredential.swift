@@ -136,6 +136,9 @@ extension StaticCredential {
     }
   }
 
+  /// Looks at the secret of now, so that a source that has become unusable is noticed before a request needs it.
+  package func check() { _ = current() }
+
   /// The secret for the next request.
   func forNextRequest() -> Current { Current(form: form, secret: current()) }
 

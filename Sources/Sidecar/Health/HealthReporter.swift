@@ -60,6 +60,8 @@ final class HealthReporter: Sendable {
   func settledReport(for scope: PeerScope = .everything, by deadline: Deadline = .never) async -> Health.Result {
     wantReadiness()
     while !monitor.isSettled, !deadline.hasPassed(on: clock), (try? await clock.sleep(for: .milliseconds(5))) != nil {}
+    // To callers with a part of the configuration, files are not shown.
+    if scope.isEverything { running.current.values.checkSecretFiles() }
     return report(for: scope)
   }
 
