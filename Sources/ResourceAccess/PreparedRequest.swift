@@ -56,7 +56,8 @@ struct PreparedRequest {
     of url: HTTPURL, for server: ResourceServer, path: ParameterPath
   ) throws(ResourceError) {
     guard server.credential?.isNamed(inQueryOf: url) == true else { return }
-    throw ResourceError(.invalidURL, "the query has the parameter that is reserved for the resource's credential", path: path)
+    throw ResourceError(
+      .invalidURL, "the query has the parameter that is reserved for the resource's credential", path: path)
   }
 
   private static func check(

@@ -63,18 +63,23 @@ extension StaticCredential {
     case .query(let name):
       (1...maxNameBytes).contains(name.utf8.count) && PercentEncoding.encode(name, for: .pathSegment) == name
         ? nil
-        : StaticCredentialError(part: .name, phrase: "must have 1 to \(maxNameBytes) letters, digits and characters of -._~")
+        : StaticCredentialError(
+          part: .name, phrase: "must have 1 to \(maxNameBytes) letters, digits and characters of -._~")
     case .basic(let username): usernameFault(username)
     }
   }
 
   private static func headerFault(_ name: String, _ prefix: String) -> StaticCredentialError? {
-    guard HTTPFieldRules.isName(name) else { return StaticCredentialError(part: .name, phrase: "is no name of a header field") }
+    guard HTTPFieldRules.isName(name) else {
+      return StaticCredentialError(part: .name, phrase: "is no name of a header field")
+    }
     guard HTTPFieldRules.mayCarryCredential(name) else {
-      return StaticCredentialError(part: .name, phrase: "is a header field that has another purpose: it carries no credential")
+      return StaticCredentialError(
+        part: .name, phrase: "is a header field that has another purpose: it carries no credential")
     }
     guard prefix.utf8.count <= maxNameBytes, prefix.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else {
-      return StaticCredentialError(part: .prefix, phrase: "must have at most \(maxNameBytes) characters of visible ASCII")
+      return StaticCredentialError(
+        part: .prefix, phrase: "must have at most \(maxNameBytes) characters of visible ASCII")
     }
     guard prefix.utf8.first != UInt8(ascii: " ") else {
       return StaticCredentialError(part: .prefix, phrase: "begins with a space")

@@ -40,7 +40,8 @@ package struct Upstream: Sendable {
       observer.observe(
         .exchange(
           UpstreamExchange(
-            purpose: purpose, method: request.method, url: request.shownURL ?? request.url, attempt: attempt, outcome: outcome,
+            purpose: purpose, method: request.method, url: request.shownURL ?? request.url, attempt: attempt,
+            outcome: outcome,
             duration: duration)))
     }
     do throws(TransportError) {

@@ -16,7 +16,8 @@ public struct CredentialConfiguration: Sendable, Equatable {
 extension CredentialConfiguration: ConfigurationSection {
   init(reading keys: SectionReader) {
     header = keys.optional(
-      "header", .text, "Header field that carries the secret: Authorization, X-Api-Key, …", example: .shown("X-Api-Key"))
+      "header", .text, "Header field that carries the secret: Authorization, X-Api-Key, …", example: .shown("X-Api-Key")
+    )
     prefix = keys.optional(
       "prefix", .text, "With header: what precedes the secret in the field's value, with a space where one is needed.",
       example: .commented("Bearer "))
@@ -35,7 +36,8 @@ extension CredentialConfiguration: ConfigurationSection {
   private func checkForm(_ keys: SectionReader) {
     let forms = ["header", "query", "basic"].filter(keys.isGiven)
     guard forms.count == 1 else {
-      keys.problem(forms.isEmpty ? "header, query or basic is missing" : "give only one of \(forms.joined(separator: ", "))")
+      keys.problem(
+        forms.isEmpty ? "header, query or basic is missing" : "give only one of \(forms.joined(separator: ", "))")
       return
     }
     if prefix != nil, header == nil { keys.problem("goes with header only", at: "prefix") }

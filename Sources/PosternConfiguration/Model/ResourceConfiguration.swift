@@ -130,7 +130,8 @@ extension ResourceConfiguration.Locations: ConfigurationSection {
 extension ResourceConfiguration.Tokens: ConfigurationSection {
   init(reading keys: SectionReader) {
     issuer = keys.optional(
-      "issuer", .text, "Name of the issuer; may be left out with auth: none and credential only.", example: .shown("corp"))
+      "issuer", .text, "Name of the issuer; may be left out with auth: none and credential only.",
+      example: .shown("corp"))
     auth = keys.value(
       "auth",
       .choice(
