@@ -1,3 +1,5 @@
+import HTTPMessages
+
 extension ResourceServer {
   /// The server as a fetch with `options` uses it: with the authentication that the options choose.
   package func applying(_ options: FetchOptions) -> ResourceServer {

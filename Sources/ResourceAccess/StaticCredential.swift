@@ -1,4 +1,5 @@
-public import HTTPMessages
+import HTTPMessages
+import OAuthClient
 import PosternCrypto
 public import PosternSupport
 
