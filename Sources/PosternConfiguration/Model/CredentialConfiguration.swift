@@ -1,3 +1,5 @@
+public import ConfigurationReading
+
 /// A static secret that authenticates requests to a resource: an API key, a personal access token, a password. One of
 /// `header`, `query` and `basic` is set.
 public struct CredentialConfiguration: Sendable, Equatable {
