@@ -73,7 +73,7 @@ package final class ConfiguredEngine: Sendable {
   /// Every resource server.
   package var allServers: [ResourceServer] { Array(resources.servers.values) }
 
-  /// Looks at the files of secrets that are read again when they are replaced: one that has become unusable is reported.
+  /// Looks at the files of secrets that are read again when they are replaced: an unusable one is reported.
   package func checkSecretFiles() { for server in allServers { server.credential?.check() } }
 
   /// The names of the resource servers.

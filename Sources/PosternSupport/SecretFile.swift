@@ -59,7 +59,7 @@ public final class SecretFile: Sendable {
   /// again. What `accepts` rejects is as unusable as a missing file.
   public init(
     path: String, limit: Int = 64 << 10, interval: Duration = .seconds(1), clock: some EngineClock = SystemClock(),
-    accepts: @escaping @Sendable (Secret<String>) -> Bool = { _ in true }, report: @escaping Report = { _, _ in }
+    report: @escaping Report = { _, _ in }, accepts: @escaping @Sendable (Secret<String>) -> Bool = { _ in true }
   ) {
     self.path = path
     self.limit = limit

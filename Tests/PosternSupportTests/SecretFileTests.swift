@@ -71,8 +71,9 @@ struct SecretFileTests {
   func accepts() throws {
     let reports = Locked<[String?]>([])
     let file = SecretFile(
-      path: path, interval: .zero, clock: ManualClock(), accepts: { !$0.reveal().hasPrefix("x") },
-      report: { _, problem in reports.withLock { $0.append(problem) } })
+      path: path, interval: .zero, clock: ManualClock(),
+      report: { _, problem in reports.withLock { $0.append(problem) } },
+      accepts: { !$0.reveal().hasPrefix("x") })
     for (written, expected) in [("one", "one"), ("x", "one"), ("xx", "one"), ("two", "two")] {
       try write(written)
       #expect(file.current()?.reveal() == expected)

@@ -11,7 +11,7 @@ struct CredentialFactory {
   func credential(
     _ resource: ResourceConfiguration, named name: String
   ) throws(ConfigurationProblems) -> StaticCredential? {
-    guard let configured = resource.credential else { return nil }
+    guard let configured = resource.tokens.credential else { return nil }
     let path = "resources.\(name).credential"
     if let basic = configured.basic {
       return try credential(
@@ -36,8 +36,8 @@ struct CredentialFactory {
       let fixed = try StaticCredential(form, value: configured.value)
       guard case .file(let file) = configured.source else { return fixed }
       let secret = SecretFile(
-        path: file, interval: .zero, accepts: { StaticCredential.fault(in: $0.reveal(), as: form) == nil },
-        report: report)
+        path: file, interval: .zero, report: report,
+        accepts: { StaticCredential.fault(in: $0.reveal(), as: form) == nil })
       return try StaticCredential(form) { secret.current() ?? configured.value }
     } catch {
       var key = keys[error.part] ?? ""

@@ -16,7 +16,7 @@ public struct CredentialConfiguration: Sendable, Equatable {
 }
 
 extension CredentialConfiguration: ConfigurationSection {
-  init(reading keys: SectionReader) {
+  package init(reading keys: SectionReader) {
     header = keys.optional(
       "header", .text, "Header field that carries the secret: Authorization, X-Api-Key, …", example: .shown("X-Api-Key")
     )
@@ -61,7 +61,7 @@ public struct BasicCredentialConfiguration: Sendable, Equatable {
 }
 
 extension BasicCredentialConfiguration: ConfigurationSection {
-  init(reading keys: SectionReader) {
+  package init(reading keys: SectionReader) {
     username = keys.required("username", .text, "User name, without a colon.", example: .shown("app"))
     password = keys.secret(
       "password", .line, "File with the password, read again when it is replaced, without a reload.",

@@ -57,10 +57,10 @@ extension PosternConfiguration {
   }
 
   private func check(_ resource: ResourceConfiguration, at path: ConfigurationPath, in context: ReadingContext) {
-    if resource.tokens.auth == .credential, resource.credential == nil {
+    if resource.tokens.auth == .credential, resource.tokens.credential == nil {
       context.problem("auth: credential needs the section credential", at: path.key("auth"))
     }
-    if resource.tokens.auth != .credential, resource.credential != nil {
+    if resource.tokens.auth != .credential, resource.tokens.credential != nil {
       context.problem("goes with auth: credential only", at: path.key("credential"))
     }
     guard let name = resource.tokens.issuer else {

@@ -50,6 +50,8 @@ public struct ResourceConfiguration: Sendable, Equatable {
     public var audience: String?
     /// How tokens are bound to the sidecar. Default `none`.
     public var senderConstraint: SenderConstraint
+    /// The static credential, with `auth: credential` only.
+    public var credential: CredentialConfiguration?
   }
 
   /// How long a call may take, how much it may receive, and how many run at a time.
@@ -66,8 +68,6 @@ public struct ResourceConfiguration: Sendable, Equatable {
   public var locations: Locations
   /// The tokens of requests.
   public var tokens: Tokens
-  /// The static credential, with `auth: credential` only.
-  public var credential: CredentialConfiguration?
   /// Header fields that callers may send although they override the request's target, method or host. Default none.
   public var allowedHeaders: [String]
   /// Trust and client certificate in TLS.
@@ -90,10 +90,6 @@ extension ResourceConfiguration: ConfigurationSection {
   package init(reading keys: SectionReader) {
     locations = Locations(reading: keys)
     tokens = Tokens(reading: keys)
-    credential = keys.optionalSection(
-      "credential", CredentialConfiguration.self,
-      "With auth: credential: the secret that authenticates requests by itself. One of header, query and basic.",
-      commented: true)
     allowedHeaders = keys.list(
       "allowedHeaders", of: .text, default: [],
       """
@@ -151,6 +147,10 @@ extension ResourceConfiguration.Tokens: ConfigurationSection {
     senderConstraint = keys.value(
       "senderConstraint", .choice(ResourceConfiguration.SenderConstraint.self, placeholder: .none), default: .none,
       "How tokens are bound to the sidecar: dpop (RFC 9449), mtls (RFC 8705), or nothing.")
+    credential = keys.optionalSection(
+      "credential", CredentialConfiguration.self,
+      "With auth: credential: the secret that authenticates requests by itself. One of header, query and basic.",
+      commented: true)
   }
 }
 
