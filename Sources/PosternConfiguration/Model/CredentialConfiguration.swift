@@ -1,4 +1,6 @@
 public import ConfigurationReading
+import PosternJSON
+public import PosternSupport
 
 /// A static secret that authenticates requests to a resource: an API key, a personal access token, a password. One of
 /// `header`, `query` and `basic` is set.
