@@ -59,7 +59,7 @@ extension PrintedValuesTests {
       "ResourceServer": server, "ResourceServer.Locations": server.locations, "ResourceServer.Tokens": server.tokens,
       "ResourceServer.HeaderPermissions": server.headers, "ResourceServer.Bounds": server.bounds,
       "StaticCredential": credential, "StaticCredential.Form": credential.form,
-      "StaticCredentialError": StaticCredentialError(part: .value, phrase: "is empty"),
+      "StaticCredentialError": StaticCredential.fault(in: "", as: credential.form) as Any? ?? "",
       "ResourceServer.Connections": server.connections, "AdviceRules": AdviceRules(accessManager: url),
       "CookieJars": engine.fetcher.cookies, "CookiePolicy": CookiePolicy(), "CookieScope": CookieScope(uid: 1),
       "OriginLimits": limits, "OriginLimits.Breaker": limits.breaker as Any? ?? "",
