@@ -191,8 +191,8 @@ extension StaticCredential {
   private func isReserved(_ part: Substring) -> Bool {
     guard case .query(let name) = form else { return false }
     // A name that cannot be decoded may be any elsewhere.
-    guard let given = FormEncoding.decode(String(part.prefix(beforeBytes: "=")))?.first?.name else { return true }
-    return Self.comparable(given) == Self.comparable(name)
+    guard let given = FormEncoding.decode(String(part.prefix(beforeBytes: "="))) else { return true }
+    return Self.comparable(given.first?.name ?? "") == Self.comparable(name)
   }
 
   /// The name of a parameter for comparisons: some servers read `KEY`, ` key`, `key[]` and `key%00…` as `key`, and have

@@ -226,7 +226,7 @@ struct StaticCredentialTests {
     ("%61pi_key=1", true), ("api%5Fkey=1", true), ("api_key", true), ("api_key[]=1", true), ("api_key%5Ba%5D=1", true),
     ("+api_key=1", true), ("%20api_key=1", true), ("api_key%00x=1", true), ("&&api_key=", true), ("api-key=1", true),
     ("%ff=1", true), ("a=api_key", false), ("api_keys=1", false), ("my_api_key=1", false), ("apikey=1", false),
-    ("a[api_key]=1", false), ("", false),
+    ("a[api_key]=1", false), ("", false), ("=api_key", false),
   ]
 
   @Test("a caller's parameter passes for the credential's, or a harmless one does not pass", arguments: queries)
