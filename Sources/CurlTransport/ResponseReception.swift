@@ -171,7 +171,9 @@ final class ResponseReception {
     guard hasBody else { return .taken }
     let codings = head.framing.contentCodings
     guard canUndo(codings) else { return rejected(.protocolError, Self.unrequestedCodings) }
-    if let exchange, exchange.options.control?.begins(responseHead(from: exchange.request.url)) == true {
+    if let exchange,
+      exchange.options.control?.begins(responseHead(from: exchange.request.shownURL ?? exchange.request.url)) == true
+    {
       return beginStream(codings)
     }
     if CodedBody.knows(codings) { codingsToUndo = codings }

@@ -46,7 +46,9 @@ package final class ConfiguredEngine: Sendable {
     // They share what descriptors there are: where their number changes, so does what each may take.
     let sharing = configuration.http2Resources
     let isShareKept = previous?.configuration.http2Resources == sharing
+    let credentials = StaticCredentialFactory(report: fileReport)
     for (name, resource) in configuration.resources {
+      servers[name]?.credential = try credentials.credential(resource, named: name)
       let kept = previous?.configuration.resources[name] == resource ? previous?.resources.servers[name] : nil
       if let kept { servers[name]?.cookies = kept.cookies }
       // It ends with the last call that has it.
@@ -78,6 +80,9 @@ package final class ConfiguredEngine: Sendable {
 
   /// Every resource server.
   package var allServers: [ResourceServer] { Array(resources.servers.values) }
+
+  /// Looks at the files of secrets that are read again when they are replaced: an unusable one is reported.
+  package func checkSecretFiles() { for server in allServers { server.credential?.check() } }
 
   /// The names of the resource servers.
   package var resourceNames: some Sequence<String> { resources.servers.keys }

@@ -59,12 +59,15 @@ public struct PosternTokens: Sendable {
     for resource: String? = nil, session handle: SessionHandle? = nil
   ) async throws(SessionError) -> AccessToken {
     let server = try serverOfToken(resource)
+    guard server.authentication != .credential else {
+      throw .grantNotSupported("a resource's own credential is not handed out: use fetch")
+    }
     guard let issuer = server.tokens.issuer else {
       throw .grantNotSupported("the resource is configured without an issuer")
     }
     let kind: SessionKind
     switch server.authentication {
-    case .none: throw .grantNotSupported("a resource with auth: none has no token")
+    case .none, .credential: throw .grantNotSupported("a resource with auth: none has no token")
     case .clientCredentials:
       guard handle == nil else { throw .invalid("a session goes with auth user or implicit", path: ["session"]) }
       let grant = ClientCredentialsGrant(

@@ -15,6 +15,8 @@ final class ResourceExchange {
     var followsRedirect = false
     /// Whether gateways are to put their advice where it can be read without following redirects.
     var wantsAdvice = false
+    /// Whether the request carries the resource's own credential: not once a redirect has crossed origins.
+    var hasCredential = false
   }
 
   let server: ResourceServer
@@ -138,8 +140,12 @@ final class ResourceExchange {
       request.fields["x-authenticate-response"] = "header"
     }
     if let token = attempt.token, isAuthorized { proof = try prove(&request, token, by: terms) }
+    let secret = attempt.hasCredential ? server.credential?.forNextRequest() : nil
+    cookies?.key.credential = secret?.fingerprint
     cookies?.attach(to: &request, now: upstream.clock.wallNow)
     request = try await sealed(request)
+    // Last of all: nothing but the transport has the request with its secret.
+    try secret?.authorize(&request)
     var options = options
     options.deadline = attempt.timer.limit
     // The configuration names every address that a request goes to: a link-local one only if it is written there.
@@ -221,9 +227,12 @@ extension ResourceServer.Authentication {
     switch self {
     case .user, .none: .notAuthenticated
     case .implicit: .notImplicitlyAuthenticated
-    case .clientCredentials: .deviceNotAuthenticated
+    case .clientCredentials, .credential: .deviceNotAuthenticated
     }
   }
+
+  /// Whether requests carry the token of a user's session.
+  var isUsers: Bool { self == .user || self == .implicit }
 }
 
 /// The verdict of an exchange on its server, for the circuit breaker.

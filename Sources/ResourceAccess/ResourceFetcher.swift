@@ -72,7 +72,7 @@ public final class ResourceFetcher: Sendable {
     }
     let prepared = try PreparedRequest(
       request, to: server, supply: options.streaming.supply, trace: options.context.trace)
-    options.task?.began(prepared.message.url)
+    options.task?.began(server.shown(prepared.message.url))
     try Self.checkPolicy(of: options, for: server, at: prepared.message.url)
     let timer = FetchTimer(options, server, clock: upstream.clock)
     let tokens = try await tokenSource(options, server)
@@ -171,6 +171,12 @@ public final class ResourceFetcher: Sendable {
   {
     switch server.authentication {
     case .none: return nil
+    case .credential:
+      guard server.credential != nil else {
+        throw ResourceError(
+          .deviceNotAuthenticated, "the resource is configured without a credential", retryable: false)
+      }
+      return nil
     case .user:
       if try await hasNoSession(options, .user) { return nil }
       guard let session = options.session else { throw ResourceError(.notAuthenticated, "no live user session") }

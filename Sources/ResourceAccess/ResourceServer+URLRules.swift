@@ -57,6 +57,12 @@ extension ResourceServer {
     return server
   }
 
+  /// `url`, of a request with this server's authentication, as results and reports show it: the credential in its query
+  /// is masked.
+  func shown(_ url: HTTPURL) -> HTTPURL {
+    authentication == .credential ? credential?.shown(url) ?? url : url
+  }
+
   /// Why no advice is satisfied in fetches from this server, as a clause for people; nil: nothing prevents it.
   package var adviceObstacle: String? {
     guard let advice else { return nil }

@@ -14,6 +14,8 @@ public struct ResourceServer: Sendable {
     case implicit
     /// A token of the client (client credentials).
     case clientCredentials
+    /// The resource server's own `credential`, which is no token.
+    case credential
     /// No token.
     case none
   }
@@ -107,6 +109,7 @@ public struct ResourceServer: Sendable {
     var name: String
     var locations: Locations
     var tokens: Tokens
+    var credential: StaticCredential?
     var advice: AdviceRules?
     var headers: HeaderPermissions
     var bounds: Bounds
@@ -192,6 +195,13 @@ extension ResourceServer {
   public var tokens: Tokens {
     get { shared.parts.tokens }
     _modify { yield &parts.tokens }
+  }
+
+  /// The credential of requests with `Authentication.credential`; nil: there is none. Its name is reserved: callers
+  /// never send a header field or a query parameter of that name, whatever authentication they choose.
+  public var credential: StaticCredential? {
+    get { shared.parts.credential }
+    set { parts.credential = newValue }
   }
 
   /// How policy advice is dealt with; nil: it is an answer like any other.

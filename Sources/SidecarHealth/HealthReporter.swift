@@ -72,6 +72,8 @@ package final class HealthReporter: Sendable {
   {
     wantReadiness()
     while !monitor.isSettled, !deadline.hasPassed(on: clock), (try? await clock.sleep(for: .milliseconds(5))) != nil {}
+    // To callers with a part of the configuration, files are not shown.
+    if scope.isEverything { running.current.values.checkSecretFiles() }
     return report(for: scope)
   }
 

@@ -24,6 +24,36 @@ struct ReferenceTests {
       ("issuer: crop", ["resources.a.issuer: there is no issuer crop; did you mean corp?"]),
       ("issuer: other, auth: none", ["resources.a.issuer: there is no issuer other"]),
       ("issuer: corp, auth: implicit", ["resources.a.auth: auth: implicit needs the section issuers.corp.implicit"]),
+      ("auth: credential, credential: { header: X-Api-Key, valueFile: /k }", []),
+      ("auth: credential, credential: { query: key, valueFile: /k }", []),
+      ("auth: credential, credential: { basic: { username: a, passwordFile: /k } }", []),
+      ("auth: credential, issuer: corp, credential: { header: X-Api-Key, valueFile: /k }", []),
+      ("auth: credential", ["resources.a.auth: auth: credential needs the section credential"]),
+      (
+        "auth: none, credential: { header: X-Api-Key, valueFile: /k }",
+        ["resources.a.credential: goes with auth: credential only"]
+      ),
+      (
+        "auth: credential, credential: { valueFile: /k }",
+        ["resources.a.credential: header, query or basic is missing"]
+      ),
+      ("auth: credential, credential: { header: X-Api-Key }", ["resources.a.credential: valueFile is missing"]),
+      (
+        "auth: credential, credential: { header: X-Api-Key, query: key, valueFile: /k }",
+        ["resources.a.credential: give only one of header, query"]
+      ),
+      (
+        "auth: credential, credential: { query: key, prefix: a, valueFile: /k }",
+        ["resources.a.credential.prefix: goes with header only"]
+      ),
+      (
+        "auth: credential, credential: { basic: { username: a, passwordFile: /k }, valueFile: /k }",
+        ["resources.a.credential.valueFile: the password belongs into the section basic"]
+      ),
+      (
+        "auth: credential, credential: { basic: { username: a } }",
+        ["resources.a.credential.basic: passwordFile is missing"]
+      ),
       (
         "issuer: corp, senderConstraint: mtls",
         [

@@ -129,7 +129,7 @@ public struct DecisionClient: Sendable {
     options.tls = point.settings.requests.tls
     do throws(TransportError) {
       let response = try await upstream.send(
-        request, options: options, for: .decision(point.name), shownAs: bounds.shownURL, trace: trace)
+        request, options: options, for: .decision(point.name), trace: trace)
       if response.status == 429 {
         let pause = min(DecisionFault.pause(after: response), bounds.longestPause)
         point.settings.requests.rateLimit?.pause(peerID.uid, for: pause, at: clock.monotonicNow, device: device)
@@ -206,8 +206,6 @@ package struct DecisionExchangeBounds: Sendable {
   package var maxBodyBytes = DecisionReply.maxBytes
   /// The longest pause that a 429 can cause.
   package var longestPause = DecisionFault.maxPause
-  /// The URL as events have it, where that of the request has a secret in its path.
-  package var shownURL: HTTPURL?
 
   package init() {}
 }

@@ -57,8 +57,14 @@ extension PosternConfiguration {
   }
 
   private func check(_ resource: ResourceConfiguration, at path: ConfigurationPath, in context: ReadingContext) {
+    if resource.tokens.auth == .credential, resource.tokens.credential == nil {
+      context.problem("auth: credential needs the section credential", at: path.key("auth"))
+    }
+    if resource.tokens.auth != .credential, resource.tokens.credential != nil {
+      context.problem("goes with auth: credential only", at: path.key("credential"))
+    }
     guard let name = resource.tokens.issuer else {
-      if resource.tokens.auth != .none {
+      if resource.tokens.auth.needsIssuer {
         context.problem("auth: \(resource.tokens.auth.rawValue) needs an issuer", at: path.key("auth"))
       }
       return
@@ -67,7 +73,7 @@ extension PosternConfiguration {
       context.problem(Self.unknown("issuer", name, among: issuers.keys), at: path.key("issuer"))
       return
     }
-    if resource.tokens.auth != .none, issuer.clientID == nil {
+    if resource.tokens.auth.needsIssuer, issuer.clientID == nil {
       context.problem("auth: \(resource.tokens.auth.rawValue) needs issuers.\(name).clientId", at: path.key("auth"))
     }
     if resource.tokens.auth == .implicit, issuer.implicit == nil {

@@ -11,8 +11,13 @@ public struct ResourceConfiguration: Sendable, Equatable {
     case implicit
     /// A token from the client credentials grant (RFC 6749 section 4.4).
     case clientCredentials
+    /// No token: the resource's own static credential.
+    case credential
     /// None.
     case none
+
+    /// Whether its tokens come from an issuer.
+    var needsIssuer: Bool { self != .none && self != .credential }
   }
 
   /// How a token is bound to its sender.
@@ -35,7 +40,7 @@ public struct ResourceConfiguration: Sendable, Equatable {
 
   /// The tokens of requests.
   public struct Tokens: Sendable, Equatable {
-    /// The name of the issuer; nil only with `auth: none`.
+    /// The name of the issuer; nil only with `auth` `none` and `credential`.
     public var issuer: String?
     /// The kind of token in requests, unless a call names another. Default `user`.
     public var auth: Authentication
@@ -45,6 +50,8 @@ public struct ResourceConfiguration: Sendable, Equatable {
     public var audience: String?
     /// How tokens are bound to the sidecar. Default `none`.
     public var senderConstraint: SenderConstraint
+    /// The static credential, with `auth: credential` only.
+    public var credential: CredentialConfiguration?
   }
 
   /// How long a call may take, how much it may receive, and how many run at a time.
@@ -120,7 +127,8 @@ extension ResourceConfiguration.Locations: ConfigurationSection {
 extension ResourceConfiguration.Tokens: ConfigurationSection {
   package init(reading keys: SectionReader) {
     issuer = keys.optional(
-      "issuer", .text, "Name of the issuer; may be left out with auth: none only.", example: .shown("corp"))
+      "issuer", .text, "Name of the issuer; may be left out with auth: none and credential only.",
+      example: .shown("corp"))
     auth = keys.value(
       "auth",
       .choice(
@@ -128,7 +136,7 @@ extension ResourceConfiguration.Tokens: ConfigurationSection {
       default: .user,
       """
       Kind of token in requests, unless a call names another: the user's, a registered profile's without its user (implicit), one from the \
-      client credentials grant, or none.
+      client credentials grant, the resource's own credential, which is no token, or none.
       """)
     scope = keys.optional(
       "scope", .text, "Scope to request; tokens from the client credentials grant never take the issuer's.",
@@ -139,6 +147,10 @@ extension ResourceConfiguration.Tokens: ConfigurationSection {
     senderConstraint = keys.value(
       "senderConstraint", .choice(ResourceConfiguration.SenderConstraint.self, placeholder: .none), default: .none,
       "How tokens are bound to the sidecar: dpop (RFC 9449), mtls (RFC 8705), or nothing.")
+    credential = keys.optionalSection(
+      "credential", CredentialConfiguration.self,
+      "With auth: credential: the secret that authenticates requests by itself. One of header, query and basic.",
+      commented: true)
   }
 }
 

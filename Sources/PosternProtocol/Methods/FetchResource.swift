@@ -19,7 +19,7 @@ public enum FetchResource: RPCMethod {
 
   /// How the request is authenticated.
   public enum Authentication: String, SchemaEnumeration, Sendable {
-    case user, implicit, clientCredentials, none
+    case user, implicit, clientCredentials, credential, none
 
     /// The kind of that name; `device` is the former name of `clientCredentials`.
     public init?(rawValue: String) {
@@ -76,7 +76,7 @@ public enum FetchResource: RPCMethod {
       "resource": "A configured resource server; may be left out when only one is configured",
       "path": "Appended to the resource's base URL; or an absolute URL whose origin the resource allows",
       "method": "GET (default), POST, PUT, PATCH, HEAD or DELETE, in any case",
-      "auth": "user, implicit, clientCredentials or none; default: the resource's own",
+      "auth": "user, implicit, clientCredentials, credential (the resource's own) or none; default: as configured",
       "session": "A session handle, for user and implicit",
       "parameters": "With GET, HEAD and DELETE the query string, otherwise the body in parametersEncoding",
       "parametersEncoding": "json (default) or formUrl",
@@ -157,7 +157,7 @@ public enum FetchResource: RPCMethod {
       "task": "The task's name",
       "status": "The HTTP status; any is a result",
       "reason": "The reason phrase, where there is one",
-      "url": "The URL that answered, after redirects",
+      "url": "The URL that answered, after redirects; a credential in its query is masked",
       "headers": "Lower-case name to an array of values, in order",
       "body": "The body when it is textual and UTF-8",
       "bodyBase64": "The body otherwise",

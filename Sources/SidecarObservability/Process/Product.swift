@@ -16,6 +16,7 @@ package enum Product {
     "decryptJwe",
     "dpop",
     "fetchResource.clientCredentials",
+    "fetchResource.credential",
     "fetchResource.implicit",
     "fetchResource.none",
     "fetchResource.user",

@@ -17,7 +17,7 @@ export interface WithMeta {
   meta?: Meta;
 }
 
-export type Auth = "user" | "implicit" | "clientCredentials" | "none";
+export type Auth = "user" | "implicit" | "clientCredentials" | "credential" | "none";
 
 /** The requirement of a gateway or a resource. */
 export interface Advice {

@@ -7,8 +7,8 @@ public enum GetAccessToken: RPCMethod {
   public static let summary = "Hands out an access token"
   public static let explanation =
     """
-    Rejected (peer_forbidden) unless tokens.leaveTheSidecar is on, and for a token that is bound to a key (DPoP): the key never leaves \
-    the sidecar.
+    Rejected (peer_forbidden) unless tokens.leaveTheSidecar is on, for a token that is bound to a key (DPoP), which never leaves the \
+    sidecar, and for a resource with auth: credential.
     """
   public static let resultSummary = "The token"
   public static let errors: [RPCErrorCode] = [

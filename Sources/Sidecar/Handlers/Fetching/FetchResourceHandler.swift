@@ -148,7 +148,7 @@ struct FetchResourceHandler: Sendable {
     switch server.authentication {
     case .user: kind = .user
     case .implicit: kind = .implicit
-    case .clientCredentials, .none:
+    case .clientCredentials, .credential, .none:
       try await engine.rejectSession(params.session, context)
       return nil
     }

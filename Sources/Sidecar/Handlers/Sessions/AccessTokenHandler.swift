@@ -31,6 +31,7 @@ struct AccessTokenHandler: Sendable {
     let token: AccessToken
     switch target.authentication {
     case .none: throw .invalidParams("a resource with auth: none has no token", path: "/auth")
+    case .credential: throw Self.ownCredential
     case .clientCredentials:
       try await engine.rejectSession(params.session, context)
       token = try await deviceToken(target, .seconds(minimum), context)
@@ -85,6 +86,9 @@ struct AccessTokenHandler: Sendable {
   private static let bound = RPCFault(
     .peerForbidden, "the token is bound to a key that never leaves the sidecar (DPoP): use fetchResource")
 
+  private static let ownCredential = RPCFault(
+    .peerForbidden, "a resource's own credential never leaves the sidecar: use fetchResource")
+
   /// The issuer and parameters of a requested token.
   private struct Target {
     let issuer: Issuer
@@ -103,6 +107,7 @@ struct AccessTokenHandler: Sendable {
       guard params.issuer == nil else { throw .invalidParams("resource excludes issuer", path: "/issuer") }
       let server = try context.runtime.server(name)
       let authentication = wish ?? server.authentication
+      guard authentication != .credential else { throw Self.ownCredential }
       guard let issuer = server.tokens.issuer, context.runtime.scope.contains(issuer: issuer.name) else {
         throw .invalidParams("the resource is configured without an issuer", path: "/resource")
       }

@@ -101,7 +101,7 @@ __all__ = [
     "Violation",
 ]
 
-Auth = Literal["user", "implicit", "clientCredentials", "none"]
+Auth = Literal["user", "implicit", "clientCredentials", "credential", "none"]
 DelegateName = Literal[
     "delegate.onPolicyAdviceReceived",
     "delegate.evaluateAuthorizationPolicy",
