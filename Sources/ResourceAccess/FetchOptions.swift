@@ -73,6 +73,8 @@ public struct FetchOptions: Sendable {
   public var authentication: ResourceServer.Authentication?
   /// The session whose token the request carries, with `user` and `implicit`.
   public var session: FetchSession?
+  /// The inbound token for whose user the request is made, with `onBehalfOf`.
+  public var onBehalfOf: InboundToken?
   /// The time that the whole fetch may take, token, redirects and retry included; nil: the resource server's. At most
   /// `ResourceServer.maxTimeout`.
   public var timeout: Duration?
@@ -167,7 +169,7 @@ extension FetchOptions: ConciseStringConvertible {
   public var description: String {
     Concise.text(
       "fetch options", authentication.map { "authentication \($0.rawValue)" }, session.map { "\($0)" },
-      timeout.map { "timeout \($0)" }, followsRedirects ? nil : "without redirects", "\(streaming)")
+      onBehalfOf.map { "\($0)" }, timeout.map { "timeout \($0)" }, followsRedirects ? nil : "without redirects", "\(streaming)")
   }
 }
 

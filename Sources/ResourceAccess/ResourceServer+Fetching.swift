@@ -1,3 +1,5 @@
+package import OAuthClient
+
 extension ResourceServer {
   /// The server as a fetch with `options` uses it: with the authentication that the options choose.
   package func applying(_ options: FetchOptions) -> ResourceServer {
@@ -5,6 +7,12 @@ extension ResourceServer {
     var server = self
     server.authentication = chosen
     return server
+  }
+
+  /// The grant for tokens on behalf of users; nil without an issuer, or where none are exchanged.
+  package var exchangeGrant: ExchangeGrant? {
+    guard let issuer = tokens.issuer, let exchange = tokens.exchange else { return nil }
+    return ExchangeGrant(issuer: issuer, resource: name, exchange: exchange)
   }
 
   /// Why no advice is satisfied in fetches from this server, as a clause for people; nil: nothing prevents it.

@@ -123,6 +123,8 @@ public struct OAuthError: Sendable, Hashable {
   public let code: String
   /// `error_description`, when there is one; at most 256 printable characters.
   public let description: String?
+  /// What the user has to do first; nil where that would not help.
+  public let interaction: RequiredInteraction?
 
   /// Reads the body of an answer; nil when it is not such an error.
   init?(_ document: JSONValue?) {
@@ -134,6 +136,7 @@ public struct OAuthError: Sendable, Hashable {
       .filter { $0.value >= 0x20 && !(0x7F...0x9F).contains($0.value) }
       .prefix(256)
     description = printable.flatMap { $0.isEmpty ? nil : String(String.UnicodeScalarView($0)) }
+    interaction = document.flatMap { RequiredInteraction($0, code: code) }
   }
 }
 

@@ -10,6 +10,8 @@ public struct ResourceConfiguration: Sendable, Equatable {
     case implicit
     /// A token from the client credentials grant (RFC 6749 section 4.4).
     case clientCredentials
+    /// A token for which an inbound token is exchanged.
+    case onBehalfOf
     /// None.
     case none
   }
@@ -44,6 +46,8 @@ public struct ResourceConfiguration: Sendable, Equatable {
     public var audience: String?
     /// How tokens are bound to the sidecar. Default `none`.
     public var senderConstraint: SenderConstraint
+    /// How inbound tokens are exchanged; nil: not at all.
+    public var exchange: ExchangeConfiguration?
   }
 
   /// How long a call may take, how much it may receive, and how many run at a time.
@@ -127,7 +131,7 @@ extension ResourceConfiguration.Tokens: ConfigurationSection {
       default: .user,
       """
       Kind of token in requests, unless a call names another: the user's, a registered profile's without its user (implicit), one from the \
-      client credentials grant, or none.
+      client credentials grant, one that an inbound token is exchanged for (onBehalfOf), or none.
       """)
     scope = keys.optional(
       "scope", .text, "Scope to request; tokens from the client credentials grant never take the issuer's.",
@@ -138,6 +142,9 @@ extension ResourceConfiguration.Tokens: ConfigurationSection {
     senderConstraint = keys.value(
       "senderConstraint", .choice(ResourceConfiguration.SenderConstraint.self, placeholder: .none), default: .none,
       "How tokens are bound to the sidecar: dpop (RFC 9449), mtls (RFC 8705), or nothing.")
+    exchange = keys.optionalSection(
+      "exchange", ExchangeConfiguration.self,
+      "With auth: onBehalfOf, how the inbound tokens of calls are exchanged for tokens of the resource.", commented: true)
   }
 }
 

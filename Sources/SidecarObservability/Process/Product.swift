@@ -18,6 +18,7 @@ package enum Product {
     "fetchResource.clientCredentials",
     "fetchResource.implicit",
     "fetchResource.none",
+    "fetchResource.onBehalfOf",
     "fetchResource.user",
     "introspectToken",
     "mtls",

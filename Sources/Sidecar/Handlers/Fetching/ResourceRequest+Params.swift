@@ -74,6 +74,7 @@ extension ResourceServer.Authentication {
       case .user: .user
       case .implicit: .implicit
       case .clientCredentials: .clientCredentials
+      case .onBehalfOf: .onBehalfOf
       case .none: .none
       }
   }
