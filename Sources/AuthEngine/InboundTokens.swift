@@ -41,16 +41,18 @@ extension PosternEngine {
       exchange.inboundAudiences.contains(where: { $0.utf8.elementsEqual(wanted.utf8) })
     else { throw .audienceNotAllowed }
     let text = token.reveal()
-    guard (1...Self.maxInboundTokenBytes).contains(text.utf8.count) else {
+    guard text.utf8.count <= Self.maxInboundTokenBytes else {
       let code = TokenFault.Code(rawValue: "token_too_large")
-      throw .invalid(TokenFault(code, "the inbound token is empty, or larger than 64 KiB"))
+      throw .invalid(TokenFault(code, "the inbound token is larger than 64 KiB"))
     }
     var claims: JSONObject?
-    if !Self.looksLikeJWT(text), !issuer.clientID.isEmpty {
+    if !text.isEmpty, !Self.looksLikeJWT(text), !issuer.clientID.isEmpty {
       claims = try await introspected(token, wanted, issuer, tokens, keys, deadline, trace)
     }
     let judged: JSONObject
-    if let claims { judged = claims } else {
+    if let claims {
+      judged = claims
+    } else {
       judged = try await verified(text, wanted, exchange, tokens, keys, deadline)
     }
     let inbound = InboundToken(token, claims: judged)

@@ -40,7 +40,8 @@ public final class ExchangedTokens: Sendable {
   }
 
   private struct State: Sendable {
-    var entries = FairCache<UInt32, Key, Entry>(capacity: ExchangedTokens.capacity, maxWeight: ExchangedTokens.maxWeight)
+    var entries = FairCache<UInt32, Key, Entry>(
+      capacity: ExchangedTokens.capacity, maxWeight: ExchangedTokens.maxWeight)
     var lastGeneration: UInt64 = 0
     /// The number of times that entries were dropped: what was requested before is not stored after.
     var drops: UInt64 = 0
@@ -159,7 +160,8 @@ public final class ExchangedTokens: Sendable {
   }
 
   private func store(
-    _ answer: TokenRequests.Answer, until end: MonotonicInstant?, of inbound: InboundToken, for key: Key, _ drops: UInt64
+    _ answer: TokenRequests.Answer, until end: MonotonicInstant?, of inbound: InboundToken, for key: Key,
+    _ drops: UInt64
   ) -> AccessToken {
     let cap = answer.sent + Self.longestLife
     let weight = answer.response.accessToken.utf8.count

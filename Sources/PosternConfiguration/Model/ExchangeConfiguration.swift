@@ -82,7 +82,8 @@ extension ExchangeConfiguration: ConfigurationSection {
   init(reading keys: SectionReader) {
     grant = keys.required(
       "grant", .choice(Grant.self, placeholder: .tokenExchange),
-      "Grant of the request: token_exchange (RFC 8693) or jwt_bearer (RFC 7523).", example: .commented("token_exchange"))
+      "Grant of the request: token_exchange (RFC 8693) or jwt_bearer (RFC 7523).", example: .commented("token_exchange")
+    )
     dialect = keys.value(
       "dialect", .choice(Dialect.self, placeholder: .rfc), default: .rfc,
       "Extensions of the issuer: none (rfc), or those of Microsoft Entra ID (entra), with jwt_bearer and a scope.")
@@ -113,7 +114,8 @@ extension ExchangeConfiguration: ConfigurationSection {
 extension ExchangeConfiguration.Inbound: ConfigurationSection {
   init(reading keys: SectionReader) {
     issuer = keys.optional(
-      "inboundIssuer", .text, "Name of the inbound tokens' issuer. Default: the resource's.", example: .commented("corp"))
+      "inboundIssuer", .text, "Name of the inbound tokens' issuer. Default: the resource's.",
+      example: .commented("corp"))
     audiences = keys.requiredList(
       "inboundAudience", of: .text,
       "Audiences of inbound tokens: one of them must be in the token's aud. The first is the one that calls mean.",

@@ -97,7 +97,8 @@ extension PosternConfiguration {
       context.problem(Self.unknown("issuer", name, among: issuers.keys), at: path.key("inboundIssuer"))
     }
     if exchange.dialect == .entra, exchange.requested.scope == nil, resource.tokens.scope == nil {
-      context.problem("is missing: entra knows the API by its scope, api://ID/.default for all of them", at: path.key("scope"))
+      context.problem(
+        "is missing: entra knows the API by its scope, api://ID/.default for all of them", at: path.key("scope"))
     }
     guard let name = resource.tokens.issuer, issuers[name]?.clientAuth == ClientAuthentication.none else { return }
     let reason = "issuers.\(name) has no client authentication (clientAuth)"

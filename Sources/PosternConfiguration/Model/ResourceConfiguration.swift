@@ -144,7 +144,8 @@ extension ResourceConfiguration.Tokens: ConfigurationSection {
       "How tokens are bound to the sidecar: dpop (RFC 9449), mtls (RFC 8705), or nothing.")
     exchange = keys.optionalSection(
       "exchange", ExchangeConfiguration.self,
-      "With auth: onBehalfOf, how the inbound tokens of calls are exchanged for tokens of the resource.", commented: true)
+      "With auth: onBehalfOf, how the inbound tokens of calls are exchanged for tokens of the resource.",
+      commented: true)
   }
 }
 

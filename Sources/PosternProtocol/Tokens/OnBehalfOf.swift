@@ -6,7 +6,8 @@ public struct OnBehalfOf: RPCObject {
   public var audience: String?
 
   public static let memberDocs = [
-    "token": "The access token that the caller received from its own client, at most 64 KiB; validated before it is exchanged",
+    "token":
+      "The access token that the caller received from its own client, at most 64 KiB; validated before it is exchanged",
     "audience": "The audience it must be for, one of the resource's exchange.inboundAudience; default: the first",
   ]
 }

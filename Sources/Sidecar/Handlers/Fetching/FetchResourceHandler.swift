@@ -162,7 +162,9 @@ struct FetchResourceHandler: Sendable {
   ) async throws(RPCFault) -> InboundToken? {
     guard given != nil || server.authentication == .onBehalfOf else { return nil }
     // The caller's time limit is that of the validation as well.
-    if let timeout = options.timeout { options.context.deadline = Deadline(in: timeout, on: clock).earlier(context.deadline) }
+    if let timeout = options.timeout {
+      options.context.deadline = Deadline(in: timeout, on: clock).earlier(context.deadline)
+    }
     let check = InboundTokenCheck(engine: engine, computation: CPUOffload(clock: clock, pool: pool))
     do throws(RPCFault) {
       return try await check(given, server, by: options.context.deadline, context)
