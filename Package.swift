@@ -413,12 +413,22 @@ let package = Package(
     // MARK: - Layer 3: ResourceAccess
 
     .target(
+      name: "OriginLimiting",
+      dependencies: [
+        "HTTPMessages",
+        "OAuthClient",
+        "PosternSupport",
+      ]
+    ),
+
+    .target(
       name: "ResourceAccess",
       dependencies: [
         "AccessManagement",
         "HTTPMessages",
         "JOSE",
         "OAuthClient",
+        "OriginLimiting",
         "PosternCrypto",
         "PosternJSON",
         "PosternSupport",
@@ -434,6 +444,7 @@ let package = Package(
         "EngineTestSupport",
         "HTTPMessages",
         "JOSE",
+        "OriginLimiting",
         "PosternCrypto",
         "PosternJSON",
         "PosternSupport",
@@ -551,6 +562,7 @@ let package = Package(
         "HTTPMessages",
         "KeySets",
         "OAuthClient",
+        "OriginLimiting",
         "PosternJSON",
         "PosternSupport",
         "ResourceAccess",
@@ -638,8 +650,18 @@ let package = Package(
     // MARK: - Layer 4: Configuration
 
     .target(
+      name: "ConfigurationReading",
+      dependencies: [
+        "PosternJSON",
+        "PosternSupport",
+        "PosternYAML",
+      ]
+    ),
+
+    .target(
       name: "PosternConfiguration",
       dependencies: [
+        "ConfigurationReading",
         "PosternJSON",
         "PosternSupport",
         "PosternYAML",
@@ -648,6 +670,7 @@ let package = Package(
     .testTarget(
       name: "PosternConfigurationTests",
       dependencies: [
+        "ConfigurationReading",
         "PosternConfiguration",
         "PosternJSON",
         "PosternSupport",
@@ -676,6 +699,7 @@ let package = Package(
       name: "PosternKit",
       dependencies: [
         "AuthEngine",
+        "ConfigurationReading",
         "CurlTransport",
         "EngineConfiguration",
         "HTTPMessages",
@@ -749,6 +773,24 @@ let package = Package(
       ]
     ),
 
+    // MARK: - Layer 4: SidecarHealth, whether the sidecar can do its work
+
+    .target(
+      name: "SidecarHealth",
+      dependencies: [
+        "AuthEngine",
+        "EngineConfiguration",
+        .product(name: "Logging", package: "swift-log"),
+        "PosternConfiguration",
+        "PosternJSON",
+        "PosternProtocol",
+        "PosternSupport",
+        "SidecarAccess",
+        "SidecarEngine",
+        "SidecarObservability",
+      ]
+    ),
+
     // MARK: - Layer 4: SidecarCalls, the call chain
 
     .target(
@@ -790,6 +832,7 @@ let package = Package(
         "SidecarAccess",
         "SidecarCalls",
         "SidecarEngine",
+        "SidecarHealth",
         "SidecarObservability",
       ]
     ),
@@ -812,6 +855,7 @@ let package = Package(
         "SidecarAccess",
         "SidecarCalls",
         "SidecarEngine",
+        "SidecarHealth",
         "SidecarObservability",
       ]
     ),

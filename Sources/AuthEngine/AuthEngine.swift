@@ -5,6 +5,7 @@
 @_exported public import Entitlements
 @_exported public import KeySets
 @_exported public import OAuthClient
+@_exported public import OriginLimiting
 @_exported public import ResourceAccess
 @_exported public import SDKCompatibility
 @_exported public import SessionRecords

@@ -1,3 +1,6 @@
+import HTTPMessages
+import PosternSupport
+
 /// A whole body as it came, with content codings that are undone in small steps: libcurl would undo as much as it has
 /// read at once, of a few kilobytes many megabytes, and nothing else would happen meanwhile.
 final class CodedBody {
@@ -66,6 +69,134 @@ final class CodedBody {
     } catch {
       isBroken = true
       return .broken
+    }
+  }
+}
+
+/// A body with a content coding that is undone as its reader takes it.
+///
+/// libcurl would undo at once all that it has read, of a few kilobytes many megabytes. Here the bytes stay with libcurl
+/// until everything in them has been undone.
+struct CodedStream {
+  /// The outcome of an offer of bytes.
+  enum Progress {
+    /// All of them are undone.
+    case taken
+    /// There is more in them: they must be offered again.
+    case more
+    case broken
+  }
+
+  private let inflation: Inflation
+  /// How many of the bytes that libcurl offers next were offered before, and are with zlib.
+  private var known = 0
+  private var isEmpty = true
+  /// The first byte, where it came alone: zlib needs two to see whether a frame begins.
+  private var firstByte: UInt8?
+
+  /// Nil for what is not undone here.
+  init?(_ codings: [String]) {
+    guard codings.count == 1, let inflation = Inflation(codings[0]) else { return nil }
+    self.inflation = inflation
+  }
+
+  /// Whether the coding has come to its own end. No bytes are no body, whatever coding is named.
+  var isComplete: Bool { isEmpty || inflation.isOver }
+
+  /// Undoes a piece of `bytes` and calls `give` with it. They begin with those that were offered before and not taken:
+  /// libcurl may have added to them, or offer them in smaller parts.
+  mutating func undo(_ bytes: UnsafeBufferPointer<UInt8>, give: (UnsafeBufferPointer<UInt8>) -> Void) -> Progress {
+    if isEmpty, bytes.count == 1 {
+      (isEmpty, firstByte) = (false, bytes[0])
+      return .taken
+    }
+    isEmpty = false
+    feed(bytes)
+    if inflation.hasWork {
+      guard let piece = try? inflation.step() else { return .broken }
+      if !piece.isEmpty { piece.withUnsafeBufferPointer(give) }
+    }
+    // What lies behind the end of the coding is not looked at.
+    guard inflation.isOver || !inflation.hasWork && known >= bytes.count else { return .more }
+    known = max(0, known - bytes.count)
+    return .taken
+  }
+
+  private mutating func feed(_ bytes: UnsafeBufferPointer<UInt8>) {
+    guard !inflation.hasWork, !inflation.isOver, known < bytes.count else { return }
+    inflation.feed((firstByte.map { [$0] } ?? []) + bytes[known...])
+    firstByte = nil
+    known = bytes.count
+  }
+}
+
+/// The exchanges whose bodies are there and have content codings to be undone: a step at a time, of one uid after the
+/// other, so that everybody's bytes move in between. Owned by the loop.
+struct Decodings {
+  private struct Work {
+    let exchange: Exchange
+    let response: HTTPResponse
+    let body: CodedBody
+  }
+
+  private var queue = FairQueue<Work>()
+  private var underWay: [ObjectIdentifier: Exchange] = [:]
+
+  /// The exchanges that have not ended.
+  var exchanges: [Exchange] { Array(underWay.values) }
+  var count: Int { underWay.count }
+  /// Whether there is nothing to do.
+  var isEmpty: Bool { queue.isEmpty }
+
+  /// Takes in `exchange`, whose `response` has these `codings`.
+  mutating func add(_ exchange: Exchange, _ response: HTTPResponse, codings: [String]) {
+    let body = CodedBody(response.body, codings: codings, limit: max(0, exchange.options.maxBodyBytes))
+    var bare = response
+    bare.body = []
+    underWay[ObjectIdentifier(exchange)] = exchange
+    let flow = queue.open(uid: exchange.options.peerID.uid)
+    queue.add(Work(exchange: exchange, response: bare, body: body), of: flow)
+  }
+
+  /// Removes `exchange`; false when it is not here.
+  mutating func remove(_ exchange: Exchange) -> Bool { underWay.removeValue(forKey: ObjectIdentifier(exchange)) != nil }
+
+  /// Does the next step; what an exchange has come to, if that was its last.
+  mutating func step(at now: MonotonicInstant) -> (Exchange, Result<HTTPResponse, TransportError>)? {
+    guard let (work, flow) = queue.next() else { return nil }
+    // Ended meanwhile.
+    guard underWay[ObjectIdentifier(work.exchange)] != nil else {
+      queue.close(flow)
+      return nil
+    }
+    let before = work.body.decoded.count
+    let progress = work.body.step()
+    work.exchange.options.control?.moved(received: Int64(work.body.decoded.count - before))
+    queue.charge(flow, 1)
+    if progress == .more {
+      queue.add(work, of: flow)
+      return nil
+    }
+    queue.close(flow)
+    underWay[ObjectIdentifier(work.exchange)] = nil
+    return (work.exchange, Self.result(of: work, progress, at: now))
+  }
+
+  private static func result(
+    of work: Work, _ progress: CodedBody.Progress, at now: MonotonicInstant
+  ) -> Result<HTTPResponse, TransportError> {
+    switch progress {
+    case .more, .done:
+      var response = work.response
+      response.body = work.body.decoded
+      response.timing.total = now - work.exchange.submittedAt
+      return .success(response)
+    case .tooLarge:
+      let detail = "the body is larger than \(work.exchange.options.maxBodyBytes) bytes"
+      return .failure(TransportError(code: .responseTooLarge, outcome: .replied, detail: detail))
+    case .broken:
+      let detail = "the body's content coding cannot be undone"
+      return .failure(TransportError(code: .protocolError, outcome: .replied, detail: detail))
     }
   }
 }

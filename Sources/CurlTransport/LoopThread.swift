@@ -1,4 +1,6 @@
 import CPosternCurl
+import Glibc
+import HTTPMessages
 import PosternSupport
 
 /// The thread named `postern-curl`: started once, joined at most once.
@@ -42,5 +44,101 @@ final class LoopThread: Sendable {
       handle?.detach()
       handle = nil
     }
+  }
+}
+
+/// The parts of a loop that all its transfers share.
+struct LoopResources {
+  let connections: ConnectionCount
+  let libcurlDecodings = LibcurlDecodings()
+  let receiveQueue = ReceiveQueue()
+  let keptBodies = KeptBodies()
+  let files: TrustFiles
+  /// The clock of the deadlines.
+  let clock: any EngineClock
+  /// The clock of everything that libcurl measures, too.
+  let uptime = SystemClock()
+
+  init(_ configuration: CurlTransport.Configuration, connections: ConnectionCount) {
+    self.connections = connections
+    files = TrustFiles(report: configuration.fileReport)
+    clock = configuration.clock
+  }
+}
+
+/// The streams with content codings that libcurl undoes, one of each uid: for a stream that is paused libcurl keeps up
+/// to 64 MiB of what its reader has not taken. Owned by the loop.
+final class LibcurlDecodings {
+  private var uids: Set<UInt32> = []
+
+  /// A stream of `uid` begins; false when there is one.
+  func insert(_ uid: UInt32) -> Bool { uids.insert(uid).inserted }
+
+  /// The stream of `uid` is over.
+  func remove(_ uid: UInt32) { uids.remove(uid) }
+}
+
+/// The streams of which an iteration of the loop has received something: their readers are woken at its end, once for
+/// all pieces. Owned by the loop.
+final class KeptBodies {
+  private var controls: [TransferControl] = []
+
+  /// Something was kept in `control`.
+  func add(_ control: TransferControl) {
+    if controls.last !== control { controls.append(control) }
+  }
+
+  /// Wakes the readers.
+  func handOn() {
+    guard !controls.isEmpty else { return }
+    for control in controls { control.handOn() }
+    controls.removeAll(keepingCapacity: true)
+  }
+}
+
+/// Frees a loop whose thread does not come back from libcurl: over HTTP/2 libcurl 7.88 goes on reading for as long as a
+/// server sends frames, whatever they are, and no deadline is looked at. The thread's connections are shut down, all of
+/// them, since there is no way to know which one it reads.
+struct LoopWatch {
+  private let inbox: Inbox
+  private let connections: ConnectionCount
+  private let patience: Duration
+  private var seen: UInt64?
+  private var since = MonotonicInstant(nanoseconds: 0)
+
+  /// Watches the loop of `inbox`, which may stay in one iteration for `patience`.
+  init(_ inbox: Inbox, _ connections: ConnectionCount, patience: Duration) {
+    self.inbox = inbox
+    self.connections = connections
+    self.patience = patience
+  }
+
+  /// Runs a thread of its own until the loop has ended. `report` is called on it each time connections were shut down.
+  static func start(
+    _ inbox: Inbox, _ connections: ConnectionCount, patience: Duration, report: (@Sendable () -> Void)?
+  ) throws(SystemThread.StartError) {
+    let pause = UInt32(clamping: max(1, patience.wholeMilliseconds / 4) * 1000)
+    try SystemThread.start("postern-watch") {
+      let clock = SystemClock()
+      var watch = LoopWatch(inbox, connections, patience: patience)
+      while !inbox.hasEnded {
+        if watch.look(at: clock.monotonicNow) { report?() }
+        usleep(pause)
+      }
+    }
+  }
+
+  /// Shuts the connections down if the loop has been in the same iteration for too long; whether it did.
+  mutating func look(at now: MonotonicInstant) -> Bool {
+    let iteration = inbox.currentIteration
+    if iteration == nil || iteration != seen {
+      seen = iteration
+      since = now
+    }
+    guard iteration != nil, now - since >= patience else { return false }
+    connections.shutDownAll()
+    inbox.noteStall()
+    since = now
+    return true
   }
 }

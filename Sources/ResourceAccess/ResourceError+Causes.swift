@@ -1,5 +1,6 @@
 package import HTTPMessages
 import OAuthClient
+import OriginLimiting
 import PosternSupport
 
 extension ResourceError {

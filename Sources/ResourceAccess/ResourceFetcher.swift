@@ -1,5 +1,6 @@
 public import HTTPMessages
 public import OAuthClient
+public import OriginLimiting
 public import PosternSupport
 import SessionRecords
 import Sessions

@@ -1,6 +1,7 @@
 import PosternSupport
 import Testing
 
+@testable import ConfigurationReading
 @testable import PosternConfiguration
 
 @Suite("What a reload changes")

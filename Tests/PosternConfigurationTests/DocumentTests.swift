@@ -1,6 +1,7 @@
 import PosternJSON
 import Testing
 
+@testable import ConfigurationReading
 @testable import PosternConfiguration
 
 @Suite("The documents that follow from the schema")

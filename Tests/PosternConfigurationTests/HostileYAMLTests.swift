@@ -1,5 +1,6 @@
 import Testing
 
+@testable import ConfigurationReading
 @testable import PosternConfiguration
 
 @Suite("Hostile and broken YAML")

@@ -2,6 +2,7 @@ import Glibc
 import PosternSupport
 import Testing
 
+@testable import ConfigurationReading
 @testable import PosternConfiguration
 
 @Suite("The loader on a real disk")

@@ -1,6 +1,7 @@
 import PosternSupport
 import Testing
 
+@testable import ConfigurationReading
 @testable import PosternConfiguration
 
 @Suite("What a configuration leads to is noted while it is read")

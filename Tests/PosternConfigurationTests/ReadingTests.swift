@@ -1,6 +1,7 @@
 import PosternYAML
 import Testing
 
+@testable import ConfigurationReading
 @testable import PosternConfiguration
 
 @Suite("Reading without describing")

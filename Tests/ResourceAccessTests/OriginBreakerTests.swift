@@ -5,6 +5,7 @@ import PosternSupport
 import PosternTestSupport
 import Testing
 
+@testable import OriginLimiting
 @testable import ResourceAccess
 
 @Suite("Circuit breakers of origins", .timeLimit(.minutes(1)))

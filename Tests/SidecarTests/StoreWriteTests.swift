@@ -5,6 +5,7 @@ import PosternTestSupport
 import Testing
 
 @testable import Sidecar
+@testable import SidecarHealth
 @testable import SidecarAccess
 @testable import SidecarEngine
 @testable import SidecarObservability

@@ -1,3 +1,4 @@
+public import ConfigurationReading
 import PosternSupport
 import PosternYAML
 

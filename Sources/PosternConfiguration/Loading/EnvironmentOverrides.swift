@@ -1,3 +1,4 @@
+import ConfigurationReading
 import PosternYAML
 
 /// `POSTERN__LIMITS__DEPTH=64` in place of `limits: { depth: 64 }`.

@@ -1,3 +1,4 @@
+package import ConfigurationReading
 import PosternJSON
 import PosternYAML
 
@@ -25,7 +26,7 @@ public struct AccessManagerConfiguration: Sendable, Equatable {
 }
 
 extension AccessManagerConfiguration: ConfigurationSection {
-  init(reading keys: SectionReader) {
+  package init(reading keys: SectionReader) {
     baseURL = keys.required(
       "baseUrl", .baseURL, "Base URL, as in https://am.example.com/am.", example: .shown("https://am.example.com/am"))
     realm = keys.optional(

@@ -1,3 +1,4 @@
+public import ConfigurationReading
 import PosternJSON
 public import PosternSupport
 import PosternYAML
@@ -31,7 +32,7 @@ public struct AdobePassLoginConfiguration: Sendable, Equatable {
 }
 
 extension AdobePassConfiguration: ConfigurationSection {
-  init(reading keys: SectionReader) {
+  package init(reading keys: SectionReader) {
     serviceProvider = keys.optional(
       "serviceProvider", .passIdentifier, "adobe-pass: service provider (requestor) id.", example: .commented("REF30"))
     mvpd = keys.optional(
@@ -57,7 +58,7 @@ extension AdobePassConfiguration: ConfigurationSection {
 }
 
 extension AdobePassLoginConfiguration: ConfigurationSection {
-  init(reading keys: SectionReader) {
+  package init(reading keys: SectionReader) {
     redirectURLs = keys.list(
       "redirectUrls", of: .text, default: [],
       "adobe-pass: the redirectUrl values that pass.* calls may give, compared byte for byte.",

@@ -1,3 +1,4 @@
+public import ConfigurationReading
 import PosternJSON
 public import PosternSupport
 
@@ -29,7 +30,7 @@ extension AuditConfiguration: ConfigurationSection {
   /// The shortest key: less could be guessed.
   private static let minimumKeyBytes = 32
 
-  init(reading keys: SectionReader) {
+  package init(reading keys: SectionReader) {
     path = keys.required(
       "path", .writablePath, "File that decisions are recorded in; full ones get a number: audit.log.000001.",
       example: .shown("/var/log/postern/audit.log"))

@@ -1,4 +1,4 @@
-import PosternJSON
+package import ConfigurationReading
 
 /// How inbound tokens are exchanged for those of a resource, with `auth: onBehalfOf`.
 public struct ExchangeConfiguration: Sendable, Equatable {
@@ -79,7 +79,7 @@ public struct ExchangeConfiguration: Sendable, Equatable {
 }
 
 extension ExchangeConfiguration: ConfigurationSection {
-  init(reading keys: SectionReader) {
+  package init(reading keys: SectionReader) {
     grant = keys.required(
       "grant", .choice(Grant.self, placeholder: .tokenExchange),
       "Grant of the request: token_exchange (RFC 8693) or jwt_bearer (RFC 7523).", example: .commented("token_exchange")
@@ -112,14 +112,14 @@ extension ExchangeConfiguration: ConfigurationSection {
 }
 
 extension ExchangeConfiguration.Inbound: ConfigurationSection {
-  init(reading keys: SectionReader) {
+  package init(reading keys: SectionReader) {
     issuer = keys.optional(
       "inboundIssuer", .text, "Name of the inbound tokens' issuer. Default: the resource's.",
       example: .commented("corp"))
-    audiences = keys.requiredList(
-      "inboundAudience", of: .text,
-      "Audiences of inbound tokens: one of them must be in the token's aud. The first is the one that calls mean.",
-      example: .commented(["https://gateway.example.com"]))
+    audiences = keys.oneOrMore(
+      "inboundAudience",
+      "Audience of inbound tokens, or several: one of them must be in the token's aud. The first is the one that calls mean.",
+      isRequired: true, example: .commented("https://gateway.example.com"))
     type = keys.value(
       "subjectTokenType", .choice(ExchangeConfiguration.TokenForm.self, placeholder: .accessToken),
       default: .accessToken, "Type of inbound tokens in requests (RFC 8693 section 3).")
@@ -127,13 +127,14 @@ extension ExchangeConfiguration.Inbound: ConfigurationSection {
 }
 
 extension ExchangeConfiguration.Requested: ConfigurationSection {
-  init(reading keys: SectionReader) {
-    audiences = keys.list(
-      "audience", of: .text, default: [],
-      "Audiences of the requested token, each a parameter of its own. Default: the resource's audience.")
-    resources = keys.list(
-      "resource", of: .text, default: [],
-      "Resources of the requested token (RFC 8707), each a parameter of its own.")
+  package init(reading keys: SectionReader) {
+    audiences = keys.oneOrMore(
+      "audience",
+      "Audience of the requested token, or several, each a parameter of its own. Default: the resource's audience.",
+      example: .commented("https://reports.example.com"))
+    resources = keys.oneOrMore(
+      "resource", "Resource of the requested token (RFC 8707), or several, each a parameter of its own.",
+      example: .commented("https://reports.example.com"))
     scope = keys.optional(
       "scope", .text, "Scope of the requested token. Default: the resource's.", example: .commented("reports:read"))
     type = keys.value(

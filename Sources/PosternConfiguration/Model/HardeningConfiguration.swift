@@ -1,3 +1,4 @@
+package import ConfigurationReading
 import PosternJSON
 
 /// How the process protects itself.
@@ -29,7 +30,7 @@ public struct HardeningConfiguration: Sendable, Equatable {
 }
 
 extension HardeningConfiguration: ConfigurationSection {
-  init(reading keys: SectionReader) {
+  package init(reading keys: SectionReader) {
     debuggerCheck = keys.value(
       "debuggerCheck", .boolean, default: true, "Whether fetchResource fails while a debugger is attached.")
     coreDumps = keys.value(

@@ -1,3 +1,4 @@
+public import ConfigurationReading
 import PosternJSON
 public import PosternSupport
 
@@ -34,7 +35,7 @@ public struct IssuerConfiguration: Sendable, Equatable {
 }
 
 extension IssuerConfiguration: ConfigurationSection {
-  init(reading keys: SectionReader) {
+  package init(reading keys: SectionReader) {
     issuer = keys.required(
       "issuer", .issuerIdentifier,
       "Issuer identifier, exactly as the provider writes it. Its metadata is discovered there, unless the endpoints are given.",
@@ -138,7 +139,7 @@ public struct KeySetConfiguration: Sendable, Equatable {
 }
 
 extension KeySetConfiguration: ConfigurationSection {
-  init(reading keys: SectionReader) {
+  package init(reading keys: SectionReader) {
     let day = Duration.seconds(86_400)
     minTTL = keys.value(
       "minTtl", .duration(upTo: day), default: .seconds(60),
@@ -177,7 +178,7 @@ public struct ImplicitGrantConfiguration: Sendable, Equatable {
 }
 
 extension ImplicitGrantConfiguration: ConfigurationSection {
-  init(reading keys: SectionReader) {
+  package init(reading keys: SectionReader) {
     grant = keys.required(
       "grant", .choice(Grant.self, placeholder: .tokenExchange), "Grant that gets the token.",
       example: .shown("token_exchange"))
@@ -205,7 +206,7 @@ public struct EndpointsConfiguration: Sendable, Equatable {
 }
 
 extension EndpointsConfiguration: ConfigurationSection {
-  init(reading keys: SectionReader) {
+  package init(reading keys: SectionReader) {
     func endpoint(_ name: String, _ documentation: String, _ path: String) -> String? {
       keys.optional(name, .endpoint, documentation, example: .shown(.string("https://idp.example.com/\(path)")))
     }

@@ -1,3 +1,5 @@
+package import ConfigurationReading
+
 /// Limits on callers.
 public struct LimitsConfiguration: Sendable, Equatable {
   /// The longest message in bytes. Default 16 MiB.
@@ -25,7 +27,7 @@ public struct LimitsConfiguration: Sendable, Equatable {
 }
 
 extension LimitsConfiguration: ConfigurationSection {
-  init(reading keys: SectionReader) {
+  package init(reading keys: SectionReader) {
     messageBytes = keys.value(
       "messageBytes", .size(64...(1 << 30)), default: 16 << 20,
       "Longest message; a longer one is answered with message_too_large and discarded.")

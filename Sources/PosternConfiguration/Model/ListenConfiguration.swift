@@ -1,3 +1,4 @@
+package import ConfigurationReading
 import PosternJSON
 
 /// Where callers connect.
@@ -33,7 +34,7 @@ public struct ListenConfiguration: Sendable, Equatable {
 }
 
 extension ListenConfiguration: ConfigurationSection {
-  init(reading keys: SectionReader) {
+  package init(reading keys: SectionReader) {
     path = keys.optional(
       "path", .socketPath,
       """

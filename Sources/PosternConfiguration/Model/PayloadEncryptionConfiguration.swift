@@ -1,3 +1,4 @@
+public import ConfigurationReading
 import PosternJSON
 public import PosternSupport
 
@@ -14,7 +15,7 @@ public struct PayloadEncryptionConfiguration: Sendable, Equatable {
 }
 
 extension PayloadEncryptionConfiguration: ConfigurationSection {
-  init(reading keys: SectionReader) {
+  package init(reading keys: SectionReader) {
     algorithm = keys.value(
       "algorithm", .oneOf(AlgorithmNames.payloadKeyManagement, rejectionReasons: AlgorithmNames.rejectionReasons),
       default: "ECDH-ES+A256KW", "Key management algorithm (alg of the JWE header).")

@@ -1,3 +1,4 @@
+package import ConfigurationReading
 import PosternJSON
 
 /// One access rule: a peer with the uid and the gid, as far as they are given, may call the methods on the resources.
@@ -21,7 +22,7 @@ public struct PeerRule: Sendable, Equatable {
 }
 
 extension PeerRule: ConfigurationSection {
-  init(reading keys: SectionReader) {
+  package init(reading keys: SectionReader) {
     // (uid_t) -1 means "no change" to the kernel and is no user.
     let identifiers = ValueForm.integer(0...Int(UInt32.max - 1))
     uid = keys.optional("uid", identifiers, "User id the rule is about.", example: .shown(1000)).map(UInt32.init)
@@ -84,7 +85,7 @@ public struct CallRateConfiguration: Sendable, Equatable {
 }
 
 extension CallRateConfiguration: ConfigurationSection {
-  init(reading keys: SectionReader) {
+  package init(reading keys: SectionReader) {
     perSecond = keys.value(
       "perSecond", .number(above: 0, upTo: 1_000_000), default: 100, "Calls a second in the long run.")
     burst = keys.value("burst", .integer(1...1_000_000), default: 200, "Calls at once after a pause.")

@@ -1,3 +1,5 @@
+import ConfigurationReading
+
 extension PosternConfiguration {
   /// The top-level keys whose values differ from `earlier`'s, in the order of the documentation. Secrets count by value
   /// and are never shown: a rotated client secret makes `issuers` differ.

@@ -1,3 +1,4 @@
+@_exported public import ConfigurationReading
 import PosternYAML
 
 /// The whole configuration of a sidecar, checked: whatever it refers to is there, and every number is within its range.
@@ -40,7 +41,7 @@ public struct PosternConfiguration: Sendable, Equatable {
 }
 
 extension PosternConfiguration: ConfigurationSection {
-  init(reading keys: SectionReader) {
+  package init(reading keys: SectionReader) {
     listen = keys.section("listen", ListenConfiguration.self, "Where callers connect.")
     peers = keys.sections(
       "peers", PeerRule.self,
@@ -87,7 +88,7 @@ public struct TokensConfiguration: Sendable, Equatable {
 }
 
 extension TokensConfiguration: ConfigurationSection {
-  init(reading keys: SectionReader) {
+  package init(reading keys: SectionReader) {
     leaveTheSidecar = keys.value(
       "leaveTheSidecar", .boolean, default: false, "Whether getAccessToken hands access tokens to callers.")
   }
@@ -102,7 +103,7 @@ public struct ValidationConfiguration: Sendable, Equatable {
 }
 
 extension ValidationConfiguration: ConfigurationSection {
-  init(reading keys: SectionReader) {
+  package init(reading keys: SectionReader) {
     inlineJwks = keys.value("inlineJwks", .boolean, default: true, "Whether callers may pass a key set as jwks.")
     jwksOrigins = keys.list(
       "jwksOrigins", of: .origin, default: [],
@@ -117,7 +118,7 @@ public struct HealthConfiguration: Sendable, Equatable {
 }
 
 extension HealthConfiguration: ConfigurationSection {
-  init(reading keys: SectionReader) {
+  package init(reading keys: SectionReader) {
     askIssuers = keys.value(
       "askIssuers", .boolean, default: true,
       "Whether every issuer's key set is fetched, and refreshed before it expires, from the first readiness check on, so that "
@@ -140,7 +141,7 @@ public struct DevelopmentConfiguration: Sendable, Equatable {
 }
 
 extension DevelopmentConfiguration: ConfigurationSection {
-  init(reading keys: SectionReader) {
+  package init(reading keys: SectionReader) {
     plainHTTPOnLoopback = keys.value(
       "plainHTTPOnLoopback", .boolean, default: false, "Allows http:// upstreams on 127.0.0.0/8 and [::1].")
     callerClock = keys.value(

@@ -1,3 +1,4 @@
+package import ConfigurationReading
 import PosternJSON
 import PosternYAML
 
@@ -88,7 +89,7 @@ public struct PreauthorizationConfiguration: Sendable, Equatable {
 }
 
 extension PreauthorizationConfiguration: ConfigurationSection {
-  init(reading keys: SectionReader) {
+  package init(reading keys: SectionReader) {
     kind = keys.required(
       "kind", .choice(Kind.self, placeholder: .authzen), "Protocol of the decision point.", example: .shown("authzen"))
     baseURL = keys.required("baseUrl", .baseURL, "Its base URL.", example: .shown("https://pdp.example.com"))
@@ -160,7 +161,7 @@ extension PreauthorizationConfiguration: ConfigurationSection {
 }
 
 extension PreauthorizationConfiguration.Evaluation: ConfigurationSection {
-  init(reading keys: SectionReader) {
+  package init(reading keys: SectionReader) {
     resourceType = keys.value("resourceType", .text, default: "channel", "Type of the resources, for authzen and opa.")
     action = keys.value("action", .text, default: "view", "Action to decide about.")
     subjectType = keys.value(
@@ -194,7 +195,7 @@ extension PreauthorizationConfiguration.Requests {
 }
 
 extension PreauthorizationConfiguration.KindOptions: ConfigurationSection {
-  init(reading keys: SectionReader) {
+  package init(reading keys: SectionReader) {
     metadataURL = keys.optional(
       "metadataUrl", .endpoint,
       "authzen: where the metadata are. Left out: /.well-known/authzen-configuration before baseUrl's path.",
@@ -240,7 +241,7 @@ public struct RequestRateConfiguration: Sendable, Equatable {
 }
 
 extension RequestRateConfiguration: ConfigurationSection {
-  init(reading keys: SectionReader) {
+  package init(reading keys: SectionReader) {
     perSecond = keys.value(
       "perSecond", .number(above: 0, upTo: 100_000), default: 1, "Requests a second in the long run.")
     burst = keys.value("burst", .integer(1...100_000), default: 10, "Requests at once after a pause.")
@@ -256,7 +257,7 @@ public struct DecisionCacheConfiguration: Sendable, Equatable {
 }
 
 extension DecisionCacheConfiguration: ConfigurationSection {
-  init(reading keys: SectionReader) {
+  package init(reading keys: SectionReader) {
     permit = keys.value(
       "permit", .duration(upTo: .seconds(86_400)), default: .seconds(60),
       "How long a permit is cached; 0s for not at all.")
@@ -274,7 +275,7 @@ public struct DecisionReasonsConfiguration: Sendable, Equatable {
 }
 
 extension DecisionReasonsConfiguration: ConfigurationSection {
-  init(reading keys: SectionReader) {
+  package init(reading keys: SectionReader) {
     code = keys.optional(
       "code", .pointer, "JSON Pointer into context, to the code. Looked at before the usual members.",
       example: .commented("/reason_code"))

@@ -1,3 +1,4 @@
+package import ConfigurationReading
 import PosternJSON
 
 /// A resource server.
@@ -83,7 +84,7 @@ public struct ResourceConfiguration: Sendable, Equatable {
 }
 
 extension ResourceConfiguration: ConfigurationSection {
-  init(reading keys: SectionReader) {
+  package init(reading keys: SectionReader) {
     locations = Locations(reading: keys)
     tokens = Tokens(reading: keys)
     allowedHeaders = keys.list(
@@ -110,7 +111,7 @@ extension ResourceConfiguration: ConfigurationSection {
 }
 
 extension ResourceConfiguration.Locations: ConfigurationSection {
-  init(reading keys: SectionReader) {
+  package init(reading keys: SectionReader) {
     baseURL = keys.required(
       "baseUrl", .baseURL, "URL below which everything lies; relative paths of calls are appended to it.",
       example: .shown("https://api.example.com/billing/"))
@@ -121,7 +122,7 @@ extension ResourceConfiguration.Locations: ConfigurationSection {
 }
 
 extension ResourceConfiguration.Tokens: ConfigurationSection {
-  init(reading keys: SectionReader) {
+  package init(reading keys: SectionReader) {
     issuer = keys.optional(
       "issuer", .text, "Name of the issuer; may be left out with auth: none only.", example: .shown("corp"))
     auth = keys.value(
@@ -150,7 +151,7 @@ extension ResourceConfiguration.Tokens: ConfigurationSection {
 }
 
 extension ResourceConfiguration.Bounds: ConfigurationSection {
-  init(reading keys: SectionReader) {
+  package init(reading keys: SectionReader) {
     timeout = keys.value(
       "timeout", .duration(.milliseconds(1) ... .seconds(600)), default: .seconds(30), "How long a call may take.")
     maxBodyBytes = keys.value(
@@ -168,7 +169,7 @@ public struct RefreshRule: Sendable, Equatable {
 }
 
 extension RefreshRule: ConfigurationSection {
-  init(reading keys: SectionReader) {
+  package init(reading keys: SectionReader) {
     status = keys.requiredList(
       "status", of: .integer(400...599), "Statuses that mean it, whatever the challenge.", example: .shown([401]))
   }
@@ -187,7 +188,7 @@ public struct AdviceConfiguration: Sendable, Equatable {
 }
 
 extension AdviceConfiguration: ConfigurationSection {
-  init(reading keys: SectionReader) {
+  package init(reading keys: SectionReader) {
     isEnabled = keys.value("enabled", .boolean, default: true, "Whether answers are searched for advice.")
     rounds = keys.value("rounds", .integer(1...10), default: 3, "How many times in one call advice is satisfied.")
     wait = keys.value(
@@ -211,7 +212,7 @@ public struct CookiesConfiguration: Sendable, Equatable {
 }
 
 extension CookiesConfiguration: ConfigurationSection {
-  init(reading keys: SectionReader) {
+  package init(reading keys: SectionReader) {
     areStored = keys.value(
       "store", .boolean, default: false,
       "Whether cookies are kept, in memory, for each user id, session and resource by itself (RFC 6265).")

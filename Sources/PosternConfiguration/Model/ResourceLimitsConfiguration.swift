@@ -1,3 +1,4 @@
+package import ConfigurationReading
 import PosternJSON
 
 /// Concurrency limit and circuit breaker of a resource server, for each of its origins by itself.
@@ -19,7 +20,7 @@ public struct ResourceLimitsConfiguration: Sendable, Equatable {
 }
 
 extension ResourceLimitsConfiguration: ConfigurationSection {
-  init(reading keys: SectionReader) {
+  package init(reading keys: SectionReader) {
     concurrency = keys.optional(
       "concurrency", .integer(1...65_536), "Requests at a time to each origin of the resource.", example: .shown(16))
     queue = keys.value(
@@ -34,7 +35,7 @@ extension ResourceLimitsConfiguration: ConfigurationSection {
 }
 
 extension ResourceLimitsConfiguration.Breaker: ConfigurationSection {
-  init(reading keys: SectionReader) {
+  package init(reading keys: SectionReader) {
     failures = keys.value(
       "failures", .integer(1...1000), default: 5,
       "Failures in a row after which the breaker opens: the origin cannot be reached, breaks HTTP, or answers 502, 503 or 504."

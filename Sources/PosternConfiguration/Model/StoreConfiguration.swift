@@ -1,3 +1,4 @@
+public import ConfigurationReading
 import PosternJSON
 public import PosternSupport
 
@@ -32,7 +33,7 @@ public struct StoreConfiguration: Sendable, Equatable {
 }
 
 extension StoreConfiguration: ConfigurationSection {
-  init(reading keys: SectionReader) {
+  package init(reading keys: SectionReader) {
     kind = keys.value(
       "kind", .choice(Kind.self, placeholder: .file), default: .file,
       "file keeps encrypted records in a directory, memory forgets everything at the end, redis shares them.")
@@ -68,7 +69,7 @@ public struct RedisConfiguration: Sendable, Equatable {
 }
 
 extension RedisConfiguration: ConfigurationSection {
-  init(reading keys: SectionReader) {
+  package init(reading keys: SectionReader) {
     url = keys.required(
       "url", .redisURL, "rediss://host:port/database; redis:// speaks without TLS; or unix:///path?db=0.",
       example: .shown("rediss://cache:6379/0"))

@@ -1,3 +1,4 @@
+public import ConfigurationReading
 import PosternJSON
 public import PosternSupport
 
@@ -12,7 +13,7 @@ public struct TLSConfiguration: Sendable, Equatable {
 }
 
 extension TLSConfiguration: ConfigurationSection {
-  init(reading keys: SectionReader) {
+  package init(reading keys: SectionReader) {
     // In the file both lie on one level.
     trust = TrustConfiguration(reading: keys)
     clientCertificateFile = keys.optional(
@@ -49,7 +50,7 @@ public struct TrustConfiguration: Sendable, Equatable {
 }
 
 extension TrustConfiguration: ConfigurationSection {
-  init(reading keys: SectionReader) {
+  package init(reading keys: SectionReader) {
     pins = keys.list(
       "pins", of: .pin, default: [],
       """

@@ -6,6 +6,7 @@ import PosternSupport
 import SidecarAccess
 import SidecarCalls
 import SidecarEngine
+import SidecarHealth
 import SidecarObservability
 
 /// All methods of this build with their handlers. A new method is entered here.

@@ -4,6 +4,7 @@ package import PosternConfiguration
 import PosternSupport
 import SidecarAccess
 import SidecarEngine
+import SidecarHealth
 import SidecarObservability
 
 /// Reads the configuration again, and replaces the one in force when the new one is valid as a whole.

@@ -9,6 +9,7 @@ import PosternSupport
 package import SidecarAccess
 import SidecarCalls
 import SidecarEngine
+import SidecarHealth
 import SidecarObservability
 
 /// The sidecar without its socket: opens connections, drains, and gives `postern` its parts: calls, health, metrics,
