@@ -2,7 +2,6 @@ public import KeySets
 public import OAuthClient
 import PosternJSON
 public import PosternSupport
-public import ResourceAccess
 public import TokenValidation
 
 /// Why an inbound token is not exchanged.

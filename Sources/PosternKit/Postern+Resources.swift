@@ -1,5 +1,4 @@
 public import AuthEngine
-public import PosternSupport
 
 extension Postern {
   /// Fetches `path` of a configured resource with GET; see `fetch(_:from:session:options:onAdvice:)`.
@@ -27,20 +26,6 @@ extension Postern {
     let server = try server(resource)
     let options = try self.options(options, for: server, session, onAdvice)
     return try await engine.fetcher.fetch(request, from: server, options: options)
-  }
-
-  /// Fetches from a configured resource with `auth: onBehalfOf`, for the user of the access token that the program
-  /// received from its own client: it is validated, and exchanged for a token of the resource.
-  ///
-  /// - Throws: `InboundTokenError` where that token is not valid, or cannot be judged; `ResourceError` as the other
-  ///   forms do, with `interaction_required` where the user has to do something first.
-  public func fetch(
-    _ request: some ResourceRequestConvertible, from resource: String? = nil, onBehalfOf token: Secret<String>,
-    options: FetchOptions = FetchOptions()
-  ) async throws -> ResourceResponse {
-    var options = options
-    options.onBehalfOf = try await tokens.inboundToken(token, for: resource)
-    return try await fetch(request, from: resource, options: options)
   }
 
   /// Continues a fetch that ended with `advice_required`, when its user has satisfied the advice: the same request,

@@ -85,7 +85,7 @@ public struct PosternTokens: Sendable {
     switch server.authentication {
     case .none: throw .grantNotSupported("a resource with auth: none has no token")
     case .onBehalfOf:
-      throw .grantNotSupported("the resource's tokens are on behalf of a user: use fetch(_:onBehalfOf:)")
+      throw .grantNotSupported("the resource's tokens are on behalf of a user: use fetch")
     case .clientCredentials:
       guard handle == nil else { throw .invalid("a session goes with auth user or implicit", path: ["session"]) }
       let grant = ClientCredentialsGrant(

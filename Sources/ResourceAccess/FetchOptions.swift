@@ -44,6 +44,8 @@ public struct FetchOptions: Sendable {
     public var cookieScope: CookieScope?
     /// The peer for which the fetch is made: of fetches that wait, those of the uid with the fewest in flight go first.
     public var peerID = PeerID.process
+    /// The inbound token for whose user the request is made, with `onBehalfOf`.
+    public var onBehalfOf: InboundToken?
   }
 
   /// The rules about tokens in place of the resource server's rules.
@@ -73,8 +75,6 @@ public struct FetchOptions: Sendable {
   public var authentication: ResourceServer.Authentication?
   /// The session whose token the request carries, with `user` and `implicit`.
   public var session: FetchSession?
-  /// The inbound token for whose user the request is made, with `onBehalfOf`.
-  public var onBehalfOf: InboundToken?
   /// The time that the whole fetch may take, token, redirects and retry included; nil: the resource server's. At most
   /// `ResourceServer.maxTimeout`.
   public var timeout: Duration?

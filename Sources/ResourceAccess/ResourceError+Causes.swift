@@ -1,5 +1,5 @@
 package import HTTPMessages
-import OAuthClient
+package import OAuthClient
 import OriginLimiting
 import PosternSupport
 

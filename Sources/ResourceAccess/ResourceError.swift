@@ -99,7 +99,7 @@ public struct ResourceError: Error, Sendable {
   public let detail: String
   /// Where the fetch stopped, with `advice_required` and `advice_failed`.
   public let stop: AdviceStop?
-  /// What the user has to do first, with `interaction_required`.
+  /// The issuer's requirement on the user, with `interaction_required`.
   public let interaction: RequiredInteraction?
 
   /// An error of the given parts.

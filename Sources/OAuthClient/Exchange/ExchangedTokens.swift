@@ -4,11 +4,11 @@ public import PosternSupport
 
 /// Tokens on behalf of users: an inbound token is exchanged for one of a resource (RFC 8693, RFC 7523).
 ///
-/// The cache is in memory, for each uid by itself, and its key contains a keyed hash of the whole inbound token, so that
+/// The cache is in memory, for each uid by itself. Its key contains a keyed hash of the whole inbound token, so that
 /// neither two users nor two tokens of one user share anything. The inbound token itself is not stored. Any number of
 /// callers with one inbound token cause one request; a refresh token in an answer is dropped.
 public final class ExchangedTokens: Sendable {
-  /// What an entry belongs to.
+  /// The key of an entry.
   private struct Key: Hashable, Sendable {
     let uid: UInt32
     /// The keyed hash of the inbound token.

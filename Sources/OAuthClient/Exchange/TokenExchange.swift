@@ -68,7 +68,7 @@ public struct TokenExchange: Sendable, Hashable {
   /// The requirement on the new token's user.
   public var subject = SubjectRule.same
 
-  /// An exchange by `grant` of inbound tokens for `inboundAudiences`; the others keep their defaults until they are set.
+  /// An exchange by `grant` of inbound tokens for `inboundAudiences`; the other members keep their defaults until set.
   public init(grant: Grant, inboundAudiences: [String]) {
     self.grant = grant
     self.inboundAudiences = inboundAudiences
@@ -77,8 +77,8 @@ public struct TokenExchange: Sendable, Hashable {
   /// Whether an answer names the type of its token (RFC 8693 section 2.2.1).
   var answersWithType: Bool { grant == .tokenExchange }
 
-  /// Whether an issued token of that type may be sent: the requested one, or a JWT that its issuer calls what it is used
-  /// as, an access token.
+  /// Whether an issued token of that type may be sent: the requested one, or, where a JWT is requested, an access token,
+  /// as which it is used.
   func accepts(issuedType: String) -> Bool {
     issuedType == requestedType.identifier || requestedType == .jwt && issuedType == GrantForm.accessTokenType
   }

@@ -1,10 +1,10 @@
 import PosternJSON
 public import PosternSupport
 
-/// What an issuer requires of a user before it gives a token: another login, a consent, a stronger authentication.
+/// An issuer's requirement on a user before it gives a token: another login, a consent, a stronger authentication.
 ///
-/// A program that has the user's token of somebody else cannot do that: it passes the requirement to that client, in
-/// the `challenge` of its own 401.
+/// A program that has the user's token from a client of its own passes the requirement to that client, in the
+/// `challenge` of its 401.
 public struct RequiredInteraction: Sendable, Hashable {
   /// Errors that mean it (OpenID Connect Core section 3.1.2.6, RFC 9470 section 3).
   private static let codes: Set<String> = [

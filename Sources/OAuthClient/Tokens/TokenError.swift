@@ -123,7 +123,7 @@ public struct OAuthError: Sendable, Hashable {
   public let code: String
   /// `error_description`, when there is one; at most 256 printable characters.
   public let description: String?
-  /// What the user has to do first; nil where that would not help.
+  /// The issuer's requirement on the user before it gives a token; nil where the error is about something else.
   public let interaction: RequiredInteraction?
 
   /// Reads the body of an answer; nil when it is not such an error.

@@ -1,4 +1,5 @@
 package import ConfigurationReading
+import PosternJSON
 
 /// How inbound tokens are exchanged for those of a resource, with `auth: onBehalfOf`.
 public struct ExchangeConfiguration: Sendable, Equatable {
@@ -14,7 +15,7 @@ public struct ExchangeConfiguration: Sendable, Equatable {
   public enum Dialect: String, Sendable, Hashable, CaseIterable {
     /// None.
     case rfc
-    /// Those of Microsoft Entra ID.
+    /// The parameters of Microsoft Entra ID.
     case entra
   }
 

@@ -57,8 +57,7 @@ struct ScopeRule: ClaimRule {
   }
 }
 
-/// `scp` is there and not empty: what Entra's access tokens for users have, and its ID tokens and tokens of applications
-/// have not.
+/// `scp` is there and not empty: Entra's access tokens for users have it, its ID tokens and applications' tokens do not.
 struct DelegatedScopeRule: ClaimRule {
   func outcome(in context: RuleContext) -> RuleOutcome {
     guard let scopes = context.claims.string("scp"), !scopes.isEmpty else { return .absent("scp") }

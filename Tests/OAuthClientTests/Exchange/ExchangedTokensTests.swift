@@ -99,7 +99,7 @@ extension HTTPResponse {
     }
     let tokens = ExchangedTokens(sharing: engine.tokens)
     let bench = try ExchangeBench()
-    let values = await withTaskGroup(of: String?.self) { group in
+    let values = await withTaskGroup(of: String?.self) { group -> [String?] in
       for _ in 0..<1000 {
         group.addTask { try? await tokens.token(for: bench.inbound(), by: bench.grant, uid: 1).value.reveal() }
       }
@@ -152,12 +152,12 @@ extension HTTPResponse {
               continue
             }
             #expect(value.hasPrefix("for-in\(user)-"))
-            let owner = "\(uid) in\(user)"
+            let pair = "\(uid) in\(user)"
             let other = seen.withLock { seen in
-              defer { seen[value] = owner }
+              defer { seen[value] = pair }
               return seen[value]
             }
-            #expect(other == nil || other == owner, "\(value) is of \(other ?? "")")
+            #expect(other == nil || other == pair, "\(value) is of \(other ?? "")")
           }
         }
       }
@@ -211,11 +211,8 @@ extension HTTPResponse {
   @Test("a token of another user of the same issuer is used, or one whose identifier is pairwise is not")
   func comparesSubjects() async throws {
     let keys = try TokenKeys()
-    func answer(_ claims: JSONObject) throws -> HTTPResponse {
-      .exchanged(try CompactJWS.sign(claims: claims, with: keys.p256, algorithm: .es256))
-    }
     func outcome(_ claims: JSONObject, _ change: (inout TokenExchange) -> Void = { _ in }) async throws -> String? {
-      let answer = try answer(claims)
+      let answer = HTTPResponse.exchanged(try CompactJWS.sign(claims: claims, with: keys.p256, algorithm: .es256))
       var bench = try ExchangeBench { _, _ in answer }
       change(&bench.exchange)
       let inbound = bench.inbound(objectID: "o-1")
@@ -278,7 +275,7 @@ extension HTTPResponse {
     _ = await #expect(throws: TokenError.self) { try await plain.token() }
   }
 
-  @Test("a failed exchange leaves others waiting, gives an older token, or the client's own")
+  @Test("a failed exchange leaves others waiting, gives an older token, or one of the client")
   func failsClosed() async throws {
     let bench = try ExchangeBench { _, count throws(TransportError) in
       switch count {
