@@ -37,6 +37,7 @@ class Upstream:
         double.serve_keys(key.jwks())
         double.metadata["token_endpoint"] = f"{double.base}/token"
         double.answers["/token"] = self.exchange
+        double.answers["/introspect"] = lambda _: document({"active": False})
         double.answers["/api/reports"] = lambda asked: document({"authorization": asked.headers["authorization"]})
 
     def inbound(self, subject: str = "alice", typ: str = "at+jwt", **changes: Any) -> str:
