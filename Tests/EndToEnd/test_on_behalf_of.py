@@ -353,7 +353,7 @@ def test_a_real_issuer_exchanges(start: Start, connect: Connect, provider: IdpyO
             "issuer": provider.issuer, "clientId": "back", "clientAuth": "client_secret_basic", "clientSecret": "backsecret"}},
         "resources": {"userinfo": {
             "baseUrl": f"{provider.issuer}/", "issuer": "back", "auth": "onBehalfOf",
-            "exchange": {"grant": "token_exchange", "inboundAudience": f"{provider.issuer}/orders", "scope": "openid"}}},
+            "exchange": {"grant": "token_exchange", "inboundAudience": "shop", "scope": "openid"}}},
         "tokens": {"leaveTheSidecar": True},
     })
     connection = connect(sidecar)
