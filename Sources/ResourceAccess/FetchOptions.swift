@@ -169,7 +169,7 @@ extension FetchOptions: ConciseStringConvertible {
   public var description: String {
     Concise.text(
       "fetch options", authentication.map { "authentication \($0.rawValue)" }, session.map { "\($0)" },
-      onBehalfOf.map { "\($0)" }, timeout.map { "timeout \($0)" }, followsRedirects ? nil : "without redirects",
+      context.onBehalfOf.map { "\($0)" }, timeout.map { "timeout \($0)" }, followsRedirects ? nil : "without redirects",
       "\(streaming)")
   }
 }

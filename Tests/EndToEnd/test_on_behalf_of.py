@@ -76,7 +76,8 @@ def settings(upstream: Upstream, rules: Dict[str, Any], **more: Any) -> Dict[str
     base = upstream.double.base
     return {
         "issuers": {"corp": {
-            "issuer": base, "clientId": "gateway", "clientAuth": "client_secret_post", "clientSecret": "a-secret-of-gateway"}},
+            "issuer": base, "clientId": "gateway", "clientAuth": "client_secret_post", "clientSecret": "a-secret-of-gateway",
+            "idToken": {"algorithms": ["ES256"]}}},
         "resources": {"reports": {
             "baseUrl": f"{base}/api/", "issuer": "corp", "auth": "onBehalfOf", "exchange": rules}},
         "tokens": {"leaveTheSidecar": True},
@@ -350,7 +351,8 @@ def test_a_real_issuer_exchanges(start: Start, connect: Connect, provider: IdpyO
     inbound = provider.tokens()["access_token"]
     sidecar = start({
         "issuers": {"back": {
-            "issuer": provider.issuer, "clientId": "back", "clientAuth": "client_secret_basic", "clientSecret": "backsecret"}},
+            "issuer": provider.issuer, "clientId": "back", "clientAuth": "client_secret_basic", "clientSecret": "backsecret",
+            "idToken": {"algorithms": ["ES256"]}}},
         "resources": {"userinfo": {
             "baseUrl": f"{provider.issuer}/", "issuer": "back", "auth": "onBehalfOf",
             "exchange": {"grant": "token_exchange", "inboundAudience": "shop", "scope": "openid"}}},
