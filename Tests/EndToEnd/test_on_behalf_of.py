@@ -142,7 +142,7 @@ def test_a_token_that_is_not_valid_is_not_exchanged(connection: Connection, upst
         (upstream.inbound(aud="https://other.example"), "aud_mismatch"),
         (upstream.inbound(exp=int(time.time()) - 3600, iat=int(time.time()) - 7200), "token_expired"),
         # Within the tolerance for clocks it is valid, and leaves no time to use another token.
-        (upstream.inbound(exp=int(time.time()) - 2), "token_expired"),
+        (upstream.inbound(exp=int(time.time()) - 2, iat=int(time.time()) - 60), "token_expired"),
         (upstream.inbound(cnf={"jkt": "0" * 43}), "confirmation_required"),
         (upstream.inbound(iss="https://other.example"), "iss_mismatch"),
         (upstream.inbound(typ="JWT"), "wrong_token_type"),
