@@ -93,6 +93,12 @@ package final class ConfiguredEngine: Sendable {
   /// The resource server of that name; nil where none is configured.
   package func server(_ name: String) -> ResourceServer? { resources.server(name) }
 
+  /// The issuer of the inbound tokens that are exchanged for a resource's tokens; nil where none are.
+  package func inboundIssuer(of resource: String) -> ConfiguredIssuer? {
+    guard let tokens = configuration.resources[resource]?.tokens, let exchange = tokens.exchange else { return nil }
+    return (exchange.inbound.issuer ?? tokens.issuer).flatMap { issuers[$0] }
+  }
+
   /// The key set of a configured issuer.
   package func keys(of configured: ConfiguredIssuer, in keySets: KeySetStore) -> RemoteJWKSet {
     let name = configured.issuer.name

@@ -50,6 +50,25 @@ public struct PosternTokens: Sendable {
       keys: TracedKeySource(keys, trace: nil))
   }
 
+  /// Validates the access token that the program received from its own client, before it is exchanged for one of a
+  /// resource with `auth: onBehalfOf` (nil: the only resource): for `FetchOptions.onBehalfOf`. The token must be for
+  /// `audience`, one of the resource's `exchange.inboundAudience`; nil: the first.
+  ///
+  /// - Throws: `InboundTokenError` for a token that is not valid, or cannot be judged; `ResourceError` for a resource
+  ///   without an exchange.
+  public func inboundToken(
+    _ token: Secret<String>, for resource: String? = nil, audience: String? = nil
+  ) async throws -> InboundToken {
+    let server = try running.server(resource)
+    guard let exchange = server.tokens.exchange, let issuer = running.values.inboundIssuer(of: server.name) else {
+      throw ResourceError(
+        .invalidRequest, "the resource is configured without an exchange of inbound tokens", path: ["resource"])
+    }
+    return try await engine.inboundToken(
+      token, audience: audience, for: exchange, from: issuer.issuer, tokens: issuer.tokens,
+      keys: running.values.keys(of: issuer, in: engine.keySets))
+  }
+
   /// An access token for a configured resource (nil: the only one), for libraries that send requests themselves: fresh,
   /// or refreshed now.
   ///
@@ -68,6 +87,8 @@ public struct PosternTokens: Sendable {
     let kind: SessionKind
     switch server.authentication {
     case .none, .credential: throw .grantNotSupported("a resource with auth: none has no token")
+    case .onBehalfOf:
+      throw .grantNotSupported("the resource's tokens are on behalf of a user: use fetch")
     case .clientCredentials:
       guard handle == nil else { throw .invalid("a session goes with auth user or implicit", path: ["session"]) }
       let grant = ClientCredentialsGrant(

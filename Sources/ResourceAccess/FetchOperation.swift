@@ -262,6 +262,8 @@ final class FetchOperation {
           .deadlineExceeded, "the deadline passed while a rejected token was refreshed", outcome: .replied,
           retryable: true)
       case .adviceRequired where error.stop?.continuation != nil, .adviceFailed: throw error
+      // The resource rejected a token whose user the issuer now requires something of: its client can act on that.
+      case .interactionRequired: throw error.answered
       default: return nil
       }
     }

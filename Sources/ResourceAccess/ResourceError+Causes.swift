@@ -1,5 +1,5 @@
 package import HTTPMessages
-import OAuthClient
+package import OAuthClient
 import OriginLimiting
 import PosternSupport
 
@@ -75,10 +75,34 @@ extension ResourceError {
     self.issuer = issuer
   }
 
+  /// The error of a fetch for which an inbound token was not exchanged: nothing went to the resource.
+  ///
+  /// The issuer's rejection is `token_endpoint_error`, or `interaction_required` where the user can do something about
+  /// it; an issuer that cannot be reached is `server_unreachable` and its like.
+  package init(ofExchange error: TokenError, issuer: String) {
+    let base = ResourceError(error, issuer: issuer)
+    var code = base.code
+    if base.code == .deviceNotAuthenticated {
+      let isReached = error.isAnswered || error.isNotPossible
+      code =
+        error.oauthError?.interaction != nil
+        ? .interactionRequired : isReached ? .tokenEndpointError : .tokenEndpointUnreachable
+    }
+    self.init(
+      code, base.detail, upstream: base.upstream, retryable: base.retryable, retryAfter: base.retryAfter,
+      interaction: code == .interactionRequired ? error.oauthError?.interaction : nil)
+    self.issuer = issuer
+  }
+
   /// The token request has a time limit of its own: running into it is the issuer's fault, not the caller's deadline.
   private static func code(ofTokenExchange error: TransportError) -> Code {
     error.code == .timedOut || error.code == .cancelled ? .serverUnreachable : Code(error.code)
   }
+}
+
+extension TokenError {
+  /// Whether the configuration or the metadata allowed no request.
+  fileprivate var isNotPossible: Bool { if case .notPossible = kind { true } else { false } }
 }
 
 extension ResourceError.Code {

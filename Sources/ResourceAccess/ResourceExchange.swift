@@ -225,7 +225,7 @@ extension ResourceServer.Authentication {
   /// The error of a fetch for which there is no token that may be sent.
   var absence: ResourceError.Code {
     switch self {
-    case .user, .none: .notAuthenticated
+    case .user, .onBehalfOf, .none: .notAuthenticated
     case .implicit: .notImplicitlyAuthenticated
     case .clientCredentials, .credential: .deviceNotAuthenticated
     }

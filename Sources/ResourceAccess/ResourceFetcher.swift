@@ -7,11 +7,12 @@ import Sessions
 
 /// Fetches protected resources: checks the call, adds the token, follows redirects, refreshes a rejected token once.
 ///
-/// It caches nothing but servers' nonces for proofs, and cookies; `ClientCredentialsTokens` caches tokens. Resource
-/// servers and issuers come with every call, so a call ends on the configuration that it started with.
+/// It caches nothing but servers' nonces for proofs, and cookies; `ClientCredentialsTokens` and `ExchangedTokens` cache
+/// tokens. Resource servers and issuers come with every call, so a call ends on the configuration that it started with.
 public final class ResourceFetcher: Sendable {
   private let upstream: Upstream
   private let deviceTokens: ClientCredentialsTokens
+  private let exchangedTokens: ExchangedTokens
   private let prover: DPoPProver
   private let limiter: OriginLimiter
   private let scopeReports: ScopeReports
@@ -20,12 +21,14 @@ public final class ResourceFetcher: Sendable {
   public let cookies = CookieJars()
 
   /// A fetcher over `transport`, with `userAgent` as its product name and client-credentials tokens of `deviceTokens`.
+  /// Tokens on behalf of users are those of `exchangedTokens`; nil: the fetcher's own.
   public init(
     transport: any HTTPTransport, clock: any EngineClock, observer: any EngineObserver, userAgent: String,
-    deviceTokens: ClientCredentialsTokens
+    deviceTokens: ClientCredentialsTokens, exchangedTokens: ExchangedTokens? = nil
   ) {
     upstream = Upstream(transport: transport, clock: clock, observer: observer, userAgent: userAgent)
     self.deviceTokens = deviceTokens
+    self.exchangedTokens = exchangedTokens ?? ExchangedTokens(sharing: deviceTokens)
     prover = deviceTokens.resourceProver
     limiter = OriginLimiter(clock: clock, observer: observer)
     scopeReports = ScopeReports(observer: observer)
@@ -193,6 +196,17 @@ public final class ResourceFetcher: Sendable {
           .deviceNotAuthenticated, "the resource is configured without an issuer", retryable: false)
       }
       return .client(deviceTokens, grant)
+    case .onBehalfOf:
+      guard let grant = server.exchangeGrant else {
+        throw ResourceError(
+          .notAuthenticated, "the resource is configured without an exchange of inbound tokens", retryable: false)
+      }
+      guard let inbound = options.onBehalfOf else {
+        throw ResourceError(
+          .invalidRequest, "the resource's tokens are on behalf of a user: an inbound token is needed",
+          path: ["onBehalfOf"], retryable: false)
+      }
+      return .exchanged(exchangedTokens, grant, inbound, uid: options.context.peerID.uid)
     }
   }
 }

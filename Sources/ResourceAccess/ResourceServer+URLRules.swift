@@ -1,5 +1,5 @@
 public import HTTPMessages
-import OAuthClient
+package import OAuthClient
 
 extension ResourceServer {
   /// The URL that a call's `path` means; throws `invalid_url` or `origin_not_allowed`.
@@ -61,6 +61,12 @@ extension ResourceServer {
   /// is masked.
   func shown(_ url: HTTPURL) -> HTTPURL {
     authentication == .credential ? credential?.shown(url) ?? url : url
+  }
+
+  /// The grant for tokens on behalf of users; nil without an issuer, or where none are exchanged.
+  package var exchangeGrant: ExchangeGrant? {
+    guard let issuer = tokens.issuer, let exchange = tokens.exchange else { return nil }
+    return ExchangeGrant(issuer: issuer, resource: name, exchange: exchange)
   }
 
   /// Why no advice is satisfied in fetches from this server, as a clause for people; nil: nothing prevents it.

@@ -16,6 +16,8 @@ public struct ResourceServer: Sendable {
     case clientCredentials
     /// The resource server's own `credential`, which is no token.
     case credential
+    /// A token for the user of an inbound token, which is exchanged for it.
+    case onBehalfOf
     /// No token.
     case none
   }
@@ -60,6 +62,8 @@ public struct ResourceServer: Sendable {
     public var senderConstraint: SenderConstraint
     /// The statuses at which a token is refreshed, whatever the challenge; nil: 401 with a challenge to the token.
     public var refreshOn: Set<Int>?
+    /// How inbound tokens are exchanged, with `onBehalfOf`; nil: not at all.
+    public var exchange: TokenExchange?
 
     /// The grant for tokens of the client; nil without an issuer.
     var clientCredentials: ClientCredentialsGrant? {

@@ -24,10 +24,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Dict, Optional
 from urllib.parse import parse_qsl, urlsplit
 
+from cryptojwt import JWT
 from idpyoidc.message.oauth2 import ResponseMessage
 from idpyoidc.server import Server
 from idpyoidc.server.configure import OPConfiguration
 from idpyoidc.server.exception import ClientAuthenticationError
+from idpyoidc.server.token import jwt_token
 
 EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange"
 ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token"
@@ -37,6 +39,16 @@ KEYS = [
     {"type": "OKP", "crv": "Ed25519", "use": ["sig"]}, {"type": "EC", "crv": "P-256", "use": ["sig"]},
     {"type": "RSA", "key": "", "use": ["sig"]},
 ]
+
+
+class TypedJWT(JWT):  # type: ignore[misc]
+    """Access tokens with the type of RFC 9068 section 2.1, which idpyoidc leaves out."""
+
+    def pack(self, *arguments: Any, **named: Any) -> Any:
+        return super().pack(*arguments, **{**named, "jws_headers": {"typ": "at+jwt"}})
+
+
+jwt_token.JWT = TypedJWT
 
 
 def configuration(issuer: str, token_seconds: int) -> Dict[str, Any]:

@@ -131,6 +131,8 @@ public struct OAuthError: Sendable, Hashable {
   public let code: String
   /// `error_description`, when there is one; at most 256 printable characters.
   public let description: String?
+  /// The issuer's requirement on the user before it gives a token; nil where the error is about something else.
+  public let interaction: RequiredInteraction?
 
   /// Reads the body of an answer; nil when it is not such an error.
   init?(_ document: JSONValue?) {
@@ -142,6 +144,7 @@ public struct OAuthError: Sendable, Hashable {
       .filter { $0.value >= 0x20 && !(0x7F...0x9F).contains($0.value) }
       .prefix(256)
     description = printable.flatMap { $0.isEmpty ? nil : String(String.UnicodeScalarView($0)) }
+    interaction = document.flatMap { RequiredInteraction($0, code: code) }
   }
 }
 

@@ -12,6 +12,8 @@ public enum EngineEvent: Sendable {
   case tokenObtained(issuer: String)
   /// No token could be obtained; reported once per request, however many callers waited.
   case tokenFailed(issuer: String, error: TokenError)
+  /// The issuer gave no token on behalf of a user, for a reason of that user's or of the inbound token's.
+  case exchangeRejected(issuer: String, error: TokenError)
   /// A resource server rejected the token, and the request is retried with a newer one.
   case tokenRejected(resource: String)
   /// A call needs a token of a session at that issuer; whether a fresh one was in the cache.

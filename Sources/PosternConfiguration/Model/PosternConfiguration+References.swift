@@ -63,6 +63,12 @@ extension PosternConfiguration {
     if resource.tokens.auth != .credential, resource.tokens.credential != nil {
       context.problem("goes with auth: credential only", at: path.key("credential"))
     }
+    if resource.tokens.exchange == nil, resource.tokens.auth == .onBehalfOf {
+      context.problem("auth: onBehalfOf needs the section exchange", at: path.key("auth"))
+    }
+    if resource.tokens.exchange != nil, resource.tokens.auth != .onBehalfOf {
+      context.problem("goes with auth: onBehalfOf only", at: path.key("exchange"))
+    }
     guard let name = resource.tokens.issuer else {
       if resource.tokens.auth.needsIssuer {
         context.problem("auth: \(resource.tokens.auth.rawValue) needs an issuer", at: path.key("auth"))
@@ -79,6 +85,7 @@ extension PosternConfiguration {
     if resource.tokens.auth == .implicit, issuer.implicit == nil {
       context.problem("auth: implicit needs the section issuers.\(name).implicit", at: path.key("auth"))
     }
+    if let exchange = resource.tokens.exchange { check(exchange, of: resource, at: path.key("exchange"), in: context) }
     if resource.tokens.auth == .clientCredentials, issuer.clientAuth == .none {
       let message =
         "issuers.\(name) has no client authentication; most issuers permit client credentials to confidential clients only"
@@ -86,6 +93,26 @@ extension PosternConfiguration {
     }
     if resource.tokens.senderConstraint == .mtls, let message = Self.bindingProblem(of: resource, issuer, named: name) {
       context.problem(message, at: path.key("senderConstraint"))
+    }
+  }
+
+  private func check(
+    _ exchange: ExchangeConfiguration, of resource: ResourceConfiguration, at path: ConfigurationPath,
+    in context: ReadingContext
+  ) {
+    if let name = exchange.inbound.issuer, issuers[name] == nil {
+      context.problem(Self.unknown("issuer", name, among: issuers.keys), at: path.key("inboundIssuer"))
+    }
+    if exchange.dialect == .entra, exchange.requested.scope == nil, resource.tokens.scope == nil {
+      context.problem(
+        "is missing: entra knows the API by its scope, api://ID/.default for all of them", at: path.key("scope"))
+    }
+    guard let name = resource.tokens.issuer, issuers[name]?.clientAuth == ClientAuthentication.none else { return }
+    let reason = "issuers.\(name) has no client authentication (clientAuth)"
+    if exchange.dialect == .entra || exchange.actor == .clientCredentials {
+      context.problem("needs a confidential client: \(reason)", at: path.key("grant"))
+    } else {
+      context.warn("\(reason); most issuers exchange tokens for confidential clients only", at: path.key("grant"))
     }
   }
 

@@ -13,6 +13,8 @@ public struct ResourceConfiguration: Sendable, Equatable {
     case clientCredentials
     /// No token: the resource's own static credential.
     case credential
+    /// A token for which an inbound token is exchanged.
+    case onBehalfOf
     /// None.
     case none
 
@@ -52,6 +54,8 @@ public struct ResourceConfiguration: Sendable, Equatable {
     public var senderConstraint: SenderConstraint
     /// The static credential, with `auth: credential` only.
     public var credential: CredentialConfiguration?
+    /// How inbound tokens are exchanged; nil: not at all.
+    public var exchange: ExchangeConfiguration?
   }
 
   /// How long a call may take, how much it may receive, and how many run at a time.
@@ -136,7 +140,8 @@ extension ResourceConfiguration.Tokens: ConfigurationSection {
       default: .user,
       """
       Kind of token in requests, unless a call names another: the user's, a registered profile's without its user (implicit), one from the \
-      client credentials grant, the resource's own credential, which is no token, or none.
+      client credentials grant, one that an inbound token is exchanged for (onBehalfOf), the resource's own credential, which is no token, \
+      or none.
       """)
     scope = keys.optional(
       "scope", .text, "Scope to request; tokens from the client credentials grant never take the issuer's.",
@@ -150,6 +155,10 @@ extension ResourceConfiguration.Tokens: ConfigurationSection {
     credential = keys.optionalSection(
       "credential", CredentialConfiguration.self,
       "With auth: credential: the secret that authenticates requests by itself. One of header, query and basic.",
+      commented: true)
+    exchange = keys.optionalSection(
+      "exchange", ExchangeConfiguration.self,
+      "With auth: onBehalfOf, how the inbound tokens of calls are exchanged for tokens of the resource.",
       commented: true)
   }
 }

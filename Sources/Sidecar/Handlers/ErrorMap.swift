@@ -29,6 +29,10 @@ enum ErrorMap {
         data["status"] = members["status"]
       }
     }
+    if let interaction = error.interaction {
+      data["claims"] = interaction.claims.map { .string($0) }
+      data["wwwAuthenticate"] = interaction.challenge.map { .string($0) }
+    }
     return RPCFault(RPCErrorCode(error.code), error.detail, data: data)
   }
 }
@@ -48,6 +52,7 @@ extension RPCErrorCode {
       switch code {
       case .adviceRequired: .adviceRequired
       case .adviceFailed: .adviceFailed
+      case .interactionRequired: .interactionRequired
       case .notAuthenticated: .notAuthenticated
       case .notImplicitlyAuthenticated: .notImplicitlyAuthenticated
       case .deviceNotAuthenticated: .deviceNotAuthenticated

@@ -52,6 +52,13 @@ package struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver 
       } else {
         tokenUsed(issuer, fault: "no token: \(error.publicDetail)")
       }
+    case .exchangeRejected(let issuer, let error):
+      metrics.tokenCache("failed")
+      log.log(
+        .info, "the issuer gave no token on behalf of a user", about: issuer,
+        .of([.issuer: .string(issuer), .error: .string(error.detail)]))
+      // It answers, and another user's token may be exchanged.
+      tokenUsed(issuer, fault: nil)
     case .tokenRejected(let resource):
       metrics.tokenCache("rejected")
       log.log(

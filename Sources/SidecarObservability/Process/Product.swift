@@ -19,6 +19,7 @@ package enum Product {
     "fetchResource.credential",
     "fetchResource.implicit",
     "fetchResource.none",
+    "fetchResource.onBehalfOf",
     "fetchResource.user",
     "introspectToken",
     "mtls",

@@ -241,6 +241,7 @@ DOCS = {
     "ConfigurationReload": "What a reload changed.",
     "Subscription": "What this connection is subscribed to.",
     "Part": "One part of a multipart body.",
+    "OnBehalfOf": "The inbound token on whose user's behalf a call is made.",
     "FetchResult": "A resource's response; any status is one.",
     "Timing": "Where the time of a fetch went.",
     "Task": "A fetch, while it runs and for a minute after.",

@@ -14,7 +14,8 @@ public enum GetAccessToken: RPCMethod {
   public static let errors: [RPCErrorCode] = [
     .notAuthenticated, .notImplicitlyAuthenticated, .deviceNotAuthenticated, .networkUnreachable, .serverUnreachable,
     .tlsFailure, .protocolError, .responseTooLarge, .sessionNotFound, .sessionExpired, .tokenEndpointError,
-    .tokenEndpointUnreachable, .storeUnavailable, .sessionIssuerUnknown, .adviceRequired,
+    .tokenEndpointUnreachable, .storeUnavailable, .sessionIssuerUnknown, .adviceRequired, .interactionRequired,
+    .jwksFetchFailed, .discoveryFailed, .discoveryIssuerMismatch, .jwksInvalid, .introspectionFailed,
   ]
 
   public struct Params: RPCObject {
@@ -22,14 +23,16 @@ public enum GetAccessToken: RPCMethod {
     public var issuer: String?
     public var auth: FetchResource.Authentication?
     public var session: String?
+    public var onBehalfOf: OnBehalfOf?
     public var minTtlSeconds: Int?
 
     public static let memberDocs = [
       "resource": "The resource the token is for",
       "issuer": "The issuer of the token, without resource",
       "auth":
-        "user, implicit or clientCredentials; default: the resource's, else user with a session and clientCredentials without",
+        "user, implicit, clientCredentials or onBehalfOf; default: the resource's, else user with a session and clientCredentials without",
       "session": "The session's handle; may be left out when the peer has exactly one",
+      "onBehalfOf": "The inbound token that is exchanged for the resource's token, with auth onBehalfOf",
       "minTtlSeconds": "How long it must live at least",
     ]
   }

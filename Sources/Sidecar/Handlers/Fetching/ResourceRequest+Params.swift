@@ -75,6 +75,7 @@ extension ResourceServer.Authentication {
       case .implicit: .implicit
       case .clientCredentials: .clientCredentials
       case .credential: .credential
+      case .onBehalfOf: .onBehalfOf
       case .none: .none
       }
   }
