@@ -617,12 +617,14 @@ class AsyncMethods:
         jwks: Mapping[str, Any] | None = None,
         jwks_url: str | None = None,
         now: float | None = None,
+        end: bool | None = None,
         timeout: float | None = None,
         traceparent: str | None = None,
     ) -> TokenVerdict:
         """Validates a logout token (OpenID Connect Back-Channel Logout 1.0).
 
-        A logout token is good for one use: the second time it is jti_replayed.
+        A logout token is good for one use: the second time it is jti_replayed. With `end`, a valid one ends the
+        sessions of its login, of all users: by `sid` that login alone, else all of `sub`.
 
         :param logout_token: The token.
         :param issuer: A configured issuer's name; excludes expected_issuer, jwks and jwks_url.
@@ -631,6 +633,8 @@ class AsyncMethods:
         :param jwks: Instead of issuer: the key set, where the configuration allows it (validation.inlineJwks).
         :param jwks_url: Instead of issuer: where the key set is; its origin must be in validation.jwksOrigins.
         :param now: Seconds since the epoch to judge by; only where development.callerClock is on.
+        :param end: Ends the sessions of the token's login, too; only with issuer, without now, for the issuer's
+            client.
         """
         params: dict[str, Any] = present(
             {
@@ -641,6 +645,7 @@ class AsyncMethods:
                 "jwks": jwks,
                 "jwksUrl": jwks_url,
                 "now": now,
+                "end": end,
             }
         )
         return await self._invoke("validateLogoutToken", params, token_verdict, timeout, traceparent)
