@@ -114,7 +114,7 @@ class Types:
             # A verdict has the members that one of its methods adds, too.
             if name in VERDICTS and known.items() < shape.items():
                 pass
-            elif known == shape or name in VERDICTS and shape.items() < known.items():
+            elif known == shape or (name in VERDICTS and shape.items() < known.items()):
                 return name
             else:
                 raise ValueError(f"{where}: another shape than {name} elsewhere; give it a name of its own")
