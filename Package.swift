@@ -332,6 +332,7 @@ let package = Package(
     .target(
       name: "SessionRecords",
       dependencies: [
+        "PosternCrypto",
         "PosternJSON",
         "PosternSupport",
       ]

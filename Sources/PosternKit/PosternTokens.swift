@@ -29,11 +29,31 @@ public struct PosternTokens: Sendable {
   /// - Throws: as `Postern.validateIDToken`.
   public func validateLogoutToken(_ logoutToken: String, issuer: String? = nil) async throws -> TokenVerdict {
     let (configured, keys) = try running.issuer(running.issuerName(issuer))
-    let expectations = LogoutTokenExpectations(
-      clientID: try running.clientID(of: configured), realm: "issuer \(configured.issuer.name)")
     return try await engine.validators.logoutTokens.validate(
-      logoutToken, expecting: expectations, configuration: configured.tokens,
-      keys: keys)
+      logoutToken, expecting: try expectations(at: configured), configuration: configured.tokens, keys: keys)
+  }
+
+  /// Validates a logout token and, when it is valid, ends the sessions of its login (OpenID Connect Back-Channel Logout
+  /// section 2.7), of all uids that have sessions in the store: by `sid` those of that login, else all of `sub`.
+  ///
+  /// - Returns: The verdict, and the number of sessions that were ended.
+  /// - Throws: as `Postern.validateIDToken`; `SessionError` when the store cannot be used: then the token is valid once
+  ///   more, and a retry ends the rest.
+  public func endSessions(
+    byLogoutToken logoutToken: String, issuer: String? = nil
+  ) async throws -> (verdict: TokenVerdict, ended: Int) {
+    let verdict = try await validateLogoutToken(logoutToken, issuer: issuer)
+    guard let claims = verdict.claims else { return (verdict, 0) }
+    let (configured, _) = try running.issuer(running.issuerName(issuer))
+    let ended = try await engine.endSessions(
+      of: claims, expecting: try expectations(at: configured), at: try running.sessionIssuer(configured.issuer.name),
+      for: uid)
+    return (verdict, ended)
+  }
+
+  private func expectations(at configured: ConfiguredIssuer) throws -> LogoutTokenExpectations {
+    LogoutTokenExpectations(
+      clientID: try running.clientID(of: configured), realm: "issuer \(configured.issuer.name)")
   }
 
   /// Has a configured issuer introspect a token (RFC 7662), and judges the answer.

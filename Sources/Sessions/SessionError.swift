@@ -179,6 +179,15 @@ public struct SessionError: Error, Sendable, ConciseStringConvertible {
   /// Whether the record has changed since it was read.
   var isConflict: Bool { if case .store(let error) = kind { error.kind == .conflict } else { false } }
 
+  /// Whether the session was ended while its new tokens were requested.
+  var isEndOfSession: Bool {
+    switch kind {
+    case .notFound: true
+    case .authorizationFailed: upstreamCode == Self.loggedOut.upstreamCode
+    default: false
+    }
+  }
+
   /// Whether it is advice that can be satisfied.
   package var isAdvice: Bool { if case .adviceRequired = kind { true } else { false } }
 
@@ -204,6 +213,11 @@ public struct SessionError: Error, Sendable, ConciseStringConvertible {
   /// There is no ID token where one was requested.
   static let missingIDToken = SessionError(
     .authorizationFailed, "the token endpoint gave no ID token", upstreamCode: "missing_id_token")
+
+  /// The login has been ended at its issuer before it was complete here.
+  static let loggedOut = SessionError(
+    .authorizationFailed, "the user has been logged out at the issuer since the login began", upstreamCode: "logged_out"
+  )
 
   /// How many sessions are counted at most for an error: a uid may have thousands, and a store lists few at a time.
   package static let countedSessions = 10

@@ -103,7 +103,7 @@ struct IssuerFactory {
         "issuers.\(name).idToken.algorithms",
         "\(weak.name) needs a client secret of \(weak.minimumKeyBitCount / 8) bytes")
     }
-    return AuthEngine.IDTokenConfiguration(
+    var tokens = AuthEngine.IDTokenConfiguration(
       issuer: issuer.issuer, algorithms: algorithms,
       clockSkew: given.clockSkew, trustedAudiences: given.trustedAudiences, requiresAuthorizedParty: given.requireAzp,
       clientSecret: issuer.clientSecret?.value,
@@ -112,6 +112,8 @@ struct IssuerFactory {
         algorithms: try named(
           given.encryption.algorithms, "issuers.\(name).idToken.encryption.algorithms",
           KeyManagementAlgorithm.init(name:))))
+    tokens.requiresLogoutExpiry = given.requireLogoutExp
+    return tokens
   }
 
   /// The engine's value of each of `names`: an unknown one is an error, and is not left out.

@@ -28,7 +28,8 @@ extension PrintedValuesTests {
       "Locked": Locked(secret), "PassedDescriptors": PassedDescriptors(limit: 1),
       "PeerID": PeerID(uid: 1000, connection: 5),
       "CurrentCall.Label": CurrentCall.Label(traceID: "1", method: "health"),
-      "SecretFile": SecretFile(path: "/nowhere/secret"), "SecretMemory.Usage": SecretMemory.Usage(), "SecretBytes": secret.withSecretBytes(SecretBytes.init(copying:)),
+      "SecretFile": SecretFile(path: "/nowhere/secret"), "SecretMemory.Usage": SecretMemory.Usage(),
+      "SecretBytes": secret.withSecretBytes(SecretBytes.init(copying:)),
       "Secret": Secret(secret), "SystemClock": SystemClock(),
       "SystemThread.StartError": SystemThread.StartError(code: 11),
       "SingleFlight": SingleFlight<String, String, EndedWait>(
