@@ -662,6 +662,7 @@ let package = Package(
       name: "PosternConfiguration",
       dependencies: [
         "ConfigurationReading",
+        "HTTPMessages",
         "PosternJSON",
         "PosternSupport",
         "PosternYAML",

@@ -32,6 +32,8 @@ public struct IssuerConfiguration: Sendable, Equatable {
   public var accessManager: AccessManagerConfiguration?
   /// Which servers to trust.
   public var tls: TrustConfiguration
+  /// Whether requests leave through the outbound proxy. Default `outbound`.
+  public var proxy: ProxyChoice
 }
 
 extension IssuerConfiguration: ConfigurationSection {
@@ -75,6 +77,7 @@ extension IssuerConfiguration: ConfigurationSection {
       "accessManager", AccessManagerConfiguration.self, "The access manager (PingAM, ForgeRock AM) behind the issuer.",
       commented: true)
     tls = keys.section("tls", TrustConfiguration.self, "Which servers to trust.")
+    proxy = ProxyChoice.read(keys)
     checkClientAuthentication(keys)
   }
 
