@@ -244,7 +244,7 @@ def test_a_dead_proxy_is_named_and_opens_no_breaker(
 def test_no_path_leads_beside_it(
     start: Start, connect: Connect, service: NamedService, authority: Authority, directory: Path, credentials: Dict[str, str],
 ) -> None:
-    """A server that could be reached directly is not, when the proxy says no; nor by a password that is gone."""
+    """A proxy that does not reach a server is an error, although the sidecar could reach it by itself."""
     proxy = ForwardProxy({})
     try:
         changes = through(proxy, service, authority, directory, **credentials)
