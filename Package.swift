@@ -663,6 +663,7 @@ let package = Package(
       name: "PosternConfiguration",
       dependencies: [
         "ConfigurationReading",
+        "HTTPMessages",
         "PosternJSON",
         "PosternSupport",
         "PosternYAML",

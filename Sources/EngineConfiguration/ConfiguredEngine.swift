@@ -19,6 +19,8 @@ package final class ConfiguredEngine: Sendable {
   package let certificates: [ClientCertificate]
   /// The keys and key sets that callers may pass to validate a token.
   package let validation: ValidationRules
+  /// The outbound proxy; nil where there is none.
+  package let outboundProxy: OutboundProxy?
   /// The issuers by name.
   package let issuers: [String: ConfiguredIssuer]
   private let resources: ConfiguredResources
@@ -62,6 +64,7 @@ package final class ConfiguredEngine: Sendable {
         .decisionPoints(of: issuers, devices, after: previous),
       deviceIdentifiers: devices.mapValues(\.value), adobePass: adobePass)
     validation = try factory.validation()
+    outboundProxy = try OutboundFactory(configuration: configuration).proxy(fileReport)
     resources = ConfiguredResources(servers: servers, payloadKeys: try factory.payloadKeys(fileReport))
   }
 
@@ -182,8 +185,8 @@ package struct ValidationRules: Sendable {
   package let keySetOrigins: Set<HTTPURL.Origin>
   /// Whether they may set the time of a validation.
   package let allowsCallerClock: Bool
-  /// Whether `http` is accepted on loopback addresses.
-  package let allowsPlainHTTPOnLoopback: Bool
+  /// The servers that may be reached without TLS.
+  package let plainHTTP: PlainHTTPRule
 }
 
 /// The resource servers by name, with the keys of those whose bodies are encrypted: a replaced file has new ones.

@@ -18,9 +18,11 @@ extension ResourceError {
       }
     self.init(
       Code(error.code), error.detail + limit, outcome: outcome,
+      upstream: error.proxy?.status.map { Upstream(status: $0) },
       retryable: error.code == .cancelled
         ? nil : error.isTransient && (outcome == .notSent || method.isIdempotent),
       retryAfter: error.code == .descriptorsOut ? .seconds(1) : nil)
+    proxyFault = error.proxy
   }
 
   /// The error of a fetch that the limits of `resource` rejected.
@@ -55,10 +57,13 @@ extension ResourceError {
     var upstream: Upstream?
     var retryAfter: Duration?
     switch error.kind {
-    case .unreachable(let transport): code = Self.code(ofTokenExchange: transport)
+    case .unreachable(let transport):
+      code = Self.code(ofTokenExchange: transport)
+      upstream = transport.proxy?.status.map { Upstream(status: $0) }
     case .discovery(let failure):
       if let transport = failure.transport {
         code = Self.code(ofTokenExchange: transport)
+        upstream = transport.proxy?.status.map { Upstream(status: $0) }
       } else {
         upstream = Upstream(status: failure.status, code: failure.kind.rawValue)
       }
@@ -73,6 +78,7 @@ extension ResourceError {
     }
     self.init(code, detail, upstream: upstream, retryable: error.isRetryable, retryAfter: retryAfter)
     self.issuer = issuer
+    proxyFault = error.proxyFault
   }
 
   /// The error of a fetch for which an inbound token was not exchanged: nothing went to the resource.

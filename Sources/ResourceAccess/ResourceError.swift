@@ -95,6 +95,8 @@ public struct ResourceError: Error, Sendable {
   public let retryAfter: Duration?
   /// The issuer that gave no token, by its configured name; nil where the error is about something else.
   public internal(set) var issuer: String?
+  /// The failure of the outbound proxy, where that is the reason.
+  public internal(set) var proxyFault: TransportError.ProxyFault?
   /// For people and logs: no token, query, header value or body.
   public let detail: String
   /// Where the fetch stopped, with `advice_required` and `advice_failed`.
@@ -125,6 +127,7 @@ public struct ResourceError: Error, Sendable {
       code, detail, path: path, outcome: .replied, upstream: upstream, retryable: retryable, retryAfter: retryAfter,
       stop: stop, interaction: interaction)
     error.issuer = issuer
+    error.proxyFault = proxyFault
     return error
   }
 }

@@ -53,7 +53,7 @@ final class ResourceExchange {
     policy = fetch.tokenRules.tokenPolicy?.within(server) ?? server.tokenPolicy(fetch.tokenRules.tokenDelegate)
     var options = TransferOptions(
       deadline: .never, maxBodyBytes: server.bounds.maxBodyBytes,
-      allowsPlainHTTP: server.locations.allowsPlainHTTPOnLoopback,
+      allowsPlainHTTP: server.locations.plainHTTP.allowsAny,
       caFile: server.connections.caFile, clientIdentity: server.connections.clientIdentity,
       pins: server.connections.pins, control: fetch.task?.control,
       peerID: fetch.context.peerID)
@@ -62,6 +62,7 @@ final class ResourceExchange {
       options.streaming = StreamBounds(
         silence: min(server.bounds.timeout, ResourceServer.maxTimeout), deadline: fetch.context.deadline)
     }
+    options.bypassesProxy = server.connections.bypassesProxy
     self.options = options
   }
 
@@ -244,8 +245,12 @@ extension ResourceExchange {
 
   /// Network faults and broken HTTP. TLS errors do not count: an operator has to see them to correct them. A timeout
   /// counts where the server had half of the resource's `timeout`, since a caller's own may be short.
+  ///
+  /// What the outbound proxy does by itself does not count: a dead proxy would open the breakers of all servers. Its
+  /// answer that it does not reach the server does.
   func verdict(on error: ResourceError, since began: MonotonicInstant) -> CircuitBreaker.Verdict {
-    switch error.code {
+    if let proxy = error.proxyFault { return [502, 503, 504].contains(proxy.status) ? .failure : .neither }
+    return switch error.code {
     case .serverUnreachable, .networkUnreachable, .protocolError: .failure
     case .deadlineExceeded: hadHalfOfTheTime(since: began) ? .failure : .neither
     default: .neither

@@ -120,11 +120,9 @@ public final class ResourceFetcher: Sendable {
     guard let fetch = options.advice, let rules = server.advice ?? fetch.policy.map({ _ in .ofProgram }) else {
       return nil
     }
-    let policy =
-      fetch.policy
-      ?? AuthorizationPolicy(
-        validatingURL: server.locations.all, delegate: fetch.delegate,
-        allowsPlainHTTPOnLoopback: server.locations.allowsPlainHTTPOnLoopback)
+    var own = AuthorizationPolicy(validatingURL: server.locations.all, delegate: fetch.delegate)
+    own.plainHTTP = server.locations.plainHTTP
+    let policy = fetch.policy ?? own
     let session = server.authentication == .user ? session : nil
     guard session != nil || policy.hasDelegate && fetch.delegateID != nil else { return nil }
     return AdviceRounds(

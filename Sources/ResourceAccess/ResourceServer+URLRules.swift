@@ -17,8 +17,8 @@ extension ResourceServer {
     } catch {
       throw Self.invalid(error.phrase)
     }
-    guard url.isSecure(allowingPlainHTTPOnLoopback: locations.allowsPlainHTTPOnLoopback) else {
-      throw Self.invalid("must be https (plain http only on loopback addresses, and where the configuration allows it)")
+    guard locations.plainHTTP.permits(url) else {
+      throw Self.invalid("must be https (plain http only where the configuration allows it)")
     }
     guard isAbsolute || url.lies(under: locations.baseURL) else {
       throw Self.invalid("leads out of the resource's base URL")
@@ -38,9 +38,10 @@ extension ResourceServer {
 
   /// The policy by which requests to this server carry tokens.
   func tokenPolicy(_ delegate: (any TokenManagementPolicyDelegate)? = nil) -> TokenManagementPolicy {
-    TokenManagementPolicy(
-      validatingURL: locations.all, delegate: delegate, refreshOn: tokens.refreshOn,
-      allowsPlainHTTPOnLoopback: locations.allowsPlainHTTPOnLoopback)
+    var policy = TokenManagementPolicy(
+      validatingURL: locations.all, delegate: delegate, refreshOn: tokens.refreshOn)
+    policy.plainHTTP = locations.plainHTTP
+    return policy
   }
 
   private static func invalid(_ fault: String) -> ResourceError {

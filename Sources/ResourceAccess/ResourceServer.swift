@@ -38,15 +38,18 @@ public struct ResourceServer: Sendable {
     public var baseURL: HTTPURL
     /// Other locations that absolute URLs and redirects may lead to: an origin, or an origin with a path prefix.
     public var additionalOrigins: [HTTPURL]
-    /// Whether `http` is accepted on loopback addresses; never elsewhere.
-    public var allowsPlainHTTPOnLoopback: Bool
+    /// The servers among them that may be reached without TLS.
+    public var plainHTTP: PlainHTTPRule
 
+    /// Whether `http` is accepted on loopback addresses.
+    public var allowsPlainHTTPOnLoopback: Bool {
+      get { plainHTTP.allowsLoopback }
+      set { plainHTTP.allowsLoopback = newValue }
+    }
     /// All of them.
     package var all: [HTTPURL] { [baseURL] + additionalOrigins }
     /// The URLs below them.
-    var coverage: URLCoverage {
-      URLCoverage(locations: all, allowsPlainHTTPOnLoopback: allowsPlainHTTPOnLoopback)
-    }
+    var coverage: URLCoverage { URLCoverage(locations: all, plainHTTP: plainHTTP) }
   }
 
   /// The tokens that requests carry.
@@ -101,6 +104,8 @@ public struct ResourceServer: Sendable {
     public var pins: KeyPins?
     /// Whether a fetch without `pins` is an error, before anything is sent. Default false.
     public var pinsRequired = false
+    /// Whether requests leave without the outbound proxy. Default false.
+    public var bypassesProxy = false
     /// The transport of its requests; nil: the engine's.
     public var transport: (any HTTPTransport)?
   }
@@ -172,7 +177,8 @@ public struct ResourceServer: Sendable {
       Parts(
         name: name,
         locations: Locations(
-          baseURL: baseURL, additionalOrigins: additionalOrigins, allowsPlainHTTPOnLoopback: allowsPlainHTTPOnLoopback),
+          baseURL: baseURL, additionalOrigins: additionalOrigins,
+          plainHTTP: PlainHTTPRule(allowsLoopback: allowsPlainHTTPOnLoopback)),
         tokens: Tokens(
           issuer: issuer, scope: scope, audience: audience, senderConstraint: senderConstraint, refreshOn: refreshOn),
         headers: HeaderPermissions(reservedCookies: reservedCookies),

@@ -34,6 +34,7 @@ struct DocumentTests {
     let meant = [
       "give either bearer or tokenFile", "give either ssoTokenFile or usernameFile and passwordFile",
       "give only one of gid, group",
+      "has no effect without an https proxy: the authorities of servers are in tls.caFile",
     ]
     let problems = fixture.problems.filter { problem in !meant.contains { problem.hasSuffix($0) } }
     #expect(problems == [])

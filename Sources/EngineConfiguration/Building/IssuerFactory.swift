@@ -42,7 +42,7 @@ struct IssuerFactory {
 
   /// Returns a function that decides whether all that makes the issuer of a name is as it was in `other`.
   func sameness(with other: PosternConfiguration) -> (String) -> Bool {
-    let isSameMode = configuration.development == other.development
+    let isSameMode = OutboundFactory(configuration: configuration).hasSamePlainHTTP(as: other)
     let withDPoP = Self.issuersWithDPoP(other)
     return { [configuration, issuersWithDPoP] name in
       isSameMode && issuersWithDPoP.contains(name) == withDPoP.contains(name)
@@ -69,14 +69,17 @@ struct IssuerFactory {
       fallbacks.append(try credentials.fallback(fallback, "\(path).fallbackCredentials[\(index)]"))
     }
     let pins = try EngineFactory.pins(issuer.tls, path)
+    let plainHTTP = try OutboundFactory(configuration: configuration).plainHTTP()
     do {
-      return try Issuer(
+      var made = try Issuer(
         name: name, identifier: issuer.issuer, clientID: issuer.clientID ?? "",
         clientAuthentication: authentication, fallbackAuthentications: fallbacks, endpoints: endpoints,
         caFile: issuer.tls.caFile,
         clientIdentity: EngineFactory.identity(issuer.clientCertificateFile, issuer.clientKey), pins: pins,
-        allowsPlainHTTPOnLoopback: configuration.development.plainHTTPOnLoopback,
         usesDPoP: issuersWithDPoP.contains(name))
+      made.plainHTTP = plainHTTP
+      made.bypassesProxy = issuer.proxy == .none
+      return made
     } catch {
       throw EngineFactory.problem("\(path).issuer", "is not usable: \(error.phrase)")
     }

@@ -38,7 +38,7 @@ struct ResourceFactory {
     return ValidationRules(
       allowsInlineKeys: configuration.validation.inlineJwks, keySetOrigins: origins,
       allowsCallerClock: configuration.development.callerClock,
-      allowsPlainHTTPOnLoopback: configuration.development.plainHTTPOnLoopback)
+      plainHTTP: try OutboundFactory(configuration: configuration).plainHTTP())
   }
 
   private func server(
@@ -77,8 +77,7 @@ struct ResourceFactory {
       clientIdentity: identity,
       pins: try EngineFactory.pins(resource.tls.trust, path),
       cookies: resource.cookies.areStored
-        ? CookiePolicy(maxCookies: resource.cookies.maxCookies, maxBytes: resource.cookies.maxBytes) : nil,
-      allowsPlainHTTPOnLoopback: configuration.development.plainHTTPOnLoopback)
+        ? CookiePolicy(maxCookies: resource.cookies.maxCookies, maxBytes: resource.cookies.maxBytes) : nil)
     if let exchange = resource.tokens.exchange {
       let rules = TokenExchange(exchange, of: resource)
       server.exchange = rules
@@ -86,6 +85,8 @@ struct ResourceFactory {
       server.scope = rules.scope
       server.audience = rules.audiences.isEmpty ? nil : rules.audiences.joined(separator: " ")
     }
+    server.locations.plainHTTP = try OutboundFactory(configuration: configuration).plainHTTP()
+    server.connections.bypassesProxy = resource.locations.proxy == .none
     server.pinsRequired = resource.tls.trust.pinsRequired || configuration.hardening.pinsRequired
     server.advice = adviceRules(resource, configured)
     server.headers.allowedHeaders = try allowedHeaders(resource, path)

@@ -113,7 +113,7 @@ public struct DecisionClient: Sendable {
   package func attempt(
     _ request: HTTPRequest, for purpose: DecisionPurpose, within bounds: DecisionExchangeBounds
   ) async throws(DecisionExchangeError) -> HTTPResponse {
-    guard request.url.isSecure(allowingPlainHTTPOnLoopback: point.settings.allowsPlainHTTPOnLoopback) else {
+    guard point.settings.plainHTTP.permits(request.url) else {
       throw .insecure
     }
     let device = request.fields["X-Forwarded-For"] ?? ""
@@ -124,9 +124,10 @@ public struct DecisionClient: Sendable {
     trace?.add(to: &request.fields)
     var options = TransferOptions(
       deadline: Deadline(in: bounds.timeout ?? point.settings.requests.timeout, on: clock).earlier(deadline),
-      maxBodyBytes: bounds.maxBodyBytes, allowsPlainHTTP: point.settings.allowsPlainHTTPOnLoopback,
+      maxBodyBytes: bounds.maxBodyBytes, allowsPlainHTTP: point.settings.plainHTTP.allowsAny,
       peerID: peerID, reusesConnections: purpose == .question)
     options.tls = point.settings.requests.tls
+    options.bypassesProxy = point.settings.requests.bypassesProxy
     do throws(TransportError) {
       let response = try await upstream.send(
         request, options: options, for: .decision(point.name), trace: trace)

@@ -112,6 +112,7 @@ extension DecisionFault {
   init(_ error: TransportError) {
     let retry: Retry =
       switch error.code {
+      case _ where error.proxy?.isTransient == false: .never
       case .networkUnreachable, .serverUnreachable, .protocolError: .after(nil)
       default: .never
       }

@@ -18,8 +18,10 @@ public struct Issuer: Sendable {
   /// Endpoints of the configuration: they take precedence over the server's metadata, which is not fetched for them.
   public let endpoints: [ProviderEndpoint: HTTPURL]
   private var tls: TLSSettings
-  /// Whether `http` is accepted on loopback addresses; never elsewhere.
-  public let allowsPlainHTTPOnLoopback: Bool
+  /// The servers that may be reached without TLS.
+  public var plainHTTP: PlainHTTPRule
+  /// Whether its servers are reached without the outbound proxy. Default false.
+  public var bypassesProxy = false
   /// Whether tokens are requested with a DPoP proof, to be bound to a key (RFC 9449).
   public let usesDPoP: Bool
 
@@ -48,7 +50,7 @@ public struct Issuer: Sendable {
     credentials = ClientCredentials(clientAuthentication, fallbacks: fallbackAuthentications)
     self.endpoints = endpoints
     tls = TLSSettings(caFile: caFile, clientIdentity: clientIdentity, pins: pins)
-    self.allowsPlainHTTPOnLoopback = allowsPlainHTTPOnLoopback
+    plainHTTP = PlainHTTPRule(allowsLoopback: allowsPlainHTTPOnLoopback)
     self.usesDPoP = usesDPoP
   }
 
@@ -64,10 +66,11 @@ public struct Issuer: Sendable {
   /// The certificate pins for the issuer's servers; nil for none.
   public var pins: KeyPins? { tls.pins }
 
-  /// Whether requests may be sent to `url`: `https`, or `http` on a loopback address where the configuration allows it.
-  package func accepts(_ url: HTTPURL) -> Bool {
-    url.isSecure(allowingPlainHTTPOnLoopback: allowsPlainHTTPOnLoopback)
-  }
+  /// Whether `http` is accepted on loopback addresses.
+  public var allowsPlainHTTPOnLoopback: Bool { plainHTTP.allowsLoopback }
+
+  /// Whether requests may be sent to `url`: `https`, or a server that may be reached without TLS.
+  package func accepts(_ url: HTTPURL) -> Bool { plainHTTP.permits(url) }
 }
 
 extension Issuer: Hashable {
@@ -75,8 +78,8 @@ extension Issuer: Hashable {
   public static func == (left: Issuer, right: Issuer) -> Bool {
     left.name == right.name && left.identifier == right.identifier && left.clientID == right.clientID
       && left.credentials.isEqual(to: right.credentials) && left.endpoints == right.endpoints
-      && left.tls == right.tls && left.allowsPlainHTTPOnLoopback == right.allowsPlainHTTPOnLoopback
-      && left.usesDPoP == right.usesDPoP
+      && left.tls == right.tls && left.plainHTTP == right.plainHTTP
+      && left.usesDPoP == right.usesDPoP && left.bypassesProxy == right.bypassesProxy
   }
 
   /// Hashes identifier, client and client authentication; the rest hardly ever differs when these do not.
@@ -95,24 +98,19 @@ extension Issuer {
   package func transferOptions(
     deadline: Deadline, connectTimeout: Duration = .seconds(10), maxBodyBytes: Int, forCaller: Bool
   ) -> TransferOptions {
-    TransferOptions(
+    var options = TransferOptions(
       deadline: deadline, connectTimeout: connectTimeout, maxBodyBytes: maxBodyBytes,
-      allowsPlainHTTP: allowsPlainHTTPOnLoopback, caFile: caFile, clientIdentity: clientIdentity, pins: pins,
+      allowsPlainHTTP: plainHTTP.allowsAny, caFile: caFile, clientIdentity: clientIdentity, pins: pins,
       allowsLinkLocal: isAtLinkLocalAddress,
       peerID: forCaller ? CurrentPeer.uid.map { PeerID(uid: $0, connection: 0) } ?? .process : .process,
       reusesConnections: false)
+    options.bypassesProxy = bypassesProxy
+    return options
   }
 
   /// Whether the configuration puts the issuer at a link-local address; its metadata and names cannot.
   private var isAtLinkLocalAddress: Bool {
     url.origin.isLinkLocalAddress || endpoints.values.contains(where: \.origin.isLinkLocalAddress)
-  }
-}
-
-extension HTTPURL {
-  /// Whether the scheme is `https`, or `http` on a loopback address and `allowed`.
-  package func isSecure(allowingPlainHTTPOnLoopback allowed: Bool) -> Bool {
-    origin.scheme == "https" || (allowed && origin.isLoopbackAddress)
   }
 }
 

@@ -58,6 +58,15 @@ public struct TokenError: Error, Sendable {
     return "the server answered\(status.map { " \($0)" } ?? "") an error with a code of its own"
   }
 
+  /// The failure of the outbound proxy, where that is the reason.
+  public var proxyFault: TransportError.ProxyFault? {
+    switch kind {
+    case .unreachable(let error): error.proxy
+    case .discovery(let failure): failure.transport?.proxy
+    default: nil
+    }
+  }
+
   /// Whether the request may have had an effect; nil where that is unknown.
   public var outcome: TransportError.Outcome? {
     switch kind {

@@ -29,6 +29,8 @@ public struct IssuerConfiguration: Sendable, Equatable {
   public var accessManager: AccessManagerConfiguration?
   /// Which servers to trust.
   public var tls: TrustConfiguration
+  /// Whether requests leave through the outbound proxy. Default `outbound`.
+  public var proxy: ProxyChoice
 }
 
 extension IssuerConfiguration: ConfigurationSection {
@@ -68,6 +70,7 @@ extension IssuerConfiguration: ConfigurationSection {
       "accessManager", AccessManagerConfiguration.self, "The access manager (PingAM, ForgeRock AM) behind the issuer.",
       commented: true)
     tls = keys.section("tls", TrustConfiguration.self, "Which servers to trust.")
+    proxy = ProxyChoice.read(keys)
     checkClientAuthentication(keys)
   }
 

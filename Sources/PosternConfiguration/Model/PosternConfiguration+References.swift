@@ -50,6 +50,7 @@ extension PosternConfiguration {
     let others = [
       ("validation", "jwksOrigins", "key sets that callers name have no pins", !validation.jwksOrigins.isEmpty),
       ("development", "plainHTTPOnLoopback", "plain http has no certificate", development.plainHTTPOnLoopback),
+      ("outbound", "plainHTTP", "plain http has no certificate", !outbound.plainHTTP.isEmpty),
     ]
     for (section, key, reason, isSet) in others where isSet {
       keys.context.problem("\(reason), and hardening.pinsRequired is set", at: keys.path.key(section).key(key))

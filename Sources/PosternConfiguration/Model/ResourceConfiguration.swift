@@ -38,6 +38,8 @@ public struct ResourceConfiguration: Sendable, Equatable {
     public var baseURL: String
     /// Further origins, each with or without a path that ends in `/`. Default none.
     public var additionalOrigins: [String]
+    /// Whether requests leave through the outbound proxy. Default `outbound`.
+    public var proxy: ProxyChoice
   }
 
   /// The tokens of requests.
@@ -125,6 +127,7 @@ extension ResourceConfiguration.Locations: ConfigurationSection {
     additionalOrigins = keys.list(
       "additionalOrigins", of: .originOrPrefix, default: [],
       "Further origins that calls may name in full: https://host, or https://host/prefix/.")
+    proxy = ProxyChoice.read(keys)
   }
 }
 

@@ -38,10 +38,10 @@ extension ErrorMap {
       case .discovery(let failure):
         return fault(
           failure.kind == .issuerMismatch ? .discoveryIssuerMismatch : .discoveryFailed, failure.detail,
-          status: failure.status, isRetryable: failure.isRetryable)
+          status: failure.status ?? failure.transport?.proxy?.status, isRetryable: failure.isRetryable)
       case .unreachable(let transport):
         return fault(
-          .introspectionFailed, error.detail, upstreamCode: transport.code.rawValue,
+          .introspectionFailed, error.detail, status: transport.proxy?.status, upstreamCode: transport.code.rawValue,
           isRetryable: error.isRetryable ?? false)
       case .unavailable(let oauth):
         return fault(

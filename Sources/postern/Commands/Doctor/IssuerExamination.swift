@@ -385,12 +385,13 @@ struct IssuerExamination: Sendable {
 
   private static func cure(_ failure: TransportError, _ path: String) -> String {
     switch failure.code {
+    case _ where failure.proxy != nil: "see the check outbound.proxy"
     case .tlsFailure: "\(path).tls.caFile names the authorities to trust; an https URL needs a server with TLS"
     case .pinMismatch: "\(path).tls.pins must contain a key of the server's certificates"
     case .addressNotAllowed: "link-local addresses are not contacted, unless the configuration contains one"
     case .timedOut: "see whether the server answers at all; --timeout gives it more time"
     case .responseTooLarge, .protocolError: "the URL must be the issuer's: what answers there is something else"
-    default: "see the URL, DNS and firewalls; proxies of the environment are not used"
+    default: "see the URL, DNS and firewalls; proxies of the environment are not used, outbound.proxy is"
     }
   }
 }
