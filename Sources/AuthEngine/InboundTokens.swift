@@ -8,8 +8,6 @@ public import TokenValidation
 public enum InboundTokenError: Error, Sendable {
   /// It is not valid, with the first violation: nothing is sent.
   case invalid(TokenFault)
-  /// The exchange takes no tokens for the audience that the call names.
-  case audienceNotAllowed
   /// There are no keys to judge it with.
   case undecided(KeySetError)
   /// The issuer could not report whether it is active.
@@ -26,7 +24,7 @@ extension PosternEngine {
   ///
   /// - Parameters:
   ///   - token: The token that a client has sent to the program.
-  ///   - audience: The audience that the token must be for, one of the exchange's `inboundAudiences`; nil: the first.
+  ///   - audience: The audience that the token must be for; nil: the first of the exchange's `inboundAudiences`.
   ///   - exchange: The rules of the exchange.
   ///   - issuer: The issuer of the inbound token.
   ///   - tokens: The rules for the issuer's tokens.
@@ -36,9 +34,9 @@ extension PosternEngine {
     _ token: Secret<String>, audience: String? = nil, for exchange: TokenExchange, from issuer: Issuer,
     tokens: IDTokenConfiguration, keys: any KeySource, deadline: Deadline = .never, trace: TraceContext? = nil
   ) async throws(InboundTokenError) -> InboundToken {
-    guard let wanted = audience ?? exchange.inboundAudiences.first,
-      exchange.inboundAudiences.contains(where: { $0.utf8.elementsEqual(wanted.utf8) })
-    else { throw .audienceNotAllowed }
+    guard let wanted = audience ?? exchange.inboundAudiences.first else {
+      throw .invalid(TokenFault(.audMismatch, "the exchange takes tokens for no audience", claim: "aud"))
+    }
     let text = token.reveal()
     guard text.utf8.count <= Self.maxInboundTokenBytes else {
       let code = TokenFault.Code(rawValue: "token_too_large")
@@ -134,7 +132,6 @@ extension InboundTokenError: ConciseStringConvertible {
   public var description: String {
     switch self {
     case .invalid(let fault): "\(fault)"
-    case .audienceNotAllowed: "aud_mismatch: the exchange takes no tokens for that audience"
     case .undecided(let error): "\(error)"
     case .notIntrospected(let error): "\(error)"
     }

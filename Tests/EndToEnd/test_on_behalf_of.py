@@ -166,7 +166,6 @@ def test_params(connection: Connection, upstream: Upstream) -> None:
         ({"resource": "orders", "path": "x", "onBehalfOf": {"token": token}}, "/onBehalfOf"),
         ({"resource": "orders", "path": "x", "auth": "onBehalfOf", "onBehalfOf": {"token": token}}, "/auth"),
         (params(token, auth="none"), "/onBehalfOf"),
-        (params(token, onBehalfOf={"token": token, "audience": "https://other.example"}), "/onBehalfOf/audience"),
         (params(token, onBehalfOf={"token": "x" * 65_537}), "/onBehalfOf/token"),
         (params(token, onBehalfOf={"token": token, "kind": "x"}), "/onBehalfOf/kind"),
         (params(token, onBehalfOf={}), "/onBehalfOf/token"),
@@ -230,6 +229,17 @@ def test_an_answer_that_cannot_be_used_is_not_sent(connection: Connection, upstr
     data = expect.fault(connection.error("fetchResource", params(token)), 5003)
     assert data["upstream"]["code"] == "invalid_token_response" and data["outcome"] == "not_sent"
     assert upstream.double.count("/api/reports") == 0
+
+
+def test_the_audience_of_a_call_replaces_the_configured_one(connection: Connection, upstream: Upstream) -> None:
+    """It would catch a call's audience that adds to the configured one, or that counts for nothing."""
+    other = "https://other.example"
+    named = params(upstream.inbound(), onBehalfOf={"token": upstream.inbound(), "audience": other})
+    assert expect.fault(connection.error("fetchResource", named), 1001)["data"]["upstream"] == {"code": "aud_mismatch"}
+    assert upstream.forms == []
+    token = upstream.inbound(aud=other)
+    named = params(token, onBehalfOf={"token": token, "audience": other})
+    assert connection.call("fetchResource", named)["status"] == 200
 
 
 def test_an_exchanged_token_ends_with_the_inbound_token(connection: Connection, upstream: Upstream) -> None:

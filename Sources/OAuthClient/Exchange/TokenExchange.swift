@@ -51,7 +51,7 @@ public struct TokenExchange: Sendable, Hashable {
   public var grant: Grant
   /// Extensions of the issuer.
   public var dialect = Dialect.rfc
-  /// The audiences that an inbound token may be for: one of them must be in its `aud`. The first is the default.
+  /// The audiences that inbound tokens are for. The first must be in a token's `aud`, unless a call names another one.
   public var inboundAudiences: [String]
   /// The audiences of the new token, each a parameter of its own; none for `entra`.
   public var audiences: [String] = []

@@ -119,7 +119,7 @@ extension ExchangeConfiguration.Inbound: ConfigurationSection {
       example: .commented("corp"))
     audiences = keys.oneOrMore(
       "inboundAudience",
-      "Audience of inbound tokens, or several: one of them must be in the token's aud. The first is the one that calls mean.",
+      "Audience of inbound tokens, or several. The first must be in the token's aud, unless the call names another.",
       isRequired: true, example: .commented("https://gateway.example.com"))
     type = keys.value(
       "subjectTokenType", .choice(ExchangeConfiguration.TokenForm.self, placeholder: .accessToken),

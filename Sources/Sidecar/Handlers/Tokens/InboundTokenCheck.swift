@@ -58,10 +58,6 @@ struct InboundTokenCheck: Sendable {
       fault = RPCFault(
         .notAuthenticated, "the inbound token is not valid: \(violation.message)",
         data: ["upstream": ["code": .string(violation.code.rawValue)], "retryable": false])
-    case .audienceNotAllowed:
-      return .invalidParams(
-        "The resource takes no inbound tokens for that audience (exchange.inboundAudience)",
-        path: "/onBehalfOf/audience")
     case .undecided(let cause): fault = ErrorMap.fault(cause)
     case .notIntrospected(let cause): fault = ErrorMap.fault(cause)
     }
