@@ -78,7 +78,7 @@ extension ClientAssertionFault {
       case .unreadable, .notRegular: .unreadable
       case .empty: .empty
       case .tooLarge: .tooLarge
-      case .malformed: .malformed
+      case .malformed, .unsuitable: .malformed
       }
   }
 }

@@ -186,7 +186,7 @@ public final class ExchangedTokens: Sendable {
     case .unavailable:
       guard let retryAfter = error.retryAfter, retryAfter > .zero else { return }
       life = min(life, retryAfter)
-    case .unreachable, .discovery, .notPossible, .cancelled, .deadlineExceeded: return
+    case .unreachable, .discovery, .notPossible, .assertion, .cancelled, .deadlineExceeded: return
     }
     let now = upstream.clock.monotonicNow
     state.withLock { state in

@@ -77,8 +77,8 @@ public struct TokenExchange: Sendable, Hashable {
   /// Whether an answer names the type of its token (RFC 8693 section 2.2.1).
   var answersWithType: Bool { grant == .tokenExchange }
 
-  /// Whether an issued token of that type may be sent: the requested one, or, where a JWT is requested, an access token,
-  /// as which it is used.
+  /// Whether an issued token of that type may be sent: the requested one, or an access token where a JWT is requested,
+  /// since it is used as an access token.
   func accepts(issuedType: String) -> Bool {
     issuedType == requestedType.identifier || requestedType == .jwt && issuedType == GrantForm.accessTokenType
   }

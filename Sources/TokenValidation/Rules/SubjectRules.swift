@@ -57,7 +57,8 @@ struct ScopeRule: ClaimRule {
   }
 }
 
-/// `scp` is there and not empty: Entra's access tokens for users have it, its ID tokens and applications' tokens do not.
+/// `scp` is there and not empty: Entra's access tokens for users have it, its ID tokens and tokens of applications do
+/// not.
 struct DelegatedScopeRule: ClaimRule {
   func outcome(in context: RuleContext) -> RuleOutcome {
     guard let scopes = context.claims.string("scp"), !scopes.isEmpty else { return .absent("scp") }
