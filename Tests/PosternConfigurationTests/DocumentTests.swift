@@ -33,7 +33,7 @@ struct DocumentTests {
     let fixture = Self.fixture(lines.joined(separator: "\n"))
     let meant = [
       "give either bearer or tokenFile", "give either ssoTokenFile or usernameFile and passwordFile",
-      "give only one of gid, group",
+      "give only one of gid, group", "give only one of header, query, basic", "goes with auth: credential only",
     ]
     let problems = fixture.problems.filter { problem in !meant.contains { problem.hasSuffix($0) } }
     #expect(problems == [])
