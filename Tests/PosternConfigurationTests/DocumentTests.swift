@@ -33,7 +33,8 @@ struct DocumentTests {
     let fixture = Self.fixture(lines.joined(separator: "\n"))
     let meant = [
       "give either bearer or tokenFile", "give either ssoTokenFile or usernameFile and passwordFile",
-      "give only one of gid, group", "goes with auth: onBehalfOf only",
+      "give only one of gid, group", "give only one of header, query, basic", "goes with auth: credential only",
+      "goes with auth: onBehalfOf only",
       "has no effect without an https proxy: the authorities of servers are in tls.caFile",
     ]
     let problems = fixture.problems.filter { problem in !meant.contains { problem.hasSuffix($0) } }

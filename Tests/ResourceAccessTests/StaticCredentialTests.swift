@@ -208,7 +208,7 @@ struct StaticCredentialTests {
 
   @Test(
     "a caller sends the credential's header in another spelling",
-    arguments: ["X-Api-Key", "x-api-key", "X_API_KEY", "x.api.key", "X-API_key", "x~api~key"])
+    arguments: ["X-Api-Key", "x-api-key", "X_API_KEY", "x.api.key", "X-API_key"])
   func reservedHeader(name: String) async throws {
     let engine = Engine { _, _ in .status(200) }
     let request = ResourceRequest(path: "x", headers: HTTPFields([.init(name: name, value: "mine")]))

@@ -217,7 +217,8 @@ class AsyncMethods:
         :param resource: A configured resource server; may be left out when only one is configured.
         :param path: Appended to the resource's base URL; or an absolute URL whose origin the resource allows.
         :param method: GET (default), POST, PUT, PATCH, HEAD or DELETE, in any case.
-        :param auth: user, implicit, clientCredentials or none; default: the resource's own.
+        :param auth: user, implicit, clientCredentials, credential (the resource's own) or none; default: as
+            configured.
         :param session: A session handle, for user and implicit.
         :param parameters: With GET, HEAD and DELETE the query string, otherwise the body in parameters_encoding.
         :param parameters_encoding: json (default) or formUrl.
@@ -291,7 +292,8 @@ class AsyncMethods:
         :param resource: A configured resource server; may be left out when only one is configured.
         :param path: Appended to the resource's base URL; or an absolute URL whose origin the resource allows.
         :param method: GET (default), POST, PUT, PATCH, HEAD or DELETE, in any case.
-        :param auth: user, implicit, clientCredentials or none; default: the resource's own.
+        :param auth: user, implicit, clientCredentials, credential (the resource's own) or none; default: as
+            configured.
         :param session: A session handle, for user and implicit.
         :param parameters: With GET, HEAD and DELETE the query string, otherwise the body in parameters_encoding.
         :param parameters_encoding: json (default) or formUrl.
@@ -917,8 +919,8 @@ class AsyncMethods:
     ) -> AccessToken:
         """Hands out an access token.
 
-        Rejected (peer_forbidden) unless tokens.leaveTheSidecar is on, and for a token that is bound to a key
-        (DPoP): the key never leaves the sidecar.
+        Rejected (peer_forbidden) unless tokens.leaveTheSidecar is on, for a token that is bound to a key (DPoP),
+        which never leaves the sidecar, and for a resource with auth: credential.
 
         :param resource: The resource the token is for.
         :param issuer: The issuer of the token, without resource.

@@ -540,7 +540,7 @@ class FetchResult(FetchedBody):
     task: str
     #: The HTTP status; any is a result.
     status: int
-    #: The URL that answered, after redirects.
+    #: The URL that answered, after redirects; a credential in its query is masked.
     url: str
     #: By name, in any case: `headers["Content-Type"]`; `get_list` has each line.
     headers: Headers = field(repr=False)
