@@ -12,6 +12,7 @@ import threading
 import time
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -124,7 +125,7 @@ def test_a_thousand_replacements_under_load_fail_no_request(
                 # Of different tokens, so that each call is a request.
                 message = connection.answer_to(
                     connection.request("introspectToken", {"issuer": "corp", "token": f"t-{worker}-{number}"}))
-                if not message.get("result", {}).get("active"):
+                if not message.get("result", {}).get("valid"):
                     failures.append(message)
                 time.sleep(max(0.0, 0.05 - (time.monotonic() - began)))
 
@@ -165,7 +166,7 @@ def test_an_assertion_that_is_replaced_before_the_answer_is_read_again(
     assert federated.assertions() == [old, platform.issued[-1]]
     sidecar.awaits_log("a newer one is sent")
     audit = (sidecar.directory / "audit.log").read_text()
-    assert audit.count('"fetch"') == 1
+    assert audit.count('"event":"access"') == 1
 
 
 @pytest.mark.parametrize(
@@ -245,7 +246,7 @@ def test_a_file_without_a_usable_assertion_sends_nothing_and_heals(
             platform.replace()
             # By itself: no call was made meanwhile.
             assert check(connection)["status"] == "ok", fault
-            assert introspect(connection, f"after {fault}")["active"] is True
+            assert introspect(connection, f"after {fault}")["valid"] is True
         assert fetch(connection)["status"] == 200
         # The token is cached: it serves while there is no assertion.
         spoil(platform, directory, "empty")
@@ -304,7 +305,7 @@ def test_client_secret_jwt_signs_with_the_secret(
     sidecar = serve({"clientAuth": "client_secret_jwt", "clientSecretFile": str(secret), "clientAssertion": None})
     with sidecar.connect() as connection:
         assert fetch(connection)["status"] == 200
-        assert introspect(connection, "t")["active"] is True
+        assert introspect(connection, "t")["valid"] is True
     assert len(set(federated.assertions())) == 2, "each is made for one request"
     assert platform.key.decode() not in json.dumps(federated.forms)
 
@@ -349,7 +350,7 @@ def test_a_real_provider_accepts_client_secret_jwt(directory: Path) -> None:
         with sidecar.connect() as connection:
             token = provider.tokens()["access_token"]
             # Another client's token: the answer shows that this client was authenticated.
-            assert connection.call("introspectToken", {"issuer": "good", "token": token})["active"] is False
+            assert connection.call("introspectToken", {"issuer": "good", "token": token})["valid"] is False
             error = connection.error("introspectToken", {"issuer": "bad", "token": token})
             assert expect.fault(error, 2007)["upstream"]["status"] in (400, 401)
     finally:
@@ -380,10 +381,12 @@ def test_a_self_signed_certificate_authenticates_the_client(directory: Path) -> 
     other = {**corp, "clientCertificateFile": authority.certificate("other"), "clientKeyFile": authority.key("other")}
     material = {name: corp[name] for name in ("clientCertificateFile", "clientKeyFile")}
     rotating = {**other, "fallbackCredentials": [material]}
-    resource = {"baseUrl": peers.resource + "/", "auth": "clientCredentials", "tls": {"caFile": authority.file}}
+    resource = {"baseUrl": peers.resource + "/", "auth": "clientCredentials", "senderConstraint": "mtls",
+                "tls": {"caFile": authority.file}}
     sidecar = Sidecar(own, {
         "listen": {"path": str(own / "s.sock")}, "store": {"kind": "memory"},
         "issuers": {"corp": corp, "other": other}, "health": {"askIssuers": False},
+        "hardening": {"connectPorts": [urlsplit(peers.alias).port]},
         "resources": {"good": {**resource, "issuer": "corp"}, "bad": {**resource, "issuer": "other"}},
     })
     try:

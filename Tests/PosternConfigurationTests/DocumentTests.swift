@@ -28,7 +28,8 @@ struct DocumentTests {
       line in
       let indent = line.prefix { $0 == " " }
       let rest = line.dropFirst(indent.count)
-      return rest.hasPrefix("#") && rest.dropFirst().first?.isLetter == true ? indent + rest.dropFirst() : line
+      let isKey = rest.dropFirst().first.map { $0.isLetter || $0 == "-" } ?? false
+      return rest.hasPrefix("#") && isKey ? indent + rest.dropFirst() : line
     }
     let fixture = Self.fixture(lines.joined(separator: "\n"))
     let meant = [

@@ -61,6 +61,10 @@ struct CredentialFactory {
       }
     let file = SecretFile(path: assertion.file)
     return ClientAssertion(file: assertion.file, type: type, audience: assertion.audience, clock: clock) {
+      // Kubelet removes the previous directory when it has turned the link: the path may have led there a moment ago.
+      for _ in 0..<4 {
+        if let assertion = try? file.read() { return .success(assertion) }
+      }
       do throws(SecretFile.Problem) {
         return .success(try file.read())
       } catch {
