@@ -117,7 +117,7 @@ struct ClientAuthenticationTests {
   static let unusableTexts: [(String, ClientAssertionFault)] = [
     ("", .malformed), ("a.b", .malformed), ("a.b.c", .malformed), ("not a token", .malformed),
     ("\u{FEFF}JWT", .malformed), ("JWT\nJWT", .malformed), ("JWT.x", .malformed), ("JWT ", .malformed),
-    ("no exp", .malformed), ("exp is text", .malformed), ("expired", .expired), ("expires now", .expired),
+    ("exp is text", .malformed), ("expired", .expired), ("expires now", .expired),
   ]
 
   @Test("an assertion that no issuer would accept is not sent, and the error has its code", arguments: unusableTexts)
@@ -126,13 +126,22 @@ struct ClientAuthenticationTests {
     let good = try Self.assertion(at: engine.clock)
     let content =
       switch text {
-      case "no exp": try Self.jwt(["sub": "a"])
       case "exp is text": try Self.jwt(["exp": "1"])
       case "expired": try Self.assertion(at: engine.clock, life: -1)
       case "expires now": try Self.assertion(at: engine.clock, life: 0)
       default: text.split(separator: "JWT", omittingEmptySubsequences: false).joined(separator: good)
       }
     try await expect(fault, .success(Secret(content)), engine)
+  }
+
+  @Test("an assertion without exp is sent: the decision about it is the issuer's")
+  func withoutEnd() async throws {
+    let engine = Engine { _, _ in .token("t") }
+    let text = try Self.jwt(["sub": "a"])
+    let authentication = ClientAssertion(file: "/f", clock: engine.clock) { .success(Secret(text)) }
+    _ = try await engine.tokens.token(for: ClientCredentialsGrant(issuer: try .testing(authentication: authentication)))
+    #expect(try engine.tokenRequests.map(form).map { $0["client_assertion"] } == [text])
+    #expect(authentication.fault == nil)
   }
 
   @Test("a file that cannot be read gives the error of its fault", arguments: ClientAssertionFault.allCases)
