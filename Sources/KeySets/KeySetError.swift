@@ -1,3 +1,4 @@
+import HTTPMessages
 import OAuthClient
 public import PosternSupport
 
@@ -70,7 +71,7 @@ extension KeySetError {
     }
     self.init(
       failure.kind == .issuerMismatch ? .discoveryIssuerMismatch : .discoveryFailed, failure.detail,
-      status: failure.status, isRetryable: failure.isRetryable)
+      status: failure.status ?? failure.transport?.proxy?.status, isRetryable: failure.isRetryable)
   }
 }
 

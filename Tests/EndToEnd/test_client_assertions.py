@@ -199,7 +199,7 @@ def spoil(platform: Platform, directory: Path, fault: str) -> None:
     texts = {
         "empty": b"", "line end": b"\n", "1 MiB": b"a" * (1 << 20), "BOM": b"\xef\xbb\xbf" + good.encode(),
         "two lines": f"{good}\n{good}\n".encode(), "no JWT": b"secret-of-another-kind", "binary": bytes(range(256)),
-        "expired": platform.token(life=-1).encode(), "no exp": platform.token(exp=None).encode(),
+        "expired": platform.token(life=-1).encode(), "exp is text": platform.token(exp="soon").encode(),
         "foreign": platform.token(aud=["https://other.example"]).encode(),
     }
     if fault in texts:
@@ -218,7 +218,7 @@ def spoil(platform: Platform, directory: Path, fault: str) -> None:
 FAULTS = {
     "missing": "missing", "empty": "empty", "line end": "empty", "1 MiB": "too_large", "BOM": "malformed",
     "two lines": "malformed", "no JWT": "malformed", "binary": "malformed", "directory": "unreadable",
-    "FIFO": "unreadable", "expired": "expired", "no exp": "malformed", "foreign": "wrong_audience",
+    "FIFO": "unreadable", "expired": "expired", "exp is text": "malformed", "foreign": "wrong_audience",
     "no permission": "unreadable",
 }
 
@@ -238,7 +238,7 @@ def test_a_file_without_a_usable_assertion_sends_nothing_and_heals(
             assert data["upstream"] == {"code": code} and data["outcome"] == "not_sent", fault
             assert data["retryable"] is (word != "wrong_audience")
             data = expect.fault(connection.error("introspectToken", {"issuer": "corp", "token": "t"}), 2007)
-            assert data["upstream"] == {"code": code}, fault
+            assert data["upstream"] == {"code": code} and data["outcome"] == "not_sent", fault
             data = expect.fault(connection.error("beginDeviceAuthorization", {"issuer": "corp"}), 5003)
             assert data["upstream"] == {"code": code} and data["outcome"] == "not_sent", fault
             assert len(federated.forms) == before, "nothing was sent"

@@ -32,30 +32,37 @@ extension ErrorMap {
         .introspectionFailed, "the signed introspection response is not the issuer's: \(reason.message)",
         upstreamCode: reason.code.rawValue, isRetryable: false)
     case .unanswered(let error):
-      switch error.kind {
-      case .cancelled: return RPCFault(.requestCancelled)
-      case .deadlineExceeded: return fault(.deadlineExceeded, error.detail, isRetryable: true)
-      case .discovery(let failure):
-        return fault(
-          failure.kind == .issuerMismatch ? .discoveryIssuerMismatch : .discoveryFailed, failure.detail,
-          status: failure.status ?? failure.transport?.proxy?.status, isRetryable: failure.isRetryable)
-      case .unreachable(let transport):
-        return fault(
-          .introspectionFailed, error.detail, status: transport.proxy?.status, upstreamCode: transport.code.rawValue,
-          isRetryable: error.isRetryable ?? false)
-      case .unavailable(let oauth):
-        return fault(
-          .introspectionFailed, error.detail, status: error.status, upstreamCode: oauth?.code, isRetryable: true,
-          retryAfter: error.retryAfter)
-      case .rejected(let oauth):
-        return fault(
-          .introspectionFailed, error.detail, status: error.status, upstreamCode: oauth?.code, isRetryable: false)
-      case .assertion(let reason):
-        return fault(
-          .introspectionFailed, error.detail, upstreamCode: reason.rawValue, isRetryable: error.isRetryable ?? false)
-      case .malformed, .notPossible:
-        return fault(.introspectionFailed, error.detail, status: error.status, isRetryable: false)
-      }
+      var fault = Self.fault(unanswered: error)
+      if let outcome = error.outcome { fault.data["outcome"] = .string(outcome.rawValue) }
+      return fault
+    }
+  }
+
+  /// Why there is no response of the introspection endpoint.
+  private static func fault(unanswered error: TokenError) -> RPCFault {
+    switch error.kind {
+    case .cancelled: return RPCFault(.requestCancelled)
+    case .deadlineExceeded: return fault(.deadlineExceeded, error.detail, isRetryable: true)
+    case .discovery(let failure):
+      return fault(
+        failure.kind == .issuerMismatch ? .discoveryIssuerMismatch : .discoveryFailed, failure.detail,
+        status: failure.status ?? failure.transport?.proxy?.status, isRetryable: failure.isRetryable)
+    case .unreachable(let transport):
+      return fault(
+        .introspectionFailed, error.detail, status: transport.proxy?.status, upstreamCode: transport.code.rawValue,
+        isRetryable: error.isRetryable ?? false)
+    case .unavailable(let oauth):
+      return fault(
+        .introspectionFailed, error.detail, status: error.status, upstreamCode: oauth?.code, isRetryable: true,
+        retryAfter: error.retryAfter)
+    case .rejected(let oauth):
+      return fault(
+        .introspectionFailed, error.detail, status: error.status, upstreamCode: oauth?.code, isRetryable: false)
+    case .assertion(let reason):
+      return fault(
+        .introspectionFailed, error.detail, upstreamCode: reason.rawValue, isRetryable: error.isRetryable ?? false)
+    case .malformed, .notPossible:
+      return fault(.introspectionFailed, error.detail, status: error.status, isRetryable: false)
     }
   }
 
