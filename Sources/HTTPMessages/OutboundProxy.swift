@@ -277,7 +277,7 @@ extension HTTPURL.Origin {
   }
 
   /// Whether it is where a cloud's machines get their credentials: a link-local address, or one of the names.
-  var isMetadataService: Bool { isLinkLocalAddress || Self.metadataNames.contains(host) }
+  package var isMetadataService: Bool { isLinkLocalAddress || Self.metadataNames.contains(host) }
 
   /// The names by which the resolvers of Google Cloud, Amazon EC2, Alibaba Cloud and OpenStack know it.
   private static let metadataNames: Set<String> = [

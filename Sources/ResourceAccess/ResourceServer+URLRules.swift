@@ -17,7 +17,8 @@ extension ResourceServer {
     } catch {
       throw Self.invalid(error.phrase)
     }
-    guard locations.plainHTTP.permits(url) else {
+    // Of a metadata service the origin is what is wrong, though it has only plain http.
+    guard locations.plainHTTP.permits(url) || url.origin.isMetadataService else {
       throw Self.invalid("must be https (plain http only where the configuration allows it)")
     }
     guard isAbsolute || url.lies(under: locations.baseURL) else {

@@ -291,6 +291,9 @@ def test_metadata_is_not_requested_from_it(
     connection = connect(start(changes))
     for name in ("address", "name"):
         assert refused(connection, 1007, name)["outcome"] == "not_sent"
+        # A caller's URL, too: it lies under no base URL of the resource.
+        url = changes["resources"][name]["baseUrl"] + "latest/meta-data/"
+        assert refused(connection, 1007, "open", url)["outcome"] == "not_sent"
     assert proxy.requests == []
 
 

@@ -95,6 +95,8 @@ struct ResourceURLTests {
     "https://api.test/basement", "https://api.test/base2/x", "https://api.test/BASE/x", "https://api.test/base/../x",
     "https://api.test/base/%2e%2e/x", "https://api.test/x/base/", "https://api.test//base/x", "https://[::1]/base/x",
     "https://127.0.0.1/base/x", "https://api.test/base%2fx",
+    "http://169.254.169.254/latest/meta-data/", "https://[fe80::1]/x",
+    "http://metadata.google.internal/computeMetadata/",
   ]
 
   @Test("an absolute URL outside of every allowed base is origin_not_allowed", arguments: foreign)
