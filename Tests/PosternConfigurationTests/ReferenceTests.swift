@@ -113,6 +113,20 @@ struct ReferenceTests {
     #expect(Fixture(yaml).warnings.count == 1)
   }
 
+  @Test("An assertion of a client that authenticates in another way warns")
+  func unusedAssertion() {
+    func warnings(_ method: String) -> [String] {
+      Fixture(
+        """
+        issuers: { c: { issuer: "https://a.example", clientId: a, \(method), clientAssertion: { file: /t } } }
+        """
+      ).warnings.filter { $0.contains("clientAssertion") }
+    }
+    #expect(warnings("clientAuth: client_secret_basic, clientSecretFile: /s").count == 1)
+    #expect(warnings("clientAuth: none").count == 1)
+    #expect(warnings("clientAuth: client_assertion") == [])
+  }
+
   @Test(
     "What an issuer's client authentication demands",
     arguments: [

@@ -58,6 +58,9 @@ extension ClientCredentialConfiguration: ConfigurationSection {
       material.isSecret ? !Self.hasSecret(material.key, keys) : !keys.isGiven(material.key)
     }
     if let message = problem(missing) { keys.problem(message, at: "clientAuth") }
+    if clientAssertion != nil, !clientAuth.materials.contains(.assertion) {
+      keys.warn("it is used with clientAuth: client_assertion only", at: "clientAssertion")
+    }
   }
 
   /// The reason why it cannot be used as one of `fallbackCredentials`; nil when it can.
