@@ -33,7 +33,7 @@ public enum LibraryEnvironment {
         "http_proxy", "https_proxy", "ftp_proxy", "ws_proxy", "wss_proxy", "all_proxy", "no_proxy", "HTTP_PROXY",
         "HTTPS_PROXY", "FTP_PROXY", "WS_PROXY", "WSS_PROXY", "ALL_PROXY", "NO_PROXY",
       ], .removedWithWarning,
-      "libcurl and OpenSSL would send requests through it, without an entry in the configuration",
+      "libcurl and OpenSSL would choose a proxy by it, without an entry in the configuration",
       instead: "`outbound.proxy`"),
     EnvironmentRule(
       ["KRB5CCNAME", "KRB5_CLIENT_KTNAME", "KRB5_CONFIG"], .kept,
