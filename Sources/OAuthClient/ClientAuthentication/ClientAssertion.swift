@@ -1,4 +1,5 @@
 import JOSE
+import PosternJSON
 public import PosternSupport
 
 /// `client_assertion` (RFC 7523 section 2.2): a JWT about the client that another program writes, such as a Kubernetes
@@ -55,11 +56,13 @@ public struct ClientAssertion: ClientAuthentication {
 
   /// The fault of an assertion, by its own claims; nil when it may be sent.
   private func fault(in text: String) -> ClientAssertionFault? {
-    guard let token = try? CompactJWS(text), let members = try? token.unverifiedClaims(),
-      let claims = try? JWTClaims(members)
+    guard let token = try? CompactJWS(text),
+      let members = try? token.unverifiedClaims(), let claims = try? JWTClaims(members)
     else { return .malformed }
-    // Without `exp` the decision is the issuer's.
-    if let end = claims.expiresAt, clock.wallNow >= end { return .expired }
+    if members["exp"] != nil {
+      guard let end = claims.expiresAt else { return .malformed }
+      guard clock.wallNow < end else { return .expired }
+    }
     guard let audience else { return nil }
     return claims.audiences?.contains { $0.hasSameBytes(as: audience) } ?? false ? nil : .wrongAudience
   }
