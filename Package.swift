@@ -332,6 +332,7 @@ let package = Package(
     .target(
       name: "SessionRecords",
       dependencies: [
+        "PosternCrypto",
         "PosternJSON",
         "PosternSupport",
       ]
@@ -662,6 +663,7 @@ let package = Package(
       name: "PosternConfiguration",
       dependencies: [
         "ConfigurationReading",
+        "HTTPMessages",
         "PosternJSON",
         "PosternSupport",
         "PosternYAML",

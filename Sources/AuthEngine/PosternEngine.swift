@@ -60,6 +60,9 @@ public struct PosternEngine: Sendable {
   public let preauthorizer: Preauthorizer
   /// Tokens from client credentials.
   public let deviceTokens: ClientCredentialsTokens
+  /// Tokens on behalf of users, whose inbound tokens `inboundToken(_:audience:for:tokens:keys:deadline:trace:)`
+  /// validates.
+  public let exchangedTokens: ExchangedTokens
   /// The key sets of issuers.
   public let keySets: KeySetStore
   /// Validates tokens by keys.
@@ -77,8 +80,10 @@ public struct PosternEngine: Sendable {
     let discovery = ProviderDiscovery(transport: transport, clock: clock, observer: observer, userAgent: userAgent)
     deviceTokens = ClientCredentialsTokens(
       transport: transport, clock: clock, observer: observer, userAgent: userAgent, discovery: discovery)
+    exchangedTokens = ExchangedTokens(sharing: deviceTokens)
     fetcher = ResourceFetcher(
-      transport: transport, clock: clock, observer: observer, userAgent: userAgent, deviceTokens: deviceTokens)
+      transport: transport, clock: clock, observer: observer, userAgent: userAgent, deviceTokens: deviceTokens,
+      exchangedTokens: exchangedTokens)
     keySets = KeySetStore(
       transport: transport, clock: clock, observer: observer, userAgent: userAgent, discovery: discovery,
       keySetObserver: observers.keySets)

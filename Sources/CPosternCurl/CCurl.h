@@ -67,10 +67,10 @@ static inline CURLcode postern_curl_set_close_socket(CURL *easy, curl_closesocke
   return curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, callback);
 }
 
-// PEM, in place of CURLOPT_CAINFO; libcurl copies it.
-static inline CURLcode postern_curl_set_authorities(CURL *easy, const void *bytes, size_t count) {
+// PEM, in place of a file; `option` is CURLOPT_CAINFO_BLOB or CURLOPT_PROXY_CAINFO_BLOB. libcurl copies it.
+static inline CURLcode postern_curl_set_authorities(CURL *easy, CURLoption option, const void *bytes, size_t count) {
   struct curl_blob blob = {(void *)bytes, count, CURL_BLOB_COPY};
-  return curl_easy_setopt(easy, CURLOPT_CAINFO_BLOB, &blob);
+  return curl_easy_setopt(easy, option, &blob);
 }
 
 static inline CURLcode postern_curl_set_tls_setup(CURL *easy, curl_ssl_ctx_callback callback) {

@@ -66,6 +66,7 @@ final class ConnectionCheck {
 
   /// The connection is established and the request is about to be sent, possibly for the second time.
   private func mayRequest(at path: ConnectionPath) -> Bool {
+    handle.way.open()
     let opened = opener.takeSockets()
     let isNew = !opened.isEmpty
     let connection = isNew ? connections.add(opened, at: path, uid: reception.uid) : connections[path]

@@ -18,6 +18,12 @@ final class ConnectionGuard {
     self.pointer = pointer
   }
 
+  /// The guard of connections to a proxy; nil when there is no memory.
+  init?(mark: [UInt8], authorities: LoadedAuthorities?) {
+    guard let pointer = ctls_guard_create(authorities?.pointer, nil, [], 0, 0, mark) else { return nil }
+    self.pointer = pointer
+  }
+
   deinit { ctls_guard_free(pointer) }
 
   /// The keys of a server that had none of the pins; empty when none was met.

@@ -21,8 +21,10 @@ struct ConnectionTrust: Equatable {
   /// A TLS session must not carry a connection past the pins, nor one client's into another's.
   var resumesSessions: Bool { pins == nil && identity == nil }
 
-  /// The trust of `settings`; `caFile` where they name none.
-  init(_ settings: TLSSettings, caFile: String?, files: TrustFiles) throws(TransportError) {
+  /// The trust of `settings`, on the way through `proxy`; `caFile` where they name none.
+  init(
+    _ settings: TLSSettings, caFile: String?, through proxy: ProxyUse?, files: TrustFiles
+  ) throws(TransportError) {
     self.caFile = settings.caFile ?? caFile
     pins = settings.pins
     do throws(LoadedIdentity.Problem) {
@@ -37,7 +39,7 @@ struct ConnectionTrust: Equatable {
     }
     let path = self.caFile ?? CurlLibrary.authorities
     authorities = path.map { files.authorities.authorities($0) }
-    guard path != nil || pins != nil || identity != nil else {
+    guard path != nil || pins != nil || identity != nil || proxy != nil else {
       mark = nil
       return
     }
@@ -48,6 +50,8 @@ struct ConnectionTrust: Equatable {
       for hash in pins.hashes.sorted(by: { $0.lexicographicallyPrecedes($1) }) { text += hash }
     }
     if let identity { text += Array("identity".utf8) + identity.digest }
+    // libcurl does not compare a proxy's credentials (CVE-2026-3784).
+    if let proxy { text += Array("proxy".utf8) + proxy.mark }
     var digest = [UInt8](repeating: 0, count: Int(CTLS_DIGEST_SIZE))
     guard ctls_sha256(text, text.count, &digest) == 1 else {
       throw TransportError(code: .tlsFailure, outcome: .notSent, detail: "OpenSSL has no SHA-256")

@@ -84,7 +84,7 @@ struct CurlFailure {
     [ENETUNREACH, EHOSTUNREACH, ENETDOWN].contains(systemError) ? .networkUnreachable : .serverUnreachable
   }
 
-  private var systemReason: String { systemError == 0 ? "" : ": \(SystemError.text(systemError))" }
+  var systemReason: String { systemError == 0 ? "" : ": \(SystemError.text(systemError))" }
 
   /// The failure of TLS, with OpenSSL's reason where libcurl's text has one. Not once there was a response, which the
   /// text may quote.

@@ -28,6 +28,12 @@ enum CurlLibrary {
   /// when its field comes.
   static let undoesCodingsLate = (postern_curl_version()?.pointee.version_num ?? .max) < 0x08_00_00
 
+  /// Whether it can authenticate to a proxy by Kerberos (GSS-API and SPNEGO).
+  static let negotiates: Bool = {
+    let wanted = CURL_VERSION_GSSAPI | CURL_VERSION_SPNEGO
+    return (postern_curl_version()?.pointee.features ?? 0) & wanted == wanted
+  }()
+
   /// The versions found at run time.
   static let versions: CurlTransport.LibraryVersions = {
     guard let information = postern_curl_version() else { return .init(curl: "unknown", tls: "unknown") }

@@ -1,11 +1,12 @@
+public import HTTPMessages
 public import PosternSupport
 
 extension CurlTransport {
   /// The settings of the whole transport; those of one exchange are in `TransferOptions`.
   public struct Configuration: Sendable {
     private var trust = Trust()
-    /// The proxy's URL as libcurl reads it; nil is none. The environment is not used.
-    public var proxy: String?
+    /// The outbound proxy, shared with whatever replaces it; nil is none. The environment is not used.
+    public var proxy: OutboundProxySetting?
     /// Whether HTTP/2 is offered (by ALPN, so over TLS only). Off, because a hostile server can keep libcurl 7.88 busy
     /// with frames for many seconds, and with it all others on the thread: such origins belong on a transport of
     /// their own.
@@ -136,7 +137,7 @@ extension CurlTransport.Configuration {
 extension CurlTransport.Configuration: ConciseStringConvertible {
   /// Trust, proxy and HTTP version: never the proxy's credentials.
   public var description: String {
-    "\(caFile.map { "CAs of \($0)" } ?? "the system's CAs"), \(proxy == nil ? "no proxy" : "a proxy"), HTTP/\(allowsHTTP2 ? "2" : "1.1")"
+    "\(caFile.map { "CAs of \($0)" } ?? "the system's CAs"), \(proxy.map { "\($0)" } ?? "no proxy"), HTTP/\(allowsHTTP2 ? "2" : "1.1")"
   }
 }
 

@@ -23,6 +23,9 @@ public final class CurlTransport: HTTPTransport {
   /// - Throws: `StartError` when libcurl lacks what is needed or the machine has no thread to give.
   public init(configuration: Configuration = Configuration()) throws(StartError) {
     if let problem = CurlLibrary.problem { throw StartError(problem) }
+    if case .negotiate = configuration.proxy?.current?.authentication, !CurlLibrary.negotiates {
+      throw StartError("this libcurl has no GSS-API, which outbound.proxy.auth: negotiate needs")
+    }
     let multi = try MultiHandle(configuration: configuration)
     inbox = Inbox(multi: multi)
     thread = try LoopThread(inbox: inbox, multi: multi, configuration: configuration)
@@ -35,6 +38,9 @@ public final class CurlTransport: HTTPTransport {
 
   /// The versions of libcurl and of its TLS library, as found at run time.
   public static var libraryVersions: LibraryVersions { CurlLibrary.versions }
+
+  /// Whether this libcurl can authenticate to a proxy by `OutboundProxy.Authentication.negotiate`.
+  public static var negotiates: Bool { CurlLibrary.negotiates }
 
   /// Sends `request` and returns the whole response, whatever its status.
   ///

@@ -5,11 +5,15 @@ import PosternSupport
 
 /// libcurl's easy handle of one `Transfer`: the options it is set to, and what libcurl reports of its exchange.
 final class EasyHandle {
-  let pointer: UnsafeMutableRawPointer
+  private(set) var pointer: UnsafeMutableRawPointer
   /// The shape that the handle is set up for; nil when it must be reset first.
   private(set) var shape: RequestShape?
   /// Sets up connections made for the shape's trust; nil where it requires nothing.
   private(set) var guardian: ConnectionGuard?
+  /// The way of the exchange to its server.
+  let way = ProxyWay()
+  /// The mark of the proxy that libcurl's handle was used with; nil: it was used with none.
+  private var proxyMark: [UInt8]?
   private let errorText: UnsafeMutablePointer<CChar>
   private let fieldLines = FieldLines()
 
@@ -25,6 +29,7 @@ final class EasyHandle {
   func reset() {
     fieldLines.reset()
     guardian?.forget()
+    way.forget()
   }
 
   /// The end, called by the loop.
@@ -44,6 +49,9 @@ final class EasyHandle {
     for exchange: Exchange, _ shape: RequestShape, _ configuration: CurlTransport.Configuration,
     attach: (inout Settings) -> Void
   ) throws(TransportError) -> Settings.Rejection? {
+    guard replaceHandle(for: shape.proxy) else {
+      throw TransportError(code: .internalError, outcome: .notSent, detail: "libcurl gives no handle")
+    }
     var settings = Settings(easy: pointer)
     if self.shape != shape {
       self.shape = nil
@@ -51,7 +59,7 @@ final class EasyHandle {
       setConstants(configuration, in: &settings)
       attach(&settings)
       shape.apply(to: &settings, sharesConnections: configuration.multiplexesHTTP2)
-      if let problem = setTrust(shape.trust, configuration: configuration, in: &settings) { throw problem }
+      if let problem = setTrust(shape, in: &settings) { throw problem }
     }
     errorText[0] = 0
     try setRequest(exchange, shape, in: &settings)
@@ -63,6 +71,18 @@ final class EasyHandle {
       throw TransportError(code: .invalidURL, outcome: .notSent, detail: rejection.text)
     }
     return rejection
+  }
+
+  /// Replaces libcurl's handle where it was used with another proxy, or with other credentials: libcurl 7.88 keeps some
+  /// of a handle's state over its reset (CVE-2026-7168). False when libcurl has no memory.
+  private func replaceHandle(for proxy: ProxyUse?) -> Bool {
+    guard proxyMark != proxy?.mark else { return true }
+    guard let new = curl_easy_init() else { return false }
+    curl_easy_cleanup(pointer)
+    pointer = new
+    shape = nil
+    proxyMark = proxy?.mark
+    return true
   }
 
   private func setConstants(_ configuration: CurlTransport.Configuration, in settings: inout Settings) {
@@ -78,18 +98,13 @@ final class EasyHandle {
     settings.set(CURLOPT_DISALLOW_USERNAME_IN_URL, 1)
     let version = configuration.allowsHTTP2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1
     settings.set(CURLOPT_HTTP_VERSION, version)
-    // An empty string, unlike none, keeps the environment's proxies out.
-    settings.set(CURLOPT_PROXY, configuration.proxy ?? "")
-    if configuration.proxy != nil {
-      settings.set(CURLOPT_NOPROXY, "")
-      // The proxy sees none of the request's fields, and its answer does not pass for the server's.
-      settings.set(CURLOPT_HEADEROPT, Int(CURLHEADER_SEPARATE))
-      settings.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
-    }
+    // An empty string, unlike none, keeps the environment's proxies and exceptions out.
+    settings.set(CURLOPT_PROXY, "")
+    settings.set(CURLOPT_NOPROXY, "")
     settings.set(CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2)
     // TLS 1.2 with elliptic curves only: the prime of a Diffie-Hellman group is the server's choice, and one of 10,000
     // bits takes this thread a second for each handshake.
-    settings.set(CURLOPT_SSL_CIPHER_LIST, "DEFAULT:!kDHE")
+    settings.set(CURLOPT_SSL_CIPHER_LIST, Self.ciphers)
     settings.set(CURLOPT_SSL_VERIFYPEER, 1)
     settings.set(CURLOPT_SSL_VERIFYHOST, 2)
     // Without this the system's directory would be trusted next to the file; and only without it are parsed
@@ -98,28 +113,29 @@ final class EasyHandle {
     settings.set(CURLOPT_CA_CACHE_TIMEOUT, 300)
   }
 
+  static let ciphers = "DEFAULT:!kDHE"
+
   private static func seconds(_ duration: Duration) -> Int {
     Int(min(max(0, duration.components.seconds), Int64(Int32.max)))
   }
 
-  /// Sets up the handle for `trust`; returns why that is not possible.
-  private func setTrust(
-    _ trust: ConnectionTrust?, configuration: CurlTransport.Configuration, in settings: inout Settings
-  ) -> TransportError? {
+  /// Sets up the handle for the trust, and the proxy, of `shape`; returns why that is not possible.
+  private func setTrust(_ shape: RequestShape, in settings: inout Settings) -> TransportError? {
     guardian = nil
-    guard let trust else { return nil }
-    // libcurl sets up the connection to such a proxy in the same way.
-    let hasSecureProxy = configuration.proxy?.lowercasedASCII().startsWithBytes(of: "https:") == true
-    if !trust.resumesSessions, hasSecureProxy {
-      return Self.problem("neither pins nor a client certificate go together with an https proxy")
+    way.proxyGuardian = shape.proxy?.guardian
+    shape.proxy?.apply(to: &settings)
+    if shape.proxy?.isSecure == true {
+      guard way.proxyGuardian != nil else { return Self.problem("OpenSSL gives no memory") }
+      setTLSSetup(in: &settings)
     }
+    guard let trust = shape.trust else { return nil }
     if trust.mark != nil {
       guard let path = trust.caFile ?? CurlLibrary.authorities else {
         return Self.problem("libcurl names no file of authorities")
       }
       settings.set(CURLOPT_CAINFO, trust.spelled(path))
     }
-    let authorities = hasSecureProxy ? nil : trust.authorities?.loaded
+    let authorities = trust.authorities?.loaded
     // With a certificate in memory libcurl leaves the file alone; it adds that one to ours, where it is already.
     if let bytes = authorities?.first ?? trust.authorities?.copy { settings.setAuthorities(bytes) }
     guard let guardian = ConnectionGuard(trust, authorities: authorities) else {
@@ -127,13 +143,18 @@ final class EasyHandle {
     }
     self.guardian = guardian
     if !trust.resumesSessions { settings.set(CURLOPT_SSL_SESSIONID_CACHE, 0) }
-    settings.set(CURLOPT_SSL_CTX_DATA, pointer: Unmanaged.passUnretained(guardian).toOpaque())
+    setTLSSetup(in: &settings)
+    return nil
+  }
+
+  private func setTLSSetup(in settings: inout Settings) {
+    settings.set(CURLOPT_SSL_CTX_DATA, pointer: Unmanaged.passUnretained(self).toOpaque())
     settings.setTLSSetup { _, context, pointer in
       guard let context, let pointer else { return CURLE_SSL_CERTPROBLEM }
-      let guardian = Unmanaged<ConnectionGuard>.fromOpaque(pointer).takeUnretainedValue()
-      return guardian.attach(to: context) ? CURLE_OK : CURLE_SSL_CERTPROBLEM
+      let handle = Unmanaged<EasyHandle>.fromOpaque(pointer).takeUnretainedValue()
+      let guardian = handle.way.guardianOfNextContext(server: handle.guardian)
+      return guardian?.attach(to: context) == true ? CURLE_OK : CURLE_SSL_CERTPROBLEM
     }
-    return nil
   }
 
   private static func problem(_ detail: String) -> TransportError {
@@ -146,9 +167,10 @@ final class EasyHandle {
   ) throws(TransportError) {
     let (request, options) = (exchange.request, exchange.options)
     // Which connections the exchange may take up, and what becomes of its own.
-    let isFresh = !options.reusesConnections || exchange.discards > 0
+    let isKept = options.reusesConnections && shape.keepsConnections
+    let isFresh = !isKept || exchange.discards > 0
     settings.set(CURLOPT_FRESH_CONNECT, isFresh ? 1 : 0)
-    settings.set(CURLOPT_FORBID_REUSE, options.reusesConnections ? 0 : 1)
+    settings.set(CURLOPT_FORBID_REUSE, isKept ? 0 : 1)
     // A part of the key by which libcurl keeps connections, and of no effect on addresses that are not link-local: a
     // uid's connections are found by that uid only. `ConnectionCheck` does not rely on it. Zero is the process itself.
     let scope = options.allowsLinkLocal ? 0 : options.peerID.uid &+ 1
@@ -157,7 +179,8 @@ final class EasyHandle {
     settings.set(CURLOPT_HTTP_CONTENT_DECODING, 0)
     // Called often, and only of interest where there is a body and a control.
     let isWatched = options.control != nil && (shape.streamsBody || request.body?.isEmpty == false)
-    settings.set(CURLOPT_NOPROGRESS, isWatched ? 0 : 1)
+    way.prepare(boundsTunnel: shape.proxy != nil && shape.isSecure)
+    settings.set(CURLOPT_NOPROGRESS, isWatched || shape.proxy != nil ? 0 : 1)
     do {
       settings.setFields(try fieldLines.build(request.fields, hasBody: shape.hasBody))
     } catch {

@@ -14,6 +14,8 @@ struct RequestShape: Equatable {
   let isSecure: Bool
   let allowsPlainHTTP: Bool
   let connectMilliseconds: Int
+  /// Nil without one.
+  let proxy: ProxyUse?
   /// Nil for plain http.
   let trust: ConnectionTrust?
 
@@ -31,9 +33,11 @@ struct RequestShape: Equatable {
     allowsPlainHTTP = exchange.options.allowsPlainHTTP
     // Zero would be libcurl's default, and its own limit is that of an int.
     connectMilliseconds = Int(min(max(1, exchange.options.connectTimeout.wholeMilliseconds), Int64(Int32.max)))
+    if let obstacle = Self.addressObstacle(to: exchange) { throw obstacle }
+    proxy = try ProxyUse.of(exchange, configuration, files)
     trust =
       isSecure
-      ? try ConnectionTrust(exchange.options.tls, caFile: configuration.caFile, files: files) : nil
+      ? try ConnectionTrust(exchange.options.tls, caFile: configuration.caFile, through: proxy, files: files) : nil
     if configuration.requiresPins, exchange.options.pins == nil {
       throw TransportError(
         code: .pinMismatch, outcome: .notSent, detail: "every server needs pins, and none are set for this one")
@@ -46,8 +50,15 @@ struct RequestShape: Equatable {
     method == "POST" || method == "PUT" || method == "PATCH"
   }
 
+  /// Whether connections of the shape may carry another exchange.
+  var keepsConnections: Bool { proxy?.keepsConnections(isSecure: isSecure) ?? true }
+
+  private static func addressObstacle(to exchange: Exchange) -> TransportError? {
+    guard exchange.request.url.origin.isLinkLocalAddress, !exchange.options.allowsLinkLocal else { return nil }
+    return SocketOpener.addressRejection
+  }
+
   private func obstacle(to request: HTTPRequest, _ options: TransferOptions) -> TransportError? {
-    if request.url.origin.isLinkLocalAddress, !options.allowsLinkLocal { return SocketOpener.addressRejection }
     if !isSecure, !allowsPlainHTTP {
       return TransportError(code: .invalidURL, outcome: .notSent, detail: "plain http is not allowed")
     }

@@ -11,6 +11,8 @@ final class ResponseReception {
     case rejected(TransportError.Code, detail: String)
     /// The response was sent before a byte of the request had arrived.
     case earlyResponse
+    /// The response is the proxy's.
+    case proxyRejection(TransportError)
   }
 
   /// A body that is handed on in pieces instead of being kept.
@@ -168,10 +170,17 @@ final class ResponseReception {
   }
 
   private func beginBody() -> Reaction {
+    if let proxy = handle.shape?.proxy, head.status == 407, handle.shape?.isSecure == false {
+      handle.forbidReuse()
+      fault = .proxyRejection(ProxyFailure.rejected(proxy))
+      return .rejected
+    }
     guard hasBody else { return .taken }
     let codings = head.framing.contentCodings
     guard canUndo(codings) else { return rejected(.protocolError, Self.unrequestedCodings) }
-    if let exchange, exchange.options.control?.begins(responseHead(from: exchange.request.url)) == true {
+    if let exchange,
+      exchange.options.control?.begins(responseHead(from: exchange.request.shownURL ?? exchange.request.url)) == true
+    {
       return beginStream(codings)
     }
     if CodedBody.knows(codings) { codingsToUndo = codings }

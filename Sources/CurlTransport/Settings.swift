@@ -45,10 +45,11 @@ struct Settings {
     note(postern_curl_set_sink(easy, option, callback), option)
   }
 
-  /// Instead of the file of authorities; libcurl copies the bytes.
-  mutating func setAuthorities(_ bytes: [UInt8]) {
-    let result = bytes.withUnsafeBytes { postern_curl_set_authorities(easy, $0.baseAddress, $0.count) }
-    note(result, CURLOPT_CAINFO_BLOB)
+  /// Instead of the file of authorities, for the server or (CURLOPT_PROXY_CAINFO_BLOB) the proxy; libcurl copies the
+  /// bytes.
+  mutating func setAuthorities(_ bytes: [UInt8], _ option: CURLoption = CURLOPT_CAINFO_BLOB) {
+    let result = bytes.withUnsafeBytes { postern_curl_set_authorities(easy, option, $0.baseAddress, $0.count) }
+    note(result, option)
   }
 
   mutating func setTLSSetup(_ callback: curl_ssl_ctx_callback) {

@@ -108,6 +108,7 @@ final class SocketOpener {
       return CURL_SOCKET_BAD
     }
     openedSockets.append(descriptor)
+    handle.way.begin()
     return descriptor
   }
 

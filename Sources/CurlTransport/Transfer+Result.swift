@@ -9,6 +9,7 @@ extension Transfer {
     func failure(_ code: TransportError.Code, _ detail: String) -> Result<HTTPResponse, TransportError> {
       .failure(TransportError(code: code, outcome: outcome, detail: detail))
     }
+    if case .proxyRejection(let error) = reception.fault { return .failure(error) }
     if case .rejected(let code, let detail) = reception.fault { return failure(code, detail) }
     if let discarded { return .failure(discarded.error(outcome: outcome)) }
     guard code == CURLE_OK else { return .failure(error(of: code, outcome: outcome)) }
@@ -33,6 +34,7 @@ extension Transfer {
       return TransportError(
         code: .descriptorsOut, outcome: outcome, detail: "the sidecar has no file descriptor left")
     }
+    if let failure = proxyFailure(of: code) { return failure.transportError }
     if let seen = handle.guardian?.seen, !seen.isEmpty {
       let detail = "none of the pins is a key of the server's certificate chain; its keys: \(seen)"
       return TransportError(code: .pinMismatch, outcome: outcome, detail: detail)
@@ -44,6 +46,19 @@ extension Transfer {
       code: code, systemError: Int32(clamping: handle.number(CURLINFO_OS_ERRNO)), outcome: outcome,
       text: handle.failureText)
     return failure.transportError
+  }
+
+  /// The failure of an exchange that did not get past its proxy; nil where it did, and without one.
+  private func proxyFailure(of code: CURLcode) -> ProxyFailure? {
+    guard let proxy = handle.shape?.proxy, !handle.way.isOpen else { return nil }
+    var failure = ProxyFailure(
+      failure: CurlFailure(
+        code: code, systemError: Int32(clamping: handle.number(CURLINFO_OS_ERRNO)), outcome: .notSent,
+        text: handle.failureText),
+      status: handle.number(CURLINFO_HTTP_CONNECTCODE), isAnonymous: proxy.isAnonymous)
+    failure.isEndless = handle.way.isAnswerTooLong
+    failure.certificateProblem = handle.way.certificateProblem
+    return failure
   }
 
   private func timing(now: MonotonicInstant) -> HTTPResponse.Timing {

@@ -63,7 +63,7 @@ final class Transfer {
     handedOverAt = now
     let shape = try RequestShape(exchange, configuration, files)
     opener.prepare(
-      for: exchange.options, milliseconds: shape.connectMilliseconds, usesProxy: configuration.proxy != nil)
+      for: exchange.options, milliseconds: shape.connectMilliseconds, usesProxy: shape.proxy != nil)
     return try handle.prepare(for: exchange, shape, configuration) { attach(in: &$0) }
   }
 
@@ -73,8 +73,11 @@ final class Transfer {
     settings.set(CURLOPT_XFERINFODATA, pointer: this)
     settings.note(
       postern_curl_set_progress(settings.easy) { pointer, _, _, _, sent in
-        if let pointer { Unmanaged<Transfer>.fromOpaque(pointer).takeUnretainedValue().report(sent: Int64(sent)) }
-        return 0
+        guard let pointer else { return 0 }
+        let transfer = Unmanaged<Transfer>.fromOpaque(pointer).takeUnretainedValue()
+        transfer.report(sent: Int64(sent))
+        // Anything but zero ends the exchange.
+        return transfer.handle.way.step() ? 0 : 1
       }, CURLOPT_XFERINFOFUNCTION)
     settings.set(CURLOPT_READDATA, pointer: this)
     settings.note(

@@ -119,7 +119,7 @@ final class TransferLoop {
       try running.start(exchange)
     } catch {
       queue.releaseSlot(of: exchange)
-      return end(exchange, code: error.code, detail: error.detail)
+      return end(exchange, code: error.code, detail: error.detail, proxy: error.proxy)
     }
     if exchange.discards == 0 { counts.exchanges.started += 1 }
   }
@@ -163,7 +163,11 @@ final class TransferLoop {
   /// Ends those whose names are still looked up when their time for connecting is over.
   private func expireLookUps() {
     for transfer in running.overdueLookUps(at: resources.uptime.monotonicNow) {
-      abort(transfer, code: .serverUnreachable, detail: "the host's name was not resolved in the time for connecting")
+      if transfer.handle.shape?.proxy != nil {
+        abort(transfer, with: ProxyFailure.nameUnresolved)
+      } else {
+        abort(transfer, code: .serverUnreachable, detail: "the host's name was not resolved in the time for connecting")
+      }
     }
   }
 
@@ -204,7 +208,10 @@ final class TransferLoop {
   }
 
   private func abort(_ transfer: Transfer, code: TransportError.Code, detail: String) {
-    let error = TransportError(code: code, outcome: transfer.outcome, detail: detail)
+    abort(transfer, with: TransportError(code: code, outcome: transfer.outcome, detail: detail))
+  }
+
+  private func abort(_ transfer: Transfer, with error: TransportError) {
     transfer.handle.forbidReuse()
     guard transfer.opener.isLookingUp, let exchange = transfer.exchange else {
       return complete(transfer, with: .failure(error))
@@ -250,9 +257,11 @@ final class TransferLoop {
     end(exchange, with: .failure(TransportError(code: code, outcome: .replied, detail: detail)))
   }
 
-  private func end(_ exchange: Exchange, code: TransportError.Code, detail: String) {
+  private func end(
+    _ exchange: Exchange, code: TransportError.Code, detail: String, proxy: TransportError.ProxyFault? = nil
+  ) {
     let outcome: TransportError.Outcome = exchange.hasLeft ? .sentNoReply : .notSent
-    end(exchange, with: .failure(TransportError(code: code, outcome: outcome, detail: detail)))
+    end(exchange, with: .failure(TransportError(code: code, outcome: outcome, detail: detail, proxy: proxy)))
   }
 
   private func end(_ exchange: Exchange, with result: Result<HTTPResponse, TransportError>) {

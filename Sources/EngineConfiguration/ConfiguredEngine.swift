@@ -19,6 +19,8 @@ package final class ConfiguredEngine: Sendable {
   package let certificates: [ClientCertificate]
   /// The keys and key sets that callers may pass to validate a token.
   package let validation: ValidationRules
+  /// The outbound proxy; nil where there is none.
+  package let outboundProxy: OutboundProxy?
   /// The issuers by name.
   package let issuers: [String: ConfiguredIssuer]
   private let resources: ConfiguredResources
@@ -36,16 +38,19 @@ package final class ConfiguredEngine: Sendable {
     certificates = try ClientCertificate.all(in: configuration)
     let now = clock.wallNow
     let devices = try DeviceIdentifier.all(in: configuration, makingMissing: !isTrial)
-    notes =
-      FeatureSupport(configuration).notes + certificates.compactMap { $0.warning(at: now) }
-      + devices.sorted { $0.key < $1.key }.compactMap { $0.value.note(of: $0.key) }
     issuers = try IssuerFactory(configuration: configuration, clock: clock).issuers(after: previous)
+    notes =
+      FeatureSupport(configuration).notes + Self.assertionNotes(issuers)
+      + certificates.compactMap { $0.warning(at: now) }
+      + devices.sorted { $0.key < $1.key }.compactMap { $0.value.note(of: $0.key) }
     let factory = ResourceFactory(configuration: configuration)
     var servers = try factory.servers(of: issuers)
     // They share what descriptors there are: where their number changes, so does what each may take.
     let sharing = configuration.http2Resources
     let isShareKept = previous?.configuration.http2Resources == sharing
+    let credentials = StaticCredentialFactory(report: fileReport)
     for (name, resource) in configuration.resources {
+      servers[name]?.credential = try credentials.credential(resource, named: name)
       let kept = previous?.configuration.resources[name] == resource ? previous?.resources.servers[name] : nil
       if let kept { servers[name]?.cookies = kept.cookies }
       // It ends with the last call that has it.
@@ -59,7 +64,15 @@ package final class ConfiguredEngine: Sendable {
         .decisionPoints(of: issuers, devices, after: previous),
       deviceIdentifiers: devices.mapValues(\.value), adobePass: adobePass)
     validation = try factory.validation()
+    outboundProxy = try OutboundFactory(configuration: configuration).proxy(fileReport)
     resources = ConfiguredResources(servers: servers, payloadKeys: try factory.payloadKeys(fileReport))
+  }
+
+  /// Warnings about clients' assertions that cannot be sent at the moment: the program that writes them may come later.
+  private static func assertionNotes(_ issuers: [String: ConfiguredIssuer]) -> [String] {
+    issuers.sorted { $0.key < $1.key }.compactMap { name, configured in
+      configured.issuer.clientAuthentication.fault.map { "issuers.\(name).clientAssertion: the assertion \($0.phrase)" }
+    }
   }
 
   /// The decision points by name.
@@ -71,6 +84,9 @@ package final class ConfiguredEngine: Sendable {
   /// Every resource server.
   package var allServers: [ResourceServer] { Array(resources.servers.values) }
 
+  /// Looks at the files of secrets that are read again when they are replaced: an unusable one is reported.
+  package func checkSecretFiles() { for server in allServers { server.credential?.check() } }
+
   /// The names of the resource servers.
   package var resourceNames: some Sequence<String> { resources.servers.keys }
 
@@ -79,6 +95,12 @@ package final class ConfiguredEngine: Sendable {
 
   /// The resource server of that name; nil where none is configured.
   package func server(_ name: String) -> ResourceServer? { resources.server(name) }
+
+  /// The issuer of the inbound tokens that are exchanged for a resource's tokens; nil where none are.
+  package func inboundIssuer(of resource: String) -> ConfiguredIssuer? {
+    guard let tokens = configuration.resources[resource]?.tokens, let exchange = tokens.exchange else { return nil }
+    return (exchange.inbound.issuer ?? tokens.issuer).flatMap { issuers[$0] }
+  }
 
   /// The key set of a configured issuer.
   package func keys(of configured: ConfiguredIssuer, in keySets: KeySetStore) -> RemoteJWKSet {
@@ -163,8 +185,8 @@ package struct ValidationRules: Sendable {
   package let keySetOrigins: Set<HTTPURL.Origin>
   /// Whether they may set the time of a validation.
   package let allowsCallerClock: Bool
-  /// Whether `http` is accepted on loopback addresses.
-  package let allowsPlainHTTPOnLoopback: Bool
+  /// The servers that may be reached without TLS.
+  package let plainHTTP: PlainHTTPRule
 }
 
 /// The resource servers by name, with the keys of those whose bodies are encrypted: a replaced file has new ones.

@@ -19,6 +19,16 @@ public enum HTTPFieldRules {
     return reserved.contains(canonical) || canonical.startsWithBytes(of: "proxy-")
   }
 
+  /// Whether a credential may be sent as that field: `Authorization`, and every field that is not reserved and has no
+  /// purpose of its own (target, content, conditions, cookies, traces). Compared by `canonical(_:)`.
+  public static func mayCarryCredential(_ name: String) -> Bool {
+    let canonical = canonical(name)
+    if canonical == "authorization" { return true }
+    guard !isReserved(name), !overridingNames.contains(canonical), !crossesOrigins(canonical) else { return false }
+    return !otherPurpose.contains(canonical)
+      && !["content-", "if-", "sec-"].contains(where: { canonical.startsWithBytes(of: $0) })
+  }
+
   /// Whether the field overrides the request's target, method or host: a gateway might authorize the one, and a server
   /// behind it serve the other. `Forwarded` (RFC 7239) does when its value has a `host`. Names are compared by
   /// `canonical(_:)`.
@@ -66,6 +76,12 @@ public enum HTTPFieldRules {
     "x-rewrite-uri", "x-rewrite-url",
     "x-forwarded-method", "x-http-method", "x-http-method-override", "x-method-override", "x-original-method",
     "x-forwarded-host", "x-host", "x-http-host-override", "x-original-host",
+  ]
+
+  private static let otherPurpose: Set<String> = [
+    "baggage", "cache-control", "cookie", "cookie2", "date", "forwarded", "from", "location", "max-forwards", "origin",
+    "pragma", "range", "referer", "set-cookie", "via", "www-authenticate", "x-authenticate-response",
+    "x-forwarded-for", "x-forwarded-proto", "x-requested-with",
   ]
 
   private static let crossing: Set<String> = [

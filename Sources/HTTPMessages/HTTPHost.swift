@@ -54,7 +54,7 @@ enum HTTPHost {
 
 /// An IP address, version 4 or 6.
 public struct IPAddress: Sendable, Hashable {
-  private let bytes: [UInt8]
+  let bytes: [UInt8]
 
   /// The address of these 4 or 16 bytes, the first one first; nil for any other number of them.
   public init?(bytes: some Sequence<UInt8>) {

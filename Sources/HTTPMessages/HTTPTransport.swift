@@ -14,6 +14,8 @@ public struct HTTPRequest: Sendable {
   public var method: String
   /// The target.
   public var url: HTTPURL
+  /// The target as reports and response heads have it, where `url` has a secret in it; nil: `url`.
+  public var shownURL: HTTPURL?
   /// The fields to send. The transport adds `Host`, `Content-Length` and `Accept-Encoding`.
   public var fields: HTTPFields
   /// The body; nil sends none (not even `Content-Length: 0`, unless the method calls for it).

@@ -40,18 +40,38 @@ public struct TransportError: Error, Sendable {
     case replied = "replied"
   }
 
+  /// The failure of the outbound proxy, not of the server behind it.
+  public struct ProxyFault: Sendable, Hashable, ConciseStringConvertible {
+    /// The status that the proxy answered with; nil: it did not answer.
+    public let status: Int?
+    /// Whether the same request may succeed later without anybody changing anything.
+    public let isTransient: Bool
+
+    /// A fault of the given parts.
+    public init(status: Int?, isTransient: Bool) {
+      self.status = status
+      self.isTransient = isTransient
+    }
+
+    /// The status.
+    public var description: String { "the proxy\(status.map { " answered \($0)" } ?? " did not answer")" }
+  }
+
   /// The cause.
   public let code: Code
   /// Whether the request may have had an effect.
   public let outcome: Outcome
   /// For people and logs: never holds header values, bodies or query strings.
   public let detail: String
+  /// The part that the outbound proxy has in it; nil: the error is not the proxy's.
+  public let proxy: ProxyFault?
 
   /// An error of the given parts.
-  public init(code: Code, outcome: Outcome, detail: String) {
+  public init(code: Code, outcome: Outcome, detail: String, proxy: ProxyFault? = nil) {
     self.code = code
     self.outcome = outcome
     self.detail = detail
+    self.proxy = proxy
   }
 }
 

@@ -24,7 +24,7 @@ struct KeySetRequest: Sendable {
 
   /// Sends the request once: no redirects, `https` but for the loopback exception, bounded in time and size.
   func send(over upstream: Upstream) async throws(KeySetError) -> Answer {
-    guard url.isSecure(allowingPlainHTTPOnLoopback: location.allowsPlainHTTPOnLoopback) else {
+    guard location.plainHTTP.permits(url) else {
       throw KeySetError(.fetchFailed, "the key set's URL is not https")
     }
     var fields = HTTPFields([.init(name: "Accept", value: "application/jwk-set+json, application/json")])
@@ -41,7 +41,7 @@ struct KeySetRequest: Sendable {
     } catch {
       throw KeySetError(
         .fetchFailed, "the key set cannot be fetched from \(url.withoutQuery): \(error.cause)",
-        isRetryable: error.isTransient)
+        status: error.proxy?.status, isRetryable: error.isTransient)
     }
     return try judge(response, at: upstream.clock.wallNow)
   }
@@ -162,7 +162,7 @@ enum JWKSLocation: Sendable, Hashable {
   /// The configured endpoint of an issuer, or the one in its metadata.
   case issuer(Issuer)
   /// A URL that a caller named and the configuration allows.
-  case location(HTTPURL, caFile: String?, allowsPlainHTTPOnLoopback: Bool)
+  case location(HTTPURL, caFile: String?, plainHTTP: PlainHTTPRule)
 
   var name: KeySetName {
     switch self {
@@ -187,18 +187,19 @@ enum JWKSLocation: Sendable, Hashable {
     case .issuer(let issuer):
       issuer.transferOptions(
         deadline: deadline, connectTimeout: connectTimeout, maxBodyBytes: maxBodyBytes, forCaller: false)
-    case .location(let url, let caFile, let allowed):
+    case .location(let url, let caFile, let plainHTTP):
       TransferOptions(
-        deadline: deadline, connectTimeout: connectTimeout, maxBodyBytes: maxBodyBytes, allowsPlainHTTP: allowed,
+        deadline: deadline, connectTimeout: connectTimeout, maxBodyBytes: maxBodyBytes,
+        allowsPlainHTTP: plainHTTP.allowsAny,
         caFile: caFile, allowsLinkLocal: url.origin.isLinkLocalAddress,
         peerID: CurrentPeer.uid.map { PeerID(uid: $0, connection: 0) } ?? .process, reusesConnections: false)
     }
   }
 
-  var allowsPlainHTTPOnLoopback: Bool {
+  var plainHTTP: PlainHTTPRule {
     switch self {
-    case .issuer(let issuer): issuer.allowsPlainHTTPOnLoopback
-    case .location(_, _, let allowed): allowed
+    case .issuer(let issuer): issuer.plainHTTP
+    case .location(_, _, let rule): rule
     }
   }
 }

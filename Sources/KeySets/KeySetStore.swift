@@ -65,8 +65,17 @@ public final class KeySetStore: Sendable {
     at url: HTTPURL, for uid: UInt32 = 0, amongOrigins originCount: Int = 16, caFile: String? = nil,
     allowsPlainHTTPOnLoopback: Bool = false, policy: KeySetPolicy = KeySetPolicy()
   ) -> RemoteJWKSet {
-    let key = Key(
-      location: .location(url, caFile: caFile, allowsPlainHTTPOnLoopback: allowsPlainHTTPOnLoopback), policy: policy)
+    source(
+      at: url, for: uid, amongOrigins: originCount, caFile: caFile,
+      plainHTTP: PlainHTTPRule(allowsLoopback: allowsPlainHTTPOnLoopback), policy: policy)
+  }
+
+  /// The same, where `plainHTTP` has the servers that may be reached without TLS.
+  public func source(
+    at url: HTTPURL, for uid: UInt32 = 0, amongOrigins originCount: Int = 16, caFile: String? = nil,
+    plainHTTP: PlainHTTPRule, policy: KeySetPolicy = KeySetPolicy()
+  ) -> RemoteJWKSet {
+    let key = Key(location: .location(url, caFile: caFile, plainHTTP: plainHTTP), policy: policy)
     return state.withLock { state in
       var locations = state.locations[uid] ?? Locations()
       // A dropped budget would start again in full: a caller that names one origin after the other would have no bound.

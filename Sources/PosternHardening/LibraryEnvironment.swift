@@ -32,7 +32,15 @@ public enum LibraryEnvironment {
       [
         "http_proxy", "https_proxy", "ftp_proxy", "ws_proxy", "wss_proxy", "all_proxy", "no_proxy", "HTTP_PROXY",
         "HTTPS_PROXY", "FTP_PROXY", "WS_PROXY", "WSS_PROXY", "ALL_PROXY", "NO_PROXY",
-      ], .removedWithWarning, "libcurl and OpenSSL would send requests through it; they are sent directly"),
+      ], .removedWithWarning,
+      "libcurl and OpenSSL would send requests through it, without an entry in the configuration",
+      instead: "`outbound.proxy`"),
+    EnvironmentRule(
+      ["KRB5CCNAME", "KRB5_CLIENT_KTNAME", "KRB5_CONFIG"], .kept,
+      "`outbound.proxy.auth: negotiate` finds its credentials by them; without it they are removed"),
+    EnvironmentRule(
+      ["KRB5*", "GSS_*", "GSSAPI_*"], .removedWithWarning,
+      "the Kerberos library would load code, or write traces to a file"),
     EnvironmentRule(
       ["CURL_*", "NETRC", "NTLMUSER"], .removedWithWarning,
       "libcurl would use another TLS library, or its debug options; the `curl` tool would read settings and passwords"),
@@ -84,6 +92,12 @@ public enum LibraryEnvironment {
       }
     }
     return names.compactMap(finding)
+  }
+
+  /// Removes the variables of the Kerberos library, where nothing authenticates by it. Must be called before another
+  /// thread is started.
+  public static func clearKerberos() {
+    for name in ["KRB5CCNAME", "KRB5_CLIENT_KTNAME", "KRB5_CONFIG"] { unsetenv(name) }
   }
 
   static func rule(for name: String) -> EnvironmentRule? { rules.first { $0.covers(name) } }

@@ -91,7 +91,7 @@ extension Postern {
       }
       options.session = FetchSession(
         handle: session, uid: uid, issuer: try running.sessionIssuer(of: server), sessions: engine.sessions)
-    case .clientCredentials, .none:
+    case .clientCredentials, .credential, .onBehalfOf, .none:
       guard session == nil else {
         throw ResourceError(.invalidRequest, "a session goes with auth user or implicit", path: ["session"])
       }

@@ -47,6 +47,7 @@ public final class Postern: Sendable {
   private let notes: Locked<[String]>
   private let reloading = Locked(())
   private let ownTransport: CurlTransport?
+  private let proxy = OutboundProxySetting()
   private let refreshing: Task<Void, Never>
 
   /// Postern by the configuration file at `path`, in YAML or JSON; see `postern check-config`.
@@ -74,12 +75,14 @@ public final class Postern: Sendable {
     let loaded = try read()
     let configuration = loaded.configuration
     let values = try ConfiguredEngine(
-      configuration, clock: options.clock, http2Transport: Self.http2Transport(configuration, options.transport))
+      configuration, clock: options.clock,
+      http2Transport: Self.http2Transport(configuration, options.transport, proxy))
+    proxy.replace(by: values.outboundProxy)
     let transport: any HTTPTransport
     if let given = options.transport {
       (transport, ownTransport) = (given, nil)
     } else {
-      let own = try CurlTransport(configuration: Self.transport(configuration))
+      let own = try CurlTransport(configuration: CurlTransport.Configuration(configuration, proxy))
       (transport, ownTransport) = (own, own)
     }
     let storage = try Self.storage(configuration, options.storage)
@@ -127,10 +130,11 @@ public final class Postern: Sendable {
       let before = running.values
       let values = try ConfiguredEngine(
         loaded.configuration, clock: options.clock, after: before,
-        http2Transport: Self.http2Transport(loaded.configuration, options.transport))
+        http2Transport: Self.http2Transport(loaded.configuration, options.transport, proxy))
       let late = loaded.configuration.keysThatTakeARestart(from: before.configuration).filter {
         ["store", "limits", "hardening"].contains($0)
       }
+      proxy.replace(by: values.outboundProxy)
       running.replace(by: values)
       notes.withLock {
         $0 = loaded.warnings.map(\.description) + values.notes + late.map { "\($0) has changed: make a new Postern" }
@@ -178,18 +182,21 @@ public final class Postern: Sendable {
 
   /// Transports of their own for resources with HTTP/2, as in the sidecar; a program's own transport carries all.
   private static func http2Transport(
-    _ configuration: PosternConfiguration, _ given: (any HTTPTransport)?
+    _ configuration: PosternConfiguration, _ given: (any HTTPTransport)?, _ proxy: OutboundProxySetting
   ) -> ConfiguredEngine.HTTP2Transport? {
     guard given == nil else { return nil }
-    var settings = transport(configuration)
+    var settings = CurlTransport.Configuration(configuration, proxy)
     settings.allowsHTTP2 = true
     return { [settings] _, _ in LazyTransport(settings) { _ in } }
   }
+}
 
-  private static func transport(_ configuration: PosternConfiguration) -> CurlTransport.Configuration {
-    var settings = CurlTransport.Configuration()
-    settings.requiresPins = configuration.hardening.pinsRequired
-    return settings
+extension CurlTransport.Configuration {
+  /// The settings of transports through `proxy`.
+  fileprivate init(_ configuration: PosternConfiguration, _ proxy: OutboundProxySetting) {
+    self.init()
+    self.proxy = proxy
+    requiresPins = configuration.hardening.pinsRequired
   }
 }
 

@@ -29,11 +29,31 @@ public struct PosternTokens: Sendable {
   /// - Throws: as `Postern.validateIDToken`.
   public func validateLogoutToken(_ logoutToken: String, issuer: String? = nil) async throws -> TokenVerdict {
     let (configured, keys) = try running.issuer(running.issuerName(issuer))
-    let expectations = LogoutTokenExpectations(
-      clientID: try running.clientID(of: configured), realm: "issuer \(configured.issuer.name)")
     return try await engine.validators.logoutTokens.validate(
-      logoutToken, expecting: expectations, configuration: configured.tokens,
-      keys: keys)
+      logoutToken, expecting: try expectations(at: configured), configuration: configured.tokens, keys: keys)
+  }
+
+  /// Validates a logout token and, when it is valid, ends the sessions of its login (OpenID Connect Back-Channel Logout
+  /// section 2.7), of all uids that have sessions in the store: by `sid` those of that login, else all of `sub`.
+  ///
+  /// - Returns: The verdict, and the number of sessions that were ended.
+  /// - Throws: as `Postern.validateIDToken`; `SessionError` when the store cannot be used: then the token is valid once
+  ///   more, and a retry ends the rest.
+  public func endSessions(
+    byLogoutToken logoutToken: String, issuer: String? = nil
+  ) async throws -> (verdict: TokenVerdict, ended: Int) {
+    let verdict = try await validateLogoutToken(logoutToken, issuer: issuer)
+    guard let claims = verdict.claims else { return (verdict, 0) }
+    let (configured, _) = try running.issuer(running.issuerName(issuer))
+    let ended = try await engine.endSessions(
+      of: claims, expecting: try expectations(at: configured), at: try running.sessionIssuer(configured.issuer.name),
+      for: uid)
+    return (verdict, ended)
+  }
+
+  private func expectations(at configured: ConfiguredIssuer) throws -> LogoutTokenExpectations {
+    LogoutTokenExpectations(
+      clientID: try running.clientID(of: configured), realm: "issuer \(configured.issuer.name)")
   }
 
   /// Has a configured issuer introspect a token (RFC 7662), and judges the answer.
@@ -50,6 +70,25 @@ public struct PosternTokens: Sendable {
       keys: TracedKeySource(keys, trace: nil))
   }
 
+  /// Validates the access token that the program received from its own client, before it is exchanged for one of a
+  /// resource with `auth: onBehalfOf` (nil: the only resource): for `FetchOptions.onBehalfOf`. The token must be for
+  /// `audience`, one of the resource's `exchange.inboundAudience`; nil: the first.
+  ///
+  /// - Throws: `InboundTokenError` for a token that is not valid, or cannot be judged; `ResourceError` for a resource
+  ///   without an exchange.
+  public func inboundToken(
+    _ token: Secret<String>, for resource: String? = nil, audience: String? = nil
+  ) async throws -> InboundToken {
+    let server = try running.server(resource)
+    guard let exchange = server.tokens.exchange, let issuer = running.values.inboundIssuer(of: server.name) else {
+      throw ResourceError(
+        .invalidRequest, "the resource is configured without an exchange of inbound tokens", path: ["resource"])
+    }
+    return try await engine.inboundToken(
+      token, audience: audience, for: exchange, from: issuer.issuer, tokens: issuer.tokens,
+      keys: running.values.keys(of: issuer, in: engine.keySets))
+  }
+
   /// An access token for a configured resource (nil: the only one), for libraries that send requests themselves: fresh,
   /// or refreshed now.
   ///
@@ -59,12 +98,17 @@ public struct PosternTokens: Sendable {
     for resource: String? = nil, session handle: SessionHandle? = nil
   ) async throws(SessionError) -> AccessToken {
     let server = try serverOfToken(resource)
+    guard server.authentication != .credential else {
+      throw .grantNotSupported("a resource's own credential is not handed out: use fetch")
+    }
     guard let issuer = server.tokens.issuer else {
       throw .grantNotSupported("the resource is configured without an issuer")
     }
     let kind: SessionKind
     switch server.authentication {
-    case .none: throw .grantNotSupported("a resource with auth: none has no token")
+    case .none, .credential: throw .grantNotSupported("a resource with auth: none has no token")
+    case .onBehalfOf:
+      throw .grantNotSupported("the resource's tokens are on behalf of a user: use fetch")
     case .clientCredentials:
       guard handle == nil else { throw .invalid("a session goes with auth user or implicit", path: ["session"]) }
       let grant = ClientCredentialsGrant(

@@ -19,6 +19,8 @@ public final class SecretFile: Sendable {
     case tooLarge = "too_large"
     /// More than one line, a control character, or bytes that are not UTF-8.
     case malformed
+    /// One line, but not what is needed here.
+    case unsuitable
 
     /// The problem in words, behind the file's name.
     public var message: String {
@@ -29,6 +31,7 @@ public final class SecretFile: Sendable {
       case .empty: "the file is empty"
       case .tooLarge: "the file is too large"
       case .malformed: "the file is not one line of text"
+      case .unsuitable: "the content has a character, or a length, that is not possible here"
       }
     }
   }
@@ -43,23 +46,25 @@ public final class SecretFile: Sendable {
     var isBroken = false
   }
 
-  /// How long a content is used before the file is looked at again: a replacement is in force after it.
-  private static let interval = Duration.seconds(1)
-
   /// Where it is.
   public let path: String
   private let limit: Int
+  private let interval: Duration
+  private let accepts: @Sendable (Secret<String>) -> Bool
   private let clock: any EngineClock
   private let report: Report
   private let state = Locked(State())
 
-  /// The file at `path`, with at most `limit` bytes.
+  /// The file at `path`, with at most `limit` bytes. A content is used for `interval` before the file is looked at
+  /// again. What `accepts` rejects is as unusable as a missing file.
   public init(
-    path: String, limit: Int = 64 << 10, clock: some EngineClock = SystemClock(),
-    report: @escaping Report = { _, _ in }
+    path: String, limit: Int = 64 << 10, interval: Duration = .seconds(1), clock: some EngineClock = SystemClock(),
+    report: @escaping Report = { _, _ in }, accepts: @escaping @Sendable (Secret<String>) -> Bool = { _ in true }
   ) {
     self.path = path
     self.limit = limit
+    self.interval = interval
+    self.accepts = accepts
     self.clock = clock
     self.report = report
   }
@@ -87,17 +92,19 @@ public final class SecretFile: Sendable {
       guard bytes.count <= limit else { throw .tooLarge }
       if count == 0 { break }
     }
-    return try Self.line(bytes)
+    let content = try Self.line(bytes)
+    guard accepts(content) else { throw .unsuitable }
+    return content
   }
 
-  /// The last content that could be used: read again when the file is another, within a second. Nil where there never
+  /// The last content that could be used: read again when the file is another, within `interval`. Nil where there never
   /// was one.
   ///
   /// A file that becomes unusable keeps its last content in force, and is reported once, as its repair is.
   public func current() -> Secret<String>? {
     let now = clock.monotonicNow
     let known = state.withLock { state -> State? in
-      guard let checked = state.checked, now < checked + Self.interval else { return nil }
+      guard let checked = state.checked, now < checked + interval else { return nil }
       return state
     }
     if let known { return known.content }

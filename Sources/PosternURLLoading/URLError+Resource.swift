@@ -24,7 +24,7 @@ extension URLError {
   private static func code(of code: ResourceError.Code) -> URLError.Code {
     switch code {
     case .notAuthenticated, .notImplicitlyAuthenticated, .deviceNotAuthenticated, .sessionNotFound, .tokenEndpointError,
-      .adviceRequired, .adviceFailed:
+      .adviceRequired, .adviceFailed, .interactionRequired:
       .userAuthenticationRequired
     case .tokenEndpointUnreachable, .serverUnreachable: .cannotConnectToHost
     case .networkUnreachable: .notConnectedToInternet

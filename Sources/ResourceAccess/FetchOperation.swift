@@ -58,14 +58,14 @@ final class FetchOperation {
   /// Carries `original` out.
   func run(_ original: HTTPRequest) async throws(ResourceError) -> ResourceResponse {
     var request = try await resumed(original)
-    // Once a redirect has crossed origins the following requests have no token and no cookies: the way back may be the
-    // other origin's idea.
+    // Once a redirect has crossed origins the following requests have no token, no credential and no cookies: the way
+    // back may be the other origin's idea.
     var token = try await firstToken(for: request)
     while true {
       let response = try await exchange.send(
         ResourceExchange.Attempt(
           request: request, token: token, timer: timer, followsRedirect: progress.redirects > 0,
-          wantsAdvice: satisfiable?.wantsHeader == true))
+          wantsAdvice: satisfiable?.wantsHeader == true, hasCredential: hasCredential))
       let answer = await answer(response, to: request)
       // Advice before a newer token: this token may be as good as the user's login permits.
       if let retry = try await retry(after: answer, with: token, original) {
@@ -102,6 +102,11 @@ final class FetchOperation {
         progress.hasCrossedOrigins = true
       }
     }
+  }
+
+  /// Whether requests carry the resource's own credential now.
+  private var hasCredential: Bool {
+    exchange.server.authentication == .credential && !progress.hasCrossedOrigins
   }
 
   // MARK: - Advice
@@ -257,6 +262,8 @@ final class FetchOperation {
           .deadlineExceeded, "the deadline passed while a rejected token was refreshed", outcome: .replied,
           retryable: true)
       case .adviceRequired where error.stop?.continuation != nil, .adviceFailed: throw error
+      // The resource rejected a token whose user the issuer now requires something of: its client can act on that.
+      case .interactionRequired: throw error.answered
       default: return nil
       }
     }
@@ -267,7 +274,8 @@ final class FetchOperation {
     var timing = exchange.timing
     timing.total = exchange.clock.monotonicNow - timer.started
     return ResourceResponse(
-      status: response.status, reason: response.reason, url: answer.request.url, fields: response.fields,
+      status: response.status, reason: response.reason,
+      url: hasCredential ? exchange.server.shown(answer.request.url) : answer.request.url, fields: response.fields,
       body: response.body,
       retryAfter: [429, 503].contains(response.status)
         ? RetryAfter.of(response.fields, at: exchange.clock.wallNow) : nil,

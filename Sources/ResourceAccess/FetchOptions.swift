@@ -44,6 +44,8 @@ public struct FetchOptions: Sendable {
     public var cookieScope: CookieScope?
     /// The peer for which the fetch is made: of fetches that wait, those of the uid with the fewest in flight go first.
     public var peerID = PeerID.process
+    /// The inbound token for whose user the request is made, with `onBehalfOf`.
+    public var onBehalfOf: InboundToken?
   }
 
   /// The rules about tokens in place of the resource server's rules.
@@ -167,7 +169,8 @@ extension FetchOptions: ConciseStringConvertible {
   public var description: String {
     Concise.text(
       "fetch options", authentication.map { "authentication \($0.rawValue)" }, session.map { "\($0)" },
-      timeout.map { "timeout \($0)" }, followsRedirects ? nil : "without redirects", "\(streaming)")
+      context.onBehalfOf.map { "\($0)" }, timeout.map { "timeout \($0)" }, followsRedirects ? nil : "without redirects",
+      "\(streaming)")
   }
 }
 

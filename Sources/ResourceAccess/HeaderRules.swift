@@ -13,11 +13,14 @@ struct HeaderRules {
   let reservedCookies: Set<String>
   /// Names of fields that a caller may override the request with, as `HTTPFieldRules.canonical(_:)` has them.
   let allowed: Set<String>
+  /// The resource's own credential, whose name is reserved.
+  let credential: StaticCredential?
 
   /// The rules of `server`.
   init(_ server: ResourceServer) {
     reservedCookies = server.headers.reservedCookies
     allowed = Set(server.headers.allowedHeaders.map(HTTPFieldRules.canonical))
+    credential = server.credential
   }
 
   /// The fields as they are sent: values trimmed, `Accept-Encoding` left out, since content codings are negotiated and
@@ -49,6 +52,9 @@ struct HeaderRules {
   /// Reserved names, and those that are reserved unless the resource's configuration lists them.
   private func checkName(_ line: HTTPFields.Field) throws(ResourceError) {
     guard !HTTPFieldRules.isReserved(line.name) else { throw fault("the header is reserved", at: line.name) }
+    guard credential?.isNamed(line.name) != true else {
+      throw fault("the header is reserved for the resource's credential", at: line.name)
+    }
     guard HTTPFieldRules.overridesRequest(line.name, value: line.value),
       !allowed.contains(HTTPFieldRules.canonical(line.name))
     else { return }

@@ -20,6 +20,7 @@ struct PreparedRequest {
     method = try HTTPMethod(named: request.method)
     var fields = try HeaderRules(server).checked(request.headers)
     var url = try server.url(forPath: request.path)
+    try Self.checkQuery(of: url, for: server, path: ["path"])
     var body = request.body
     if let parts = request.multipart {
       let multipart = try Self.multipart(parts, of: request, method, fields)
@@ -33,6 +34,7 @@ struct PreparedRequest {
         } catch {
           throw ResourceError(.invalidURL, "with its parameters the URL \(error.phrase)", path: ["parameters"])
         }
+        try Self.checkQuery(of: url, for: server, path: ["parameters"])
       } else {
         let (content, type) = try Self.content(parameters, encoding: request.parametersEncoding)
         body = content
@@ -47,6 +49,15 @@ struct PreparedRequest {
       message.streamedBody = StreamedRequestBody(length: supply.length)
     }
     self.message = message
+  }
+
+  /// The parameter that carries the resource's credential is the resource's own.
+  private static func checkQuery(
+    of url: HTTPURL, for server: ResourceServer, path: ParameterPath
+  ) throws(ResourceError) {
+    guard server.credential?.isNamed(inQueryOf: url) == true else { return }
+    throw ResourceError(
+      .invalidURL, "the query has the parameter that is reserved for the resource's credential", path: path)
   }
 
   private static func check(

@@ -18,8 +18,10 @@ enum RedirectRules {
   static func next(after request: HTTPRequest, _ response: HTTPResponse, within server: ResourceServer) -> Step? {
     guard [301, 302, 303, 307, 308].contains(response.status) else { return nil }
     let locations = response.fields.values(of: "Location")
-    guard locations.count == 1, let target = try? request.url.resolving(reference: locations[0]), server.covers(target)
-    else { return nil }
+    guard locations.count == 1, let location = try? request.url.resolving(reference: locations[0]) else { return nil }
+    // A server may copy the query that it got, and a credential in it must not go where it leads.
+    let target = server.credential?.removed(from: location) ?? location
+    guard server.covers(target) else { return nil }
     // Plain http may be allowed on loopback, but nothing that began in secret goes on in the open.
     guard request.url.origin.scheme == "http" || target.origin.scheme == "https" else { return nil }
     var next = request

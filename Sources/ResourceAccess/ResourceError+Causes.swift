@@ -1,5 +1,5 @@
 package import HTTPMessages
-import OAuthClient
+package import OAuthClient
 import OriginLimiting
 import PosternSupport
 
@@ -18,9 +18,11 @@ extension ResourceError {
       }
     self.init(
       Code(error.code), error.detail + limit, outcome: outcome,
+      upstream: error.proxy?.status.map { Upstream(status: $0) },
       retryable: error.code == .cancelled
         ? nil : error.isTransient && (outcome == .notSent || method.isIdempotent),
       retryAfter: error.code == .descriptorsOut ? .seconds(1) : nil)
+    proxyFault = error.proxy
   }
 
   /// The error of a fetch that the limits of `resource` rejected.
@@ -55,10 +57,13 @@ extension ResourceError {
     var upstream: Upstream?
     var retryAfter: Duration?
     switch error.kind {
-    case .unreachable(let transport): code = Self.code(ofTokenExchange: transport)
+    case .unreachable(let transport):
+      code = Self.code(ofTokenExchange: transport)
+      upstream = transport.proxy?.status.map { Upstream(status: $0) }
     case .discovery(let failure):
       if let transport = failure.transport {
         code = Self.code(ofTokenExchange: transport)
+        upstream = transport.proxy?.status.map { Upstream(status: $0) }
       } else {
         upstream = Upstream(status: failure.status, code: failure.kind.rawValue)
       }
@@ -66,11 +71,32 @@ extension ResourceError {
       upstream = Upstream(status: error.status, code: oauth?.code, description: oauth?.description)
       retryAfter = error.retryAfter
     case .malformed: upstream = Upstream(status: error.status, code: "invalid_token_response")
+    case .assertion(let fault): upstream = Upstream(status: nil, code: fault.rawValue)
     case .notPossible: break
     case .cancelled: code = .requestCancelled
     case .deadlineExceeded: code = .deadlineExceeded
     }
     self.init(code, detail, upstream: upstream, retryable: error.isRetryable, retryAfter: retryAfter)
+    self.issuer = issuer
+    proxyFault = error.proxyFault
+  }
+
+  /// The error of a fetch for which an inbound token was not exchanged: nothing went to the resource.
+  ///
+  /// The issuer's rejection is `token_endpoint_error`, or `interaction_required` where the user can do something about
+  /// it; an issuer that cannot be reached is `server_unreachable` and its like.
+  package init(ofExchange error: TokenError, issuer: String) {
+    let base = ResourceError(error, issuer: issuer)
+    var code = base.code
+    if base.code == .deviceNotAuthenticated {
+      let isReached = error.isAnswered || error.isNotPossible
+      code =
+        error.oauthError?.interaction != nil
+        ? .interactionRequired : isReached ? .tokenEndpointError : .tokenEndpointUnreachable
+    }
+    self.init(
+      code, base.detail, upstream: base.upstream, retryable: base.retryable, retryAfter: base.retryAfter,
+      interaction: code == .interactionRequired ? error.oauthError?.interaction : nil)
     self.issuer = issuer
   }
 
@@ -78,6 +104,11 @@ extension ResourceError {
   private static func code(ofTokenExchange error: TransportError) -> Code {
     error.code == .timedOut || error.code == .cancelled ? .serverUnreachable : Code(error.code)
   }
+}
+
+extension TokenError {
+  /// Whether the configuration or the metadata allowed no request.
+  fileprivate var isNotPossible: Bool { if case .notPossible = kind { true } else { false } }
 }
 
 extension ResourceError.Code {

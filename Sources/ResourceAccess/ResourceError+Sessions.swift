@@ -22,7 +22,7 @@ extension ResourceError {
       let oauth = failure.oauthError
       self.init(
         .tokenEndpointError, "the session is not refreshed, and its user need not log in again: \(detail)",
-        upstream: Upstream(status: failure.status, code: oauth?.code, description: oauth?.description),
+        upstream: Upstream(status: failure.status, code: failure.upstreamCode, description: oauth?.description),
         retryable: error.isRetryable, retryAfter: failure.retryAfter)
     case .adviceRequired(let stopped):
       self.init(

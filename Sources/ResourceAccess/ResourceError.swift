@@ -16,6 +16,9 @@ public struct ResourceError: Error, Sendable {
     case notImplicitlyAuthenticated = "not_implicitly_authenticated"
     /// No client-credentials token could be obtained.
     case deviceNotAuthenticated = "device_not_authenticated"
+    /// The issuer gives no token on behalf of the inbound token's user before that user has done something; with
+    /// `interaction`.
+    case interactionRequired = "interaction_required"
     /// A method other than GET, POST, PUT, PATCH, HEAD and DELETE.
     case methodNotAllowed = "method_not_allowed"
     /// A header that is reserved or malformed.
@@ -92,15 +95,20 @@ public struct ResourceError: Error, Sendable {
   public let retryAfter: Duration?
   /// The issuer that gave no token, by its configured name; nil where the error is about something else.
   public internal(set) var issuer: String?
+  /// The failure of the outbound proxy, where that is the reason.
+  public internal(set) var proxyFault: TransportError.ProxyFault?
   /// For people and logs: no token, query, header value or body.
   public let detail: String
   /// Where the fetch stopped, with `advice_required` and `advice_failed`.
   public let stop: AdviceStop?
+  /// The issuer's requirement on the user, with `interaction_required`.
+  public let interaction: RequiredInteraction?
 
   /// An error of the given parts.
   public init(
     _ code: Code, _ detail: String, path: ParameterPath? = nil, outcome: TransportError.Outcome = .notSent,
-    upstream: Upstream? = nil, retryable: Bool? = nil, retryAfter: Duration? = nil, stop: AdviceStop? = nil
+    upstream: Upstream? = nil, retryable: Bool? = nil, retryAfter: Duration? = nil, stop: AdviceStop? = nil,
+    interaction: RequiredInteraction? = nil
   ) {
     self.code = code
     self.path = path
@@ -110,14 +118,16 @@ public struct ResourceError: Error, Sendable {
     self.retryAfter = retryAfter
     self.detail = detail
     self.stop = stop
+    self.interaction = interaction
   }
 
   /// The same, of a fetch whose request was answered.
   var answered: ResourceError {
     var error = ResourceError(
       code, detail, path: path, outcome: .replied, upstream: upstream, retryable: retryable, retryAfter: retryAfter,
-      stop: stop)
+      stop: stop, interaction: interaction)
     error.issuer = issuer
+    error.proxyFault = proxyFault
     return error
   }
 }

@@ -15,6 +15,8 @@ final class ResourceExchange {
     var followsRedirect = false
     /// Whether gateways are to put their advice where it can be read without following redirects.
     var wantsAdvice = false
+    /// Whether the request carries the resource's own credential: not once a redirect has crossed origins.
+    var hasCredential = false
   }
 
   let server: ResourceServer
@@ -51,7 +53,7 @@ final class ResourceExchange {
     policy = fetch.tokenRules.tokenPolicy?.within(server) ?? server.tokenPolicy(fetch.tokenRules.tokenDelegate)
     var options = TransferOptions(
       deadline: .never, maxBodyBytes: server.bounds.maxBodyBytes,
-      allowsPlainHTTP: server.locations.allowsPlainHTTPOnLoopback,
+      allowsPlainHTTP: server.locations.plainHTTP.allowsAny,
       caFile: server.connections.caFile, clientIdentity: server.connections.clientIdentity,
       pins: server.connections.pins, control: fetch.task?.control,
       peerID: fetch.context.peerID)
@@ -60,6 +62,7 @@ final class ResourceExchange {
       options.streaming = StreamBounds(
         silence: min(server.bounds.timeout, ResourceServer.maxTimeout), deadline: fetch.context.deadline)
     }
+    options.bypassesProxy = server.connections.bypassesProxy
     self.options = options
   }
 
@@ -138,8 +141,12 @@ final class ResourceExchange {
       request.fields["x-authenticate-response"] = "header"
     }
     if let token = attempt.token, isAuthorized { proof = try prove(&request, token, by: terms) }
+    let secret = attempt.hasCredential ? server.credential?.forNextRequest() : nil
+    cookies?.key.credential = secret?.fingerprint
     cookies?.attach(to: &request, now: upstream.clock.wallNow)
     request = try await sealed(request)
+    // Last of all: nothing but the transport has the request with its secret.
+    try secret?.authorize(&request)
     var options = options
     options.deadline = attempt.timer.limit
     // The configuration names every address that a request goes to: a link-local one only if it is written there.
@@ -219,11 +226,14 @@ extension ResourceServer.Authentication {
   /// The error of a fetch for which there is no token that may be sent.
   var absence: ResourceError.Code {
     switch self {
-    case .user, .none: .notAuthenticated
+    case .user, .onBehalfOf, .none: .notAuthenticated
     case .implicit: .notImplicitlyAuthenticated
-    case .clientCredentials: .deviceNotAuthenticated
+    case .clientCredentials, .credential: .deviceNotAuthenticated
     }
   }
+
+  /// Whether requests carry the token of a user's session.
+  var isUsers: Bool { self == .user || self == .implicit }
 }
 
 /// The verdict of an exchange on its server, for the circuit breaker.
@@ -235,8 +245,12 @@ extension ResourceExchange {
 
   /// Network faults and broken HTTP. TLS errors do not count: an operator has to see them to correct them. A timeout
   /// counts where the server had half of the resource's `timeout`, since a caller's own may be short.
+  ///
+  /// What the outbound proxy does by itself does not count: a dead proxy would open the breakers of all servers. Its
+  /// answer that it does not reach the server does.
   func verdict(on error: ResourceError, since began: MonotonicInstant) -> CircuitBreaker.Verdict {
-    switch error.code {
+    if let proxy = error.proxyFault { return [502, 503, 504].contains(proxy.status) ? .failure : .neither }
+    return switch error.code {
     case .serverUnreachable, .networkUnreachable, .protocolError: .failure
     case .deadlineExceeded: hadHalfOfTheTime(since: began) ? .failure : .neither
     default: .neither

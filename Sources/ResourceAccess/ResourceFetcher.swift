@@ -7,11 +7,12 @@ import Sessions
 
 /// Fetches protected resources: checks the call, adds the token, follows redirects, refreshes a rejected token once.
 ///
-/// It caches nothing but servers' nonces for proofs, and cookies; `ClientCredentialsTokens` caches tokens. Resource
-/// servers and issuers come with every call, so a call ends on the configuration that it started with.
+/// It caches nothing but servers' nonces for proofs, and cookies; `ClientCredentialsTokens` and `ExchangedTokens` cache
+/// tokens. Resource servers and issuers come with every call, so a call ends on the configuration that it started with.
 public final class ResourceFetcher: Sendable {
   private let upstream: Upstream
   private let deviceTokens: ClientCredentialsTokens
+  private let exchangedTokens: ExchangedTokens
   private let prover: DPoPProver
   private let limiter: OriginLimiter
   private let scopeReports: ScopeReports
@@ -20,12 +21,14 @@ public final class ResourceFetcher: Sendable {
   public let cookies = CookieJars()
 
   /// A fetcher over `transport`, with `userAgent` as its product name and client-credentials tokens of `deviceTokens`.
+  /// Tokens on behalf of users are those of `exchangedTokens`; nil: the fetcher's own.
   public init(
     transport: any HTTPTransport, clock: any EngineClock, observer: any EngineObserver, userAgent: String,
-    deviceTokens: ClientCredentialsTokens
+    deviceTokens: ClientCredentialsTokens, exchangedTokens: ExchangedTokens? = nil
   ) {
     upstream = Upstream(transport: transport, clock: clock, observer: observer, userAgent: userAgent)
     self.deviceTokens = deviceTokens
+    self.exchangedTokens = exchangedTokens ?? ExchangedTokens(sharing: deviceTokens)
     prover = deviceTokens.resourceProver
     limiter = OriginLimiter(clock: clock, observer: observer)
     scopeReports = ScopeReports(observer: observer)
@@ -72,7 +75,7 @@ public final class ResourceFetcher: Sendable {
     }
     let prepared = try PreparedRequest(
       request, to: server, supply: options.streaming.supply, trace: options.context.trace)
-    options.task?.began(prepared.message.url)
+    options.task?.began(server.shown(prepared.message.url))
     try Self.checkPolicy(of: options, for: server, at: prepared.message.url)
     let timer = FetchTimer(options, server, clock: upstream.clock)
     let tokens = try await tokenSource(options, server)
@@ -117,11 +120,9 @@ public final class ResourceFetcher: Sendable {
     guard let fetch = options.advice, let rules = server.advice ?? fetch.policy.map({ _ in .ofProgram }) else {
       return nil
     }
-    let policy =
-      fetch.policy
-      ?? AuthorizationPolicy(
-        validatingURL: server.locations.all, delegate: fetch.delegate,
-        allowsPlainHTTPOnLoopback: server.locations.allowsPlainHTTPOnLoopback)
+    var own = AuthorizationPolicy(validatingURL: server.locations.all, delegate: fetch.delegate)
+    own.plainHTTP = server.locations.plainHTTP
+    let policy = fetch.policy ?? own
     let session = server.authentication == .user ? session : nil
     guard session != nil || policy.hasDelegate && fetch.delegateID != nil else { return nil }
     return AdviceRounds(
@@ -171,6 +172,12 @@ public final class ResourceFetcher: Sendable {
   {
     switch server.authentication {
     case .none: return nil
+    case .credential:
+      guard server.credential != nil else {
+        throw ResourceError(
+          .deviceNotAuthenticated, "the resource is configured without a credential", retryable: false)
+      }
+      return nil
     case .user:
       if try await hasNoSession(options, .user) { return nil }
       guard let session = options.session else { throw ResourceError(.notAuthenticated, "no live user session") }
@@ -187,6 +194,17 @@ public final class ResourceFetcher: Sendable {
           .deviceNotAuthenticated, "the resource is configured without an issuer", retryable: false)
       }
       return .client(deviceTokens, grant)
+    case .onBehalfOf:
+      guard let grant = server.exchangeGrant else {
+        throw ResourceError(
+          .notAuthenticated, "the resource is configured without an exchange of inbound tokens", retryable: false)
+      }
+      guard let inbound = options.onBehalfOf else {
+        throw ResourceError(
+          .invalidRequest, "the resource's tokens are on behalf of a user: an inbound token is needed",
+          path: ["onBehalfOf"], retryable: false)
+      }
+      return .exchanged(exchangedTokens, grant, inbound, uid: options.context.peerID.uid)
     }
   }
 }

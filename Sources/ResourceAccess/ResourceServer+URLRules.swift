@@ -1,5 +1,5 @@
 public import HTTPMessages
-import OAuthClient
+package import OAuthClient
 
 extension ResourceServer {
   /// The URL that a call's `path` means; throws `invalid_url` or `origin_not_allowed`.
@@ -17,8 +17,8 @@ extension ResourceServer {
     } catch {
       throw Self.invalid(error.phrase)
     }
-    guard url.isSecure(allowingPlainHTTPOnLoopback: locations.allowsPlainHTTPOnLoopback) else {
-      throw Self.invalid("must be https (plain http only on loopback addresses, and where the configuration allows it)")
+    guard locations.plainHTTP.permits(url) else {
+      throw Self.invalid("must be https (plain http only where the configuration allows it)")
     }
     guard isAbsolute || url.lies(under: locations.baseURL) else {
       throw Self.invalid("leads out of the resource's base URL")
@@ -38,9 +38,10 @@ extension ResourceServer {
 
   /// The policy by which requests to this server carry tokens.
   func tokenPolicy(_ delegate: (any TokenManagementPolicyDelegate)? = nil) -> TokenManagementPolicy {
-    TokenManagementPolicy(
-      validatingURL: locations.all, delegate: delegate, refreshOn: tokens.refreshOn,
-      allowsPlainHTTPOnLoopback: locations.allowsPlainHTTPOnLoopback)
+    var policy = TokenManagementPolicy(
+      validatingURL: locations.all, delegate: delegate, refreshOn: tokens.refreshOn)
+    policy.plainHTTP = locations.plainHTTP
+    return policy
   }
 
   private static func invalid(_ fault: String) -> ResourceError {
@@ -55,6 +56,18 @@ extension ResourceServer {
     var server = self
     server.authentication = chosen
     return server
+  }
+
+  /// `url`, of a request with this server's authentication, as results and reports show it: the credential in its query
+  /// is masked.
+  func shown(_ url: HTTPURL) -> HTTPURL {
+    authentication == .credential ? credential?.shown(url) ?? url : url
+  }
+
+  /// The grant for tokens on behalf of users; nil without an issuer, or where none are exchanged.
+  package var exchangeGrant: ExchangeGrant? {
+    guard let issuer = tokens.issuer, let exchange = tokens.exchange else { return nil }
+    return ExchangeGrant(issuer: issuer, resource: name, exchange: exchange)
   }
 
   /// Why no advice is satisfied in fetches from this server, as a clause for people; nil: nothing prevents it.

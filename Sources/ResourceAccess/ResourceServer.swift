@@ -14,6 +14,10 @@ public struct ResourceServer: Sendable {
     case implicit
     /// A token of the client (client credentials).
     case clientCredentials
+    /// The resource server's own `credential`, which is no token.
+    case credential
+    /// A token for the user of an inbound token, which is exchanged for it.
+    case onBehalfOf
     /// No token.
     case none
   }
@@ -34,15 +38,18 @@ public struct ResourceServer: Sendable {
     public var baseURL: HTTPURL
     /// Other locations that absolute URLs and redirects may lead to: an origin, or an origin with a path prefix.
     public var additionalOrigins: [HTTPURL]
-    /// Whether `http` is accepted on loopback addresses; never elsewhere.
-    public var allowsPlainHTTPOnLoopback: Bool
+    /// The servers among them that may be reached without TLS.
+    public var plainHTTP: PlainHTTPRule
 
+    /// Whether `http` is accepted on loopback addresses.
+    public var allowsPlainHTTPOnLoopback: Bool {
+      get { plainHTTP.allowsLoopback }
+      set { plainHTTP.allowsLoopback = newValue }
+    }
     /// All of them.
     package var all: [HTTPURL] { [baseURL] + additionalOrigins }
     /// The URLs below them.
-    var coverage: URLCoverage {
-      URLCoverage(locations: all, allowsPlainHTTPOnLoopback: allowsPlainHTTPOnLoopback)
-    }
+    var coverage: URLCoverage { URLCoverage(locations: all, plainHTTP: plainHTTP) }
   }
 
   /// The tokens that requests carry.
@@ -58,6 +65,8 @@ public struct ResourceServer: Sendable {
     public var senderConstraint: SenderConstraint
     /// The statuses at which a token is refreshed, whatever the challenge; nil: 401 with a challenge to the token.
     public var refreshOn: Set<Int>?
+    /// How inbound tokens are exchanged, with `onBehalfOf`; nil: not at all.
+    public var exchange: TokenExchange?
 
     /// The grant for tokens of the client; nil without an issuer.
     var clientCredentials: ClientCredentialsGrant? {
@@ -95,6 +104,8 @@ public struct ResourceServer: Sendable {
     public var pins: KeyPins?
     /// Whether a fetch without `pins` is an error, before anything is sent. Default false.
     public var pinsRequired = false
+    /// Whether requests leave without the outbound proxy. Default false.
+    public var bypassesProxy = false
     /// The transport of its requests; nil: the engine's.
     public var transport: (any HTTPTransport)?
   }
@@ -107,6 +118,7 @@ public struct ResourceServer: Sendable {
     var name: String
     var locations: Locations
     var tokens: Tokens
+    var credential: StaticCredential?
     var advice: AdviceRules?
     var headers: HeaderPermissions
     var bounds: Bounds
@@ -165,7 +177,8 @@ public struct ResourceServer: Sendable {
       Parts(
         name: name,
         locations: Locations(
-          baseURL: baseURL, additionalOrigins: additionalOrigins, allowsPlainHTTPOnLoopback: allowsPlainHTTPOnLoopback),
+          baseURL: baseURL, additionalOrigins: additionalOrigins,
+          plainHTTP: PlainHTTPRule(allowsLoopback: allowsPlainHTTPOnLoopback)),
         tokens: Tokens(
           issuer: issuer, scope: scope, audience: audience, senderConstraint: senderConstraint, refreshOn: refreshOn),
         headers: HeaderPermissions(reservedCookies: reservedCookies),
@@ -192,6 +205,13 @@ extension ResourceServer {
   public var tokens: Tokens {
     get { shared.parts.tokens }
     _modify { yield &parts.tokens }
+  }
+
+  /// The credential of requests with `Authentication.credential`; nil: there is none. Its name is reserved: callers
+  /// never send a header field or a query parameter of that name, whatever authentication they choose.
+  public var credential: StaticCredential? {
+    get { shared.parts.credential }
+    set { parts.credential = newValue }
   }
 
   /// How policy advice is dealt with; nil: it is an answer like any other.

@@ -8,6 +8,8 @@ enum TokenSource: Sendable {
   case session(SessionTokens, SessionKind, Issuer, ScopeReports)
   /// The client's tokens (client credentials).
   case client(ClientCredentialsTokens, ClientCredentialsGrant)
+  /// Tokens on behalf of the user of an inbound token, for calls of that uid.
+  case exchanged(ExchangedTokens, ExchangeGrant, InboundToken, uid: UInt32)
 
   /// The tokens of the session that `session` means.
   static func tokens(
@@ -50,6 +52,13 @@ enum TokenSource: Sendable {
         return try await tokens.token(for: grant, replacing: rejected, deadline: deadline, trace: trace)
       } catch {
         throw ResourceError(error, issuer: grant.issuer.name)
+      }
+    case .exchanged(let tokens, let grant, let inbound, let uid):
+      do throws(TokenError) {
+        return try await tokens.token(
+          for: inbound, by: grant, uid: uid, replacing: rejected, deadline: deadline, trace: trace)
+      } catch {
+        throw ResourceError(ofExchange: error, issuer: grant.issuer.name)
       }
     }
   }

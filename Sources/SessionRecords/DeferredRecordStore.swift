@@ -188,6 +188,11 @@ public final class DeferredRecordStore: RecordStore {
     }
   }
 
+  /// Returns the uids that have records.
+  public func owners(in collection: RecordKey.Collection) async throws(StoreError) -> Set<UInt32> {
+    try await use { (store) async throws(StoreError) in try await store.owners(in: collection) }
+  }
+
   /// Adds a record.
   public func insert(_ record: StoredRecord, within allowance: RecordAllowance) async throws(StoreError) {
     try await use { (store) async throws(StoreError) in try await store.insert(record, within: allowance) }

@@ -70,6 +70,13 @@ public final class MemoryRecordStore: RecordStore {
     }
   }
 
+  /// Returns the uids that have records.
+  public func owners(in collection: RecordKey.Collection) async throws(StoreError) -> Set<UInt32> {
+    try access { state throws(StoreError) in
+      Set(state.users.lazy.filter { $0.value.orders[collection]?.isEmpty == false }.map(\.key))
+    }
+  }
+
   /// Adds a record.
   public func insert(_ record: StoredRecord, within allowance: RecordAllowance) async throws(StoreError) {
     try record.checkStorable()

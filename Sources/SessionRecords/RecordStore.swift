@@ -16,6 +16,10 @@ public protocol RecordStore: Sendable {
     in collection: RecordKey.Collection, ownedBy uid: UInt32, after position: Int64, atMost count: Int
   ) async throws(StoreError) -> RecordPage
 
+  /// Returns the uids that have records in a collection, in no order. One whose records all appear or all disappear
+  /// during the call may be among them or not.
+  func owners(in collection: RecordKey.Collection) async throws(StoreError) -> Set<UInt32>
+
   /// Adds a record of version 1. Durable when it returns. `conflict` when the key exists; `overdrawn` when its uid
   /// has used up `allowance` already, whatever else is added at the same time.
   func insert(_ record: StoredRecord, within allowance: RecordAllowance) async throws(StoreError)

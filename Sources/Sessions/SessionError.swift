@@ -105,7 +105,8 @@ public struct SessionError: Error, Sendable, ConciseStringConvertible {
     case .store(let error): error.isRetryable
     case .pending, .deadlineExceeded: true
     case .overloaded(let wait): wait != nil
-    case .expired, .tokenEndpoint, .authorizationFailed, .adviceRequired, .stateUnknown, .issuerUnknown,
+    case .tokenEndpoint(let error): error.isRetryable
+    case .expired, .authorizationFailed, .adviceRequired, .stateUnknown, .issuerUnknown,
       .grantNotSupported, .sharedToken, .noCapacity:
       false
     case .notFound, .invalid, .cancelled: nil
@@ -115,7 +116,8 @@ public struct SessionError: Error, Sendable, ConciseStringConvertible {
   /// The error of a session for one of a token endpoint.
   public init(_ error: TokenError) {
     switch error.kind {
-    case .rejected, .malformed: self.init(.tokenEndpoint(error), error.detail, upstreamCode: error.oauthError?.code)
+    case .rejected, .malformed, .assertion:
+      self.init(.tokenEndpoint(error), error.detail, upstreamCode: error.upstreamCode)
     case .discovery(let failure): self.init(.unreachable(error), error.detail, upstreamCode: failure.kind.rawValue)
     case .unavailable, .unreachable:
       self.init(.unreachable(error), error.detail, upstreamCode: error.oauthError?.code)
@@ -177,6 +179,15 @@ public struct SessionError: Error, Sendable, ConciseStringConvertible {
   /// Whether the record has changed since it was read.
   var isConflict: Bool { if case .store(let error) = kind { error.kind == .conflict } else { false } }
 
+  /// Whether the session was ended while its new tokens were requested.
+  var isEndOfSession: Bool {
+    switch kind {
+    case .notFound: true
+    case .authorizationFailed: upstreamCode == Self.loggedOut.upstreamCode
+    default: false
+    }
+  }
+
   /// Whether it is advice that can be satisfied.
   package var isAdvice: Bool { if case .adviceRequired = kind { true } else { false } }
 
@@ -202,6 +213,11 @@ public struct SessionError: Error, Sendable, ConciseStringConvertible {
   /// There is no ID token where one was requested.
   static let missingIDToken = SessionError(
     .authorizationFailed, "the token endpoint gave no ID token", upstreamCode: "missing_id_token")
+
+  /// The login has been ended at its issuer before it was complete here.
+  static let loggedOut = SessionError(
+    .authorizationFailed, "the user has been logged out at the issuer since the login began", upstreamCode: "logged_out"
+  )
 
   /// How many sessions are counted at most for an error: a uid may have thousands, and a store lists few at a time.
   package static let countedSessions = 10

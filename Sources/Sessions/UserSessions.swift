@@ -66,9 +66,10 @@ public final class UserSessions: Sendable, ConciseStringConvertible {
 
   package var clock: any EngineClock { shared.clock }
   package var tasks: UserTasks { shared.tasks }
+  package var revocation: TokenRevocation { shared.revocation }
   package var accessManagers: AccessManagerClient { shared.accessManagers }
   package var singleSignOn: SingleSignOn { logins.singleSignOn }
-  var repository: SessionRepository { shared.repository }
+  package var repository: SessionRepository { shared.repository }
   /// The store of the records.
   package var store: any RecordStore { repository.store }
   var selection: SessionSelection { SessionSelection(repository: shared.repository, clock: shared.clock) }
@@ -229,6 +230,12 @@ public final class UserSessions: Sendable, ConciseStringConvertible {
     trace: TraceContext? = nil
   ) async throws(SessionError) -> UpstreamEnd {
     try await ending.end(handle, ownedBy: uid, at: issuer, deadline: deadline, trace: trace)
+  }
+
+  /// Ends a session that its issuer has ended already: here only. Returns the tokens that may be valid still; nil when
+  /// the session is over.
+  package func endHere(_ handle: SessionHandle, ownedBy uid: UInt32) async throws(SessionError) -> [RetiredToken]? {
+    try await ending.endHere(handle, ownedBy: uid)
   }
 
   /// Revokes a token at its issuer (RFC 7009), for `uid`; `sharedToken` for one that all uids share.

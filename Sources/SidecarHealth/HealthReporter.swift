@@ -72,6 +72,8 @@ package final class HealthReporter: Sendable {
   {
     wantReadiness()
     while !monitor.isSettled, !deadline.hasPassed(on: clock), (try? await clock.sleep(for: .milliseconds(5))) != nil {}
+    // To callers with a part of the configuration, files are not shown.
+    if scope.isEverything { running.current.values.checkSecretFiles() }
     return report(for: scope)
   }
 
@@ -113,8 +115,12 @@ package final class HealthReporter: Sendable {
     checks["audit"] = sources.trail?.check
     let now = clock.wallNow
     for certificate in runtime.certificates where scope.contains(certificateOf: certificate.section) {
-      checks["certificate.\(certificate.section)"] = Health.Check(
+      checks["certificate.\(certificate.name)"] = Health.Check(
         status: certificate.isValid(at: now) ? .ok : .degraded, detail: certificate.detail(at: now))
+    }
+    for (name, issuer) in runtime.issuers where scope.contains(issuer: name) {
+      guard let trouble = issuer.issuer.credentialTrouble else { continue }
+      checks["issuer.\(name)"] = Health.Check(status: .degraded, detail: trouble)
     }
     checks["hardening"] = sources.hardening?.report.check
     return checks

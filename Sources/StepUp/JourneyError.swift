@@ -58,7 +58,7 @@ public struct JourneyError: Error, Sendable {
     case .unreachable: self.init(.unreachable(error), error.detail)
     case .cancelled: self.init(.cancelled, error.detail)
     case .deadlineExceeded: self.init(.deadlineExceeded, error.detail)
-    case .rejected, .unavailable, .malformed, .discovery, .notPossible:
+    case .rejected, .unavailable, .malformed, .discovery, .notPossible, .assertion:
       self.init(.accessManager(status: error.status, code: nil), error.detail)
     }
   }

@@ -190,38 +190,4 @@ struct ConnectionTests {
       #expect(server.accepted == 2)
     }
   }
-
-  // MARK: - Proxies
-
-  @Test("a proxy is used only when it is configured, and sees the fields only where it must")
-  func proxy() async throws {
-    try await withServer {
-      $0.serve { _ in ok("from the proxy") }
-    } _: { proxy, direct in
-      let proxied = try CurlTransport(configuration: .testing { $0.proxy = proxy.url() })
-      defer { proxied.close() }
-      let response = try await proxied.send(
-        "GET", "http://upstream.invalid/a?b", fields: [("Authorization", "Bearer x")])
-      #expect(response.text == "from the proxy")
-      #expect(proxy.requests.last?.line == "GET http://upstream.invalid/a?b HTTP/1.1")
-      // Through a tunnel the fields are for the server alone.
-      let error = try await proxied.failure("GET", "https://upstream.invalid/", fields: [("Authorization", "Bearer x")])
-      #expect(error?.code == .tlsFailure)
-      #expect(error?.outcome == .notSent)
-      #expect(proxy.requests.last?.line == "CONNECT upstream.invalid:443 HTTP/1.1")
-      #expect(proxy.requests.last?.values(of: "authorization") == [])
-    }
-  }
-
-  @Test("a proxy that rejects is not taken for the server's answer")
-  func proxyRejects() async throws {
-    try await withServer { connection in
-      connection.serve { _ in "HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n" }
-    } _: { proxy, _ in
-      let transport = try CurlTransport(configuration: .testing { $0.proxy = proxy.url() })
-      defer { transport.close() }
-      let error = try await transport.failure("https://upstream.invalid/")
-      #expect(error == TransportError(code: .serverUnreachable, outcome: .notSent, detail: ""))
-    }
-  }
 }

@@ -158,12 +158,4 @@ struct IdentityTests {
       #expect(error?.detail.contains("PRIVATE") == false)
     }
   }
-
-  @Test("neither goes over an https proxy, which would be shown the certificate")
-  func throughSecureProxy() async throws {
-    let transport = try CurlTransport(configuration: .testing { $0.proxy = "https://127.0.0.1:1" })
-    defer { transport.close() }
-    let error = try await transport.failure(servers.url(.deep), options: options(as: "alice"))
-    #expect(error == TransportError(code: .tlsFailure, outcome: .notSent, detail: ""))
-  }
 }

@@ -1,3 +1,5 @@
+import HTTPMessages
+import PosternSupport
 import PosternTestSupport
 import Testing
 
@@ -8,7 +10,9 @@ struct PrintedValuesTests {
   @Test("a value is printed with the proxy's credentials, an inner name or in several lines")
   func values() throws {
     var configuration = CurlTransport.Configuration()
-    configuration.proxy = "http://user:\(PrintedValue.secret)@proxy.test"
+    var proxy = try OutboundProxy("http://proxy.test:3128")
+    proxy.authentication = .basic(username: { Secret("user") }, password: { Secret(PrintedValue.secret) })
+    configuration.proxy = OutboundProxySetting(proxy)
     let transport = try CurlTransport(configuration: configuration)
     let samples: KeyValuePairs<String, Any> = [
       "CurlTransport": transport, "CurlTransport.Configuration": configuration,

@@ -24,6 +24,19 @@ VALUES: Dict[str, Any] = {
         "peers": [{"uid": 20001, "methods": ["fetchResource", "getInfo"], "resources": ["billing"]}],
     },
 }
+#: No secret in the pod.
+ASSERTION: Dict[str, Any] = {
+    "configuration": {
+        **VALUES["configuration"],
+        "issuers": {
+            "corp": {
+                "issuer": "https://idp.example.com", "clientId": "shop", "clientAuth": "client_assertion",
+                "clientAssertion": {"file": "/var/run/secrets/tokens/corp"},
+            },
+        },
+    },
+    "secretName": "", "serviceAccountName": "shop", "assertions": {"corp": {"audience": "https://idp.example.com"}},
+}
 METRICS = {**VALUES, "metrics": {"enabled": True, "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}}}}
 
 
@@ -53,7 +66,7 @@ def test_it_passes_lint() -> None:
 
 
 @pytest.mark.parametrize("version", NATIVE_SIDECARS)
-@pytest.mark.parametrize("values", [VALUES, METRICS], ids=["plain", "metrics"])
+@pytest.mark.parametrize("values", [VALUES, METRICS, ASSERTION], ids=["plain", "metrics", "assertion"])
 def test_what_it_renders_fits_the_schema_of_each_version(values: Any, version: str) -> None:
     for kind, document in rendered(values).items():
         if kind != "ServiceMonitor":  # the Prometheus Operator's own kind
@@ -76,6 +89,23 @@ def test_the_sidecar_is_that_of_the_manifests() -> None:
         # `privileged: false` is the default.
         assert {"privileged": False, **application[member]} == {"privileged": False, **shop[member]} if isinstance(
             shop[member], dict) else application[member] == shop[member], member
+
+
+def test_assertions_need_no_secret_and_are_the_sidecars_alone() -> None:
+    """Catches a token that the application can read, and one that the configuration does not find."""
+    made = rendered({**ASSERTION, "assertions": {"corp": {"audience": "a b", "expirationSeconds": 600}}})
+    pod = made["Deployment"]["spec"]["template"]["spec"]
+    volumes = {one["name"]: one for one in pod["volumes"]}
+    assert "postern-secrets" not in volumes and pod["serviceAccountName"] == "shop"
+    assert pod["automountServiceAccountToken"] is False
+    source = {"serviceAccountToken": {"audience": "a b", "expirationSeconds": 600, "path": "corp"}}
+    assert volumes["postern-assertions"]["projected"]["sources"] == [source]
+    mounts = {one["name"]: one for one in pod["initContainers"][0]["volumeMounts"]}
+    assert set(mounts) == set(volumes)
+    assert mounts["postern-assertions"] == {
+        "name": "postern-assertions", "mountPath": "/var/run/secrets/tokens", "readOnly": True}
+    assert [one["name"] for one in pod["containers"][0]["volumeMounts"]] == ["postern-socket"]
+    assert "needs no Secret" in helm("install", "shop", str(CHART), "--dry-run=client", values=ASSERTION)
 
 
 def test_its_names_fit_together() -> None:
@@ -111,12 +141,13 @@ def test_parts_can_be_left_out() -> None:
     assert set(rendered({**METRICS, "application": {"enabled": False}})) == {"ConfigMap", "NetworkPolicy", "Service", "ServiceMonitor"}
 
 
-@pytest.mark.parametrize("values", [VALUES, METRICS], ids=["plain", "metrics"])
+@pytest.mark.parametrize("values", [VALUES, METRICS, ASSERTION], ids=["plain", "metrics", "assertion"])
 def test_its_configuration_is_valid(directory: Path, values: Any) -> None:
     text = rendered(values)["ConfigMap"]["data"]["postern.yaml"]
     read = yaml.safe_load(text)
     assert [rule["uid"] for rule in read["peers"]] == [10001, 20001]
     assert ("http" in read) is ("metrics" in values)
+    assert (read["store"] == {"kind": "memory"}) is ("assertions" in values)
     (directory / "postern.yaml").write_text(text.replace("/run/secrets/postern/", f"{directory}/"))
     for name in ["shop", "store-key"]:
         (directory / name).write_text("ab" * 31 + "cd")
@@ -135,7 +166,8 @@ def test_a_changed_configuration_restarts_the_pods() -> None:
 
 @pytest.mark.parametrize("wrong", [
     {"aplication": {}}, {"application": {"uid": 10001}}, {"application": {"uid": 0}}, {"metrics": {"port": 80}},
-    {"enabled": "no"}, {"networkPolicy": {"metricsNamespaces": [""]}},
+    {"enabled": "no"}, {"assertions": {"corp": {}}}, {"assertions": {"../corp": {"audience": "a"}}},
+    {"assertions": {"corp": {"audience": "a", "expirationSeconds": 60}}}, {"networkPolicy": {"metricsNamespaces": [""]}},
 ])
 def test_wrong_values_are_rejected(wrong: Any) -> None:
     """Catches a misspelt key that does nothing, and an application with the uid of the sidecar, or root's."""

@@ -75,6 +75,27 @@ def test_the_monitoring_component_finds_the_pods(directory: Path) -> None:
     assert made["Service"]["spec"]["ports"][0]["port"] == 9464
 
 
+def test_the_assertion_component_needs_no_secret(directory: Path) -> None:
+    """Catches a pod that waits for a Secret, a token that the application reads, and a mount that stays."""
+    shutil.copytree(KUBERNETES, directory / "kubernetes")
+    file = directory / "kubernetes/example/kustomization.yaml"
+    commented = "  #- ../assertion\n"
+    assert commented in file.read_text()
+    file.write_text(file.read_text().replace(commented, "  - ../assertion\n"))
+    made = {one["kind"]: one for one in kustomized(directory / "kubernetes/example")}
+    for version in NATIVE_SIDECARS:
+        kubernetes_validate.validate(made["Deployment"], version, strict=True)
+    pod = made["Deployment"]["spec"]["template"]["spec"]
+    volumes = {one["name"]: one for one in pod["volumes"]}
+    assert "postern-secrets" not in volumes
+    [source] = volumes["postern-assertions"]["projected"]["sources"]
+    assert source["serviceAccountToken"]["path"] == "corp"
+    it = next(one for one in pod["initContainers"] if one["name"] == "postern")
+    mounts = {one["name"]: one for one in it["volumeMounts"]}
+    assert set(mounts) == set(volumes) and "subPath" not in mounts["postern-assertions"]
+    assert all("assertions" not in one["name"] for one in pod["containers"][0]["volumeMounts"])
+
+
 def check_monitoring(made: Dict[str, Any]) -> None:
     """From the pods over the Service to the ServiceMonitor."""
     pods = made["Deployment"]["spec"]["template"]["metadata"]["labels"]

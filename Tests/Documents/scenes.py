@@ -138,6 +138,12 @@ class Scene:
         answer = self._post("/playground/logoutToken", {"clientId": "shop", "user": "alice", "sid": "Hx3fSid-0001"})
         self.samples["eyJ0eXAiOiJsb2dvdXQr…"] = answer["logoutToken"] if "logoutToken" in answer else answer["logout_token"]
 
+    def set_logout_token_of_a_session(self) -> None:
+        """alice has a session, and has logged out at the issuer."""
+        self.set_session()
+        answer = self._post("/playground/logoutToken", {"clientId": "shop", "user": "alice"})
+        self.samples["eyJ0eXAiOiJsb2dvdXQr…"] = answer["logout_token"]
+
     # What waits or runs
 
     def set_stopped_fetch(self) -> None:

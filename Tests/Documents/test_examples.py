@@ -16,8 +16,8 @@ from harness.ports import free_port  # noqa: E402  (and the harness)
 PAGES = stages.ROOT / "proto-docs"
 #: Pages whose commands are run. Any other page with the comment is run, too; the test fails when one of these loses it.
 RUN = {
-    "configuration.md", "five-minutes.md", "framing.md", "operations.md", "python.md", "sessions.md", "socat.md", "step-up.md",
-    "wire.md", "../README.md",
+    "configuration.md", "five-minutes.md", "framing.md", "on-behalf-of.md", "operations.md", "python.md", "sessions.md",
+    "socat.md", "step-up.md", "wire.md", "../README.md",
 }
 #: Pages whose commands other tests run: Tests/Examples, Tests/OtherLanguages.
 ELSEWHERE = {"examples.md", "other-languages.md"}

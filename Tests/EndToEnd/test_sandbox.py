@@ -313,6 +313,22 @@ def test_a_reload_that_names_a_file_elsewhere_is_refused_and_says_what_to_do(
     assert connection.call("reloadConfig") == {"changed": []}
 
 
+@needs_landlock
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_reload_with_an_assertion_out_of_reach_says_what_to_do(
+    sidecar: Sidecar, connection: Connection, configuration: Any, elsewhere: Path, exists: bool
+) -> None:
+    """Catches a reload that works, and requests to the issuer that all fail from then on."""
+    file = elsewhere / "token"
+    if exists:
+        file.write_text("later")
+    by_assertion = {"clientAuth": "client_assertion", "clientSecretFile": None, "clientAssertion": {"file": str(file)}}
+    sidecar.write(settings.changed(configuration, {"issuers": {"play": by_assertion}}))
+    text = str(connection.error("reloadConfig"))
+    assert str(file) in text and "restart" in text and "hardening.landlock" in text, text
+    assert connection.call("fetchResource", {"resource": "orders", "path": "echo"})["status"] == 200
+
+
 def test_a_reload_that_cannot_read_for_another_reason_says_that(
     sidecar: Sidecar, connection: Connection, configuration: Any, directory: Path
 ) -> None:

@@ -44,7 +44,7 @@ Params = Optional[Dict[str, Any]]
 Case = Tuple[str, Params]
 
 #: Codes that nothing here brings about: a bug, a network without routes, a debugger. They have tests of their own.
-NOT_DRIVEN = {"internal_error", "network_unreachable", "debugger_attached"}
+NOT_DRIVEN = {"interaction_required", "internal_error", "network_unreachable", "debugger_attached"}
 
 
 class Stage:

@@ -70,6 +70,11 @@ package final class TroubledStore: RecordStore {
     return page
   }
 
+  package func owners(in collection: RecordKey.Collection) async throws(StoreError) -> Set<UInt32> {
+    guard !rejectsReads.withLock({ $0 }) else { throw StoreError(.unavailable, "the server is gone") }
+    return try await store.owners(in: collection)
+  }
+
   package func insert(_ record: StoredRecord, within allowance: RecordAllowance) async throws(StoreError) {
     guard !rejectsInsertions.withLock({ $0 }) else { throw StoreError(.unavailable, "no space left") }
     if record.key.collection == .profile {
@@ -100,7 +105,20 @@ package final class TroubledStore: RecordStore {
 
   package func remove(_ key: RecordKey) async throws(StoreError) -> Bool { try await store.remove(key) }
 
-  package func take(_ key: RecordKey) async throws(StoreError) -> StoredRecord? { try await store.take(key) }
+  private let removals = Locked<Int?>(nil)
+
+  /// Records are taken `count` times, and then no more; nil: always.
+  package func failRemovals(after count: Int?) { removals.withLock { $0 = count } }
+
+  package func take(_ key: RecordKey) async throws(StoreError) -> StoredRecord? {
+    let fails = removals.withLock { left in
+      guard let count = left else { return false }
+      left = max(0, count - 1)
+      return count == 0
+    }
+    guard !fails else { throw StoreError(.unavailable, "no space left") }
+    return try await store.take(key)
+  }
 
   package func lease(_ key: RecordKey, for duration: Duration) async throws(StoreError) -> RecordLease? {
     try await store.lease(key, for: duration)

@@ -28,12 +28,15 @@ struct DocumentTests {
       line in
       let indent = line.prefix { $0 == " " }
       let rest = line.dropFirst(indent.count)
-      return rest.hasPrefix("#") && rest.dropFirst().first?.isLetter == true ? indent + rest.dropFirst() : line
+      let isKey = rest.dropFirst().first.map { $0.isLetter || $0 == "-" } ?? false
+      return rest.hasPrefix("#") && isKey ? indent + rest.dropFirst() : line
     }
     let fixture = Self.fixture(lines.joined(separator: "\n"))
     let meant = [
       "give either bearer or tokenFile", "give either ssoTokenFile or usernameFile and passwordFile",
-      "give only one of gid, group",
+      "give only one of gid, group", "give only one of header, query, basic", "goes with auth: credential only",
+      "goes with auth: onBehalfOf only",
+      "has no effect without an https proxy: the authorities of servers are in tls.caFile",
     ]
     let problems = fixture.problems.filter { problem in !meant.contains { problem.hasSuffix($0) } }
     #expect(problems == [])

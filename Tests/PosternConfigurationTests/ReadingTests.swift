@@ -16,7 +16,7 @@ struct ReadingTests {
 
   @Test("a reading describes keys, of which a large file has tens of thousands")
   func descriptions() {
-    let context = ReadingContext(dependencies: .none, allowsPlainHTTPOnLoopback: false)
+    let context = ReadingContext(dependencies: .none)
     let reader = SectionReader(Self.issuer, at: ConfigurationPath(), in: context)
     #expect(IssuerConfiguration(reading: reader).issuer == "https://idp.test")
     reader.finish()
@@ -25,7 +25,7 @@ struct ReadingTests {
 
   @Test("a section that is left out differs from one without keys, or from its description's")
   func leftOut() throws {
-    let context = ReadingContext(dependencies: .none, allowsPlainHTTPOnLoopback: false)
+    let context = ReadingContext(dependencies: .none)
     let reader = SectionReader(Self.issuer, at: ConfigurationPath(), in: context)
     let read = IssuerConfiguration(reading: reader)
     #expect(read.tls == .allDefaults && read.idToken == .allDefaults && read.endpoints == .allDefaults)

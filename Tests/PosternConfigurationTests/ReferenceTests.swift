@@ -24,6 +24,36 @@ struct ReferenceTests {
       ("issuer: crop", ["resources.a.issuer: there is no issuer crop; did you mean corp?"]),
       ("issuer: other, auth: none", ["resources.a.issuer: there is no issuer other"]),
       ("issuer: corp, auth: implicit", ["resources.a.auth: auth: implicit needs the section issuers.corp.implicit"]),
+      ("auth: credential, credential: { header: X-Api-Key, valueFile: /k }", []),
+      ("auth: credential, credential: { query: key, valueFile: /k }", []),
+      ("auth: credential, credential: { basic: { username: a, passwordFile: /k } }", []),
+      ("auth: credential, issuer: corp, credential: { header: X-Api-Key, valueFile: /k }", []),
+      ("auth: credential", ["resources.a.auth: auth: credential needs the section credential"]),
+      (
+        "auth: none, credential: { header: X-Api-Key, valueFile: /k }",
+        ["resources.a.credential: goes with auth: credential only"]
+      ),
+      (
+        "auth: credential, credential: { valueFile: /k }",
+        ["resources.a.credential: header, query or basic is missing"]
+      ),
+      ("auth: credential, credential: { header: X-Api-Key }", ["resources.a.credential: valueFile is missing"]),
+      (
+        "auth: credential, credential: { header: X-Api-Key, query: key, valueFile: /k }",
+        ["resources.a.credential: give only one of header, query"]
+      ),
+      (
+        "auth: credential, credential: { query: key, prefix: a, valueFile: /k }",
+        ["resources.a.credential.prefix: goes with header only"]
+      ),
+      (
+        "auth: credential, credential: { basic: { username: a, passwordFile: /k }, valueFile: /k }",
+        ["resources.a.credential.valueFile: the password belongs into the section basic"]
+      ),
+      (
+        "auth: credential, credential: { basic: { username: a } }",
+        ["resources.a.credential.basic: passwordFile is missing"]
+      ),
       (
         "issuer: corp, senderConstraint: mtls",
         [
@@ -110,9 +140,43 @@ struct ReferenceTests {
         ["issuers.c.clientAuth: client_secret_basic needs clientId"]
       ),
       (
+        "clientId: a, clientAuth: client_secret_jwt",
+        ["issuers.c.clientAuth: client_secret_jwt needs clientSecretFile"]
+      ),
+      (
+        "clientId: a, clientAuth: client_secret_jwt, clientSecretFile: /s",
+        ["issuers.c.clientAuth: client_secret_jwt needs a client secret of at least 32 bytes, this one has 12"]
+      ),
+      (
+        "clientId: a, clientAuth: self_signed_tls_client_auth, clientKeyFile: /k",
+        ["issuers.c.clientAuth: self_signed_tls_client_auth needs clientCertificateFile"]
+      ),
+      ("clientId: a, clientAuth: client_assertion", ["issuers.c.clientAuth: client_assertion needs clientAssertion"]),
+      ("clientId: a, clientAuth: client_assertion, clientAssertion: { file: /missing }", []),
+      (
+        "clientId: a, clientAuth: client_assertion, clientAssertion: { file: /t, type: saml }",
+        ["issuers.c.clientAssertion.type: must be jwt-bearer, jwt-spiffe or a URN"]
+      ),
+      (
+        "clientId: a, clientSecretFile: /s, fallbackCredentials: [{ clientSecretFile: /k }, { clientAuth: private_key_jwt, clientKeyFile: /k }]",
+        []
+      ),
+      (
+        "clientId: a, clientSecretFile: /s, fallbackCredentials: [{ clientKeyFile: /k }, { clientAuth: none }, { clientAuth: tls_client_auth }]",
+        [
+          "issuers.c.fallbackCredentials[0]: client_secret_basic needs clientSecretFile",
+          "issuers.c.fallbackCredentials[1]: none is no credential: give clientAuth and what it needs",
+          "issuers.c.fallbackCredentials[2]: tls_client_auth needs clientKeyFile",
+        ]
+      ),
+      (
+        "clientId: a, fallbackCredentials: [{ clientAuth: client_secret_basic, clientSecretFile: /s }]",
+        ["issuers.c.fallbackCredentials: a client without a credential of its own has no fallback"]
+      ),
+      (
         "clientId: a, clientAuth: client-secret-basic",
         [
-          "issuers.c.clientAuth: must be one of client_secret_basic, client_secret_post, private_key_jwt, tls_client_auth, none; did you mean client_secret_basic?"
+          "issuers.c.clientAuth: must be one of client_secret_basic, client_secret_post, client_secret_jwt, private_key_jwt, tls_client_auth, self_signed_tls_client_auth, client_assertion, none; did you mean client_secret_basic?"
         ]
       ),
       ("idToken: { algorithms: [none] }", ["issuers.c.idToken.algorithms[0]: unsigned tokens are never accepted"]),

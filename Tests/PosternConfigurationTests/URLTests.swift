@@ -63,7 +63,7 @@ struct URLTests {
       ),
       (
         "http://a.example/",
-        "must begin with https:// (http is for 127.0.0.0/8 and [::1] only, and only in development)"
+        "must begin with https:// (http is for origins in outbound.plainHTTP, and for 127.0.0.0/8 and [::1] in development)"
       ),
       ("http://127.0.0.1/", "plain http needs development.plainHTTPOnLoopback: true"),
     ])

@@ -66,6 +66,21 @@ struct SecretFileTests {
     #expect(problem(file) == .notRegular)
   }
 
+  // It would catch a content that is sent although its user cannot send it, and a replacement that waits.
+  @Test("a content that is not accepted leaves the last one in force, and without an interval each use has the newest")
+  func accepts() throws {
+    let reports = Locked<[String?]>([])
+    let file = SecretFile(
+      path: path, interval: .zero, clock: ManualClock(),
+      report: { _, problem in reports.withLock { $0.append(problem) } },
+      accepts: { !$0.reveal().hasPrefix("x") })
+    for (written, expected) in [("one", "one"), ("x", "one"), ("xx", "one"), ("two", "two")] {
+      try write(written)
+      #expect(file.current()?.reveal() == expected)
+    }
+    #expect(reports.withLock { $0 } == [SecretFile.Problem.unsuitable.message, nil])
+  }
+
   // It would catch a file that is read by its node: such a link is never seen to change.
   @Test("a symbolic link on the path that comes to lead elsewhere has the new content, within a second")
   func follows() throws {

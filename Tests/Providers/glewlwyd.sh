@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A real OpenID provider for the tests: glewlwyd from Debian, on sqlite, on 127.0.0.1 only.
 #
-#   glewlwyd.sh [--keep] [--token-seconds N] [--wait N] [--parent PID] [--redirect-uri URI] DIR PORT
+#   glewlwyd.sh [--keep] [--token-seconds N] [--wait N] [--parent PID] [--redirect-uri URI] [--logout-uri URI] DIR PORT
 #
 # Sets the provider up in DIR, waits until it answers, prints "PID PORT" and returns; the provider runs on. PORT 0 picks
 # a free one. `kill PID` stops it and leaves the data; with --keep the same data come back on the same port. When the
@@ -12,6 +12,7 @@
 #   --token-seconds N  life of the access tokens (60)
 #   --wait N           seconds until giving up on an answer (20)
 #   --redirect-uri URI where else the client's users may come back to (beside http://127.0.0.1/cb)
+#   --logout-uri URI   where the provider posts logout tokens to (back-channel logout)
 #   --parent PID       the process whose end ends the provider (the caller); needed when a shell stands between
 #
 # Issuer http://127.0.0.1:PORT/api/oidc
@@ -45,7 +46,7 @@ birth_of() {
   [[ ${fields[0]} != [ZX] ]] && echo "${fields[19]}"
 }
 
-keep='' token_seconds=60 patience=20 parent=$PPID redirect_uri=http://127.0.0.1/cb
+keep='' token_seconds=60 patience=20 parent=$PPID redirect_uri=http://127.0.0.1/cb logout_uri=''
 while [[ ${1-} == --* ]]; do
   case $1 in
     --keep) keep=yes; shift; continue ;;
@@ -54,11 +55,12 @@ while [[ ${1-} == --* ]]; do
     --wait) patience=$2 ;;
     --parent) parent=$2 ;;
     --redirect-uri) redirect_uri=${2-} ;;
+    --logout-uri) logout_uri=${2-} ;;
     *) fail "unknown option $1" ;;
   esac
   shift 2
 done
-[[ $# == 2 ]] || fail "usage: glewlwyd.sh [--keep] [--token-seconds N] [--wait N] [--parent PID] [--redirect-uri U] DIR PORT"
+[[ $# == 2 ]] || fail "usage: glewlwyd.sh [--keep] [--token-seconds N] [--wait N] [--parent PID] [--redirect-uri U] [--logout-uri U] DIR PORT"
 whole_number PORT "$2"
 dir=$1 wanted_port=$2
 for program in curl glewlwyd jq openssl setpriv setsid sqlite3; do
@@ -185,7 +187,7 @@ set_up() {
       "auth-type-id-token-enabled": false, "auth-type-password-enabled": true, "auth-type-client-enabled": true,
       "auth-type-device-enabled": true, "device-authorization-expiration": 600, "device-authorization-interval": 1,
       "auth-type-refresh-enabled": true, "request-parameter-allow": true, "request-parameter-allow-encrypted": false,
-      "jwks-show": true, "session-management-allowed": true, "session-cookie-name": "GLEWLWYD2_OIDC_SESSION",
+      "jwks-show": true, "session-management-allowed": true, "back-channel-logout-allowed": true, "session-cookie-name": "GLEWLWYD2_OIDC_SESSION",
       "session-cookie-expiration": 2419200, "oauth-par-allowed": true, "oauth-par-required": false,
       "oauth-par-request_uri-prefix": "urn:ietf:params:oauth:request_uri:", "oauth-par-duration": 90,
       "auth-type-code-revoke-replayed": true, "pkce-allowed": true, "pkce-method-plain-allowed": false,
@@ -195,12 +197,13 @@ set_up() {
   administrate mod/plugin/ "@$dir/plugin.json" || return 1
   administrate user/ '{"username":"alice","name":"Alice","password":"alicepw","email":"alice@example.test",
     "enabled":true,"scope":["openid","orders"]}' || return 1
-  jq -n --arg redirect "$redirect_uri" '{"client_id":"svc","name":"svc","password":"svcsecret",
+  jq -n --arg redirect "$redirect_uri" --arg logout "$logout_uri" '{"client_id":"svc","name":"svc","password":"svcsecret",
     "client_secret":"svcsecret","confidential":true,"redirect_uri":(["http://127.0.0.1/cb",$redirect]|unique),
     "enabled":true,"scope":["openid","orders"],
     "token_endpoint_auth_method":["client_secret_basic","client_secret_post","client_secret_jwt"],
     "authorization_type":["code","client_credentials","password","device_authorization","refresh_token",
-      "delete_token"]}' >"$dir/client.json" || return 1
+      "delete_token"]} + if $logout == "" then {} else {"backchannel_logout_uri":$logout,
+      "backchannel_logout_session_required":"yes"} end' >"$dir/client.json" || return 1
   administrate client/ "@$dir/client.json" || return 1
   rm -f "$dir/cookies" "$dir/plugin.json" "$dir/client.json" "$dir/key.pem" # the provider has its key in the database
   curl -sS --fail --max-time 10 -o /dev/null "$issuer/.well-known/openid-configuration"

@@ -10,6 +10,7 @@ Prints its issuer, http://127.0.0.1:PORT, when it answers, and ends when its sta
 User   alice, who is always logged in and agrees to everything
 Client shop / shopsecret: code with PKCE, refresh with rotation (offline_access), exchange; ID tokens with EdDSA
 Client back / backsecret: exchange; may present the tokens of shop's users
+Client signer: as back, by client_secret_jwt alone
 """
 from __future__ import annotations
 
@@ -23,18 +24,31 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Dict, Optional
 from urllib.parse import parse_qsl, urlsplit
 
+from cryptojwt import JWT
 from idpyoidc.message.oauth2 import ResponseMessage
 from idpyoidc.server import Server
 from idpyoidc.server.configure import OPConfiguration
 from idpyoidc.server.exception import ClientAuthenticationError
+from idpyoidc.server.token import jwt_token
 
 EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange"
 ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token"
-AUTHENTICATION = ["client_secret_basic", "client_secret_post"]
+AUTHENTICATION = ["client_secret_basic", "client_secret_post", "client_secret_jwt"]
+SIGNING_SECRET = "the secret of a client that signs with it"
 KEYS = [
     {"type": "OKP", "crv": "Ed25519", "use": ["sig"]}, {"type": "EC", "crv": "P-256", "use": ["sig"]},
     {"type": "RSA", "key": "", "use": ["sig"]},
 ]
+
+
+class TypedJWT(JWT):  # type: ignore[misc]
+    """Access tokens with the type of RFC 9068 section 2.1, which idpyoidc leaves out."""
+
+    def pack(self, *arguments: Any, **named: Any) -> Any:
+        return super().pack(*arguments, **{**named, "jws_headers": {"typ": "at+jwt"}})
+
+
+jwt_token.JWT = TypedJWT
 
 
 def configuration(issuer: str, token_seconds: int) -> Dict[str, Any]:
@@ -126,6 +140,14 @@ def provider(issuer: str, token_seconds: int) -> Server:
         **common, "client_id": "back", "client_secret": "backsecret", "client_salt": "salt-of-back",
         "redirect_uris": [], "grant_types_supported": [EXCHANGE],
     }
+    server.context.cdb["signer"] = {
+        **common, "client_id": "signer", "client_secret": SIGNING_SECRET, "client_salt": "salt-of-signer",
+        "token_endpoint_auth_method": "client_secret_jwt", "redirect_uris": [], "grant_types_supported": [EXCHANGE],
+    }
+    server.keyjar.add_symmetric("signer", SIGNING_SECRET)
+    # The library's default is the endpoint alone; the issuer is the audience that leaves no other server a use for it.
+    for endpoint in server.endpoint.values():
+        endpoint.allowed_targets = [*endpoint.allowed_targets, ""]  # stands for the issuer
     return server
 
 

@@ -18,6 +18,24 @@ extension RecordStore {
 
 /// Lists that are read in pages, and what bounds an owner.
 extension StoreContract {
+  /// The uids with records of a collection are all known, however many records there are, and no other ones.
+  func listsOwners(_ store: any RecordStore) async throws {
+    #expect(try await store.owners(in: .session).isEmpty)
+    // More than one piece of a scan.
+    try await withThrowingTaskGroup { group in
+      for number in 0..<1500 {
+        group.addTask { try await store.insert(Records.record(number, uid: UInt32(number % 3), size: 1)) }
+      }
+      try await group.waitForAll()
+    }
+    try await store.insert(Records.record(5000, uid: .max))
+    try await store.insert(Records.record(5001, .authorization, uid: 77))
+    #expect(try await store.owners(in: .session) == [0, 1, 2, .max])
+    #expect(try await store.owners(in: .authorization) == [77])
+    #expect(try await store.remove(Records.key(5000)))
+    #expect(try await store.owners(in: .session) == [0, 1, 2])
+  }
+
   /// A page has the requested number of records, in the order in which they were added, and leads to the next one.
   func listsInPages(_ store: any RecordStore) async throws {
     for number in 0..<25 {

@@ -10,6 +10,7 @@ enum StoreContract: String, Sendable, CaseIterable {
   case rejectsAnUnexpectedVersion
   case rejectsAnotherUid
   case listsByUid
+  case listsOwners
   case listsInPages
   case listsWhatStaysOnce
   case endsAPageWithManyBytes
@@ -35,6 +36,7 @@ enum StoreContract: String, Sendable, CaseIterable {
       try await store.insert(Records.record(1))
       await expect(.conflict) { try await store.replace(Records.record(1, uid: 7, version: 2), under: nil) }
     case .listsByUid: try await listsByUid(store)
+    case .listsOwners: try await listsOwners(store)
     case .listsInPages: try await listsInPages(store)
     case .listsWhatStaysOnce: try await listsWhatStaysOnce(store)
     case .endsAPageWithManyBytes: try await endsAPageWithManyBytes(store)

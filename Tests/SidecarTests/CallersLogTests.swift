@@ -5,10 +5,10 @@ import PosternTestSupport
 import Testing
 
 @testable import Sidecar
-@testable import SidecarHealth
 @testable import SidecarAccess
 @testable import SidecarCalls
 @testable import SidecarEngine
+@testable import SidecarHealth
 @testable import SidecarObservability
 
 @Suite("Log messages that callers cause")

@@ -7,9 +7,9 @@ import PosternTestSupport
 import Testing
 
 @testable import Sidecar
-@testable import SidecarHealth
 @testable import SidecarAccess
 @testable import SidecarEngine
+@testable import SidecarHealth
 @testable import SidecarObservability
 
 /// The health report; and that the watch makes a sidecar ready without a call.

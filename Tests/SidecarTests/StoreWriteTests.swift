@@ -5,9 +5,9 @@ import PosternTestSupport
 import Testing
 
 @testable import Sidecar
-@testable import SidecarHealth
 @testable import SidecarAccess
 @testable import SidecarEngine
+@testable import SidecarHealth
 @testable import SidecarObservability
 
 /// The state of the session store that its writes report.

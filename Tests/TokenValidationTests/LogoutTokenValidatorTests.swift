@@ -92,6 +92,37 @@ import Testing
     #expect(try await code(self.token()) == nil, "an expired entry must not block its name")
   }
 
+  @Test("a token without exp is accepted where that is not permitted, for longer than two minutes, or twice")
+  func withoutExpiry() async throws {
+    var configuration = bench.configuration
+    configuration.requiresLogoutExpiry = false
+    configuration.clockSkew = .zero
+    let fault = { (token: String) in
+      try await validator.validate(
+        token, expecting: LogoutTokenExpectations(clientID: "shop"), configuration: configuration, keys: bench.source
+      ).fault?.code.rawValue
+    }
+    let token = try token(["exp": nil])
+    #expect(try await code(token) == "missing_claim")
+    #expect(try await fault(token) == nil)
+    #expect(try await fault(token) == "jti_replayed")
+    #expect(try await fault(self.token(["exp": 1])) == "token_expired")
+    bench.clock.advance(by: .seconds(121))
+    #expect(try await fault(self.token(["exp": nil, "jti": "l-2"])) == "token_too_old")
+  }
+
+  @Test("a token whose requirement could not be met is rejected when it comes once more, or stays valid afterwards")
+  func retry() async throws {
+    let token = try token()
+    let expectations = LogoutTokenExpectations(clientID: "shop")
+    let verdict = try await validator.validate(
+      token, expecting: expectations, configuration: bench.configuration, keys: bench.source)
+    let claims = try #require(verdict.claims)
+    validator.permitRetry(of: claims, expecting: expectations, configuration: bench.configuration)
+    #expect(try await code(token) == nil)
+    #expect(try await code(token) == "jti_replayed")
+  }
+
   @Test("tokens of another realm or client are other tokens")
   func realms() async throws {
     let token = try token()

@@ -1,4 +1,4 @@
-import { Auth } from "./types/common";
+import { Auth, OnBehalfOf } from "./types/common";
 import { EventName, RegisterDelegateResult } from "./types/control";
 import { DelegateFunctions, Events, PosternEvent } from "./types/events";
 import { FetchResourceParams, FetchResourceResult, ListTasksParams, Task } from "./types/fetch-resource";
@@ -123,6 +123,7 @@ export interface FetchOptions {
   resource?: string;
   session?: string;
   auth?: Auth;
+  onBehalfOf?: OnBehalfOf;
   /** The timeout of each fetch; default: the resource's. */
   timeoutMs?: number;
   /** The largest request body; 11 MiB. */

@@ -23,6 +23,7 @@ export const {
   ClientAuthenticationError,
   AdviceRequired,
   AdviceFailed,
+  InteractionRequired,
   ValidationUndecided,
   AuthenticationError,
   SessionError,

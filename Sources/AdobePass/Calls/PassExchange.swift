@@ -135,8 +135,8 @@ struct PassExchange: Sendable {
   }
 
   private func sent(_ request: PassRequest, isShared: Bool) async throws(PassError) -> HTTPResponse {
-    let prepared = try prepared(request)
-    let shown = try url(of: request, request.shownSegments).withoutQuery
+    var prepared = try prepared(request)
+    prepared.shownURL = try url(of: request, request.shownSegments).withoutQuery
     return try await provider.authorized(over: link) {
       (token, purpose) async throws(PassError) -> HTTPResponse in
       var authorized = prepared
@@ -144,7 +144,6 @@ struct PassExchange: Sendable {
       var bounds = DecisionExchangeBounds()
       bounds.maxBodyBytes = Self.maxReceivedBytes
       bounds.longestPause = Self.longestPause
-      bounds.shownURL = shown
       do throws(DecisionExchangeError) {
         return try await link.attempt(authorized, for: isShared ? .confirmation : purpose, within: bounds)
       } catch {

@@ -19,8 +19,8 @@ package final class ReadingContext {
   package private(set) var problems: [Finding] = []
   /// The warnings.
   package private(set) var warnings: [Finding] = []
-  /// Whether `http://` is allowed on loopback addresses (`development.plainHTTPOnLoopback`).
-  package let allowsPlainHTTPOnLoopback: Bool
+  /// The URLs that may begin with `http://`.
+  package let plainHTTP: PlainHTTPPermission
   /// Where files and variables come from.
   package let dependencies: ConfigurationDependencies
   /// The TCP ports of URLs, each with a key that has one.
@@ -34,15 +34,17 @@ package final class ReadingContext {
   private var origins: [ConfigurationPath: SourceOrigin] = [:]
 
   /// A context for one reading.
-  package init(dependencies: ConfigurationDependencies, allowsPlainHTTPOnLoopback: Bool, isDescribing: Bool = false) {
+  package init(
+    dependencies: ConfigurationDependencies, plainHTTP: PlainHTTPPermission = .none, isDescribing: Bool = false
+  ) {
     self.isDescribing = isDescribing
     self.dependencies = dependencies
-    self.allowsPlainHTTPOnLoopback = allowsPlainHTTPOnLoopback
+    self.plainHTTP = plainHTTP
   }
 
   /// A context for describing the schema, in which nothing is read.
   package static func describing() -> ReadingContext {
-    ReadingContext(dependencies: .none, allowsPlainHTTPOnLoopback: false, isDescribing: true)
+    ReadingContext(dependencies: .none, isDescribing: true)
   }
 
   /// The section of that type as it is when it is left out.

@@ -90,6 +90,28 @@ extension SectionReader {
     }
   }
 
+  /// Texts that may be one alone, or a list; empty when left out. At least one where it `isRequired`.
+  package func oneOrMore(
+    _ name: String, _ documentation: String, isRequired: Bool = false,
+    example: @autoclosure () -> KeySpecification.Example? = nil
+  ) -> [String] {
+    if isRequired, !isGiven(name) { problem("\(name) is missing") }
+    describe(name) {
+      let text = ValueForm.text
+      let one = text.schema()
+      let forms: JSONValue = [.object(one), ["type": "array", "items": .object(one), "minItems": 1]]
+      return KeySpecification(
+        name: name, documentation: text.documented(documentation), form: .value(["anyOf": forms]),
+        isRequired: isRequired, example: example())
+    }
+    guard let entry = recordedEntry(name) else { return [] }
+    guard case .sequence(let items) = entry.value.content else {
+      return parse(entry.value, .text, at: path.key(name)).map { [$0] } ?? []
+    }
+    if items.isEmpty { problem("must have an entry", at: name) }
+    return items.enumerated().compactMap { index, item in parse(item, .text, at: path.key(name).index(index)) }
+  }
+
   /// The value of `name`, nil when it is left out or wrong.
   package func read<Value>(_ name: String, _ form: @autoclosure () -> ValueForm<Value>) -> Value? {
     entry(name).flatMap { parse($0.value, form(), at: path.key(name)) }

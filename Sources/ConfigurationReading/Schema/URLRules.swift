@@ -1,17 +1,19 @@
 /// The rules for URLs of each use; those that are not followed are thrown.
 package enum URLRules {
-  /// An https URL without user information and fragment; http on loopback where that is allowed.
-  package static func web(_ text: String, allowsPlainHTTPOnLoopback: Bool) throws(ValueProblem) -> URLText {
+  /// An https URL without user information and fragment, or one that `plainHTTP` permits.
+  package static func web(_ text: String, plainHTTP: PlainHTTPPermission) throws(ValueProblem) -> URLText {
     let url = try URLText(text)
     switch url.scheme {
     case "https":
       break
-    case "http" where url.isLoopback && allowsPlainHTTPOnLoopback:
+    case "http" where plainHTTP.permits(url):
       break
     case "http" where url.isLoopback:
       throw ValueProblem("plain http needs development.plainHTTPOnLoopback: true")
     case "http":
-      throw ValueProblem("must begin with https:// (http is for 127.0.0.0/8 and [::1] only, and only in development)")
+      throw ValueProblem(
+        "must begin with https:// (http is for origins in outbound.plainHTTP, and for 127.0.0.0/8 and [::1] in development)"
+      )
     default:
       throw ValueProblem("must begin with https://")
     }
@@ -42,6 +44,17 @@ package enum URLRules {
     guard url.query == nil, url.path.isEmpty || url.path.hasSuffix("/") else {
       throw ValueProblem("must be an origin, or one with a path that ends in /: https://host or https://host/prefix/")
     }
+  }
+
+  /// An origin that is reached without TLS.
+  package static func plainHTTPOrigin(_ text: String) throws(ValueProblem) -> URLText {
+    let url = try URLText(text)
+    guard url.scheme == "http" else { throw ValueProblem("must begin with http://: https needs no entry") }
+    guard !url.hasUserInfo, !url.hasFragment else { throw ValueProblem("no user name and no fragment in this URL") }
+    guard url.path.isEmpty, url.query == nil else {
+      throw ValueProblem("must be an origin without a path, as in http://host:8080")
+    }
+    return url
   }
 
   /// Where spans go: https, or http on a loopback address.
@@ -100,4 +113,26 @@ package enum URLRules {
       throw ValueProblem("must be a socket's path and a database number, as in unix:///run/redis/redis.sock?db=0")
     }
   }
+}
+
+/// The URLs that may begin with `http://`: known before any of them is read.
+package struct PlainHTTPPermission: Sendable {
+  /// Whether loopback addresses may (`development.plainHTTPOnLoopback`).
+  private let onLoopback: Bool
+  /// The origins that may (`outbound.plainHTTP`), as `host:port` in lower case.
+  private let origins: Set<String>
+
+  /// No URL.
+  package static let none = PlainHTTPPermission(onLoopback: false, origins: [])
+
+  /// Loopback addresses, and these origins; what is no origin permits nothing.
+  package init(onLoopback: Bool, origins: [String]) {
+    self.onLoopback = onLoopback
+    self.origins = Set(origins.compactMap { (try? URLRules.plainHTTPOrigin($0)).map(Self.key) })
+  }
+
+  /// Whether `url`, which begins with `http://`, is one of them.
+  func permits(_ url: URLText) -> Bool { onLoopback && url.isLoopback || origins.contains(Self.key(url)) }
+
+  private static func key(_ url: URLText) -> String { "\(url.host.lowercased()):\(url.webPort)" }
 }

@@ -44,7 +44,7 @@ extension ValueForm where Value == String {
   /// An https URL without user information and fragment; http on loopback where the configuration allows it.
   private static func web(_ judge: @escaping @Sendable (URLText) throws(ValueProblem) -> Void) -> Self {
     text(schema: { webSchema }) { text, context throws(ValueProblem) in
-      let url = try URLRules.web(text, allowsPlainHTTPOnLoopback: context.allowsPlainHTTPOnLoopback)
+      let url = try URLRules.web(text, plainHTTP: context.plainHTTP)
       try judge(url)
       context.note(port: url.webPort)
       return text

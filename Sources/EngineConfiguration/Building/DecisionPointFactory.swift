@@ -45,7 +45,7 @@ struct DecisionPointFactory {
   ) -> DecisionPoint? {
     guard let previous, previous.configuration.preauthorization[name] == given,
       previous.deviceIdentifiers[name] == device?.value,
-      previous.configuration.development == configuration.development
+      OutboundFactory(configuration: configuration).hasSamePlainHTTP(as: previous.configuration)
     else { return nil }
     return previous.decisionPoints[name]
   }
@@ -67,7 +67,8 @@ struct DecisionPointFactory {
     settings.denyLifetime = given.cache.deny
     settings.requests.tls = TLSSettings(
       caFile: given.tls.caFile, pins: try EngineFactory.pins(given.tls, "preauthorization.\(name)"))
-    settings.allowsPlainHTTPOnLoopback = configuration.development.plainHTTPOnLoopback
+    settings.requests.bypassesProxy = given.proxy == .none
+    settings.plainHTTP = try OutboundFactory(configuration: configuration).plainHTTP()
     settings.degradation = given.degradation.map { degradation in
       switch degradation.rule {
       case .permitAll: DecisionDegradation(isPermit: true, until: degradation.until)

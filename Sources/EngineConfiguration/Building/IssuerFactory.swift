@@ -42,7 +42,7 @@ struct IssuerFactory {
 
   /// Returns a function that decides whether all that makes the issuer of a name is as it was in `other`.
   func sameness(with other: PosternConfiguration) -> (String) -> Bool {
-    let isSameMode = configuration.development == other.development
+    let isSameMode = OutboundFactory(configuration: configuration).hasSamePlainHTTP(as: other)
     let withDPoP = Self.issuersWithDPoP(other)
     return { [configuration, issuersWithDPoP] name in
       isSameMode && issuersWithDPoP.contains(name) == withDPoP.contains(name)
@@ -62,15 +62,24 @@ struct IssuerFactory {
     for (endpoint, text) in given {
       if let text { endpoints[endpoint] = try EngineFactory.url(text, "\(path).endpoints") }
     }
-    let authentication = try clientAuthentication(name, issuer)
+    let credentials = CredentialFactory(clock: clock)
+    let authentication = try credentials.authentication(issuer.credential, path)
+    var fallbacks: [any AuthEngine.ClientAuthentication] = []
+    for (index, fallback) in issuer.fallbackCredentials.enumerated() {
+      fallbacks.append(try credentials.fallback(fallback, "\(path).fallbackCredentials[\(index)]"))
+    }
     let pins = try EngineFactory.pins(issuer.tls, path)
+    let plainHTTP = try OutboundFactory(configuration: configuration).plainHTTP()
     do {
-      return try Issuer(
+      var made = try Issuer(
         name: name, identifier: issuer.issuer, clientID: issuer.clientID ?? "",
-        clientAuthentication: authentication, endpoints: endpoints, caFile: issuer.tls.caFile,
+        clientAuthentication: authentication, fallbackAuthentications: fallbacks, endpoints: endpoints,
+        caFile: issuer.tls.caFile,
         clientIdentity: EngineFactory.identity(issuer.clientCertificateFile, issuer.clientKey), pins: pins,
-        allowsPlainHTTPOnLoopback: configuration.development.plainHTTPOnLoopback,
         usesDPoP: issuersWithDPoP.contains(name))
+      made.plainHTTP = plainHTTP
+      made.bypassesProxy = issuer.proxy == .none
+      return made
     } catch {
       throw EngineFactory.problem("\(path).issuer", "is not usable: \(error.phrase)")
     }
@@ -97,7 +106,7 @@ struct IssuerFactory {
         "issuers.\(name).idToken.algorithms",
         "\(weak.name) needs a client secret of \(weak.minimumKeyBitCount / 8) bytes")
     }
-    return AuthEngine.IDTokenConfiguration(
+    var tokens = AuthEngine.IDTokenConfiguration(
       issuer: issuer.issuer, algorithms: algorithms,
       clockSkew: given.clockSkew, trustedAudiences: given.trustedAudiences, requiresAuthorizedParty: given.requireAzp,
       clientSecret: issuer.clientSecret?.value,
@@ -106,6 +115,8 @@ struct IssuerFactory {
         algorithms: try named(
           given.encryption.algorithms, "issuers.\(name).idToken.encryption.algorithms",
           KeyManagementAlgorithm.init(name:))))
+    tokens.requiresLogoutExpiry = given.requireLogoutExp
+    return tokens
   }
 
   /// The engine's value of each of `names`: an unknown one is an error, and is not left out.
@@ -156,24 +167,5 @@ struct IssuerFactory {
 
   private static func issuersWithDPoP(_ configuration: PosternConfiguration) -> Set<String> {
     Set(configuration.resources.values.compactMap { $0.tokens.senderConstraint == .dpop ? $0.tokens.issuer : nil })
-  }
-
-  private func clientAuthentication(
-    _ name: String, _ issuer: IssuerConfiguration
-  ) throws(ConfigurationProblems) -> any AuthEngine.ClientAuthentication {
-    switch (issuer.clientAuth, issuer.clientSecret?.value, issuer.clientKey?.value) {
-    case (.clientSecretBasic, let secret?, _): return ClientSecretBasic(secret: secret)
-    case (.clientSecretPost, let secret?, _): return ClientSecretPost(secret: secret)
-    case (.privateKeyJWT, _, let key?):
-      do throws(JOSEError) {
-        return try PrivateKeyJWT(key: JWK(pem: Array(key.reveal().utf8)), clock: clock)
-      } catch {
-        throw EngineFactory.problem("issuers.\(name).clientKeyFile", "is not usable: \(error.message)")
-      }
-    case (.tlsClientAuth, _, _): return TLSClientAuthentication()
-    case (.none, _, _): return PublicClient()
-    case (.clientSecretBasic, nil, _), (.clientSecretPost, nil, _), (.privateKeyJWT, _, nil):
-      throw EngineFactory.problem("issuers.\(name).clientAuth", "\(issuer.clientAuth.rawValue) lacks its secret or key")
-    }
   }
 }

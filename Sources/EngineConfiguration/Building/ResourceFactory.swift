@@ -38,7 +38,7 @@ struct ResourceFactory {
     return ValidationRules(
       allowsInlineKeys: configuration.validation.inlineJwks, keySetOrigins: origins,
       allowsCallerClock: configuration.development.callerClock,
-      allowsPlainHTTPOnLoopback: configuration.development.plainHTTPOnLoopback)
+      plainHTTP: try OutboundFactory(configuration: configuration).plainHTTP())
   }
 
   private func server(
@@ -77,8 +77,16 @@ struct ResourceFactory {
       clientIdentity: identity,
       pins: try EngineFactory.pins(resource.tls.trust, path),
       cookies: resource.cookies.areStored
-        ? CookiePolicy(maxCookies: resource.cookies.maxCookies, maxBytes: resource.cookies.maxBytes) : nil,
-      allowsPlainHTTPOnLoopback: configuration.development.plainHTTPOnLoopback)
+        ? CookiePolicy(maxCookies: resource.cookies.maxCookies, maxBytes: resource.cookies.maxBytes) : nil)
+    if let exchange = resource.tokens.exchange {
+      let rules = TokenExchange(exchange, of: resource)
+      server.exchange = rules
+      // What a token of the resource is good for.
+      server.scope = rules.scope
+      server.audience = rules.audiences.isEmpty ? nil : rules.audiences.joined(separator: " ")
+    }
+    server.locations.plainHTTP = try OutboundFactory(configuration: configuration).plainHTTP()
+    server.connections.bypassesProxy = resource.locations.proxy == .none
     server.pinsRequired = resource.tls.trust.pinsRequired || configuration.hardening.pinsRequired
     server.advice = adviceRules(resource, configured)
     server.headers.allowedHeaders = try allowedHeaders(resource, path)
@@ -135,8 +143,29 @@ extension ResourceServer.Authentication {
       case .user: .user
       case .implicit: .implicit
       case .clientCredentials: .clientCredentials
+      case .credential: .credential
+      case .onBehalfOf: .onBehalfOf
       case .none: .none
       }
+  }
+}
+
+extension TokenExchange {
+  /// The configuration's `exchange`, with what it leaves to its resource.
+  fileprivate init(_ configured: ExchangeConfiguration, of resource: ResourceConfiguration) {
+    self.init(
+      grant: configured.grant == .jwtBearer ? .jwtBearer : .tokenExchange,
+      inboundAudiences: configured.inbound.audiences)
+    dialect = configured.dialect == .entra ? .entra : .rfc
+    let requested = configured.requested
+    audiences = requested.audiences.isEmpty ? [resource.tokens.audience].compactMap { $0 } : requested.audiences
+    if dialect == .entra { audiences = [] }
+    resources = requested.resources
+    scope = requested.scope ?? resource.tokens.scope
+    requestedType = requested.type == .jwt ? .jwt : .accessToken
+    subjectType = configured.inbound.type == .jwt ? .jwt : .accessToken
+    actor = configured.actor == .clientCredentials ? .clientCredentials : .none
+    subject = configured.subject == .any ? .any : .same
   }
 }
 

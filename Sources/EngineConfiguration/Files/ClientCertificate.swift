@@ -10,6 +10,8 @@ package struct ClientCertificate: Sendable {
 
   /// The section it belongs to: `issuers.corp` or `resources.billing`.
   package let section: String
+  /// Its name in `health`: the section, and for one of `fallbackCredentials` its position there.
+  package let name: String
   /// The key of its file in the configuration.
   let path: String
   private let notBefore: Timestamp
@@ -19,18 +21,27 @@ package struct ClientCertificate: Sendable {
   static func all(in configuration: PosternConfiguration) throws(ConfigurationProblems) -> [ClientCertificate] {
     var found: [ClientCertificate] = []
     var problems: [ConfigurationProblem] = []
-    func read(_ section: String, _ key: String, _ file: String?, _ privateKey: ConfiguredSecret<String>?) {
+    func read(
+      _ section: String, _ key: String, _ file: String?, _ privateKey: ConfiguredSecret<String>?, part: String = ""
+    ) {
       guard let file, let privateKey else { return }
       do throws(Unusable) {
-        found.append(try ClientCertificate(section: section, path: "\(section).\(key)", file: file, key: privateKey))
+        found.append(
+          try ClientCertificate(
+            section: section, name: section + part, path: "\(section).\(key)", file: file, key: privateKey))
       } catch {
         let message = "\(file): \(error.text)"
         problems.append(ConfigurationProblem(file: "configuration", keyPath: "\(section).\(key)", message: message))
       }
     }
-    let issuers = configuration.issuers.filter { $0.value.clientCertificateFile != nil }
-    for (name, issuer) in issuers.sorted(by: { $0.key < $1.key }) {
+    for (name, issuer) in configuration.issuers.sorted(by: { $0.key < $1.key }) {
       read("issuers.\(name)", "clientCertificateFile", issuer.clientCertificateFile, issuer.clientKey)
+      for (index, other) in issuer.fallbackCredentials.enumerated() {
+        let part = "fallbackCredentials[\(index)]"
+        read(
+          "issuers.\(name)", "\(part).clientCertificateFile", other.clientCertificateFile, other.clientKey,
+          part: ".\(part)")
+      }
     }
     let resources = configuration.resources.filter { $0.value.tls.clientCertificateFile != nil }
     for (name, resource) in resources.sorted(by: { $0.key < $1.key }) {
@@ -43,7 +54,9 @@ package struct ClientCertificate: Sendable {
 
   private struct Unusable: Error { let text: String }
 
-  private init(section: String, path: String, file: String, key: ConfiguredSecret<String>) throws(Unusable) {
+  private init(
+    section: String, name: String, path: String, file: String, key: ConfiguredSecret<String>
+  ) throws(Unusable) {
     guard let text = ConfigurationFile.contents(of: file, limit: CertificateChain.maximumByteCount) else {
       throw Unusable(text: "the certificate cannot be read, or is larger than 64 KiB")
     }
@@ -61,6 +74,7 @@ package struct ClientCertificate: Sendable {
     }
     guard isPair else { throw Unusable(text: "the certificate and the key of clientKeyFile do not belong together") }
     self.section = section
+    self.name = name
     self.path = path
     notBefore = chain.notBefore
     notAfter = chain.notAfter

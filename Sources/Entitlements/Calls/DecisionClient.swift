@@ -113,7 +113,7 @@ public struct DecisionClient: Sendable {
   package func attempt(
     _ request: HTTPRequest, for purpose: DecisionPurpose, within bounds: DecisionExchangeBounds
   ) async throws(DecisionExchangeError) -> HTTPResponse {
-    guard request.url.isSecure(allowingPlainHTTPOnLoopback: point.settings.allowsPlainHTTPOnLoopback) else {
+    guard point.settings.plainHTTP.permits(request.url) else {
       throw .insecure
     }
     let device = request.fields["X-Forwarded-For"] ?? ""
@@ -124,12 +124,13 @@ public struct DecisionClient: Sendable {
     trace?.add(to: &request.fields)
     var options = TransferOptions(
       deadline: Deadline(in: bounds.timeout ?? point.settings.requests.timeout, on: clock).earlier(deadline),
-      maxBodyBytes: bounds.maxBodyBytes, allowsPlainHTTP: point.settings.allowsPlainHTTPOnLoopback,
+      maxBodyBytes: bounds.maxBodyBytes, allowsPlainHTTP: point.settings.plainHTTP.allowsAny,
       peerID: peerID, reusesConnections: purpose == .question)
     options.tls = point.settings.requests.tls
+    options.bypassesProxy = point.settings.requests.bypassesProxy
     do throws(TransportError) {
       let response = try await upstream.send(
-        request, options: options, for: .decision(point.name), shownAs: bounds.shownURL, trace: trace)
+        request, options: options, for: .decision(point.name), trace: trace)
       if response.status == 429 {
         let pause = min(DecisionFault.pause(after: response), bounds.longestPause)
         point.settings.requests.rateLimit?.pause(peerID.uid, for: pause, at: clock.monotonicNow, device: device)
@@ -206,8 +207,6 @@ package struct DecisionExchangeBounds: Sendable {
   package var maxBodyBytes = DecisionReply.maxBytes
   /// The longest pause that a 429 can cause.
   package var longestPause = DecisionFault.maxPause
-  /// The URL as events have it, where that of the request has a secret in its path.
-  package var shownURL: HTTPURL?
 
   package init() {}
 }

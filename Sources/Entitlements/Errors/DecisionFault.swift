@@ -112,6 +112,7 @@ extension DecisionFault {
   init(_ error: TransportError) {
     let retry: Retry =
       switch error.code {
+      case _ where error.proxy?.isTransient == false: .never
       case .networkUnreachable, .serverUnreachable, .protocolError: .after(nil)
       default: .never
       }
@@ -134,7 +135,7 @@ extension DecisionFault {
       self.init(
         .accessTokenUnavailable(error.detail),
         retry: .after(error.retryAfter ?? (error.status == 429 ? .seconds(1) : nil)))
-    case .rejected, .malformed, .discovery, .notPossible: self.init(.accessTokenUnavailable(error.detail))
+    case .rejected, .malformed, .discovery, .notPossible, .assertion: self.init(.accessTokenUnavailable(error.detail))
     }
   }
 

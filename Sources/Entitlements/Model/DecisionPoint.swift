@@ -19,6 +19,8 @@ public final class DecisionPoint: Sendable {
     public var rateLimit: DecisionRateLimiter?
     /// The authorities and the pins of its servers. Default: the transport's authorities, no pins.
     public var tls = TLSSettings()
+    /// Whether they leave without the outbound proxy. Default false.
+    public var bypassesProxy = false
 
     /// The defaults.
     public init() {}
@@ -46,8 +48,13 @@ public final class DecisionPoint: Sendable {
     public var credential = DecisionCredential.none
     /// The operator's rule in place of the decision point's answers; nil for none.
     public var degradation: DecisionDegradation?
+    /// The servers that may be reached without TLS.
+    public var plainHTTP = PlainHTTPRule()
     /// Whether `http` is accepted on loopback addresses.
-    public var allowsPlainHTTPOnLoopback = false
+    public var allowsPlainHTTPOnLoopback: Bool {
+      get { plainHTTP.allowsLoopback }
+      set { plainHTTP.allowsLoopback = newValue }
+    }
 
     /// The defaults.
     public init() {}

@@ -143,6 +143,24 @@ extension JWK {
     self.init(material, keyID: keyID, algorithm: algorithm)
   }
 
+  /// The public key of the first certificate of a PEM text, with the certificate as its `x5c` and its thumbprint as
+  /// `kid`: what an issuer registers for `self_signed_tls_client_auth` (RFC 8705 section 2.2.2).
+  ///
+  /// `invalid_key` for a text without a certificate, or one with a key of an unknown kind.
+  public convenience init(certificatePEM text: [UInt8]) throws(JOSEError) {
+    do throws(CryptoError) {
+      let certificate = try Certificate(der: CertificateChain(pem: text).certificate)
+      guard let key = certificate.publicKey else {
+        throw CryptoError(code: .unsupported, message: "the certificate has a key of another kind")
+      }
+      let material = KeyMaterial(key)
+      self.init(
+        material, keyID: JWK(material).thumbprint, use: KeyPurpose.signature.use, certificates: [certificate])
+    } catch {
+      throw JOSEError(invalidKey: error)
+    }
+  }
+
   /// The public key of a PEM text, or that of a certificate in it. Errors as for private keys.
   public convenience init(publicPEM text: [UInt8]) throws(JOSEError) {
     do throws(CryptoError) {

@@ -51,6 +51,11 @@ public final class JWK: Sendable {
     }
   }
 
+  /// `x5t#S256` (RFC 7517 section 4.9): the hash of its first certificate, base64url; nil without one.
+  public var certificateThumbprint: String? {
+    certificates.first.map { Base64URL.string($0.thumbprint(.sha256)) }
+  }
+
   private static func thumbprint(of material: KeyMaterial) -> String? {
     guard material.keyType != .oct else { return nil }
     let members = JSONObject(material.requiredMembers(revealingSymmetric: false))

@@ -39,9 +39,7 @@ extension ProviderClient {
       metadata.endpoints[.pushedAuthorizationRequest] != nil
     else { return nil }
     let response = try await post(
-      // Client authentication adds what identifies the client; `client_id` is in the form already.
-      form.filter { $0.name != "client_id" || issuer.clientAuthentication.method == "client_secret_basic" },
-      to: .pushedAuthorizationRequest, of: issuer, maxBytes: TokenResponse.maxBytes, for: .token(issuer.name),
+      form, to: .pushedAuthorizationRequest, of: issuer, maxBytes: TokenResponse.maxBytes, for: .token(issuer.name),
       key: key, trace: trace
     ).response
     guard response.status == 201 || response.status == 200 else {

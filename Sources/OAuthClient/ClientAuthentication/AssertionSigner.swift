@@ -24,11 +24,18 @@ public struct AssertionSigner: Sendable {
   /// Returns an assertion of `clientID` about `subject` for `audience` alone, valid for one use within a minute.
   package func assertion(by clientID: String, about subject: String, for audience: String) throws(TokenError) -> String
   {
-    let now = clock.wallNow
+    try Self.assertion(
+      by: clientID, about: subject, for: audience, signedWith: key, algorithm, at: clock.wallNow)
+  }
+
+  fileprivate static func assertion(
+    by clientID: String, about subject: String, for audience: String, signedWith key: JWK,
+    _ algorithm: SignatureAlgorithm, at now: Timestamp
+  ) throws(TokenError) -> String {
     let claims: JSONObject = [
       "iss": .string(clientID), "sub": .string(subject), "aud": .string(audience),
       "jti": .string(Base64URL.string(SecureRandom.bytes(16))), "iat": .integer(now.secondsSinceEpoch),
-      "exp": .integer((now + Self.lifetime).secondsSinceEpoch),
+      "exp": .integer((now + lifetime).secondsSinceEpoch),
     ]
     do throws(JOSEError) {
       return try CompactJWS.sign(claims: claims, with: key, algorithm: algorithm)
@@ -53,9 +60,6 @@ extension AssertionSigner: Hashable {
 ///
 /// Its audience is the issuer, whatever endpoint it goes to, so that no other server can use it.
 public struct PrivateKeyJWT: ClientAuthentication, Hashable {
-  static let lifetime = AssertionSigner.lifetime
-  static let assertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
-
   private let signer: AssertionSigner
 
   /// Authentication by `key`, with the algorithm that belongs to it; `invalid_key` when it cannot sign.
@@ -69,9 +73,59 @@ public struct PrivateKeyJWT: ClientAuthentication, Hashable {
   /// Adds `client_assertion`, made for this one request.
   public func authenticate(_ request: inout TokenEndpointRequest, as clientID: String) throws(TokenError) {
     let assertion = try signer.assertion(by: clientID, about: clientID, for: request.issuer)
-    request.form.append((name: "client_id", value: clientID))
-    request.form.append((name: "client_assertion_type", value: Self.assertionType))
-    request.form.append((name: "client_assertion", value: assertion))
+    request.add(assertion, ofType: ClientAssertion.jwtBearer, by: clientID)
+  }
+}
+
+/// `client_secret_jwt` (RFC 7523 section 2.2, OpenID Connect Core section 9): as `private_key_jwt`, with HS256 and the
+/// client secret's UTF-8 as the key. The secret itself is never sent.
+public struct ClientSecretJWT: ClientAuthentication {
+  /// The shortest secret, in bytes (RFC 7518 section 3.2).
+  public static let minimumByteCount = 32
+
+  private let secret: Secret<String>
+  private let key: JWK
+  private let clock: any EngineClock
+
+  /// Authentication by `secret`; `weak_key` when it has fewer than 32 bytes.
+  public init(secret: Secret<String>, clock: some EngineClock) throws(JOSEError) {
+    let key = SymmetricKey(Array(secret.reveal().utf8))
+    guard key.byteCount >= Self.minimumByteCount else {
+      throw JOSEError(
+        .weakKey, "HS256 needs a secret of at least \(Self.minimumByteCount) bytes, this one has \(key.byteCount)")
+    }
+    self.secret = secret
+    self.key = JWK(.symmetric(key))
+    self.clock = clock
+  }
+
+  /// `client_secret_jwt`.
+  public var method: String { "client_secret_jwt" }
+  /// `HS256`.
+  public var requiredAlgorithm: String? { SignatureAlgorithm.hs256.name }
+
+  /// Adds `client_assertion`, made for this one request.
+  public func authenticate(_ request: inout TokenEndpointRequest, as clientID: String) throws(TokenError) {
+    let assertion = try AssertionSigner.assertion(
+      by: clientID, about: clientID, for: request.issuer, signedWith: key, .hs256, at: clock.wallNow)
+    request.add(assertion, ofType: ClientAssertion.jwtBearer, by: clientID)
+  }
+}
+
+extension ClientSecretJWT: Hashable {
+  /// Whether both have the same secret.
+  public static func == (left: ClientSecretJWT, right: ClientSecretJWT) -> Bool { left.secret == right.secret }
+
+  /// Hashes the secret.
+  public func hash(into hasher: inout Hasher) { hasher.combine(secret) }
+}
+
+extension TokenEndpointRequest {
+  /// Adds `client_id` and the assertion (RFC 7521 section 4.2).
+  mutating func add(_ assertion: String, ofType type: String, by clientID: String) {
+    identify(as: clientID)
+    form.append((name: "client_assertion_type", value: type))
+    form.append((name: "client_assertion", value: assertion))
   }
 }
 
@@ -82,5 +136,10 @@ extension AssertionSigner: ConciseStringConvertible {
 
 extension PrivateKeyJWT: ConciseStringConvertible {
   /// The method.
+  public var description: String { method }
+}
+
+extension ClientSecretJWT: ConciseStringConvertible {
+  /// The method: never the secret.
   public var description: String { method }
 }

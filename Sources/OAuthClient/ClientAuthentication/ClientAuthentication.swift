@@ -11,9 +11,30 @@ public protocol ClientAuthentication: Hashable, Sendable {
 
   /// Adds the client's authentication to `request`, just before it is sent: a field, form members, or transfer options.
   func authenticate(_ request: inout TokenEndpointRequest, as clientID: String) throws(TokenError)
+
+  /// The certificate that requests with this authentication present; nil for the issuer's, where it has one.
+  var clientIdentity: ClientIdentity? { get }
+
+  /// The algorithm that the issuer must list in its metadata, where it lists any; nil where none is required.
+  var requiredAlgorithm: String? { get }
+
+  /// Whether the credential is read for each request, so that after a rejection there may be another one.
+  var isReadForEachRequest: Bool { get }
+
+  /// The reason why the credential cannot be used now; nil when it can.
+  var fault: ClientAssertionFault? { get }
 }
 
 extension ClientAuthentication {
+  /// Nil: the issuer's certificate, where it has one.
+  public var clientIdentity: ClientIdentity? { nil }
+  /// Nil: no algorithm is required.
+  public var requiredAlgorithm: String? { nil }
+  /// False: the credential is that of the configuration.
+  public var isReadForEachRequest: Bool { false }
+  /// Nil: the credential can be used.
+  public var fault: ClientAssertionFault? { nil }
+
   func isEqual(to other: any ClientAuthentication) -> Bool { other as? Self == self }
 }
 
@@ -39,6 +60,12 @@ public struct TokenEndpointRequest: Sendable {
     self.fields = fields
     self.form = form
     self.options = options
+  }
+
+  /// Adds `client_id`, once.
+  mutating func identify(as clientID: String) {
+    form.removeAll { $0.name == "client_id" }
+    form.append((name: "client_id", value: clientID))
   }
 
   /// The form as an HTTP request.
@@ -79,7 +106,7 @@ public struct ClientSecretPost: ClientAuthentication {
 
   /// Adds `client_id` and `client_secret`.
   public func authenticate(_ request: inout TokenEndpointRequest, as clientID: String) throws(TokenError) {
-    request.form.append((name: "client_id", value: clientID))
+    request.identify(as: clientID)
     request.form.append((name: "client_secret", value: secret.reveal()))
   }
 }
@@ -94,28 +121,38 @@ public struct PublicClient: ClientAuthentication {
 
   /// Adds `client_id`.
   public func authenticate(_ request: inout TokenEndpointRequest, as clientID: String) throws(TokenError) {
-    request.form.append((name: "client_id", value: clientID))
+    request.identify(as: clientID)
   }
 }
 
-/// `tls_client_auth` (RFC 8705 section 2.1): the certificate of the connection, which is the issuer's `clientIdentity`,
-/// and the identifier in the form.
+/// `tls_client_auth` and `self_signed_tls_client_auth` (RFC 8705 sections 2.1 and 2.2): the certificate of the
+/// connection, and the identifier in the form.
+///
+/// Both are the same on the wire: the issuer compares the certificate with a registered name, or with a registered key.
 public struct TLSClientAuthentication: ClientAuthentication {
-  /// Authentication by the certificate that the issuer's exchanges present.
-  public init() {}
+  private let isSelfSigned: Bool
+  /// The certificate to present; nil for the issuer's `clientIdentity`.
+  public let clientIdentity: ClientIdentity?
 
-  /// `tls_client_auth`.
-  public var method: String { "tls_client_auth" }
+  /// Authentication by the certificate `identity`, without one by that of the issuer; `isSelfSigned`: registered with
+  /// the issuer as a key.
+  public init(isSelfSigned: Bool = false, identity: ClientIdentity? = nil) {
+    self.isSelfSigned = isSelfSigned
+    clientIdentity = identity
+  }
+
+  /// `tls_client_auth`, or `self_signed_tls_client_auth`.
+  public var method: String { isSelfSigned ? "self_signed_tls_client_auth" : "tls_client_auth" }
 
   /// Adds `client_id`; throws where the request would be sent without the certificate.
   public func authenticate(_ request: inout TokenEndpointRequest, as clientID: String) throws(TokenError) {
     guard request.options.clientIdentity != nil else {
-      throw TokenError(.notPossible, "tls_client_auth needs a client certificate, and the issuer has none")
+      throw TokenError(.notPossible, "\(method) needs a client certificate, and the issuer has none")
     }
     guard request.endpoint.origin.scheme == "https" else {
-      throw TokenError(.notPossible, "tls_client_auth needs TLS, and the endpoint's scheme is http")
+      throw TokenError(.notPossible, "\(method) needs TLS, and the endpoint's scheme is http")
     }
-    request.form.append((name: "client_id", value: clientID))
+    request.identify(as: clientID)
   }
 }
 

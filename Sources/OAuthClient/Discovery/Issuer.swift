@@ -13,22 +13,26 @@ public struct Issuer: Sendable {
   public let url: HTTPURL
   /// The client identifier.
   public let clientID: String
-  /// The client authentication.
-  public let clientAuthentication: any ClientAuthentication
+  /// The client authentication, and what to use when the issuer rejects it.
+  package let credentials: ClientCredentials
   /// Endpoints of the configuration: they take precedence over the server's metadata, which is not fetched for them.
   public let endpoints: [ProviderEndpoint: HTTPURL]
   private var tls: TLSSettings
-  /// Whether `http` is accepted on loopback addresses; never elsewhere.
-  public let allowsPlainHTTPOnLoopback: Bool
+  /// The servers that may be reached without TLS.
+  public var plainHTTP: PlainHTTPRule
+  /// Whether its servers are reached without the outbound proxy. Default false.
+  public var bypassesProxy = false
   /// Whether tokens are requested with a DPoP proof, to be bound to a key (RFC 9449).
   public let usesDPoP: Bool
 
-  /// An issuer; throws when `identifier` is no URL, or has a query or a fragment (RFC 8414 section 2).
+  /// An issuer; `fallbackAuthentications` are used in their order when the server rejects the client. Throws when
+  /// `identifier` is no URL, or has a query or a fragment (RFC 8414 section 2).
   public init(
     name: String,
     identifier: String,
     clientID: String,
     clientAuthentication: any ClientAuthentication,
+    fallbackAuthentications: [any ClientAuthentication] = [],
     endpoints: [ProviderEndpoint: HTTPURL] = [:],
     caFile: String? = nil,
     clientIdentity: ClientIdentity? = nil,
@@ -43,13 +47,15 @@ public struct Issuer: Sendable {
     self.name = name
     self.identifier = identifier
     self.clientID = clientID
-    self.clientAuthentication = clientAuthentication
+    credentials = ClientCredentials(clientAuthentication, fallbacks: fallbackAuthentications)
     self.endpoints = endpoints
     tls = TLSSettings(caFile: caFile, clientIdentity: clientIdentity, pins: pins)
-    self.allowsPlainHTTPOnLoopback = allowsPlainHTTPOnLoopback
+    plainHTTP = PlainHTTPRule(allowsLoopback: allowsPlainHTTPOnLoopback)
     self.usesDPoP = usesDPoP
   }
 
+  /// The client authentication that is configured first.
+  public var clientAuthentication: any ClientAuthentication { credentials.all[0] }
   /// PEM file with the certificate authorities to trust instead of the system's.
   public var caFile: String? { tls.caFile }
   /// The client certificate for TLS, which authenticates the client or binds its tokens (RFC 8705); nil for none.
@@ -60,19 +66,20 @@ public struct Issuer: Sendable {
   /// The certificate pins for the issuer's servers; nil for none.
   public var pins: KeyPins? { tls.pins }
 
-  /// Whether requests may be sent to `url`: `https`, or `http` on a loopback address where the configuration allows it.
-  package func accepts(_ url: HTTPURL) -> Bool {
-    url.isSecure(allowingPlainHTTPOnLoopback: allowsPlainHTTPOnLoopback)
-  }
+  /// Whether `http` is accepted on loopback addresses.
+  public var allowsPlainHTTPOnLoopback: Bool { plainHTTP.allowsLoopback }
+
+  /// Whether requests may be sent to `url`: `https`, or a server that may be reached without TLS.
+  package func accepts(_ url: HTTPURL) -> Bool { plainHTTP.permits(url) }
 }
 
 extension Issuer: Hashable {
   /// Whether the configuration is the same in every part.
   public static func == (left: Issuer, right: Issuer) -> Bool {
     left.name == right.name && left.identifier == right.identifier && left.clientID == right.clientID
-      && left.clientAuthentication.isEqual(to: right.clientAuthentication) && left.endpoints == right.endpoints
-      && left.tls == right.tls && left.allowsPlainHTTPOnLoopback == right.allowsPlainHTTPOnLoopback
-      && left.usesDPoP == right.usesDPoP
+      && left.credentials.isEqual(to: right.credentials) && left.endpoints == right.endpoints
+      && left.tls == right.tls && left.plainHTTP == right.plainHTTP
+      && left.usesDPoP == right.usesDPoP && left.bypassesProxy == right.bypassesProxy
   }
 
   /// Hashes identifier, client and client authentication; the rest hardly ever differs when these do not.
@@ -91,24 +98,19 @@ extension Issuer {
   package func transferOptions(
     deadline: Deadline, connectTimeout: Duration = .seconds(10), maxBodyBytes: Int, forCaller: Bool
   ) -> TransferOptions {
-    TransferOptions(
+    var options = TransferOptions(
       deadline: deadline, connectTimeout: connectTimeout, maxBodyBytes: maxBodyBytes,
-      allowsPlainHTTP: allowsPlainHTTPOnLoopback, caFile: caFile, clientIdentity: clientIdentity, pins: pins,
+      allowsPlainHTTP: plainHTTP.allowsAny, caFile: caFile, clientIdentity: clientIdentity, pins: pins,
       allowsLinkLocal: isAtLinkLocalAddress,
       peerID: forCaller ? CurrentPeer.uid.map { PeerID(uid: $0, connection: 0) } ?? .process : .process,
       reusesConnections: false)
+    options.bypassesProxy = bypassesProxy
+    return options
   }
 
   /// Whether the configuration puts the issuer at a link-local address; its metadata and names cannot.
   private var isAtLinkLocalAddress: Bool {
     url.origin.isLinkLocalAddress || endpoints.values.contains(where: \.origin.isLinkLocalAddress)
-  }
-}
-
-extension HTTPURL {
-  /// Whether the scheme is `https`, or `http` on a loopback address and `allowed`.
-  package func isSecure(allowingPlainHTTPOnLoopback allowed: Bool) -> Bool {
-    origin.scheme == "https" || (allowed && origin.isLoopbackAddress)
   }
 }
 

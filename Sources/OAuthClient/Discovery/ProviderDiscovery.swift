@@ -204,7 +204,7 @@ extension TransportError {
 
   /// Whether the cause is the state of the network or the server, rather than the server's identity or its answer.
   public var isTransient: Bool {
-    [.networkUnreachable, .serverUnreachable, .timedOut, .descriptorsOut].contains(code)
+    proxy?.isTransient ?? [.networkUnreachable, .serverUnreachable, .timedOut, .descriptorsOut].contains(code)
   }
 }
 

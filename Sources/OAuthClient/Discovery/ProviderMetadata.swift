@@ -15,6 +15,8 @@ public struct ProviderMetadata: Sendable {
   public let grantTypesSupported: [String]?
   /// `token_endpoint_auth_methods_supported`; nil when absent.
   public let tokenEndpointAuthMethodsSupported: [String]?
+  /// `token_endpoint_auth_signing_alg_values_supported`; nil when absent.
+  public let tokenEndpointAuthSigningAlgorithmsSupported: [String]?
   /// `scopes_supported`; nil when absent.
   public let scopesSupported: [String]?
   /// `code_challenge_methods_supported` (RFC 7636); nil when absent.
@@ -68,6 +70,7 @@ public struct ProviderMetadata: Sendable {
     func list(_ name: String) -> [String]? { object[name]?.arrayValue?.compactMap(\.stringValue) }
     grantTypesSupported = list("grant_types_supported")
     tokenEndpointAuthMethodsSupported = list("token_endpoint_auth_methods_supported")
+    tokenEndpointAuthSigningAlgorithmsSupported = list("token_endpoint_auth_signing_alg_values_supported")
     scopesSupported = list("scopes_supported")
     codeChallengeMethodsSupported = list("code_challenge_methods_supported")
     idTokenSigningAlgorithmsSupported = list("id_token_signing_alg_values_supported")

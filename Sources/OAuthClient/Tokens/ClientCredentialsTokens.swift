@@ -15,19 +15,18 @@ public final class ClientCredentialsTokens: Sendable {
   private struct State: Sendable {
     var tokens = BoundedCache<ClientCredentialsGrant, Current>(capacity: 1024)
     var backoffs = BoundedCache<ClientCredentialsGrant, TokenBackoff>(capacity: 1024)
-    /// The keys that tokens are bound to, one for each issuer; each token has its key with it.
-    var keys = BoundedCache<Issuer, DPoPKey>(capacity: 256)
     var shared = SharedTokens()
     var lastGeneration: UInt64 = 0
   }
 
   /// The proofs for all resource servers and decision points, so that their nonces are learnt once.
   package let resourceProver: DPoPProver
-  private let upstream: Upstream
-  private let requests: TokenRequests
+  let upstream: Upstream
+  let requests: TokenRequests
   private let state = Locked(State())
-  private let replacements = TokenReplacementLimit<ClientCredentialsGrant>()
-  private let flights: SingleFlight<ClientCredentialsGrant, AccessToken, TokenError>
+  private let flights: TokenFlights<ClientCredentialsGrant>
+  /// The keys that tokens are bound to.
+  let keys = IssuerKeys()
 
   /// Tokens over `transport`; endpoints that the configuration does not give come from `discovery`.
   public init(
@@ -37,12 +36,7 @@ public final class ClientCredentialsTokens: Sendable {
     upstream = Upstream(transport: transport, clock: clock, observer: observer, userAgent: userAgent)
     resourceProver = DPoPProver(clock: clock)
     requests = TokenRequests(provider: ProviderClient(upstream: upstream, discovery: discovery))
-    flights = SingleFlight(clock: clock, servesEverybody: true) { end in
-      switch end {
-      case .cancelled: TokenError(.cancelled, "the wait for a token was cancelled")
-      case .deadlineExceeded: TokenError(.deadlineExceeded, "the deadline passed while waiting for a token")
-      }
-    }
+    flights = TokenFlights(clock: clock, servesEverybody: true)
   }
 
   /// Returns a fresh token, from the cache or from the issuer.
@@ -63,12 +57,7 @@ public final class ClientCredentialsTokens: Sendable {
     for grant: ClientCredentialsGrant, replacing rejected: AccessToken, deadline: Deadline = .never,
     trace: TraceContext? = nil
   ) async throws(TokenError) -> AccessToken {
-    if let current = freshToken(for: grant) {
-      guard current.generation <= rejected.generation else { return current }
-      if let wait = replacements.wait(toReplace: current.generation, of: grant, at: upstream.clock.monotonicNow) {
-        throw TokenError(.unavailable(nil), "the token has been replaced too often in a short time", retryAfter: wait)
-      }
-    }
+    if let newer = try flights.newer(than: rejected, current: freshToken(for: grant), for: grant) { return newer }
     return try await obtain(grant, newerThan: rejected.generation, deadline: deadline, trace: trace)
   }
 
@@ -81,7 +70,7 @@ public final class ClientCredentialsTokens: Sendable {
     let now = upstream.clock.monotonicNow
     let needed = token.lifetime.map { $0 < life ? $0 / 2 : life } ?? life
     guard needed > .zero, token.expiry < now + needed,
-      replacements.wait(toReplace: token.generation, of: grant, at: now) == nil
+      flights.wait(toReplace: token, for: grant) == nil
     else { return token }
     return try await obtain(grant, newerThan: token.generation, deadline: deadline, trace: trace)
   }
@@ -96,32 +85,18 @@ public final class ClientCredentialsTokens: Sendable {
     }
   }
 
-  private func freshToken(for grant: ClientCredentialsGrant, newerThan generation: UInt64 = 0) -> AccessToken? {
+  private func freshToken(for grant: ClientCredentialsGrant) -> AccessToken? {
     let now = upstream.clock.monotonicNow
-    return state.withLock { state in
-      (state.tokens[grant]?.token).flatMap { $0.isFresh(at: now) && $0.generation > generation ? $0 : nil }
-    }
+    return state.withLock { state in (state.tokens[grant]?.token).flatMap { $0.isFresh(at: now) ? $0 : nil } }
   }
 
   private func obtain(
     _ grant: ClientCredentialsGrant, newerThan generation: UInt64, deadline: Deadline, trace: TraceContext?
   ) async throws(TokenError) -> AccessToken {
-    try await trace.waitingForToken(of: grant.issuer.name) { trace async throws(TokenError) -> AccessToken in
-      try await flown(grant, newerThan: generation, deadline: deadline, trace: trace)
-    }
-  }
-
-  private func flown(
-    _ grant: ClientCredentialsGrant, newerThan generation: UInt64, deadline: Deadline, trace: TraceContext?
-  ) async throws(TokenError) -> AccessToken {
-    while true {
-      let token = try await flights.value(for: grant, deadline: deadline) { [self] () async throws(TokenError) in
-        if let token = freshToken(for: grant, newerThan: generation) { return token }
-        return try await request(grant, trace: trace)
-      }
-      // A request that another caller started may end with the very token that was rejected.
-      if token.generation > generation { return token }
-    }
+    try await flights.token(
+      for: grant, of: grant.issuer.name, newerThan: generation, deadline: deadline, trace: trace,
+      fresh: { self.freshToken(for: grant) },
+      { (trace) async throws(TokenError) in try await self.request(grant, trace: trace) })
   }
 
   /// Sends one request to the token endpoint and stores its outcome.
@@ -130,7 +105,7 @@ public final class ClientCredentialsTokens: Sendable {
     if let error = previous?.error(at: upstream.clock.monotonicNow) { throw error }
     do throws(TokenError) {
       let answer = try await requests.token(
-        grant.form, at: grant.issuer, key: try key(for: grant.issuer), trace: trace)
+        grant.form, at: grant.issuer, key: try keys.key(for: grant.issuer), trace: trace)
       let token = store(answer, for: grant)
       upstream.observer.observe(.tokenObtained(issuer: grant.issuer.name))
       return token
@@ -142,32 +117,12 @@ public final class ClientCredentialsTokens: Sendable {
     }
   }
 
-  /// Returns the key that the issuer's tokens are bound to; nil where they are not.
-  private func key(for issuer: Issuer) throws(TokenError) -> DPoPKey? {
-    guard issuer.usesDPoP else { return nil }
-    if let key = state.withLock({ $0.keys[issuer] }) { return key }
-    let made = try DPoPKey.generate()
-    return state.withLock { state in
-      if let key = state.keys[issuer] { return key }
-      state.keys[issuer] = made
-      return made
-    }
-  }
-
   private func store(_ answer: TokenRequests.Answer, for grant: ClientCredentialsGrant) -> AccessToken {
-    let clock = upstream.clock
-    let response = answer.response
-    let expiry = answer.sent + response.lifetime
-    let expiresAt = clock.wallNow + (expiry - clock.monotonicNow)
-    let usableUntil = answer.sent + (response.lifetime - AccessToken.margin(ofLifetime: response.lifetime))
-    let value = Secret(response.accessToken)
-    let digests = SharedTokens.digests(of: value, at: grant.issuer)
+    let digests = SharedTokens.digests(of: Secret(answer.response.accessToken), at: grant.issuer)
+    let now = (upstream.clock.wallNow, upstream.clock.monotonicNow)
     return state.withLock { state in
       state.lastGeneration += 1
-      let token = AccessToken(
-        value: value, generation: state.lastGeneration, expiry: expiry,
-        lifetime: response.lifetime, expiresAt: expiresAt,
-        usableUntil: usableUntil, scope: response.scope ?? grant.scope, binding: answer.binding)
+      let token = AccessToken(answer, generation: state.lastGeneration, scope: grant.scope, clock: now)
       state.tokens[grant] = Current(token: token, digests: digests)
       state.shared.note(digests, of: grant)
       state.backoffs[grant] = nil

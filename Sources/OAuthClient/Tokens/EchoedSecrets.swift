@@ -21,7 +21,8 @@ extension TokenEndpointRequest {
     func repeats(_ text: String?) -> Bool { text.map(secrets.occur) ?? false }
     let code = document["error"]?.stringValue
     let codeRepeats = code.map { !OAuthError.registeredCodes.contains($0) && repeats($0) } ?? false
-    guard codeRepeats || repeats(document["error_description"]?.stringValue) else { return response }
+    let texts = [document["error_description"]?.stringValue, RequiredInteraction.claimsText(document["claims"])]
+    guard codeRepeats || texts.contains(where: repeats) else { return response }
     var response = response
     response.body = codeRepeats ? [] : JSONWriter().write(["error": .string(code ?? "")])
     return response

@@ -25,25 +25,87 @@ package struct ProviderClient: Sendable {
   /// Posts `form` to `endpoint` of `issuer`, with client authentication and a proof of `key`.
   ///
   /// A request whose proof the server rejects, because it lacks a nonce (RFC 9449 section 8) or the server's clock
-  /// differs, is retried once, with new client assertions and proofs: both are valid for one use.
+  /// differs, is retried once, with new client assertions and proofs: both are valid for one use. Where the server does
+  /// not accept the client, the request is sent with an assertion that was replaced meanwhile, and with each other
+  /// credential of the client: it has not looked at the grant then.
   package func post(
     _ form: [(name: String, value: String)], to endpoint: ProviderEndpoint, of issuer: Issuer,
     accepting mediaType: String = "application/json", maxBytes: Int, for purpose: UpstreamExchange.Purpose,
     key: DPoPKey? = nil, timeout: Duration = timeout, trace: TraceContext?
   ) async throws(TokenError) -> Answer {
-    let url = try await url(of: endpoint, at: issuer, trace: trace)
-    // One deadline for both attempts, so that nonces do not lengthen the wait.
+    // One deadline for all attempts, so that they do not lengthen the wait.
     let options = issuer.transferOptions(
       deadline: Deadline(in: timeout, on: upstream.clock), maxBodyBytes: maxBytes, forCaller: true)
     var fields = HTTPFields([.init(name: "Accept", value: mediaType)])
     trace?.add(to: &fields)
-    let template = TokenEndpointRequest(
-      endpoint: url, issuer: issuer.identifier, fields: fields, form: form, options: options)
-    var attempt = 0
+    var exchange = ClientExchange(
+      endpoint: endpoint, issuer: issuer, fields: fields, form: form, options: options, purpose: purpose, key: key,
+      trace: trace)
+    var rejection: Result<Answer, TokenError>?
+    for position in issuer.credentials.order(at: upstream.clock.monotonicNow) {
+      do throws(TokenError) {
+        let answer = try await self.answer(to: &exchange, by: issuer.credentials.all[position])
+        if case .client? = ClientRejection(answer.response) {
+          rejection = rejection ?? .success(answer)
+          continue
+        }
+        note(answer, by: position, at: issuer)
+        return answer
+      } catch {
+        guard case .assertion = error.kind else { throw error }
+        rejection = rejection ?? .failure(error)
+      }
+    }
+    guard let rejection else { throw TokenError(.notPossible, "the client has no credential") }
+    return try rejection.get()
+  }
+
+  /// Sends the request with one credential; another time where the server rejects an assertion that was replaced
+  /// meanwhile.
+  private func answer(
+    to exchange: inout ClientExchange, by authentication: any ClientAuthentication
+  ) async throws(TokenError) -> Answer {
+    let answer = try await send(&exchange, by: authentication)
+    guard authentication.isReadForEachRequest, ClientRejection(answer.response) != nil else { return answer }
+    let rejected = exchange.assertion
+    var request = try await template(of: exchange, by: authentication)
+    guard (try? authentication.authenticate(&request, as: exchange.issuer.clientID)) != nil,
+      request.assertion != rejected
+    else { return answer }
+    upstream.observer.observe(.assertionReplaced(issuer: exchange.issuer.name))
+    return try await send(&exchange, by: authentication)
+  }
+
+  private func note(_ answer: Answer, by position: Int, at issuer: Issuer) {
+    guard (200..<300).contains(answer.response.status),
+      issuer.credentials.accept(position, at: upstream.clock.monotonicNow)
+    else { return }
+    upstream.observer.observe(.credentialChanged(issuer: issuer.name, position: position))
+  }
+
+  private func template(
+    of exchange: ClientExchange, by authentication: any ClientAuthentication
+  ) async throws(TokenError) -> TokenEndpointRequest {
+    var options = exchange.options
+    if let identity = authentication.clientIdentity { options.clientIdentity = identity }
+    let url = try await url(of: exchange.endpoint, at: exchange.issuer, by: authentication, trace: exchange.trace)
+    return TokenEndpointRequest(
+      endpoint: url, issuer: exchange.issuer.identifier, fields: exchange.fields, form: exchange.form, options: options)
+  }
+
+  private func send(
+    _ exchange: inout ClientExchange, by authentication: any ClientAuthentication
+  ) async throws(TokenError) -> Answer {
+    let template = try await template(of: exchange, by: authentication)
+    var (attempt, assertion) = (exchange.attempts, exchange.assertion)
+    defer { (exchange.attempts, exchange.assertion) = (attempt, assertion) }
+    let (endpoint, key) = (exchange.endpoint, exchange.key)
+    let (issuer, purpose, trace) = (exchange.issuer, exchange.purpose, exchange.trace)
     return try await discovery.prover.retrying(DPoPRejection.init(ofIssuer:)) {
       (terms) async throws(TokenError) -> (answer: Answer, response: HTTPResponse, proof: DPoPProof?) in
       var request = template
-      try issuer.clientAuthentication.authenticate(&request, as: issuer.clientID)
+      try authentication.authenticate(&request, as: issuer.clientID)
+      assertion = request.assertion
       var message = request.httpRequest
       var proof: DPoPProof?
       if let key { proof = try discovery.prover.prove(&message, with: key, by: terms) }
@@ -55,23 +117,30 @@ package struct ProviderClient: Sendable {
         return (Answer(response: request.withoutEcho(response), sent: sent), response, proof)
       } catch {
         throw TokenError(
-          .unreachable(error), "the \(endpoint.label) \(url.withoutQuery) cannot be reached: \(error.cause)")
+          .unreachable(error),
+          "the \(endpoint.label) \(template.endpoint.withoutQuery) cannot be reached: \(error.cause)")
       }
     }
   }
 
-  /// Returns the URL of `endpoint`: the configured one, else that of the metadata.
+  /// Returns the URL of `endpoint`: the configured one, else that of the metadata, for a client that authenticates by
+  /// `authentication`.
   package func url(
-    of endpoint: ProviderEndpoint, at issuer: Issuer, trace: TraceContext?
+    of endpoint: ProviderEndpoint, at issuer: Issuer, by authentication: (any ClientAuthentication)? = nil,
+    trace: TraceContext?
   ) async throws(TokenError) -> HTTPURL {
     if let url = issuer.endpoints[endpoint] {
       guard issuer.accepts(url) else { throw TokenError(.notPossible, "the \(endpoint.label)'s scheme is not https") }
       return url
     }
-    guard
-      let url = try await discovery.metadata(for: issuer, trace: trace).url(
-        of: endpoint, usingMutualTLS: issuer.clientIdentity != nil)
-    else {
+    let metadata = try await discovery.metadata(for: issuer, trace: trace)
+    if let algorithm = authentication?.requiredAlgorithm,
+      let listed = metadata.tokenEndpointAuthSigningAlgorithmsSupported, !listed.contains(algorithm)
+    {
+      throw TokenError(.notPossible, "the issuer's metadata does not list \(algorithm) for assertions of clients")
+    }
+    let hasCertificate = issuer.clientIdentity != nil || authentication?.clientIdentity != nil
+    guard let url = metadata.url(of: endpoint, usingMutualTLS: hasCertificate) else {
       throw TokenError(.notPossible, "the issuer's metadata names no usable \(endpoint.rawValue)")
     }
     return url
@@ -81,4 +150,24 @@ package struct ProviderClient: Sendable {
 extension ProviderEndpoint {
   /// The endpoint's name in a sentence.
   fileprivate var label: String { rawValue.split(atByte: "_").joined(separator: " ") }
+}
+
+/// A request as it is before the client authenticates, with what was sent of it so far.
+private struct ClientExchange {
+  let endpoint: ProviderEndpoint
+  let issuer: Issuer
+  let fields: HTTPFields
+  let form: [(name: String, value: String)]
+  let options: TransferOptions
+  let purpose: UpstreamExchange.Purpose
+  let key: DPoPKey?
+  let trace: TraceContext?
+  var attempts = 0
+  /// The assertion that was sent last.
+  var assertion: String?
+}
+
+extension TokenEndpointRequest {
+  /// The client's assertion.
+  fileprivate var assertion: String? { form.last { $0.name == "client_assertion" }?.value }
 }

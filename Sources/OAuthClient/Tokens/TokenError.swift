@@ -18,6 +18,8 @@ public struct TokenError: Error, Sendable {
     case discovery(DiscoveryError)
     /// The configuration or the metadata allows no request.
     case notPossible
+    /// The client's assertion cannot be used: nothing was sent.
+    case assertion(ClientAssertionFault)
     /// The waiting task was cancelled.
     case cancelled
     /// The waiter's deadline passed.
@@ -56,13 +58,22 @@ public struct TokenError: Error, Sendable {
     return "the server answered\(status.map { " \($0)" } ?? "") an error with a code of its own"
   }
 
+  /// The failure of the outbound proxy, where that is the reason.
+  public var proxyFault: TransportError.ProxyFault? {
+    switch kind {
+    case .unreachable(let error): error.proxy
+    case .discovery(let failure): failure.transport?.proxy
+    default: nil
+    }
+  }
+
   /// Whether the request may have had an effect; nil where that is unknown.
   public var outcome: TransportError.Outcome? {
     switch kind {
     case .rejected, .unavailable: .replied
     case .unreachable(let error): error.outcome
     case .malformed: status == nil ? nil : .replied
-    case .discovery, .notPossible: .notSent
+    case .discovery, .notPossible, .assertion: .notSent
     case .cancelled, .deadlineExceeded: nil
     }
   }
@@ -75,6 +86,7 @@ public struct TokenError: Error, Sendable {
     // An answer that broke off may have been an accident.
     case .unreachable(let failure): failure.isTransient || failure.code == .protocolError
     case .discovery(let failure): failure.isRetryable
+    case .assertion(let fault): fault.isRetryable
     case .rejected, .malformed, .notPossible: false
     case .cancelled: nil
     }
@@ -86,15 +98,20 @@ public struct TokenError: Error, Sendable {
     case .rejected, .unavailable: true
     case .malformed: status != nil
     case .discovery(let failure): failure.status != nil || failure.kind == .issuerMismatch
-    case .unreachable, .notPossible, .cancelled, .deadlineExceeded: false
+    case .unreachable, .notPossible, .assertion, .cancelled, .deadlineExceeded: false
     }
+  }
+
+  /// The code for callers: the server's own, or that of the client's assertion, which was not sent.
+  public var upstreamCode: String? {
+    if case .assertion(let fault) = kind { fault.rawValue } else { oauthError?.code }
   }
 
   /// Whether the issuer has decided about the grant, which then must not be sent another time.
   package var isAnswer: Bool {
     switch kind {
     case .rejected, .malformed: true
-    case .unavailable, .unreachable, .discovery, .notPossible, .cancelled, .deadlineExceeded: false
+    case .unavailable, .unreachable, .discovery, .notPossible, .assertion, .cancelled, .deadlineExceeded: false
     }
   }
 
@@ -123,6 +140,8 @@ public struct OAuthError: Sendable, Hashable {
   public let code: String
   /// `error_description`, when there is one; at most 256 printable characters.
   public let description: String?
+  /// The issuer's requirement on the user before it gives a token; nil where the error is about something else.
+  public let interaction: RequiredInteraction?
 
   /// Reads the body of an answer; nil when it is not such an error.
   init?(_ document: JSONValue?) {
@@ -134,6 +153,7 @@ public struct OAuthError: Sendable, Hashable {
       .filter { $0.value >= 0x20 && !(0x7F...0x9F).contains($0.value) }
       .prefix(256)
     description = printable.flatMap { $0.isEmpty ? nil : String(String.UnicodeScalarView($0)) }
+    interaction = document.flatMap { RequiredInteraction($0, code: code) }
   }
 }
 
@@ -141,7 +161,7 @@ extension TokenError.Kind: ConciseStringConvertible {
   /// The symbol of the error.
   public var description: String {
     switch self {
-    case .rejected, .unavailable, .malformed: "token_endpoint_error"
+    case .rejected, .unavailable, .malformed, .assertion: "token_endpoint_error"
     case .unreachable: "token_endpoint_unreachable"
     case .discovery(let error): error.kind.rawValue
     case .notPossible: "grant_not_supported"

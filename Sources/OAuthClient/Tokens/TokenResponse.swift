@@ -18,6 +18,8 @@ package struct TokenResponse: Sendable {
   /// A new refresh token; nil means that the current one remains valid (RFC 6749 section 6).
   package let refreshToken: String?
   package let idToken: String?
+  /// The type of the token by its identifier, which answers to exchanges have (RFC 8693 section 2.2.1).
+  let issuedType: String?
 
   package init(_ response: HTTPResponse) throws(TokenError) {
     guard response.status == 200 else { throw Self.failure(response, of: "token endpoint") }
@@ -44,6 +46,7 @@ package struct TokenResponse: Sendable {
       throw malformed("has an oversized refresh_token")
     }
     idToken = object["id_token"]?.stringValue
+    issuedType = object["issued_token_type"]?.stringValue
   }
 
   /// Reads seconds as a number or, as some servers send them, as a string of digits; nil when it is neither.

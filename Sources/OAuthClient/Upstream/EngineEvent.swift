@@ -12,6 +12,8 @@ public enum EngineEvent: Sendable {
   case tokenObtained(issuer: String)
   /// No token could be obtained; reported once per request, however many callers waited.
   case tokenFailed(issuer: String, error: TokenError)
+  /// The issuer gave no token on behalf of a user, for a reason of that user's or of the inbound token's.
+  case exchangeRejected(issuer: String, error: TokenError)
   /// A resource server rejected the token, and the request is retried with a newer one.
   case tokenRejected(resource: String)
   /// A call needs a token of a session at that issuer; whether a fresh one was in the cache.
@@ -29,6 +31,11 @@ public enum EngineEvent: Sendable {
   case introspected(issuer: String)
   /// The issuer could not report whether a token is active.
   case introspectionFailed(issuer: String, error: TokenError)
+  /// The issuer rejected the client's assertion, and its file had another one by then, which was sent.
+  case assertionReplaced(issuer: String)
+  /// The issuer accepted another of the client's credentials than before: 0 is the configured one, 1 the first of
+  /// `fallbackCredentials`.
+  case credentialChanged(issuer: String, position: Int)
   /// An issuer's answer showed how far its clock is ahead of this machine's: zero when they may agree.
   case clockCompared(issuer: String, skew: Duration)
   /// A resource's limits rejected a request.

@@ -21,11 +21,10 @@ package struct Upstream: Sendable {
     Upstream(transport: transport ?? self.transport, clock: clock, observer: observer, userAgent: userAgent)
   }
 
-  /// `attempt`: which request this is of those for the same result, from 1. `shown`: the URL as events have it, where
-  /// that of the request has a secret in its path.
+  /// `attempt`: which request this is of those for the same result, from 1.
   package func send(
     _ request: HTTPRequest, options: TransferOptions, for purpose: UpstreamExchange.Purpose,
-    attempt: Int = 1, shownAs shown: HTTPURL? = nil, trace: TraceContext? = nil
+    attempt: Int = 1, trace: TraceContext? = nil
   ) async throws(TransportError) -> HTTPResponse {
     var request = request
     request.fields["User-Agent"] = userAgent
@@ -41,7 +40,8 @@ package struct Upstream: Sendable {
       observer.observe(
         .exchange(
           UpstreamExchange(
-            purpose: purpose, method: request.method, url: shown ?? request.url, attempt: attempt, outcome: outcome,
+            purpose: purpose, method: request.method, url: request.shownURL ?? request.url, attempt: attempt,
+            outcome: outcome,
             duration: duration)))
     }
     do throws(TransportError) {

@@ -85,7 +85,7 @@ public struct ConfigurationLoader: Sendable {
       directory: Self.directory(of: path), environment: environment, readFile: readFile,
       groupIdentifier: groupIdentifier, methodNames: methodNames)
     let context = ReadingContext(
-      dependencies: dependencies, allowsPlainHTTPOnLoopback: Self.allowsPlainHTTPOnLoopback(overrides.root))
+      dependencies: dependencies, plainHTTP: Self.plainHTTP(overrides.root))
     let reader = SectionReader(overrides.root, at: ConfigurationPath(), in: context)
     let configuration = PosternConfiguration(reading: reader)
     reader.finish()
@@ -121,9 +121,19 @@ public struct ConfigurationLoader: Sendable {
   }
 
   /// Read before everything else, because every URL is validated with it.
-  private static func allowsPlainHTTPOnLoopback(_ root: SourceNode) -> Bool {
-    guard case .scalar(let scalar) = root["development"]?["plainHTTPOnLoopback"]?.content else { return false }
-    return (try? ValueForm.boolean.parse(scalar, .describing())) ?? false
+  private static func plainHTTP(_ root: SourceNode) -> PlainHTTPPermission {
+    var onLoopback = false
+    if case .scalar(let scalar) = root["development"]?["plainHTTPOnLoopback"]?.content {
+      onLoopback = (try? ValueForm.boolean.parse(scalar, .describing())) ?? false
+    }
+    var origins: [String] = []
+    if case .sequence(let nodes) = root["outbound"]?["plainHTTP"]?.content {
+      origins = nodes.compactMap { node in
+        guard case .scalar(let scalar) = node.content else { return nil }
+        return scalar.text
+      }
+    }
+    return PlainHTTPPermission(onLoopback: onLoopback, origins: origins)
   }
 
   private static func problem(_ problem: YAMLProblem, in file: String) -> ConfigurationProblem {

@@ -23,6 +23,8 @@ public struct IDTokenConfiguration: Sendable, Equatable {
   public var trustedAudiences: [String]
   /// Whether a token with several audiences must say to whom it was issued (`azp`). Default false.
   public var requireAzp: Bool
+  /// Whether a logout token must have `exp` (Back-Channel Logout 1.0 section 2.4). Default true.
+  public var requireLogoutExp: Bool
   /// Encrypted ID tokens.
   public var encryption: Encryption
 }
@@ -40,6 +42,9 @@ extension IDTokenConfiguration: ConfigurationSection {
       "trustedAudiences", of: .text, default: [], "Audiences that a token may have in addition to the client.")
     requireAzp = keys.value(
       "requireAzp", .boolean, default: false, "Whether a token with several audiences must have azp.")
+    requireLogoutExp = keys.value(
+      "requireLogoutExp", .boolean, default: true,
+      "Whether a logout token must have exp. If not, one without it is valid for two minutes after iat.")
     encryption = keys.section("encryption", Encryption.self, "Encrypted ID tokens.")
     if keys.entry("algorithms")?.value.content == .sequence([]) {
       keys.problem("no token could be valid: name an algorithm", at: "algorithms")

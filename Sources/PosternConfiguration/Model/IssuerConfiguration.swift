@@ -1,6 +1,7 @@
 public import ConfigurationReading
 import PosternJSON
 public import PosternSupport
+import PosternYAML
 
 /// An OAuth 2.0 authorization server or OpenID provider, and who we are to it.
 public struct IssuerConfiguration: Sendable, Equatable {
@@ -8,14 +9,10 @@ public struct IssuerConfiguration: Sendable, Equatable {
   public var issuer: String
   /// The client's id; nil where the issuer only serves to validate tokens.
   public var clientID: String?
-  /// How the client authenticates. Default `client_secret_basic` with a client secret, else `none`.
-  public var clientAuth: ClientAuthentication
-  /// The client secret.
-  public var clientSecret: ConfiguredSecret<String>?
-  /// The client's private key, PEM, for `private_key_jwt` and `tls_client_auth`.
-  public var clientKey: ConfiguredSecret<String>?
-  /// PEM file of the client certificate, for `tls_client_auth`.
-  public var clientCertificateFile: String?
+  /// How the client authenticates, and with what.
+  public var credential: ClientCredentialConfiguration
+  /// Credentials that are used, in this order, when the issuer rejects the client.
+  public var fallbackCredentials: [ClientCredentialConfiguration]
   /// Where the provider sends users back to.
   public var redirectURI: String?
   /// The scope to ask for.
@@ -32,6 +29,8 @@ public struct IssuerConfiguration: Sendable, Equatable {
   public var accessManager: AccessManagerConfiguration?
   /// Which servers to trust.
   public var tls: TrustConfiguration
+  /// Whether requests leave through the outbound proxy. Default `outbound`.
+  public var proxy: ProxyChoice
 }
 
 extension IssuerConfiguration: ConfigurationSection {
@@ -41,27 +40,23 @@ extension IssuerConfiguration: ConfigurationSection {
       "Issuer identifier, exactly as the provider writes it. Its metadata is discovered there, unless the endpoints are given.",
       example: .shown("https://idp.example.com"))
     clientID = keys.optional("clientId", .text, "The client's id at the issuer.", example: .shown("shop"))
-    let authentication = keys.optional(
-      "clientAuth", .choice(ClientAuthentication.self, placeholder: .none),
-      "How the client authenticates at the issuer. Left out: client_secret_basic with a client secret, else none.",
-      example: .shown("client_secret_basic"))
-    clientSecret = keys.secret(
-      "clientSecret", .line, "File with the client secret.", exampleFile: .shown("/run/secrets/shop"))
-    clientKey = keys.secret(
-      "clientKey", .text,
-      "PEM file of the client's private key, for private_key_jwt and tls_client_auth; the algorithm follows the key.",
-      exampleFile: .commented("/run/secrets/shop-key.pem"))
-    clientCertificateFile = keys.optional(
-      "clientCertificateFile", .file,
-      "PEM file of the client's certificate, with clientKeyFile, for tls_client_auth and senderConstraint: mtls.",
-      example: .commented("/etc/postern/shop.pem"))
+    credential = ClientCredentialConfiguration(reading: keys)
+    let method = credential.clientAuth
+    let fallbacks = keys.sections(
+      "fallbackCredentials", ClientCredentialConfiguration.self,
+      "Credentials that are used in their order when the issuer rejects the client, so that a rotation has no gap.",
+      commented: true)
+    fallbackCredentials = (fallbacks ?? []).map { fallback in
+      var fallback = fallback
+      if !fallback.isMethodGiven { fallback.clientAuth = method }
+      return fallback
+    }
     redirectURI = keys.optional(
       "redirectUri", .redirectURI, "Where the provider sends users back to, for the SSO grant and postern login.",
       example: .commented("http://127.0.0.1:8765/callback"))
     scope = keys.optional(
       "scope", .text, "Scope to request, its parts separated by spaces; logins add the scopes of users' resources.",
       example: .shown("openid profile offline_access"))
-    clientAuth = authentication ?? (Self.hasSecret("clientSecret", keys) ? .clientSecretBasic : .none)
     idToken = keys.section("idToken", IDTokenConfiguration.self, "Requirements on ID tokens.")
     jwks = keys.section("jwks", KeySetConfiguration.self, "How long the issuer's key set is kept.")
     implicit = keys.optionalSection(
@@ -75,55 +70,41 @@ extension IssuerConfiguration: ConfigurationSection {
       "accessManager", AccessManagerConfiguration.self, "The access manager (PingAM, ForgeRock AM) behind the issuer.",
       commented: true)
     tls = keys.section("tls", TrustConfiguration.self, "Which servers to trust.")
+    proxy = ProxyChoice.read(keys)
     checkClientAuthentication(keys)
   }
 
   private func checkClientAuthentication(_ keys: SectionReader) {
-    func demand(_ secret: String) {
-      if !Self.hasSecret(secret, keys) { keys.problem("\(clientAuth.rawValue) needs \(secret)File", at: "clientAuth") }
-    }
-    switch clientAuth {
-    case .clientSecretBasic, .clientSecretPost:
-      demand("clientSecret")
-    case .privateKeyJWT:
-      demand("clientKey")
-    case .tlsClientAuth:
-      demand("clientKey")
-      if !keys.isGiven("clientCertificateFile") {
-        keys.problem("tls_client_auth needs clientCertificateFile", at: "clientAuth")
-      }
-    case .none:
-      break
-    }
+    credential.check(keys)
     if clientAuth != .none, !keys.isGiven("clientId") {
       keys.problem("\(clientAuth.rawValue) needs clientId", at: "clientAuth")
     }
-    if keys.isGiven("clientCertificateFile"), !Self.hasSecret("clientKey", keys) {
-      keys.problem("clientCertificateFile needs clientKeyFile", at: "clientCertificateFile")
+    for (index, fallback) in fallbackCredentials.enumerated() {
+      guard let message = fallback.problemAsFallback else { continue }
+      keys.context.problem(message, at: keys.path.key("fallbackCredentials").index(index))
+    }
+    if !fallbackCredentials.isEmpty, clientAuth == .none {
+      keys.problem("a client without a credential of its own has no fallback", at: "fallbackCredentials")
     }
     let symmetric = idToken.algorithms.filter { $0.hasPrefix("HS") }
-    if !symmetric.isEmpty, !Self.hasSecret("clientSecret", keys) {
+    if !symmetric.isEmpty, !ClientCredentialConfiguration.hasSecret("clientSecret", keys) {
       keys.problem("\(symmetric.joined(separator: ", ")) needs a client secret: it is the key", at: "idToken")
     }
   }
-
-  private static func hasSecret(_ name: String, _ keys: SectionReader) -> Bool {
-    [name, "\(name)File", "\(name)Env"].contains(where: keys.isGiven)
-  }
 }
 
-/// How a client proves to the authorization server who it is (RFC 6749 section 2.3, RFC 7523, RFC 8705).
-public enum ClientAuthentication: String, Sendable, Hashable, CaseIterable {
-  /// The secret in the Authorization header (RFC 6749 section 2.3.1).
-  case clientSecretBasic = "client_secret_basic"
-  /// The secret in the form (RFC 6749 section 2.3.1).
-  case clientSecretPost = "client_secret_post"
-  /// An assertion signed with the client's key (RFC 7523 section 2.2).
-  case privateKeyJWT = "private_key_jwt"
-  /// A client certificate (RFC 8705 section 2.1).
-  case tlsClientAuth = "tls_client_auth"
-  /// Nothing but the client's id: a public client.
-  case none
+extension IssuerConfiguration {
+  /// How the client authenticates.
+  public var clientAuth: ClientAuthentication { credential.clientAuth }
+  /// The client secret.
+  public var clientSecret: ConfiguredSecret<String>? { credential.clientSecret }
+  /// The client's private key, PEM.
+  public var clientKey: ConfiguredSecret<String>? { credential.clientKey }
+  /// PEM file of the client certificate.
+  public var clientCertificateFile: String? { credential.clientCertificateFile }
+
+  /// The files of assertions that other programs write: they may be missing when the configuration is loaded.
+  public var assertionFiles: [String] { ([credential] + fallbackCredentials).compactMap(\.clientAssertion?.file) }
 }
 
 /// How long an issuer's key set is kept.

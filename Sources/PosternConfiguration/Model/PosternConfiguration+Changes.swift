@@ -32,6 +32,7 @@ extension PosternConfiguration {
     Comparison("issuers") { $0.issuers },
     Comparison("resources") { $0.resources },
     Comparison("preauthorization") { $0.preauthorization },
+    Comparison("outbound") { $0.outbound },
     Comparison("health") { $0.health },
     Comparison("log") { $0.log },
     Comparison("telemetry") { $0.telemetry },

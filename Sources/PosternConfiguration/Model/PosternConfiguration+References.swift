@@ -50,6 +50,7 @@ extension PosternConfiguration {
     let others = [
       ("validation", "jwksOrigins", "key sets that callers name have no pins", !validation.jwksOrigins.isEmpty),
       ("development", "plainHTTPOnLoopback", "plain http has no certificate", development.plainHTTPOnLoopback),
+      ("outbound", "plainHTTP", "plain http has no certificate", !outbound.plainHTTP.isEmpty),
     ]
     for (section, key, reason, isSet) in others where isSet {
       keys.context.problem("\(reason), and hardening.pinsRequired is set", at: keys.path.key(section).key(key))
@@ -57,8 +58,20 @@ extension PosternConfiguration {
   }
 
   private func check(_ resource: ResourceConfiguration, at path: ConfigurationPath, in context: ReadingContext) {
+    if resource.tokens.auth == .credential, resource.tokens.credential == nil {
+      context.problem("auth: credential needs the section credential", at: path.key("auth"))
+    }
+    if resource.tokens.auth != .credential, resource.tokens.credential != nil {
+      context.problem("goes with auth: credential only", at: path.key("credential"))
+    }
+    if resource.tokens.exchange == nil, resource.tokens.auth == .onBehalfOf {
+      context.problem("auth: onBehalfOf needs the section exchange", at: path.key("auth"))
+    }
+    if resource.tokens.exchange != nil, resource.tokens.auth != .onBehalfOf {
+      context.problem("goes with auth: onBehalfOf only", at: path.key("exchange"))
+    }
     guard let name = resource.tokens.issuer else {
-      if resource.tokens.auth != .none {
+      if resource.tokens.auth.needsIssuer {
         context.problem("auth: \(resource.tokens.auth.rawValue) needs an issuer", at: path.key("auth"))
       }
       return
@@ -67,12 +80,13 @@ extension PosternConfiguration {
       context.problem(Self.unknown("issuer", name, among: issuers.keys), at: path.key("issuer"))
       return
     }
-    if resource.tokens.auth != .none, issuer.clientID == nil {
+    if resource.tokens.auth.needsIssuer, issuer.clientID == nil {
       context.problem("auth: \(resource.tokens.auth.rawValue) needs issuers.\(name).clientId", at: path.key("auth"))
     }
     if resource.tokens.auth == .implicit, issuer.implicit == nil {
       context.problem("auth: implicit needs the section issuers.\(name).implicit", at: path.key("auth"))
     }
+    if let exchange = resource.tokens.exchange { check(exchange, of: resource, at: path.key("exchange"), in: context) }
     if resource.tokens.auth == .clientCredentials, issuer.clientAuth == .none {
       let message =
         "issuers.\(name) has no client authentication; most issuers permit client credentials to confidential clients only"
@@ -83,6 +97,26 @@ extension PosternConfiguration {
     }
   }
 
+  private func check(
+    _ exchange: ExchangeConfiguration, of resource: ResourceConfiguration, at path: ConfigurationPath,
+    in context: ReadingContext
+  ) {
+    if let name = exchange.inbound.issuer, issuers[name] == nil {
+      context.problem(Self.unknown("issuer", name, among: issuers.keys), at: path.key("inboundIssuer"))
+    }
+    if exchange.dialect == .entra, exchange.requested.scope == nil, resource.tokens.scope == nil {
+      context.problem(
+        "is missing: entra knows the API by its scope, api://ID/.default for all of them", at: path.key("scope"))
+    }
+    guard let name = resource.tokens.issuer, issuers[name]?.clientAuth == ClientAuthentication.none else { return }
+    let reason = "issuers.\(name) has no client authentication (clientAuth)"
+    if exchange.dialect == .entra || exchange.actor == .clientCredentials {
+      context.problem("needs a confidential client: \(reason)", at: path.key("grant"))
+    } else {
+      context.warn("\(reason); most issuers exchange tokens for confidential clients only", at: path.key("grant"))
+    }
+  }
+
   /// Why tokens cannot be bound to the certificate that the resource will see (RFC 8705 section 3).
   private static func bindingProblem(
     of resource: ResourceConfiguration, _ issuer: IssuerConfiguration, named name: String
@@ -90,8 +124,11 @@ extension PosternConfiguration {
     guard let own = resource.tls.clientCertificateFile ?? issuer.clientCertificateFile else {
       return "mtls needs a client certificate: tls.clientCertificateFile, or the issuer's clientCertificateFile"
     }
+    guard !issuer.fallbackCredentials.contains(where: \.clientAuth.isByCertificate) else {
+      return "tokens are bound to one certificate, and issuers.\(name).fallbackCredentials has others"
+    }
     guard own != issuer.clientCertificateFile else { return nil }
-    if issuer.clientAuth == .tlsClientAuth {
+    if issuer.clientAuth.isByCertificate {
       return
         "tokens are bound to the certificate that issuers.\(name) authenticates with; leave tls.clientCertificateFile out"
     }

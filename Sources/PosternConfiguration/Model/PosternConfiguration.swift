@@ -23,6 +23,8 @@ public struct PosternConfiguration: Sendable, Equatable {
   public var resources: [String: ResourceConfiguration]
   /// The decision points, by name.
   public var preauthorization: [String: PreauthorizationConfiguration]
+  /// How requests leave the machine.
+  public var outbound: OutboundConfiguration
   /// How the sidecar finds out whether it can do its work.
   public var health: HealthConfiguration
   /// Logging.
@@ -66,6 +68,7 @@ extension PosternConfiguration: ConfigurationSection {
       "preauthorization", of: PreauthorizationConfiguration.self,
       "The decision points that answer preauthorize, by the names that calls give as provider.",
       exampleName: "streaming")
+    outbound = keys.section("outbound", OutboundConfiguration.self, "How requests leave the machine.")
     health = keys.section(
       "health", HealthConfiguration.self, "How the sidecar finds out whether it can do its work.")
     log = keys.section("log", LogConfiguration.self, "Logging.")

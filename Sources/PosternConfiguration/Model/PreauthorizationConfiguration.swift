@@ -80,6 +80,8 @@ public struct PreauthorizationConfiguration: Sendable, Equatable {
   public var credentials: DecisionCredentials
   /// Which servers to trust.
   public var tls: TrustConfiguration
+  /// Whether requests leave through the outbound proxy. Default `outbound`.
+  public var proxy: ProxyChoice
   /// Settings of one kind of decision point alone.
   public var options: KindOptions
   /// A fixed decision that replaces the decision point for a while.
@@ -109,6 +111,7 @@ extension PreauthorizationConfiguration: ConfigurationSection {
       credentials.bearer = .clientCredentials
     }
     tls = keys.section("tls", TrustConfiguration.self, "Which servers to trust.")
+    proxy = ProxyChoice.read(keys)
     options = KindOptions(reading: keys)
     degradation = keys.optionalSection(
       "degradation", DegradationConfiguration.self, "A temporary rule that answers instead of the decision point.",

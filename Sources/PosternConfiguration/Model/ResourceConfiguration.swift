@@ -11,8 +11,15 @@ public struct ResourceConfiguration: Sendable, Equatable {
     case implicit
     /// A token from the client credentials grant (RFC 6749 section 4.4).
     case clientCredentials
+    /// No token: the resource's own static credential.
+    case credential
+    /// A token for which an inbound token is exchanged.
+    case onBehalfOf
     /// None.
     case none
+
+    /// Whether its tokens come from an issuer.
+    var needsIssuer: Bool { self != .none && self != .credential }
   }
 
   /// How a token is bound to its sender.
@@ -31,11 +38,13 @@ public struct ResourceConfiguration: Sendable, Equatable {
     public var baseURL: String
     /// Further origins, each with or without a path that ends in `/`. Default none.
     public var additionalOrigins: [String]
+    /// Whether requests leave through the outbound proxy. Default `outbound`.
+    public var proxy: ProxyChoice
   }
 
   /// The tokens of requests.
   public struct Tokens: Sendable, Equatable {
-    /// The name of the issuer; nil only with `auth: none`.
+    /// The name of the issuer; nil only with `auth` `none` and `credential`.
     public var issuer: String?
     /// The kind of token in requests, unless a call names another. Default `user`.
     public var auth: Authentication
@@ -45,6 +54,10 @@ public struct ResourceConfiguration: Sendable, Equatable {
     public var audience: String?
     /// How tokens are bound to the sidecar. Default `none`.
     public var senderConstraint: SenderConstraint
+    /// The static credential, with `auth: credential` only.
+    public var credential: CredentialConfiguration?
+    /// How inbound tokens are exchanged; nil: not at all.
+    public var exchange: ExchangeConfiguration?
   }
 
   /// How long a call may take, how much it may receive, and how many run at a time.
@@ -114,13 +127,15 @@ extension ResourceConfiguration.Locations: ConfigurationSection {
     additionalOrigins = keys.list(
       "additionalOrigins", of: .originOrPrefix, default: [],
       "Further origins that calls may name in full: https://host, or https://host/prefix/.")
+    proxy = ProxyChoice.read(keys)
   }
 }
 
 extension ResourceConfiguration.Tokens: ConfigurationSection {
   package init(reading keys: SectionReader) {
     issuer = keys.optional(
-      "issuer", .text, "Name of the issuer; may be left out with auth: none only.", example: .shown("corp"))
+      "issuer", .text, "Name of the issuer; may be left out with auth: none and credential only.",
+      example: .shown("corp"))
     auth = keys.value(
       "auth",
       .choice(
@@ -128,7 +143,8 @@ extension ResourceConfiguration.Tokens: ConfigurationSection {
       default: .user,
       """
       Kind of token in requests, unless a call names another: the user's, a registered profile's without its user (implicit), one from the \
-      client credentials grant, or none.
+      client credentials grant, one that an inbound token is exchanged for (onBehalfOf), the resource's own credential, which is no token, \
+      or none.
       """)
     scope = keys.optional(
       "scope", .text, "Scope to request; tokens from the client credentials grant never take the issuer's.",
@@ -139,6 +155,14 @@ extension ResourceConfiguration.Tokens: ConfigurationSection {
     senderConstraint = keys.value(
       "senderConstraint", .choice(ResourceConfiguration.SenderConstraint.self, placeholder: .none), default: .none,
       "How tokens are bound to the sidecar: dpop (RFC 9449), mtls (RFC 8705), or nothing.")
+    credential = keys.optionalSection(
+      "credential", CredentialConfiguration.self,
+      "With auth: credential: the secret that authenticates requests by itself. One of header, query and basic.",
+      commented: true)
+    exchange = keys.optionalSection(
+      "exchange", ExchangeConfiguration.self,
+      "With auth: onBehalfOf, how the inbound tokens of calls are exchanged for tokens of the resource.",
+      commented: true)
   }
 }
 

@@ -27,5 +27,7 @@ extension RPCErrorCode {
     1017, "advice_required", "The user has to do something first: advice, continuation")
   public static let adviceFailed = RPCErrorCode(
     1018, "advice_failed", "The required step-up failed or was not completed")
+  public static let interactionRequired = RPCErrorCode(
+    1019, "interaction_required", "The issuer gives no token on behalf of the user before that user has done something")
   public static let taskNotFound = RPCErrorCode(1016, "task_not_found", "No such task, for this peer")
 }

@@ -14,12 +14,13 @@ public enum FetchResource: RPCMethod {
     .invalidURL, .originNotAllowed, .networkUnreachable, .serverUnreachable, .tlsFailure, .pinMismatch,
     .responseTooLarge, .protocolError, .debuggerAttached, .payloadEncryptionFailed, .sessionNotFound,
     .tokenEndpointError, .tokenEndpointUnreachable, .storeUnavailable,
-    .adviceRequired, .adviceFailed, .continuationUnknown,
+    .adviceRequired, .adviceFailed, .continuationUnknown, .interactionRequired, .jwksFetchFailed, .discoveryFailed,
+    .discoveryIssuerMismatch, .jwksInvalid, .introspectionFailed,
   ]
 
   /// How the request is authenticated.
   public enum Authentication: String, SchemaEnumeration, Sendable {
-    case user, implicit, clientCredentials, none
+    case user, implicit, clientCredentials, credential, onBehalfOf, none
 
     /// The kind of that name; `device` is the former name of `clientCredentials`.
     public init?(rawValue: String) {
@@ -55,6 +56,7 @@ public enum FetchResource: RPCMethod {
     public var method: String?
     public var auth: Authentication?
     public var session: String?
+    public var onBehalfOf: OnBehalfOf?
     public var parameters: ParameterObject?
     public var parametersEncoding: ParametersEncoding?
     public var body: BodyText?
@@ -76,8 +78,10 @@ public enum FetchResource: RPCMethod {
       "resource": "A configured resource server; may be left out when only one is configured",
       "path": "Appended to the resource's base URL; or an absolute URL whose origin the resource allows",
       "method": "GET (default), POST, PUT, PATCH, HEAD or DELETE, in any case",
-      "auth": "user, implicit, clientCredentials or none; default: the resource's own",
+      "auth":
+        "user, implicit, clientCredentials, credential (the resource's own), onBehalfOf or none; default: as configured",
       "session": "A session handle, for user and implicit",
+      "onBehalfOf": "The inbound token that is exchanged for the resource's token, with auth onBehalfOf",
       "parameters": "With GET, HEAD and DELETE the query string, otherwise the body in parametersEncoding",
       "parametersEncoding": "json (default) or formUrl",
       "body": "A raw body as text; overrides parameters",
@@ -157,7 +161,7 @@ public enum FetchResource: RPCMethod {
       "task": "The task's name",
       "status": "The HTTP status; any is a result",
       "reason": "The reason phrase, where there is one",
-      "url": "The URL that answered, after redirects",
+      "url": "The URL that answered, after redirects; a credential in its query is masked",
       "headers": "Lower-case name to an array of values, in order",
       "body": "The body when it is textual and UTF-8",
       "bodyBase64": "The body otherwise",
@@ -176,7 +180,7 @@ extension FetchResource.Params {
   public var excludedByContinuation: String? {
     let members: [(String, Bool)] = [
       ("resource", resource != nil), ("path", path != nil), ("method", method != nil), ("auth", auth != nil),
-      ("session", session != nil), ("parameters", parameters != nil),
+      ("session", session != nil), ("onBehalfOf", onBehalfOf != nil), ("parameters", parameters != nil),
       ("parametersEncoding", parametersEncoding != nil), ("body", body != nil), ("bodyBase64", bodyBase64 != nil),
       ("multipart", multipart != nil), ("headers", headers != nil), ("followRedirects", followRedirects != nil),
       ("stream", stream != nil), ("streamHead", streamHead != nil), ("bodyFrom", bodyFrom != nil),

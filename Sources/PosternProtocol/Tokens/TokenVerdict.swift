@@ -19,6 +19,20 @@ public struct TokenVerdict: RPCObject {
   ]
 }
 
+/// A verdict on a logout token, and its effect.
+public struct LogoutVerdict: RPCObject {
+  public var valid: Bool
+  public var claims: JSONValue?
+  public var header: JSONValue?
+  public var key: VerificationKey?
+  public var cached: Bool?
+  public var error: TokenViolation?
+  public var ended: Int?
+
+  public static let memberDocs = TokenVerdict.memberDocs.merging(
+    ["ended": "How many sessions a valid token ended; only with end"], uniquingKeysWith: { first, _ in first })
+}
+
 /// The key that verified a token.
 public struct VerificationKey: RPCObject {
   public var kid: String?

@@ -47,7 +47,7 @@ extension IntrospectionError: FoundationError {
     case .unanswered(let error):
       switch error.kind {
       case .cancelled, .deadlineExceeded, .discovery: error.numberedCode
-      case .rejected, .unavailable, .unreachable, .malformed, .notPossible: .introspectionFailed
+      case .rejected, .unavailable, .unreachable, .malformed, .notPossible, .assertion: .introspectionFailed
       }
     }
   }

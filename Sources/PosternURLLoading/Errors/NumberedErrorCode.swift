@@ -24,6 +24,7 @@ public struct NumberedErrorCode: Sendable, Hashable {
   static let payloadEncryptionFailed = Self(number: 1015, reason: "payload_encryption_failed")
   static let adviceRequired = Self(number: 1017, reason: "advice_required")
   static let adviceFailed = Self(number: 1018, reason: "advice_failed")
+  static let interactionRequired = Self(number: 1019, reason: "interaction_required")
   static let jwksFetchFailed = Self(number: 2001, reason: "jwks_fetch_failed")
   static let discoveryFailed = Self(number: 2002, reason: "discovery_failed")
   static let discoveryIssuerMismatch = Self(number: 2003, reason: "discovery_issuer_mismatch")
@@ -58,6 +59,7 @@ extension NumberedErrorCode {
       switch code {
       case .adviceRequired: .adviceRequired
       case .adviceFailed: .adviceFailed
+      case .interactionRequired: .interactionRequired
       case .notAuthenticated: .notAuthenticated
       case .notImplicitlyAuthenticated: .notImplicitlyAuthenticated
       case .deviceNotAuthenticated: .deviceNotAuthenticated

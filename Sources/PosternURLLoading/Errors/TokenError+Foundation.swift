@@ -6,7 +6,7 @@ extension TokenError: FoundationError {
   /// By its kind.
   public var numberedCode: NumberedErrorCode {
     switch kind {
-    case .rejected, .malformed, .unavailable: .tokenEndpointError
+    case .rejected, .malformed, .unavailable, .assertion: .tokenEndpointError
     case .unreachable: .tokenEndpointUnreachable
     case .discovery(let error): error.numberedCode
     case .notPossible: .grantNotSupported
@@ -30,7 +30,7 @@ extension PosternErrorFacts {
     outcome = error.outcome
     retryAfter = error.retryAfter
     upstreamStatus = error.status ?? upstreamStatus
-    upstreamCode = error.oauthError?.code ?? upstreamCode
+    upstreamCode = error.upstreamCode ?? upstreamCode
     if case .discovery(let failure) = error.kind { upstreamStatus = failure.status ?? upstreamStatus }
     isRetryable = error.isRetryable
   }

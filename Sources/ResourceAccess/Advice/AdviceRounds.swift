@@ -129,6 +129,11 @@ struct AdviceRounds: Sendable {
     } catch {
       throw ResourceError(.invalidURL, "the request cannot be retried: its URL \(error.phrase)", outcome: .replied)
     }
+    guard headers.credential?.isNamed(inQueryOf: updated.url) != true else {
+      throw ResourceError(
+        .invalidURL, "the request cannot be retried: its query has the parameter of the resource's credential",
+        outcome: .replied)
+    }
     guard updated.fields != event.request.fields else { return updated }
     // What a delegate adds is as little its own to choose as a caller's; but by now the request has been answered once.
     do throws(ResourceError) {

@@ -5,7 +5,7 @@ import Sessions
 /// The cookies of one fetch: adds them to requests, and keeps those of responses.
 struct CallCookies {
   let jars: CookieJars
-  let key: CookieJars.Key
+  var key: CookieJars.Key
   let policy: CookiePolicy
   let hosts: Set<String>
   /// Lower case: the single sign-on cookie is neither kept nor sent.
@@ -17,7 +17,7 @@ struct CallCookies {
       return nil
     }
     let authentication = server.authentication
-    guard scope.session != nil || authentication == .clientCredentials || authentication == .none else { return nil }
+    guard scope.session != nil || !authentication.isUsers else { return nil }
     self.jars = jars
     self.policy = policy
     key = CookieJars.Key(store: policy.store, scope: scope, authentication: authentication)

@@ -8,6 +8,8 @@ public final class CookieJars: Sendable {
     let store: UInt64
     let scope: CookieScope
     let authentication: ResourceServer.Authentication
+    /// The secret of `Authentication.credential`: another one may be another account's.
+    var credential: StaticCredential.Fingerprint?
   }
 
   /// More jars, or more bytes in all of them, evict the least recently used ones of the uid that has most.

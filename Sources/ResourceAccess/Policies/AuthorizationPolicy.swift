@@ -15,7 +15,7 @@ public struct AuthorizationPolicy: Sendable {
   /// The parameter that names a confirmed transaction to the gateway.
   static let transactionParameter = "_txid"
 
-  private let coverage: URLCoverage
+  private var coverage: URLCoverage
   /// Bounds `coverage`; nil: no bounds.
   private var bounds: URLCoverage?
   private var recognizer: AdviceRecognizer
@@ -29,13 +29,20 @@ public struct AuthorizationPolicy: Sendable {
     validatingURL: [HTTPURL], delegate: (any AuthorizationPolicyDelegate)? = nil, accessManager: HTTPURL? = nil,
     allowsPlainHTTPOnLoopback: Bool = false
   ) {
-    coverage = URLCoverage(locations: validatingURL, allowsPlainHTTPOnLoopback: allowsPlainHTTPOnLoopback)
+    coverage = URLCoverage(
+      locations: validatingURL, plainHTTP: PlainHTTPRule(allowsLoopback: allowsPlainHTTPOnLoopback))
     recognizer = AdviceRecognizer(scope: .denials, accessManager: accessManager)
     self.delegate = delegate
   }
 
   /// Whether answers from `url` are looked into.
   public func covers(_ url: HTTPURL) -> Bool { coverage.covers(url) && bounds?.covers(url) ?? true }
+
+  /// The servers among its URLs that are covered without TLS.
+  public var plainHTTP: PlainHTTPRule {
+    get { coverage.plainHTTP }
+    set { coverage.plainHTTP = newValue }
+  }
 
   /// The policy's URLs at which it has no effect, because they are not secure or none of `servers` has URLs there.
   package func idleURLs(among servers: [ResourceServer]) -> [HTTPURL] { coverage.idleURLs(among: servers) }

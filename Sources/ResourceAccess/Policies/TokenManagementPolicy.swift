@@ -17,7 +17,7 @@ public struct TokenManagementPolicy: Sendable {
     case sendWithoutToken
   }
 
-  private let coverage: URLCoverage
+  private var coverage: URLCoverage
   /// Bounds `coverage`; nil: no bounds.
   private var bounds: URLCoverage?
   private let refreshOn: Set<Int>?
@@ -34,7 +34,8 @@ public struct TokenManagementPolicy: Sendable {
     validatingURL: [HTTPURL], delegate: (any TokenManagementPolicyDelegate)? = nil, refreshOn: Set<Int>? = nil,
     allowsPlainHTTPOnLoopback: Bool = false, whenNoSession: MissingSession = .fail
   ) {
-    coverage = URLCoverage(locations: validatingURL, allowsPlainHTTPOnLoopback: allowsPlainHTTPOnLoopback)
+    coverage = URLCoverage(
+      locations: validatingURL, plainHTTP: PlainHTTPRule(allowsLoopback: allowsPlainHTTPOnLoopback))
     self.refreshOn = refreshOn
     self.delegate = delegate
     self.whenNoSession = whenNoSession
@@ -44,6 +45,12 @@ public struct TokenManagementPolicy: Sendable {
   /// path on a segment boundary, whatever the query), is secure, and has no path that another server could read
   /// differently.
   public func covers(_ url: HTTPURL) -> Bool { coverage.covers(url) && bounds?.covers(url) ?? true }
+
+  /// The servers among its URLs that are covered without TLS.
+  public var plainHTTP: PlainHTTPRule {
+    get { coverage.plainHTTP }
+    set { coverage.plainHTTP = newValue }
+  }
 
   /// The policy's URLs at which it has no effect, because they are not secure or none of `servers` has URLs there.
   package func idleURLs(among servers: [ResourceServer]) -> [HTTPURL] { coverage.idleURLs(among: servers) }

@@ -1,5 +1,4 @@
 import HTTPMessages
-import OAuthClient
 import PosternSupport
 
 /// The URLs that a policy covers: those under one of its locations. The one rule of this kind in the engine.
@@ -9,12 +8,11 @@ import PosternSupport
 /// not count.
 struct URLCoverage: Sendable {
   let locations: [HTTPURL]
-  let allowsPlainHTTPOnLoopback: Bool
+  var plainHTTP: PlainHTTPRule
 
   /// Whether `url` is covered: under a location, secure, and without a path that another server could read differently.
   func covers(_ url: HTTPURL) -> Bool {
-    url.isSecure(allowingPlainHTTPOnLoopback: allowsPlainHTTPOnLoopback) && names(url)
-      && PathInspection.fault(in: url.path) == nil
+    plainHTTP.permits(url) && names(url) && PathInspection.fault(in: url.path) == nil
   }
 
   /// Whether `url` is under a location, secure or not.

@@ -108,6 +108,13 @@ public final class FileRecordStore: RecordStore {
     }
   }
 
+  /// The uids that have records.
+  public func owners(in collection: RecordKey.Collection) async throws(StoreError) -> Set<UInt32> {
+    try await call(writes: false, surplus: { Int64($0.count / Self.rowsPerUnit) }) { table throws(StoreError) in
+      try table.owners(in: collection)
+    }
+  }
+
   /// Adds a record.
   public func insert(_ record: StoredRecord, within allowance: RecordAllowance) async throws(StoreError) {
     try record.checkStorable()

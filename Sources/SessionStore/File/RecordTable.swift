@@ -57,6 +57,21 @@ struct RecordTable {
     return page
   }
 
+  /// One search of the index for each uid, whatever the number of its records.
+  func owners(in collection: RecordKey.Collection) throws(StoreError) -> Set<UInt32> {
+    var owners: Set<UInt32> = []
+    var last: Int64 = -1
+    while let next = try database.first(
+      "SELECT min(owner) FROM record WHERE collection = ?1 AND owner > ?2", .integer(Int64(collection.number)),
+      .integer(last), read: { row throws(StoreError) in row.integer(0) }) ?? nil
+    {
+      guard let uid = UInt32(exactly: next) else { throw StoreError(.corrupted, "a record of an impossible uid") }
+      owners.insert(uid)
+      last = next
+    }
+    return owners
+  }
+
   func count(in collection: RecordKey.Collection) throws(StoreError) -> Int {
     try database.first(
       "SELECT count(*) FROM record WHERE collection = ?1", .integer(Int64(collection.number))

@@ -95,6 +95,11 @@ public final class RedisRecordStore: RecordStore {
     }
   }
 
+  /// The uids that have records.
+  public func owners(in collection: RecordKey.Collection) async throws(StoreError) -> Set<UInt32> {
+    try await call { table throws(StoreError) in try table.owners(in: collection) }
+  }
+
   /// Adds a record.
   public func insert(_ record: StoredRecord, within allowance: RecordAllowance) async throws(StoreError) {
     try record.checkStorable()

@@ -128,6 +128,21 @@ enum RedisScript {
     return found
     """
 
+  /// KEYS all. ARGV cursor. The next cursor, and the uids of some records.
+  static let owners = """
+    local page = redis.call('ZSCAN', KEYS[1], ARGV[1], 'COUNT', '1000')
+    local found = {page[1]}
+    local seen = {}
+    for index = 1, #page[2], 2 do
+      local uid = string.match(page[2][index], '^(%d+):')
+      if uid and not seen[uid] then
+        seen[uid] = true
+        table.insert(found, uid)
+      end
+    end
+    return found
+    """
+
   /// KEYS uid. ARGV prefix of the records' keys. How many there are, and how many bytes their contents have.
   static let usage = """
     local ids = redis.call('SMEMBERS', KEYS[1])

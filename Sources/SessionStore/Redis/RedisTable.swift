@@ -41,6 +41,20 @@ struct RedisTable {
     return page
   }
 
+  /// By a scan in pieces, which finds every record that exists from its start to its end, and blocks no other client of
+  /// the server for long.
+  func owners(in collection: RecordKey.Collection) throws(StoreError) -> Set<UInt32> {
+    var owners: Set<UInt32> = []
+    var cursor = Array("0".utf8)
+    repeat {
+      let reply = try link.evaluate(RedisScript.owners, keys: [keys.all(collection)], [cursor]).array ?? []
+      guard let next = reply.first?.bytes else { throw StoreError(.corrupted, "the list of records was altered") }
+      owners.formUnion(reply.dropFirst().compactMap { $0.number.flatMap(UInt32.init(exactly:)) })
+      cursor = next
+    } while cursor != Array("0".utf8)
+    return owners
+  }
+
   func insert(_ record: StoredRecord, within allowance: RecordAllowance) throws(StoreError) {
     let conflict = StoreError(.conflict, "\(record.key) exists")
     guard record.version == 1 else { throw conflict }

@@ -35,15 +35,25 @@ struct SessionEnding: SessionPart {
     _ live: LiveSession, at issuer: SessionIssuer?, _ trace: TraceContext?
   ) async throws(SessionError) -> UserSessions.UpstreamEnd {
     // The newest tokens, which the cached copy may not have.
-    let contents = try await repository.end(live)
+    let contents = try await repository.end(live.handle, ownedBy: live.uid, knownAs: live.contents)
     suspended.remove(live.handle)
     guard let contents else { throw .notFound }
-    // This process has announced the end of one that its issuer had ended; other processes have their own subscribers.
-    if !contents.grant.isRejected || repository.isShared {
-      observer?.observe(.ended(live.handle, issuer: live.contents.issuer.name, uid: live.uid))
-    }
+    announceEnd(of: contents, live.handle, live.uid)
     guard let issuer, (try? live.check(issuer)) != nil else { return .none }
     return await endUpstream(contents, issuer, trace)
+  }
+
+  func endHere(_ handle: SessionHandle, ownedBy uid: UInt32) async throws(SessionError) -> [RetiredToken]? {
+    guard let contents = try await repository.end(handle, ownedBy: uid) else { return nil }
+    suspended.remove(handle)
+    announceEnd(of: contents, handle, uid)
+    return contents.revocable(at: clock.wallNow)
+  }
+
+  /// This process has announced the end of one that its issuer had ended; other processes have their own subscribers.
+  private func announceEnd(of contents: SessionContents, _ handle: SessionHandle, _ uid: UInt32) {
+    guard !contents.grant.isRejected || repository.isShared else { return }
+    observer?.observe(.ended(handle, issuer: contents.issuer.name, uid: uid))
   }
 
   /// All requests at once and with one timeout: a session has up to 32 tokens, and each request may take half a minute.

@@ -3,15 +3,15 @@ import OAuthClient
 import PosternSupport
 import SessionRecords
 
-/// A token that a step-up has replaced.
-struct RetiredToken: Sendable, Hashable {
+/// A token that its session has no more.
+package struct RetiredToken: Sendable, Hashable {
   let value: String
   /// `token_type_hint` (RFC 7009 section 2.1).
   let hint: String
 }
 
 /// Revokes tokens at their issuer (RFC 7009).
-struct TokenRevocation: Sendable {
+package struct TokenRevocation: Sendable {
   /// How long a revocation in the background may take: one uid's are bounded in number.
   static let timeout = Duration.seconds(10)
   /// How many revocations of one step-up run at a time.
@@ -54,14 +54,22 @@ struct TokenRevocation: Sendable {
   func retire(_ tokens: [RetiredToken], of live: LiveSession, _ issuer: SessionIssuer) {
     guard !tokens.isEmpty else { return }
     uses.afterwards(live.handle.key) {
-      tasks.revoke(for: live.uid) { await revoke(tokens, issuer) }
+      tasks.revoke(for: live.uid) { await revoke(tokens, of: "that a step-up replaced", issuer) }
     }
   }
 
-  private func revoke(_ tokens: [RetiredToken], _ issuer: SessionIssuer) async {
+  /// Revokes the tokens of `uid` whose sessions their issuer has ended, in the background. Most issuers have done it by
+  /// themselves, so that nothing depends on it.
+  package func revoke(_ tokens: [RetiredToken], endedBy issuer: SessionIssuer, of uid: UInt32) {
+    guard !tokens.isEmpty else { return }
+    tasks.revoke(for: uid) { await revoke(tokens, of: "of sessions that their issuer has ended", issuer) }
+  }
+
+  /// Stops where none of several tokens in a row can be revoked: the endpoint does not work now.
+  private func revoke(_ tokens: [RetiredToken], of origin: String, _ issuer: SessionIssuer) async {
     var failures: [String] = []
     var rest = tokens[...]
-    while !rest.isEmpty {
+    while !rest.isEmpty, failures.count < 2 * Self.maxConcurrent {
       let some = rest.prefix(Self.maxConcurrent)
       rest = rest.dropFirst(some.count)
       await withTaskGroup(of: String?.self) { group in
@@ -70,7 +78,7 @@ struct TokenRevocation: Sendable {
       }
     }
     guard let failure = failures.first else { return }
-    observer?.observe(.troubled("tokens that a step-up replaced cannot be revoked", detail: failure))
+    observer?.observe(.troubled("tokens \(origin) cannot be revoked", detail: failure))
   }
 
   private func failure(revoking token: RetiredToken, _ issuer: SessionIssuer) async -> String? {

@@ -86,6 +86,7 @@ struct SessionCreation: SessionPart {
     do throws(SessionError) {
       return try await repository.fill(reservation, with: contents)
     } catch {
+      if error.isEndOfSession { revocation.revokeOrphaned(answer, issuer, of: reservation.uid) }
       guard case .overloaded = error.kind else { throw error }
       await repository.cancel(reservation)
       revocation.revokeOrphaned(answer, issuer, of: reservation.uid)

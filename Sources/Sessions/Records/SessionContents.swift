@@ -1,4 +1,4 @@
-import OAuthClient
+package import OAuthClient
 import PosternJSON
 import PosternSupport
 package import SessionRecords
@@ -29,6 +29,8 @@ package struct SessionContents: Sendable, Codable {
   /// The user, as far as an ID token has named one.
   struct User: Sendable, Codable {
     var subject: String?
+    /// The login at the issuer (`sid`): a later ID token without it changes nothing.
+    var sid: String?
     @OptionalKeptSecret var idToken: String?
     var claims: JSONValue?
 
@@ -37,7 +39,11 @@ package struct SessionContents: Sendable, Codable {
       self.idToken = idToken
       self.claims = .object(claims)
       subject = claims["sub"]?.stringValue ?? subject
+      sid = claims["sid"]?.stringValue ?? sid
     }
+
+    /// The login at the issuer, also in a record of a version that kept the claims alone.
+    var loginID: String? { sid ?? claims?["sid"]?.stringValue }
 
     /// Whether claims are about the session's user; one who is not known takes any.
     func isSubject(of claims: JSONObject) -> Bool {
@@ -117,6 +123,20 @@ package struct SessionContents: Sendable, Codable {
   var isReserved: Bool {
     get { reserved == true }
     set { reserved = newValue ? true : nil }
+  }
+
+  /// Whether the session is one of the login `sid`, and of `subject` where both are given, or one of `subject`.
+  package func belongs(to subject: String?, sid: String?, at issuer: Issuer) -> Bool {
+    guard self.issuer.name == issuer.name, self.issuer.isIdentical(to: issuer), subject != nil || sid != nil else {
+      return false
+    }
+    return (subject.map { user.subject?.hasSameBytes(as: $0) ?? false } ?? true)
+      && (sid.map { user.loginID?.hasSameBytes(as: $0) ?? false } ?? true)
+  }
+
+  /// The mark that forbids the session; nil where its login at the issuer is not known.
+  var logoutMark: LogoutMark? {
+    user.loginID.map { LogoutMark(sid: $0, issuer: issuer.identifier, clientID: issuer.clientID) }
   }
 
   /// Takes the token in, in place of the one in its slot.

@@ -1,4 +1,4 @@
-import OAuthClient
+package import OAuthClient
 import PosternSupport
 import SessionRecords
 
@@ -6,11 +6,12 @@ import SessionRecords
 ///
 /// The record in the store is authoritative; what was read of it is cached behind a lock that is released before any
 /// call. Every write but the first is a compare-and-swap on the record's version.
-final class SessionRepository: Sendable {
+package final class SessionRepository: Sendable {
   /// How many records are read and decoded at a time; other tasks run between the pieces.
   static let pieceSize = 16
-  /// How long a cached record is valid where other processes share the store.
-  static let sharedCacheLife = Duration.seconds(2)
+  /// How long a cached record is valid where other processes share the store: a session that one of them has ended is
+  /// over here after a second at most.
+  static let sharedCacheLife = Duration.milliseconds(900)
   /// How long a reservation is kept for a session that was never created.
   private static let reservationLife = Duration.seconds(86_400)
 
@@ -106,7 +107,18 @@ final class SessionRepository: Sendable {
   ) async throws(SessionError) -> LiveSession {
     let record = try await add(contents, of: handle, uid: uid, expiresAt: contents.purgeable(at: clock.wallNow))
     selections.forget(of: uid)
-    return keep(record)
+    return try await notLoggedOut(keep(record))
+  }
+
+  /// Returns a session that has just been written, unless its issuer has ended its login meanwhile: then it is over.
+  ///
+  /// A logout sets its mark before it looks for sessions, so that it finds the session or this finds the mark.
+  func notLoggedOut(_ live: LiveSession) async throws(SessionError) -> LiveSession {
+    guard let mark = live.contents.logoutMark,
+      try await inStore({ () async throws(StoreError) in try await mark.isSet(in: store, at: clock.wallNow) })
+    else { return live }
+    _ = try await end(live.handle, ownedBy: live.uid)
+    throw .loggedOut
   }
 
   /// Reserves the record of a session whose first token is requested next: a grant can be used once, and is sent only
@@ -140,14 +152,14 @@ final class SessionRepository: Sendable {
 
   /// Writes a new session over its reservation.
   func fill(_ reservation: SessionRecord, with contents: SessionContents) async throws(SessionError) -> LiveSession {
-    try await update(reservation, by: .fillReservation(within: writer.allowance)) { $0 = contents }
+    try await notLoggedOut(update(reservation, by: .fillReservation(within: writer.allowance)) { $0 = contents })
   }
 
   /// Writes the session of a reservation that is in memory only; nil when there is none.
   private func unsavedCreation(_ reservation: SessionRecord) async throws(SessionError) -> LiveSession? {
     guard let contents = unsaved(reservation.handle) else { return nil }
     // The allowance was checked when its grant was used.
-    return try await update(reservation, by: .fillReservation(within: .unlimited)) { $0 = contents }
+    return try await notLoggedOut(update(reservation, by: .fillReservation(within: .unlimited)) { $0 = contents })
   }
 
   /// The record of a login that waits for its user; another uid's is as unknown as one that does not exist.
@@ -260,11 +272,25 @@ final class SessionRepository: Sendable {
   // MARK: Ending
 
   /// Removes the session from the store, and returns its latest contents; nil when another call has removed it.
-  func end(_ live: LiveSession) async throws(SessionError) -> SessionContents? {
-    let taken = try await inStore { () async throws(StoreError) in try await store.take(live.handle.key) }
-    let unsaved = cache.withLock { $0.end(live.handle.key, of: live.uid) }
-    forgetUpkeep(of: live.handle.key, ownedBy: live.uid)
-    return taken.map { unsaved ?? SessionContents($0) ?? live.contents }
+  func end(
+    _ handle: SessionHandle, ownedBy uid: UInt32, knownAs known: SessionContents? = nil
+  ) async throws(SessionError) -> SessionContents? {
+    let taken = try await inStore { () async throws(StoreError) in try await store.take(handle.key) }
+    let unsaved = cache.withLock { $0.end(handle.key, of: uid) }
+    forgetUpkeep(of: handle.key, ownedBy: uid)
+    return taken.flatMap { unsaved ?? SessionContents($0) ?? known }
+  }
+
+  /// Rejects logins of `sid` that are under way, from now on. Where the store takes no further mark, the sessions that
+  /// are complete can be ended all the same.
+  package func markLogout(of sid: String, at issuer: Issuer) async throws(SessionError) {
+    do throws(StoreError) {
+      try await LogoutMark(sid: sid, issuer: issuer.identifier, clientID: issuer.clientID).set(
+        by: writer, at: clock.wallNow)
+    } catch {
+      guard error.kind == .overdrawn else { throw SessionError(error) }
+      observer?.observe(.troubled("a logout is not noted for logins under way", detail: "there are too many"))
+    }
   }
 
   /// Removes a session that cannot be read; its handle alone proves the right to it.
@@ -289,14 +315,23 @@ final class SessionRepository: Sendable {
   func forEachSession(
     ownedBy uid: UInt32, after position: Int64 = 0, _ body: (Session, Int64) -> Bool
   ) async throws(SessionError) {
+    try await forEachRecord(ownedBy: uid, after: position) { contents, handle, position in
+      body(contents.session(handle), position)
+    }
+  }
+
+  /// Calls `body` as `forEachSession` does, with the contents of the records.
+  package func forEachRecord(
+    ownedBy uid: UInt32, after position: Int64 = 0, _ body: (SessionContents, SessionHandle, Int64) -> Bool
+  ) async throws(SessionError) {
     var start: Int64? = position
     while let position = start {
       let page = try await inStore { () async throws(StoreError) in
         try await store.records(in: .session, ownedBy: uid, after: position, atMost: Self.pieceSize)
       }
       for entry in page.entries {
-        guard let session = await session(in: entry.record) else { continue }
-        guard body(session, entry.position) else { return }
+        guard let (contents, handle) = await session(in: entry.record) else { continue }
+        guard body(contents, handle, entry.position) else { return }
       }
       start = page.next
       guard start != nil else { return }
@@ -307,14 +342,14 @@ final class SessionRepository: Sendable {
   }
 
   /// The session that a record holds; nil when there is none yet, or it cannot be read.
-  private func session(in record: StoredRecord) async -> Session? {
+  private func session(in record: StoredRecord) async -> (SessionContents, SessionHandle)? {
     guard let contents = SessionContents(record), let handle = try? SessionHandle(contents.handle) else {
       observer?.observe(.troubled("a session of the store cannot be read", detail: "\(record.key)"))
       return nil
     }
-    guard contents.isReserved else { return contents.session(handle) }
+    guard contents.isReserved else { return (contents, handle) }
     let reservation = SessionRecord(handle: handle, uid: record.uid, version: record.version, contents: contents)
-    return (try? await unsavedCreation(reservation))?.session
+    return (try? await unsavedCreation(reservation)).map { ($0.contents, handle) }
   }
 }
 

@@ -141,7 +141,7 @@ package struct SessionStepUp: SessionPart {
   ) async throws(SessionError) {
     do throws(SessionError) {
       var retired: [RetiredToken] = []
-      let stepped = try await repository.update(live.record, by: .reapply) { contents in
+      let updated = try await repository.update(live.record, by: .reapply) { contents in
         retired = contents.revocable(at: clock.wallNow)
         contents.tokens = []
         contents.grant.refreshToken = nil
@@ -150,13 +150,14 @@ package struct SessionStepUp: SessionPart {
         contents.take(answer, in: .session)
         if let idToken = answer.response.idToken, let claims { contents.user.take(idToken, claims) }
       }
+      let stepped = try await repository.notLoggedOut(updated)
       refresher.backoffs.withLock { $0.remove(RefreshKey(key: live.handle.key, slot: .session)) }
       observer?.observe(.steppedUp(live.handle, uid: live.uid))
       observer?.observe(.refreshed(stepped.session, uid: live.uid))
       let kept = Set(stepped.contents.revocable(at: clock.wallNow).map(\.value))
       revocation.retire(retired.filter { !kept.contains($0.value) }, of: live, issuer)
     } catch {
-      if case .notFound = error.kind { revocation.revokeOrphaned(answer, issuer, of: live.uid) }
+      if error.isEndOfSession { revocation.revokeOrphaned(answer, issuer, of: live.uid) }
       throw error
     }
   }

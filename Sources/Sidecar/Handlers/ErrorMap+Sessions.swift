@@ -51,7 +51,7 @@ extension ErrorMap {
     if let outcome = failure?.outcome { data["outcome"] = .string(outcome.rawValue) }
     if let status = failure?.status { data["status"] = .integer(Int64(status)) }
     var upstream = JSONObject()
-    if let status = failure?.status { upstream["status"] = .integer(Int64(status)) }
+    if let status = failure?.status ?? failure?.proxyFault?.status { upstream["status"] = .integer(Int64(status)) }
     if let code = error.upstreamCode { upstream["code"] = .string(code) }
     if !upstream.members.isEmpty { data["upstream"] = .object(upstream) }
     return RPCFault(code, error.detail, data: data)

@@ -38,10 +38,10 @@ extension ErrorMap {
       case .discovery(let failure):
         return fault(
           failure.kind == .issuerMismatch ? .discoveryIssuerMismatch : .discoveryFailed, failure.detail,
-          status: failure.status, isRetryable: failure.isRetryable)
+          status: failure.status ?? failure.transport?.proxy?.status, isRetryable: failure.isRetryable)
       case .unreachable(let transport):
         return fault(
-          .introspectionFailed, error.detail, upstreamCode: transport.code.rawValue,
+          .introspectionFailed, error.detail, status: transport.proxy?.status, upstreamCode: transport.code.rawValue,
           isRetryable: error.isRetryable ?? false)
       case .unavailable(let oauth):
         return fault(
@@ -50,6 +50,9 @@ extension ErrorMap {
       case .rejected(let oauth):
         return fault(
           .introspectionFailed, error.detail, status: error.status, upstreamCode: oauth?.code, isRetryable: false)
+      case .assertion(let reason):
+        return fault(
+          .introspectionFailed, error.detail, upstreamCode: reason.rawValue, isRetryable: error.isRetryable ?? false)
       case .malformed, .notPossible:
         return fault(.introspectionFailed, error.detail, status: error.status, isRetryable: false)
       }

@@ -23,11 +23,15 @@ enum ErrorMap {
       if let code = upstream.code { members["code"] = .string(code) }
       data["upstream"] = .object(members)
       // As with every method that has `token_endpoint_error`.
-      if error.code == .tokenEndpointError {
+      if error.code == .tokenEndpointError, upstream.status != nil {
         data["error"] = upstream.code.map { .string($0) }
         data["errorDescription"] = upstream.description.map { .string($0) }
         data["status"] = members["status"]
       }
+    }
+    if let interaction = error.interaction {
+      data["claims"] = interaction.claims.map { .string($0) }
+      data["wwwAuthenticate"] = interaction.challenge.map { .string($0) }
     }
     return RPCFault(RPCErrorCode(error.code), error.detail, data: data)
   }
@@ -48,6 +52,7 @@ extension RPCErrorCode {
       switch code {
       case .adviceRequired: .adviceRequired
       case .adviceFailed: .adviceFailed
+      case .interactionRequired: .interactionRequired
       case .notAuthenticated: .notAuthenticated
       case .notImplicitlyAuthenticated: .notImplicitlyAuthenticated
       case .deviceNotAuthenticated: .deviceNotAuthenticated

@@ -167,7 +167,7 @@ struct SidecarMethods {
     table.waiting(RevokeToken.self) { (params, context) async throws(RPCFault) in
       try await sessions.revoke(params, context)
     }
-    let accessToken = AccessTokenHandler(engine: engine)
+    let accessToken = AccessTokenHandler(engine: engine, computation: computation)
     table.waitingForValue(GetAccessToken.self) { (params, context) async throws(RPCFault) in
       try await accessToken(params, context)
     }

@@ -1,4 +1,6 @@
 import AuthEngine
+import EngineConfiguration
+import HTTPMessages
 import Logging
 package import PosternConfiguration
 import PosternSupport
@@ -146,6 +148,7 @@ final class ConfigurationReloader: Sendable {
       replacements: dependencies.replacements, http2Transport: dependencies.transports.makeHTTP2)
     let useStore = try dependencies.storage.prepare?(loaded.configuration.store)
     let changed = loaded.configuration.changedKeys(from: before.configuration)
+    dependencies.transports.proxy.replace(by: next.values.outboundProxy)
     running.replace(with: next)
     callLimiter.use(next.callLimits)
     useStore?()

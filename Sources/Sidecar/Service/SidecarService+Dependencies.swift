@@ -62,6 +62,8 @@ extension SidecarService {
     package var common: any HTTPTransport
     /// Makes the transport of one of so many resources that have HTTP/2; nil: the common one carries all.
     package var makeHTTP2: (@Sendable (_ resource: String, _ count: Int) -> any HTTPTransport)?
+    /// The outbound proxy of the transports: replaced with the configuration.
+    package var proxy = OutboundProxySetting()
     /// The state of transports, now; nil if that is unknown.
     package var state: (@Sendable () -> TransportState)?
   }

@@ -1,5 +1,6 @@
 import AuthEngine
 import EngineConfiguration
+import HTTPMessages
 import Logging
 package import PosternConfiguration
 import PosternJSON
@@ -56,6 +57,7 @@ package final class SidecarService: Sendable {
     let snapshot = try ConfigurationSnapshot(
       configuration, identity, clock: clock, replacements: dependencies.replacements,
       http2Transport: dependencies.transports.makeHTTP2)
+    dependencies.transports.proxy.replace(by: snapshot.values.outboundProxy)
     running = RunningConfiguration(snapshot, hub: hub)
 
     let hardening = HardeningWatch(clock: clock, look: dependencies.process.hardening ?? { HardeningReport() })

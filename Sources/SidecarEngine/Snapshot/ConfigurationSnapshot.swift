@@ -36,7 +36,7 @@ package final class ConfigurationSnapshot: Sendable {
     let protections =
       (hardening.debuggerCheck ? ["hardening.debuggerCheck"] : [])
       + (hardening.coreDumps ? [] : ["hardening.noCoreDumps"])
-    info = identity.info(features: Product.features + protections + switches)
+    info = identity.info(features: Product.features + protections + switches + configuration.outbound.activeExceptions)
     values = try ConfiguredEngine(
       configuration, clock: clock, after: previous?.values, isTrial: isTrial,
       fileReport: { replacements?.file($0, problem: $1) }, http2Transport: http2Transport)

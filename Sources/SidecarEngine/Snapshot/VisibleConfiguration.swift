@@ -61,6 +61,12 @@ package struct VisibleConfiguration: Sendable {
     runtime.values.loginScope(of: issuer, where: scope.contains(resource:))
   }
 
+  /// The issuer of the inbound tokens that are exchanged for a resource's tokens, also where the rule hides the issuer:
+  /// the caller has such a token.
+  package func inboundIssuer(of server: ResourceServer) -> ConfiguredIssuer? {
+    runtime.values.inboundIssuer(of: server.name)
+  }
+
   /// The key set of an issuer.
   package func keys(of configured: ConfiguredIssuer, in keySets: KeySetStore) -> RemoteJWKSet {
     runtime.values.keys(of: configured, in: keySets)

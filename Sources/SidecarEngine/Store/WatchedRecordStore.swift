@@ -64,6 +64,10 @@ package struct WatchedRecordStore: RecordStore {
     try await store.records(in: collection, ownedBy: uid, after: position, atMost: count)
   }
 
+  package func owners(in collection: RecordKey.Collection) async throws(StoreError) -> Set<UInt32> {
+    try await store.owners(in: collection)
+  }
+
   package func lease(_ key: RecordKey, for duration: Duration) async throws(StoreError) -> RecordLease? {
     try await store.lease(key, for: duration)
   }

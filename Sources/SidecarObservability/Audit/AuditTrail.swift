@@ -87,6 +87,14 @@ package struct AuditTrail: Sendable {
     log.submit(AuditRecord(at: clock.wallNow, members))
   }
 
+  /// Records that an issuer accepts another of the client's credentials: the one of `key`, in its section.
+  package func credentialChanged(of issuer: String, to key: String) {
+    log.submit(
+      AuditRecord(
+        at: clock.wallNow,
+        ["event": "credential", "outcome": "changed", "issuer": .string(issuer), "credential": .string(key)]))
+  }
+
   /// Records a delegate's answer about a user's step-up; nil without an answer.
   package func delegateAnswered(_ isSatisfied: Bool?, _ session: SessionHandle?, _ caller: PeerConnection) async {
     var members: JSONObject = [

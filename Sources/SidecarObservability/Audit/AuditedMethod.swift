@@ -42,6 +42,7 @@ enum AuditedMethod {
       facts["reason"] = result["error"]?["code"]
       facts["key"] = result["key"]
       facts["subject"] = result["claims"]?["sub"].flatMap(AuditFact.bounded)
+      facts["ended"] = result["ended"]
       return (result["valid"] == true ? "valid" : "invalid", facts)
     case GetAccessToken.name:
       copy("scope", "expiresAt")

@@ -46,7 +46,19 @@ package struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver 
     case .tokenFailed(let issuer, let error):
       metrics.tokenCache("failed")
       log.log(.warning, "no token", about: issuer, .of([.issuer: .string(issuer), .error: .string(error.detail)]))
-      tokenUsed(issuer, fault: "no token: \(error.publicDetail)")
+      // The state of an assertion is read from its file whenever health is reported.
+      if case .assertion = error.kind {
+        changes.signal()
+      } else {
+        tokenUsed(issuer, fault: "no token: \(error.publicDetail)")
+      }
+    case .exchangeRejected(let issuer, let error):
+      metrics.tokenCache("failed")
+      log.log(
+        .info, "the issuer gave no token on behalf of a user", about: issuer,
+        .of([.issuer: .string(issuer), .error: .string(error.detail)]))
+      // It answers, and another user's token may be exchanged.
+      tokenUsed(issuer, fault: nil)
     case .tokenRejected(let resource):
       metrics.tokenCache("rejected")
       log.log(
@@ -68,7 +80,16 @@ package struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver 
     case .introspectionFailed(let issuer, let error):
       log.log(
         .warning, "no introspection", about: issuer, .of([.issuer: .string(issuer), .error: .string(error.detail)]))
-      issuerUsed(issuer, fault: "no introspection: \(error.publicDetail)")
+      if case .assertion = error.kind {
+        changes.signal()
+      } else {
+        issuerUsed(issuer, fault: "no introspection: \(error.publicDetail)")
+      }
+    case .assertionReplaced(let issuer):
+      log.log(
+        .info, "the issuer rejected the client's assertion, and a newer one is sent", about: issuer,
+        .of([.issuer: .string(issuer)]))
+    case .credentialChanged(let issuer, let position): credentialChanged(issuer, position)
     case .clockCompared(let issuer, let skew): clockCompared(issuer, skew)
     case .fetchRejected(let resource, let reason): metrics.fetchRejected(resource, reason.rawValue)
     case .breakerOpened(let resource, let origin):
@@ -165,6 +186,16 @@ package struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver 
     log.log(
       .warning, "the issuer's clock differs from this machine's", about: issuer,
       .of([.issuer: .string(issuer), .seconds: .stringConvertible(Int64(skew.inSeconds))]))
+    changes.signal()
+  }
+
+  /// One line for each change: every request begins with the accepted credential from then on.
+  private func credentialChanged(_ issuer: String, _ position: Int) {
+    let key = position == 0 ? "clientAuth" : "fallbackCredentials[\(position - 1)]"
+    log.log(
+      position == 0 ? .info : .warning, "the issuer accepts another credential of the client than before",
+      about: issuer, .of([.issuer: .string(issuer), .what: .string("issuers.\(issuer).\(key)")]))
+    trail?.credentialChanged(of: issuer, to: key)
     changes.signal()
   }
 

@@ -28,6 +28,15 @@ public struct AccessTokenValidator: Sendable {
 
 /// The requirements of one call for a JWT access token.
 public struct AccessTokenExpectations: Sendable {
+  /// The format of an access token.
+  public enum Format: String, Sendable, Hashable {
+    /// RFC 9068: `typ` is `at+jwt`, and `client_id` and `jti` are there.
+    case rfc9068
+    /// The format of Microsoft Entra ID for users' tokens: `typ` may be `JWT`, and `client_id` and `jti` are missing.
+    /// By `scp`, the user's delegated scopes, it is distinguished from an ID token.
+    case entraUser
+  }
+
   /// The resource that the token must be for.
   public var audience: String
   /// The scopes that must all be granted.
@@ -40,6 +49,8 @@ public struct AccessTokenExpectations: Sendable {
   public var clockSkew: Duration?
   /// The time of the validation; nil for now.
   public var now: Timestamp?
+  /// The format of the token.
+  public var format = Format.rfc9068
 
   /// Expectations of the given parts; the others keep their defaults until they are set.
   public init(
@@ -59,7 +70,8 @@ struct AccessTokenPolicy: Sendable {
 
   /// The profile of RFC 9068 section 4. `typ` must be present, so that no ID token passes for an access token.
   func profile(isKept: Bool) -> TokenProfile {
-    TokenProfile(
+    let isEntra = expectations.format == .entraUser
+    return TokenProfile(
       algorithms: configuration.algorithms(narrowedTo: nil),
       clientSecret: configuration.clientSecret,
       encryption: configuration.encryption.optional,
@@ -67,24 +79,33 @@ struct AccessTokenPolicy: Sendable {
       stringClaims: ["scope"],
       headerRules: [
         SymmetricAudienceRule(),
-        TokenTypeRule(accepted: ["at+jwt"], mayBeAbsent: false),
+        TokenTypeRule(accepted: isEntra ? ["at+jwt", "JWT"] : ["at+jwt"], mayBeAbsent: false),
         ContentTypeRule(),
       ],
-      claimRules: [
-        IssuerRule(issuer: configuration.issuer),
-        SubjectRule(),
-        AudienceRule(audience: expectations.audience),
-        ClientIDRule(clientID: expectations.clientID),
-        ExpirationRule(),
-        NotBeforeRule(),
-        IssuedAtRule(maximumAge: configuration.maximumTokenAge),
-        TokenIdentifierRule(),
-        ConfirmationRule(shown: expectations.confirmation),
-        ScopeRule(required: expectations.requiredScopes),
-      ],
+      claimRules: claimRules,
       clockSkew: IDTokenConfiguration.bounded(expectations.clockSkew ?? configuration.clockSkew),
       now: expectations.now,
       fingerprint: isKept ? fingerprint : nil)
+  }
+
+  private var claimRules: [any ClaimRule] {
+    var rules: [any ClaimRule] = [
+      IssuerRule(issuer: configuration.issuer),
+      SubjectRule(),
+      AudienceRule(audience: expectations.audience),
+    ]
+    rules.append(
+      expectations.format == .entraUser ? DelegatedScopeRule() : ClientIDRule(clientID: expectations.clientID))
+    rules += [
+      ExpirationRule(),
+      NotBeforeRule(),
+      IssuedAtRule(maximumAge: configuration.maximumTokenAge),
+    ]
+    if expectations.format == .rfc9068 { rules.append(TokenIdentifierRule()) }
+    return rules + [
+      ConfirmationRule(shown: expectations.confirmation),
+      ScopeRule(required: expectations.requiredScopes),
+    ]
   }
 
   var fingerprint: PolicyFingerprint {
@@ -96,6 +117,7 @@ struct AccessTokenPolicy: Sendable {
     fingerprint.add(expectations.confirmation?.member.name)
     fingerprint.add(expectations.confirmation?.member.value)
     fingerprint.add(expectations.clockSkew)
+    fingerprint.add(expectations.format.rawValue)
     return fingerprint
   }
 }

@@ -1,4 +1,5 @@
 import Glibc
+import JOSE
 public import PosternSupport
 
 /// A cache of valid tokens, so that the signature of the same token need not be verified again.
@@ -28,6 +29,16 @@ public final class VerdictCache: Sendable {
 
   /// Removes everything: for a changed configuration.
   public func removeAll() { tokens.withLock { $0 = makeEmpty() } }
+
+  /// Removes the tokens of `issuer` about `subject`, or about the login `sid`.
+  package func removeTokens(of subject: String?, sid: String?, issuer: String) {
+    tokens.withLock { tokens in
+      tokens.removeAll { _, token in
+        let names = { (claim: String, value: String?) in value.map { token.claims.string(claim) == $0 } ?? false }
+        return names("iss", issuer) && (names("sub", subject) || names("sid", sid))
+      }
+    }
+  }
 
   func token(for key: VerdictKey) -> VerifiedToken? { tokens.withLock { $0[key] } }
 

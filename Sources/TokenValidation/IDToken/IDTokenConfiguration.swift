@@ -22,6 +22,9 @@ public struct IDTokenConfiguration: Sendable {
   public var clientSecret: Secret<String>?
   /// The policy for encrypted tokens.
   public var encryption: TokenEncryptionPolicy
+  /// Whether a logout token must have `exp`, which providers of older drafts leave out. If not, one without it is valid
+  /// for two minutes after `iat`.
+  public var requiresLogoutExpiry = true
 
   /// A configuration of the given parts.
   public init(

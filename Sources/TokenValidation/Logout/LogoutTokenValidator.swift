@@ -1,7 +1,7 @@
 public import JOSE
 public import KeySets
 import PosternCrypto
-import PosternJSON
+package import PosternJSON
 public import PosternSupport
 
 /// Validates logout tokens (OpenID Connect Back-Channel Logout 1.0 section 2.6). The order of checks and the verdicts
@@ -29,16 +29,31 @@ public struct LogoutTokenValidator: Sendable {
     let policy = LogoutTokenPolicy(configuration: configuration, expectations: expectations)
     let verdict = try await verification.verdict(
       on: logoutToken, by: policy.profile, keys: keys, deadline: deadline)
-    // The token is valid, so that both are present.
-    guard let members = verdict.claims, let claims = try? JWTClaims(members), let identifier = claims.string("jti"),
-      let expiry = claims.expiresAt
+    // The token is valid, so that these are present.
+    guard let members = verdict.claims, let claims = try? JWTClaims(members),
+      let expiry = claims.expiresAt ?? claims.issuedAt.map({ $0 + LogoutAgeRule.life }),
+      let entry = Self.entry(of: members, expectations, configuration)
     else { return verdict }
-    let entry = LogoutReplayCache.Entry(
-      realm: expectations.realm, issuer: configuration.issuer, clientID: expectations.clientID, identifier: identifier)
     // Recorded for as long as the largest clock skew lets the token be used.
     let isNew = replays.admit(
       entry, until: expiry + IDTokenConfiguration.maximumClockSkew, now: expectations.now ?? clock.wallNow)
     return isNew ? verdict : .invalid(TokenFault(.jtiReplayed, "the token was used before", claim: "jti"))
+  }
+
+  /// Makes a valid logout token, by its claims, valid once more: what it requires could not be done.
+  package func permitRetry(
+    of claims: JSONObject, expecting expectations: LogoutTokenExpectations, configuration: IDTokenConfiguration
+  ) {
+    if let entry = Self.entry(of: claims, expectations, configuration) { replays.remove(entry) }
+  }
+
+  private static func entry(
+    of claims: JSONObject, _ expectations: LogoutTokenExpectations, _ configuration: IDTokenConfiguration
+  ) -> LogoutReplayCache.Entry? {
+    claims["jti"]?.stringValue.map {
+      LogoutReplayCache.Entry(
+        realm: expectations.realm, issuer: configuration.issuer, clientID: expectations.clientID, identifier: $0)
+    }
   }
 }
 
@@ -85,9 +100,10 @@ struct LogoutTokenPolicy: Sendable {
         IssuerRule(issuer: configuration.issuer),
         AudienceRule(audience: expectations.clientID),
         TrustedAudienceRule(clientID: expectations.clientID, trusted: configuration.trustedAudiences),
-        ExpirationRule(),
+        ExpirationRule(mayBeAbsent: !configuration.requiresLogoutExpiry),
         NotBeforeRule(),
         IssuedAtRule(maximumAge: configuration.maximumTokenAge),
+        LogoutAgeRule(),
         TokenIdentifierRule(maximumByteCount: 512),
         LogoutEventRule(),
         LogoutTargetRule(),
@@ -125,6 +141,9 @@ public final class LogoutReplayCache: Sendable {
 
   /// The number of recorded tokens.
   public var count: Int { seen.withLock { $0.count } }
+
+  /// Removes a token.
+  func remove(_ entry: Entry) { seen.withLock { $0.remove(entry) } }
 
   /// Records a token until `expiry`; false when it is recorded already.
   func admit(_ entry: Entry, until expiry: Timestamp, now: Timestamp) -> Bool {

@@ -1,5 +1,6 @@
 import JOSE
 import PosternJSON
+import PosternSupport
 
 /// `events` has the member that makes the token a logout token, with an object for its value (Back-Channel Logout 1.0
 /// section 2.4).
@@ -20,6 +21,16 @@ struct LogoutTargetRule: ClaimRule {
     .require(
       ["sub", "sid"].contains { !(context.claims.string($0) ?? "").isEmpty },
       TokenFault(.subOrSidMissing, "the token names neither a subject nor a session"))
+  }
+}
+
+/// A token without `exp`, where that is permitted, is valid for a short time after `iat`: as long as one with `exp`
+/// should be (Back-Channel Logout 1.0 section 2.4).
+struct LogoutAgeRule: ClaimRule {
+  static let life = Duration.seconds(120)
+
+  func outcome(in context: RuleContext) -> RuleOutcome {
+    context.claims.expiresAt == nil ? IssuedAtRule(maximumAge: Self.life).outcome(in: context) : .met
   }
 }
 

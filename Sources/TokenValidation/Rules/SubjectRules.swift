@@ -57,6 +57,15 @@ struct ScopeRule: ClaimRule {
   }
 }
 
+/// `scp` is there and not empty: Entra's access tokens for users have it, its ID tokens and tokens of applications do
+/// not.
+struct DelegatedScopeRule: ClaimRule {
+  func outcome(in context: RuleContext) -> RuleOutcome {
+    guard let scopes = context.claims.string("scp"), !scopes.isEmpty else { return .absent("scp") }
+    return .met
+  }
+}
+
 /// The key in `cnf` is the one whose possession was proven; a token that is bound to a key is not accepted as a bearer
 /// token (RFC 7800 section 3.1, RFC 8705 section 3, RFC 9449 section 6.1).
 struct ConfirmationRule: ClaimRule {

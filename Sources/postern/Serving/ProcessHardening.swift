@@ -89,6 +89,15 @@ final class ProcessHardening: Sendable {
         "\(file): the running process can neither create it nor read outside of its sandbox: restart it (hardening.landlock)"
       problems.append(ConfigurationProblem(file: path, keyPath: "preauthorization", message: message))
     }
+    for (name, issuer) in loaded.configuration.issuers {
+      // One that is not there yet is read from its directory.
+      for file in issuer.assertionFiles
+      where !reaches(FileLocations.resolved(file) == nil ? FileLocations.directory(of: file) : file) {
+        let message =
+          "\(file): the running process cannot read outside of its sandbox: restart it (hardening.landlock)"
+        problems.append(ConfigurationProblem(file: path, keyPath: "issuers.\(name)", message: message))
+      }
+    }
     guard problems.isEmpty else { throw ConfigurationProblems(problems, warnings: loaded.warnings) }
     return loaded
   }

@@ -22,7 +22,11 @@ struct SandboxPlan: Sendable {
     policy.readable.formUnion(Self.libraryDirectories())
     // The name service's configuration is a link where something else looks after it.
     policy.readable.formUnion(FileLocations.directories(ofFile: "/etc/resolv.conf"))
-    let files = loaded.reach.files.union(Self.deviceFiles(of: configuration)).union([configurationPath])
+    if configuration.outbound.proxy?.auth == .negotiate {
+      for file in Self.kerberosFiles(environment) { policy.readable.formUnion(FileLocations.directories(ofFile: file)) }
+    }
+    let files = loaded.reach.files.union(Self.deviceFiles(of: configuration))
+      .union(configuration.issuers.values.flatMap(\.assertionFiles)).union([configurationPath])
     for file in files { policy.readable.formUnion(FileLocations.directories(ofFile: file)) }
 
     storeDirectory = configuration.store.kind == .file ? configuration.store.path : nil
@@ -40,6 +44,14 @@ struct SandboxPlan: Sendable {
     Set(configuration.preauthorization.values.filter { $0.kind == .adobePass }.compactMap(\.adobePass.deviceIDFile))
   }
 
+  /// The files in which the Kerberos library finds credentials for a proxy (krb5.conf(5)): named by the environment, or
+  /// the usual one.
+  private static func kerberosFiles(_ environment: [String: String]) -> [String] {
+    let named = ["KRB5CCNAME", "KRB5_CLIENT_KTNAME", "KRB5_CONFIG"].compactMap { environment[$0] }
+    return (named.isEmpty ? ["/tmp/krb5cc_\(geteuid())"] : named)
+      .map { $0.hasPrefix("FILE:") ? String($0.dropFirst(5)) : $0 }.filter { $0.hasPrefix("/") }
+  }
+
   /// Whether connections are limited to known ports. Upstreams on loopback change theirs whenever they start, and a
   /// reload must reach them: in development that counts for more, unless the limit is required.
   static func limitsPorts(_ configuration: PosternConfiguration) -> Bool {
@@ -50,7 +62,8 @@ struct SandboxPlan: Sendable {
   static func ports(of loaded: ConfigurationLoader.Loaded) -> Set<UInt16> {
     let configuration = loaded.configuration
     return Set(loaded.reach.ports.keys).union(configuration.hardening.connectPorts.map { UInt16($0) })
-      .union([443, 53]).union(configuration.development.plainHTTPOnLoopback ? [80] : [])
+      .union([443, 53]).union(configuration.outbound.proxy?.auth == .negotiate ? [88] : [])
+      .union(configuration.development.plainHTTPOnLoopback ? [80] : [])
   }
 
   /// Certificates, name service, time zones; libraries, of which the C library and OpenSSL load some when they are

@@ -1,6 +1,7 @@
 import AuthEngine
 import CurlTransport
 import Glibc
+import HTTPMessages
 import Logging
 import PosternAudit
 import PosternConfiguration
@@ -55,6 +56,7 @@ struct ServerProcess {
     let path = configurationPath
     let loaded = try ConfigurationLoader(methodNames: Product.methodNames)
       .load(path: path, environment: environment)
+    if loaded.configuration.outbound.proxy?.auth != .negotiate { LibraryEnvironment.clearKerberos() }
     let logger = Self.logger(loaded.configuration.log)
     for warning in loaded.warnings { logger.warning("\(warning.description)") }
     for variable in heeded { logger.warning("\(variable.message)") }
@@ -82,11 +84,15 @@ struct ServerProcess {
     guard signals.start(pipes) else { throw Failure(description: "cannot start the thread for signals") }
 
     let replacements = FileReloadMonitor(logger: logger)
+    if loaded.configuration.outbound.proxy?.auth == .negotiate, !CurlTransport.negotiates {
+      throw Failure(description: "outbound.proxy.auth: negotiate needs a libcurl with GSS-API, and this one has none")
+    }
+    let proxy = OutboundProxySetting()
     let transports: UpstreamTransports
     do {
       transports = try UpstreamTransports(
-        descriptors, requiresPins: loaded.configuration.hardening.pinsRequired, replacements: replacements,
-        logger: logger)
+        descriptors, requiresPins: loaded.configuration.hardening.pinsRequired, proxy: proxy,
+        replacements: replacements, logger: logger)
     } catch {
       throw Failure(description: "libcurl: \(error)")
     }
@@ -101,6 +107,7 @@ struct ServerProcess {
     let spans = try TelemetryAssembly.exporter(loaded.configuration.telemetry, transports.collector, logger)
     surroundings.spans = spans
     surroundings.replacements = replacements
+    surroundings.transports.proxy = proxy
     surroundings.transports.makeHTTP2 = { transports.makeHTTP2($0, ofOneIn: $1) }
     surroundings.transports.state = { transports.condition }
     let memory = MemoryReturn()

@@ -34,17 +34,21 @@ final class UpstreamTransports: Sendable {
   private let descriptors: DescriptorBudget
   private let stalled: StalledResources
   private let requiresPins: Bool
+  private let proxy: OutboundProxySetting
 
   /// Starts the common one.
   init(
-    _ descriptors: DescriptorBudget, requiresPins: Bool, replacements: FileReloadMonitor, logger: Logger
+    _ descriptors: DescriptorBudget, requiresPins: Bool, proxy: OutboundProxySetting, replacements: FileReloadMonitor,
+    logger: Logger
   ) throws(CurlTransport.StartError) {
     self.replacements = replacements
     self.logger = logger
     self.requiresPins = requiresPins
+    self.proxy = proxy
     self.descriptors = descriptors
     stalled = StalledResources(logger: logger, clock: SystemClock())
     var configuration = Self.configuration(0, state, replacements, logger)
+    configuration.proxy = proxy
     configuration.maxConnections = min(configuration.maxConnections, descriptors.commonConnections)
     configuration.maxConnectionsPerHost = min(configuration.maxConnectionsPerHost, configuration.maxConnections)
     var pinned = configuration
@@ -61,6 +65,7 @@ final class UpstreamTransports: Sendable {
       return state.count
     }
     var configuration = Self.configuration(number, state, replacements, logger)
+    configuration.proxy = proxy
     configuration.allowsHTTP2 = true
     configuration.requiresPins = requiresPins
     configuration.longestIteration = Self.longestIteration

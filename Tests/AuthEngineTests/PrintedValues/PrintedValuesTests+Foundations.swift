@@ -1,6 +1,7 @@
 import OAuthClient
 import PosternJSON
 import PosternTestSupport
+import Testing
 
 @testable import HTTPMessages
 @testable import JOSE
@@ -28,7 +29,8 @@ extension PrintedValuesTests {
       "Locked": Locked(secret), "PassedDescriptors": PassedDescriptors(limit: 1),
       "PeerID": PeerID(uid: 1000, connection: 5),
       "CurrentCall.Label": CurrentCall.Label(traceID: "1", method: "health"),
-      "SecretFile": SecretFile(path: "/nowhere/secret"), "SecretMemory.Usage": SecretMemory.Usage(), "SecretBytes": secret.withSecretBytes(SecretBytes.init(copying:)),
+      "SecretFile": SecretFile(path: "/nowhere/secret"), "SecretMemory.Usage": SecretMemory.Usage(),
+      "SecretBytes": secret.withSecretBytes(SecretBytes.init(copying:)),
       "Secret": Secret(secret), "SystemClock": SystemClock(),
       "SystemThread.StartError": SystemThread.StartError(code: 11),
       "SingleFlight": SingleFlight<String, String, EndedWait>(
@@ -81,6 +83,20 @@ extension PrintedValuesTests {
       "StreamBounds": StreamBounds(silence: .seconds(1)), "ClientIdentity": identity,
       "ClientIdentity.Key": identity.key,
       "TransportError": TransportError(code: .serverUnreachable, outcome: .notSent, detail: "connection refused"),
+    ]
+  }
+
+  static func proxies() throws -> Samples {
+    var proxy = try OutboundProxy("http://proxy.test:3128")
+    proxy.authentication = .basic(username: { Secret("svc") }, password: { Secret(PrintedValue.secret) })
+    return [
+      "OutboundProxy": proxy, "OutboundProxy.Authentication": proxy.authentication,
+      "OutboundProxy.Problem": #expect(throws: OutboundProxy.Problem.self) { try OutboundProxy("x") } as Any? ?? "",
+      "OutboundProxySetting": OutboundProxySetting(proxy), "ProxyExceptions": try ProxyExceptions(["a.test"]),
+      "ProxyExceptions.Problem":
+        #expect(throws: ProxyExceptions.Problem.self) { try ProxyExceptions(["*"]) } as Any? ?? "",
+      "PlainHTTPRule": PlainHTTPRule(allowsLoopback: true, origins: [try HTTPURL("http://a.test").origin]),
+      "TransportError.ProxyFault": TransportError.ProxyFault(status: 407, isTransient: false),
     ]
   }
 

@@ -29,7 +29,15 @@ extension PrintedValuesTests {
       purpose: .resource("billing"), method: "GET", url: try HTTPURL("https://api.test/?token=\(secret)"), attempt: 1,
       outcome: .status(200), duration: .seconds(1))
     let keys = StaticJWKSet(JWKSet([key]))
+    var rules = TokenExchange(grant: .tokenExchange, inboundAudiences: [foreign])
+    (rules.audiences, rules.scope) = ([foreign], foreign)
+    let interaction = OAuthError(["error": "interaction_required", "claims": ["x": .string(secret)]])?.interaction
     return [
+      "TokenExchange": rules, "ExchangeGrant": ExchangeGrant(issuer: issuer, resource: foreign, exchange: rules),
+      "InboundToken": InboundToken(
+        value: Secret(secret), issuer: issuer.identifier, subject: secret, expiresAt: clock.wallNow),
+      "InboundTokenError": InboundTokenError.invalid(TokenFault(.tokenExpired, "the token has expired", claim: "exp")),
+      "RequiredInteraction": interaction as Any? ?? "",
       "AuthorizationRequest": request,
       "TokenEndpointRequest": TokenEndpointRequest(
         endpoint: issuer.url, issuer: "corp", fields: HTTPFields([.init(name: "Authorization", value: secret)]),
@@ -39,6 +47,9 @@ extension PrintedValuesTests {
       "TLSClientAuthentication": TLSClientAuthentication(),
       "AssertionSigner": try AssertionSigner(key: TokenBench.keys.get().key(for: .es256), clock: clock),
       "PrivateKeyJWT": try PrivateKeyJWT(key: TokenBench.keys.get().key(for: .es256), clock: clock),
+      "ClientSecretJWT": try ClientSecretJWT(secret: Secret(secret + String(repeating: "s", count: 32)), clock: clock),
+      "ClientAssertion": ClientAssertion(file: "/run/token", clock: clock) { .success(Secret(secret)) },
+      "ClientAssertionFault": ClientAssertionFault.expired,
       "ImplicitAccess": ImplicitAccess(grant: .jwtBearer, scope: foreign), "Issuer": issuer,
       "DiscoveryError": discovery,
       "ProviderMetadata": try ProviderMetadata(

@@ -51,12 +51,15 @@ extension PrintedValuesTests {
     let engine = Engine { _, _ in .status(200) }
     let url = try HTTPURL("https://api.test/orders?token=\(secret)")
     let server = try ResourceServer.testing(baseURL: "https://api.test/base/?token=\(secret)")
+    let credential = try StaticCredential(.header(name: "X-Api-Key", prefix: "\(secret) "), value: Secret(secret))
     let limits = OriginLimits(concurrency: 3, breaker: .init(failures: 3, openFor: .seconds(9)))
     let bench = try SessionBench()
     let key = JWK(.symmetric(SymmetricKey(Array(secret.utf8.prefix(32)))))
     return [
       "ResourceServer": server, "ResourceServer.Locations": server.locations, "ResourceServer.Tokens": server.tokens,
       "ResourceServer.HeaderPermissions": server.headers, "ResourceServer.Bounds": server.bounds,
+      "StaticCredential": credential, "StaticCredential.Form": credential.form,
+      "StaticCredentialError": StaticCredential.fault(in: "", as: credential.form) as Any? ?? "",
       "ResourceServer.Connections": server.connections, "AdviceRules": AdviceRules(accessManager: url),
       "CookieJars": engine.fetcher.cookies, "CookiePolicy": CookiePolicy(), "CookieScope": CookieScope(uid: 1),
       "OriginLimits": limits, "OriginLimits.Breaker": limits.breaker as Any? ?? "",

@@ -18,7 +18,8 @@ struct PrintedValuesTests {
   @Test("a value is printed with a secret, an inner name, in several lines or in a long one")
   func values() async throws {
     let all = try [
-      Self.support(), Self.json(), Self.messages(), Self.keys(), Self.tokens(), Self.issuers(), Self.advice(),
+      Self.support(), Self.json(), Self.messages(), Self.proxies(), Self.keys(), Self.tokens(), Self.issuers(),
+      Self.advice(),
       Self.callbacks(), Self.requests(), Self.servers(), Self.decisions(), Self.pass(), Self.passResults(),
     ]
     for samples in all {

@@ -42,6 +42,7 @@ REASONS = {
     1016: "task_not_found",
     1017: "advice_required",
     1018: "advice_failed",
+    1019: "interaction_required",
     2001: "jwks_fetch_failed",
     2002: "discovery_failed",
     2003: "discovery_issuer_mismatch",

@@ -123,6 +123,7 @@ class Browser:
             return None
 
     def __init__(self, provider: Provider) -> None:
+        self._provider = provider
         cookies = urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar())
         self._opener = urllib.request.build_opener(cookies, self._StaysHere)
         base = f"http://127.0.0.1:{provider.port}/api/auth/"
@@ -137,6 +138,14 @@ class Browser:
             assert redirect.code == 302, redirect.code
             return redirect.headers["Location"]
         raise AssertionError("the provider shows a page instead of a redirect")
+
+    def log_out(self, sid: str) -> None:
+        """What the provider's page sends when its user confirms the end of a session: the provider then posts logout
+        tokens to the clients of that session."""
+        base = self._provider.issuer
+        request = urllib.request.Request(f"{base}/session/{sid}", method="DELETE")
+        with self._opener.open(request, timeout=20) as answer:
+            assert answer.status == 200
 
     def _send(self, method: str, url: str, body: Any) -> None:
         request = urllib.request.Request(url, json.dumps(body).encode(), {"Content-Type": "application/json"}, method=method)

@@ -100,6 +100,24 @@ import Testing
     }
   }
 
+  @Test("A delegate's update has the header or the query parameter of the resource's own credential")
+  func reservedCredential() async throws {
+    for (form, update, code) in [
+      (
+        StaticCredential.Form.header(name: "X-Api-Key"),
+        RequestUpdate(headers: HTTPFields([.init(name: "X_Api_Key", value: "x")])), ResourceError.Code.invalidHeaders
+      ), (.query(name: "key"), RequestUpdate(url: "?a=1&%6Bey=x"), .invalidURL),
+    ] {
+      var bench = try Bench()
+      bench.server.credential = try StaticCredential(form, value: Secret("k"))
+      let session = try await bench.session()
+      bench.answer { number, _ in number == 1 ? Bench.rejection(Bench.transaction("t")) : HTTPResponse(status: 200) }
+      let delegate = ScriptedDelegate { _, _ in update }
+      let fault = await Bench.fault { [bench] in _ = try await bench.fetch(session, delegate: delegate) }
+      #expect(fault?.code == code && fault?.outcome == .replied && bench.requests.count == 1)
+    }
+  }
+
   @Test("A delegate brings the single sign-on cookie along, hidden or by a field that was looked at before")
   func reservedCookie() async throws {
     var bench = try Bench()

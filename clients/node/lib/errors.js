@@ -124,6 +124,17 @@ class AdviceRequired extends AboutAdvice {
 /** The advice was not satisfied, or that was not sufficient. */
 class AdviceFailed extends AboutAdvice {}
 
+/** The issuer gives no token on behalf of the user before that user has done something. */
+class InteractionRequired extends FetchError {
+  get claims() {
+    return this.data.claims;
+  }
+
+  get wwwAuthenticate() {
+    return this.data.wwwAuthenticate;
+  }
+}
+
 /** A token could not be validated: treat it as not valid. */
 class ValidationUndecided extends PosternError {}
 
@@ -177,6 +188,7 @@ module.exports = {
   ClientAuthenticationError,
   AdviceRequired,
   AdviceFailed,
+  InteractionRequired,
   ValidationUndecided,
   AuthenticationError,
   SessionError,

@@ -16,7 +16,7 @@ const OWN_HEADERS = new Set([
 ]);
 const MAX_BODY_BYTES = 11 * 1024 * 1024; // in base64, a message of less than 16 MiB
 const OPTIONS = new Set([
-  ...["client", "socketPath", "resource", "session", "auth", "timeoutMs", "maxBodyBytes", "streaming"],
+  ...["client", "socketPath", "resource", "session", "auth", "onBehalfOf", "timeoutMs", "maxBodyBytes", "streaming"],
 ]);
 const REDIRECTS = ["follow", "manual", "error"];
 
@@ -59,7 +59,7 @@ class FetchFailed extends TypeError {
 
 /** A function like `fetch` that uses the sidecar. Paths are relative to the resource; it must allow URLs. */
 function createFetch(options = {}) {
-  const { client: given, socketPath, resource, session, auth, timeoutMs } = options;
+  const { client: given, socketPath, resource, session, auth, onBehalfOf, timeoutMs } = options;
   const { maxBodyBytes = MAX_BODY_BYTES, streaming = false } = options;
   checkNames("createFetch", options, OPTIONS);
   const client = given ?? new Client({ socketPath });
@@ -84,7 +84,8 @@ function createFetch(options = {}) {
       const content = await bodyParams(body, maxBodyBytes, signal);
       const headers = headersOf(init.headers ?? request?.headers, content.type);
       const followRedirects = redirect === "follow";
-      const params = { resource, path, method, auth, session, timeoutMs, headers, followRedirects, ...content.params };
+      const source = { resource, auth, session, onBehalfOf };
+      const params = { ...source, path, method, timeoutMs, headers, followRedirects, ...content.params };
       const options = { signal, [BODY_ERROR]: wrapped };
       return await (streaming ? openResponse : wholeResponse)(client, params, options, async (result) => {
         if (redirect === "error" && isRedirect(result)) throw new TypeError("fetch failed: unexpected redirect");

@@ -17,7 +17,15 @@ export interface WithMeta {
   meta?: Meta;
 }
 
-export type Auth = "user" | "implicit" | "clientCredentials" | "none";
+export type Auth = "user" | "implicit" | "clientCredentials" | "credential" | "onBehalfOf" | "none";
+
+/** The inbound token on whose user's behalf a call is made: it is validated, and exchanged for one of the resource. */
+export interface OnBehalfOf {
+  /** The access token that this program received from its own client. */
+  token: string;
+  /** The audience that it must be for; by default the first of the resource's `exchange.inboundAudience`. */
+  audience?: string;
+}
 
 /** The requirement of a gateway or a resource. */
 export interface Advice {

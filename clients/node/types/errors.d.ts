@@ -37,6 +37,7 @@ export type Reason =
   | "task_not_found"
   | "advice_required"
   | "advice_failed"
+  | "interaction_required"
   | "jwks_fetch_failed"
   | "discovery_failed"
   | "discovery_issuer_mismatch"
@@ -151,6 +152,16 @@ export class AdviceFailed extends FetchError {
   readonly advice?: Advice;
   readonly advices?: Advice[];
   readonly response?: FetchResourceResult;
+}
+/**
+ * The issuer gives no token on behalf of the user before that user has done something: answer your own client with 401
+ * and `wwwAuthenticate`.
+ */
+export class InteractionRequired extends FetchError {
+  /** The claims request as JSON text, as the issuer sent it. */
+  readonly claims?: string;
+  /** A value of `WWW-Authenticate` for your client; none where the issuer named nothing that a client could act on. */
+  readonly wwwAuthenticate?: string;
 }
 /** A token could not be validated: treat it as not valid. */
 export class ValidationUndecided extends PosternError {}

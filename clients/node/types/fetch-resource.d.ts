@@ -1,4 +1,4 @@
-import { Advice, Auth, HeaderLines, JsonObject, WithMeta } from "./common";
+import { Advice, Auth, HeaderLines, JsonObject, OnBehalfOf, WithMeta } from "./common";
 
 export interface Part {
   name: string;
@@ -17,6 +17,8 @@ export interface FetchResourceParams extends WithMeta {
   method?: string;
   auth?: Auth;
   session?: string;
+  /** With `auth: "onBehalfOf"`, which is mostly the resource's own. */
+  onBehalfOf?: OnBehalfOf;
   parameters?: JsonObject;
   parametersEncoding?: "json" | "formUrl";
   body?: string;

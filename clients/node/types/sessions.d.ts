@@ -1,4 +1,4 @@
-import { Auth, JsonObject, WithMeta } from "./common";
+import { Auth, JsonObject, OnBehalfOf, WithMeta } from "./common";
 
 /** A user's login: a handle, never a token. */
 export interface Session {
@@ -105,6 +105,7 @@ export interface GetAccessTokenParams extends WithMeta {
   issuer?: string;
   auth?: Auth;
   session?: string;
+  onBehalfOf?: OnBehalfOf;
   minTtlSeconds?: number;
 }
 export interface GetAccessTokenResult {

@@ -38,6 +38,8 @@ export interface ValidateAccessTokenParams extends Issuer, WithMeta {
 export interface ValidateLogoutTokenParams extends Issuer, WithMeta {
   logoutToken: string;
   now?: number;
+  /** Ends the sessions of the token's login, too; only with `issuer`. */
+  end?: boolean;
 }
 
 export interface Rejection {
@@ -62,7 +64,8 @@ export type Verdict =
 
 export type ValidateIdTokenResult = Verdict;
 export type ValidateAccessTokenResult = Verdict;
-export type ValidateLogoutTokenResult = Verdict;
+/** `ended`: how many sessions were ended; only with `end`, for a valid token. */
+export type ValidateLogoutTokenResult = Verdict & { ended?: number };
 
 export interface IntrospectTokenParams extends WithMeta {
   token: string;

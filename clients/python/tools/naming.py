@@ -27,6 +27,8 @@ CLASSES = {
     "subscribe.result": "Subscription",
     "unsubscribe.result": "Subscription",
     "fetchResource.multipart[]": "Part",
+    "fetchResource.onBehalfOf": "OnBehalfOf",
+    "getAccessToken.onBehalfOf": "OnBehalfOf",
     "fetchResource.result": "FetchResult",
     "fetchResource.result.timing": "Timing",
     "getTask.result": "Task",

@@ -7,14 +7,15 @@ public enum GetAccessToken: RPCMethod {
   public static let summary = "Hands out an access token"
   public static let explanation =
     """
-    Rejected (peer_forbidden) unless tokens.leaveTheSidecar is on, and for a token that is bound to a key (DPoP): the key never leaves \
-    the sidecar.
+    Rejected (peer_forbidden) unless tokens.leaveTheSidecar is on, for a token that is bound to a key (DPoP), which never leaves the \
+    sidecar, and for a resource with auth: credential.
     """
   public static let resultSummary = "The token"
   public static let errors: [RPCErrorCode] = [
     .notAuthenticated, .notImplicitlyAuthenticated, .deviceNotAuthenticated, .networkUnreachable, .serverUnreachable,
     .tlsFailure, .protocolError, .responseTooLarge, .sessionNotFound, .sessionExpired, .tokenEndpointError,
-    .tokenEndpointUnreachable, .storeUnavailable, .sessionIssuerUnknown, .adviceRequired,
+    .tokenEndpointUnreachable, .storeUnavailable, .sessionIssuerUnknown, .adviceRequired, .interactionRequired,
+    .jwksFetchFailed, .discoveryFailed, .discoveryIssuerMismatch, .jwksInvalid, .introspectionFailed,
   ]
 
   public struct Params: RPCObject {
@@ -22,14 +23,16 @@ public enum GetAccessToken: RPCMethod {
     public var issuer: String?
     public var auth: FetchResource.Authentication?
     public var session: String?
+    public var onBehalfOf: OnBehalfOf?
     public var minTtlSeconds: Int?
 
     public static let memberDocs = [
       "resource": "The resource the token is for",
       "issuer": "The issuer of the token, without resource",
       "auth":
-        "user, implicit or clientCredentials; default: the resource's, else user with a session and clientCredentials without",
+        "user, implicit, clientCredentials or onBehalfOf; default: the resource's, else user with a session and clientCredentials without",
       "session": "The session's handle; may be left out when the peer has exactly one",
+      "onBehalfOf": "The inbound token that is exchanged for the resource's token, with auth onBehalfOf",
       "minTtlSeconds": "How long it must live at least",
     ]
   }

@@ -49,6 +49,8 @@ struct FetchResourceHandler: Sendable {
     let bodies = try await bodies(params, descriptors, options, server)
     params.dropContent()
     options.session = try await session(params, server, context)
+    options.onBehalfOf = try await inboundToken(params.onBehalfOf, server, &options, context)
+    params.onBehalfOf = nil
     context.audit?.note(server, options.session)
     options.context.cookieScope = CookieScope(uid: context.uid, session: options.session?.handle)
     guard params.task.map({ (1...128).contains($0.utf8.count) }) ?? true else {
@@ -148,11 +150,28 @@ struct FetchResourceHandler: Sendable {
     switch server.authentication {
     case .user: kind = .user
     case .implicit: kind = .implicit
-    case .clientCredentials, .none:
+    case .clientCredentials, .credential, .onBehalfOf, .none:
       try await engine.rejectSession(params.session, context)
       return nil
     }
     return try await engine.session(params.session, kind, server.tokens.issuer, context)
+  }
+
+  private func inboundToken(
+    _ given: OnBehalfOf?, _ server: ResourceServer, _ options: inout FetchOptions, _ context: CallContext
+  ) async throws(RPCFault) -> InboundToken? {
+    guard given != nil || server.authentication == .onBehalfOf else { return nil }
+    // The caller's time limit is that of the validation as well.
+    if let timeout = options.timeout {
+      options.context.deadline = Deadline(in: timeout, on: clock).earlier(context.deadline)
+    }
+    let check = InboundTokenCheck(engine: engine, computation: CPUOffload(clock: clock, pool: pool))
+    do throws(RPCFault) {
+      return try await check(given, server, by: options.context.deadline, context)
+    } catch {
+      let isHidden = server.tokens.issuer.map { !context.runtime.scope.contains(issuer: $0.name) } ?? false
+      throw isHidden && error.code != .invalidParams ? ErrorMap.withoutIssuer(error) : error
+    }
   }
 
   private func resourceName(_ params: FetchResource.Params, _ context: CallContext) throws(RPCFault) -> String {

@@ -74,6 +74,8 @@ extension ResourceServer.Authentication {
       case .user: .user
       case .implicit: .implicit
       case .clientCredentials: .clientCredentials
+      case .credential: .credential
+      case .onBehalfOf: .onBehalfOf
       case .none: .none
       }
   }

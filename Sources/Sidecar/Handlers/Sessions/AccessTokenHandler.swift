@@ -14,6 +14,7 @@ struct AccessTokenHandler: Sendable {
   static let longestMinimum = 86_400
 
   let engine: Engine
+  let computation: CPUOffload
 
   func callAsFunction(
     _ params: GetAccessToken.Params, _ context: CallContext
@@ -28,12 +29,17 @@ struct AccessTokenHandler: Sendable {
     let target = try target(params, context)
     // The key of proofs stays in this process: no other process could use the token.
     guard target.senderConstraint != .dpop else { throw Self.bound }
+    if target.authentication != .onBehalfOf, params.onBehalfOf != nil {
+      throw .invalidParams("An inbound token goes with auth onBehalfOf", path: "/onBehalfOf")
+    }
     let token: AccessToken
     switch target.authentication {
     case .none: throw .invalidParams("a resource with auth: none has no token", path: "/auth")
+    case .credential: throw Self.ownCredential
     case .clientCredentials:
       try await engine.rejectSession(params.session, context)
       token = try await deviceToken(target, .seconds(minimum), context)
+    case .onBehalfOf: token = try await exchangedToken(params, target, context)
     case .user: token = try await sessionToken(params, .user, missing: .notAuthenticated, target, minimum, context)
     case .implicit:
       token = try await sessionToken(params, .implicit, missing: .notImplicitlyAuthenticated, target, minimum, context)
@@ -41,6 +47,21 @@ struct AccessTokenHandler: Sendable {
     guard token.type == .bearer else { throw Self.bound }
     if let server = target.narrowed { try rejectWider(token, server, context) }
     return Self.result(token, scope: token.scope)
+  }
+
+  private func exchangedToken(
+    _ params: GetAccessToken.Params, _ target: Target, _ context: CallContext
+  ) async throws(RPCFault) -> AccessToken {
+    try await engine.rejectSession(params.session, context)
+    guard var server = target.resource else {
+      throw .invalidParams("auth onBehalfOf goes with a resource", path: "/resource")
+    }
+    server.authentication = .onBehalfOf
+    let check = InboundTokenCheck(engine: engine, computation: computation)
+    guard let inbound = try await check(params.onBehalfOf, server, by: context.deadline, context) else {
+      throw .invalidParams("The resource needs the inbound token of a user", path: "/onBehalfOf")
+    }
+    return try await token(for: inbound, server, context)
   }
 
   /// The token of a session of that kind; `missing` is the error without one.
@@ -85,6 +106,9 @@ struct AccessTokenHandler: Sendable {
   private static let bound = RPCFault(
     .peerForbidden, "the token is bound to a key that never leaves the sidecar (DPoP): use fetchResource")
 
+  private static let ownCredential = RPCFault(
+    .peerForbidden, "a resource's own credential never leaves the sidecar: use fetchResource")
+
   /// The issuer and parameters of a requested token.
   private struct Target {
     let issuer: Issuer
@@ -95,6 +119,8 @@ struct AccessTokenHandler: Sendable {
     /// The resource, where the peer gets tokens for certain resources only: never the session's own, which is good for
     /// more.
     let narrowed: ResourceServer?
+    /// The resource; nil where the call names an issuer.
+    var resource: ResourceServer?
   }
 
   private func target(_ params: GetAccessToken.Params, _ context: CallContext) throws(RPCFault) -> Target {
@@ -103,6 +129,7 @@ struct AccessTokenHandler: Sendable {
       guard params.issuer == nil else { throw .invalidParams("resource excludes issuer", path: "/issuer") }
       let server = try context.runtime.server(name)
       let authentication = wish ?? server.authentication
+      guard authentication != .credential else { throw Self.ownCredential }
       guard let issuer = server.tokens.issuer, context.runtime.scope.contains(issuer: issuer.name) else {
         throw .invalidParams("the resource is configured without an issuer", path: "/resource")
       }
@@ -110,7 +137,7 @@ struct AccessTokenHandler: Sendable {
       if isNarrow, !isOwn(server, scope: server.tokens.scope, context) { throw Self.wider }
       return Target(
         issuer: issuer, authentication: authentication, scope: server.tokens.scope, audience: server.tokens.audience,
-        senderConstraint: server.tokens.senderConstraint, narrowed: isNarrow ? server : nil)
+        senderConstraint: server.tokens.senderConstraint, narrowed: isNarrow ? server : nil, resource: server)
     }
     guard let name = params.issuer else { throw .invalidParams("resource or issuer is needed", path: "/resource") }
     guard context.runtime.scope.resources == nil else {

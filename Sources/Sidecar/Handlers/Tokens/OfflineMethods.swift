@@ -17,6 +17,19 @@ package enum OfflineMethods {
     try decrypt(decoded(params))
   }
 
+  /// The registration of the first certificate of `pem` at an issuer: its thumbprint, and a key set with it.
+  package static func registration(ofCertificate pem: [UInt8]) throws(RPCFault) -> JSONValue {
+    do throws(JOSEError) {
+      let key = try JWK(certificatePEM: pem)
+      return [
+        "x5t#S256": key.certificateThumbprint.map { .string($0) } ?? .null,
+        "jwks": ["keys": [.object(key.publicJSON() ?? [:])]],
+      ]
+    } catch {
+      throw .invalidParams("The file has no certificate that can be used: \(error.message)", path: "")
+    }
+  }
+
   static func verify(_ params: VerifyJWS.Params) throws(RPCFault) -> JSONValue {
     let allowed =
       try InputLimits.algorithms(params.algorithms, SignatureAlgorithm.init(name:)) ?? SignatureAlgorithm.all

@@ -57,15 +57,44 @@ struct TokenHandlers: Sendable {
   func validateLogoutToken(
     _ params: ValidateLogoutToken.Params, _ context: CallContext
   ) async throws(RPCFault) -> JSONValue {
+    let sessionIssuer = try params.end == true ? issuerOfEnd(params, context) : nil
     let issuer = try TokenIssuer(params, context, engine.keySets)
     var expectations = LogoutTokenExpectations(clientID: try issuer.requiredClientID(), realm: issuer.realm)
     expectations.now = try InputLimits(rules: context.runtime.validation).now(params.now)
     let validator = params.issuer == nil ? engine.validators.foreignLogoutTokens : engine.validators.logoutTokens
-    return try await decided(issuer, context) { [expectations] () async throws(KeySetError) in
+    let result = try await decided(issuer, context) { [expectations] () async throws(KeySetError) in
       try await validator.validate(
         params.logoutToken, expecting: expectations, configuration: issuer.tokens, keys: issuer.keys,
         deadline: context.deadline)
     }
+    guard let sessionIssuer, case .object(var verdict) = result, verdict["valid"] == true,
+      let claims = verdict["claims"]?.objectValue
+    else { return result }
+    do throws(SessionError) {
+      verdict["ended"] = .integer(
+        Int64(
+          try await engine.endSessions(
+            of: claims, expecting: expectations, at: sessionIssuer, for: context.uid, deadline: context.deadline)))
+      return .object(verdict)
+    } catch {
+      throw ErrorMap.fault(error)
+    }
+  }
+
+  /// The issuer whose sessions a logout token may end: a configured one that the rule shows, by its own keys, for its
+  /// own client and by the time of this process. Nothing of these is the caller's to choose.
+  private func issuerOfEnd(
+    _ params: ValidateLogoutToken.Params, _ context: CallContext
+  ) throws(RPCFault) -> SessionIssuer {
+    guard let name = params.issuer else {
+      throw .invalidParams("end needs issuer: a caller's own keys end no session", path: "/end")
+    }
+    guard params.now == nil else { throw .invalidParams("now cannot be given together with end", path: "/now") }
+    let configured = try context.runtime.issuer(name)
+    guard params.clientId.map({ $0 == configured.clientID }) ?? true else {
+      throw .invalidParams("clientId cannot be another client's together with end", path: "/clientId")
+    }
+    return try context.runtime.sessionIssuer(name, engine)
   }
 
   /// The verdict as a result, or why there is none.

@@ -84,7 +84,7 @@ struct TokenIssuer: Sendable {
       }
       let source = keySets.source(
         at: url, for: context.uid, amongOrigins: rules.keySetOrigins.count,
-        allowsPlainHTTPOnLoopback: rules.allowsPlainHTTPOnLoopback)
+        plainHTTP: rules.plainHTTP)
       return (TracedKeySource(source, trace: context.traceContext), false)
     case (_?, _?): throw .invalidParams("At most one of jwks and jwksUrl", path: "/jwksUrl")
     case (nil, nil): throw .invalidParams("expectedIssuer needs jwks or jwksUrl", path: "/jwks")

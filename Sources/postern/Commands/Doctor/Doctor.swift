@@ -2,6 +2,7 @@ import ArgumentParser
 import CurlTransport
 import EngineConfiguration
 import Glibc
+import HTTPMessages
 import PosternConfiguration
 import PosternHardening
 import PosternJSON
@@ -17,7 +18,7 @@ struct Doctor: AsyncParsableCommand {
     discussion: """
       Reads the configuration as `serve` does, and then tries, for each issuer: discovery, keys, a token request where \
       a resource has auth: clientCredentials, else client authentication by introspection, the redirect URI (an authorization request with prompt=none, as no user), \
-      and compares clocks; here: permissions, the session store, the socket and its directory. Each line has what was \
+      and compares clocks; the outbound proxy, by a tunnel to an issuer; here: permissions, the session store, the socket and its directory. Each line has what was \
       tried, what came, and the cure. Run it as the sidecar's user. Resources are not contacted; tokens and secrets are \
       not printed.
       Exit code: 0 no check failed, 1 a check failed, or the configuration has problems.
@@ -87,9 +88,13 @@ struct Doctor: AsyncParsableCommand {
   ) async -> [DoctorReport.Entry] {
     let storeCheck = StoreExamination(store, snapshot.configuration.store, report)
     let issuers: IssuerExamination
+    let proxy: ProxyExamination
     do {
-      issuers = IssuerExamination(
-        snapshot, try CurlTransport(configuration: CurlTransport.Configuration()), patience: patience, report)
+      var settings = CurlTransport.Configuration()
+      settings.proxy = OutboundProxySetting(snapshot.values.outboundProxy)
+      let transport = try CurlTransport(configuration: settings)
+      proxy = ProxyExamination(snapshot, transport, patience: patience, report)
+      issuers = IssuerExamination(snapshot, transport, patience: patience, report)
     } catch {
       report.add(
         "libcurl", tried: "start it", .failed("\(error)", cure: "install the libcurl that the package depends on"))
@@ -99,6 +104,7 @@ struct Doctor: AsyncParsableCommand {
     Task {
       await withTaskGroup { group in
         group.addTask { await storeCheck.run() }
+        group.addTask { await proxy.run() }
         group.addTask { await issuers.run() }
       }
       end.yield()

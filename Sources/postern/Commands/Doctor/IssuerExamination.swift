@@ -167,13 +167,23 @@ struct IssuerExamination: Sendable {
     do throws(TokenError) {
       let metadata = try await discovery.metadata(for: target.issuer, deadline: deadline)
       let method = target.issuer.clientAuthentication.method
-      if !target.issuer.clientID.isEmpty, let known = metadata.tokenEndpointAuthMethodsSupported, !known.isEmpty,
+      // Issuers list no method for what a platform signs.
+      let isListed = !target.issuer.clientAuthentication.isReadForEachRequest
+      if isListed, !target.issuer.clientID.isEmpty, let known = metadata.tokenEndpointAuthMethodsSupported,
+        !known.isEmpty,
         !known.contains(method)
       {
         return .warning(
           "the metadata does not list the client authentication \(method)",
           cure: "issuers.\(name).clientAuth: one of "
             + known.filter { $0.utf8.count <= 40 }.prefix(8).joined(separator: ", "))
+      }
+      if let algorithm = target.issuer.clientAuthentication.requiredAlgorithm,
+        let listed = metadata.tokenEndpointAuthSigningAlgorithmsSupported, !listed.contains(algorithm)
+      {
+        return .failed(
+          "the metadata does not list \(algorithm) for the client's assertions, and nothing is requested with it",
+          cure: "issuers.\(name).clientAuth: client_secret_basic, or private_key_jwt with a registered key")
       }
       return .ok("it lists \(metadata.endpoints.count) endpoints")
     } catch {
@@ -363,6 +373,8 @@ struct IssuerExamination: Sendable {
     case .unavailable: return "try again later, and see the issuer's own state"
     case .malformed: return "\(path).endpoints.token must lead to a token endpoint (RFC 6749)"
     case .notPossible: return "correct \(path): endpoints, clientAuth"
+    case .assertion:
+      return "\(path).clientAssertion.file: see the program that writes it, its permissions, and this machine's clock"
     case .cancelled, .deadlineExceeded: return "see whether the issuer answers at all; --timeout gives it more time"
     }
   }
@@ -373,12 +385,13 @@ struct IssuerExamination: Sendable {
 
   private static func cure(_ failure: TransportError, _ path: String) -> String {
     switch failure.code {
+    case _ where failure.proxy != nil: "see the check outbound.proxy"
     case .tlsFailure: "\(path).tls.caFile names the authorities to trust; an https URL needs a server with TLS"
     case .pinMismatch: "\(path).tls.pins must contain a key of the server's certificates"
     case .addressNotAllowed: "link-local addresses are not contacted, unless the configuration contains one"
     case .timedOut: "see whether the server answers at all; --timeout gives it more time"
     case .responseTooLarge, .protocolError: "the URL must be the issuer's: what answers there is something else"
-    default: "see the URL, DNS and firewalls; proxies of the environment are not used"
+    default: "see the URL, DNS and firewalls; proxies of the environment are not used, outbound.proxy is"
     }
   }
 }

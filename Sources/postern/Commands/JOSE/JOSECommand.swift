@@ -2,14 +2,42 @@ import ArgumentParser
 import Glibc
 import PosternJSON
 import PosternJSONRPC
+import Sidecar
 
 /// `postern jose`: tokens by hand, offline.
 struct JOSECommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "jose", abstract: "Verifies, decrypts or shows a token, offline.",
-    subcommands: [VerifyToken.self, DecryptToken.self, InspectToken.self])
+    commandName: "jose", abstract: "Verifies, decrypts or shows a token, or a certificate, offline.",
+    subcommands: [VerifyToken.self, DecryptToken.self, InspectToken.self, ShowCertificate.self])
 
   func run() throws { throw ValidationError("A command is needed.") }
+}
+
+/// `postern jose certificate`.
+struct ShowCertificate: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "certificate",
+    abstract: "Prints a client certificate as issuers register it: its thumbprint, and a JWK Set with it (x5c).",
+    discussion: """
+      For self_signed_tls_client_auth (RFC 8705): register the printed `jwks` for the client. Exit code: 0, or 2 for a \
+      file without a usable certificate.
+
+      Example:
+        postern jose certificate /etc/postern/shop.pem
+      """)
+
+  @Argument(help: "PEM file of the certificate; - reads it from standard input.", completion: .file())
+  var file: String
+
+  func run() throws {
+    let text: [UInt8]
+    if file == "-" {
+      text = StandardInput.readAll(atMost: 1 << 17)
+    } else {
+      text = try KeyFile.contents(of: file)
+    }
+    try JOSEReport.print { () throws(RPCFault) in try OfflineMethods.registration(ofCertificate: text) }
+  }
 }
 
 /// Prints the result of an offline method, as `postern call` would.

@@ -217,7 +217,8 @@ class Methods:
         :param resource: A configured resource server; may be left out when only one is configured.
         :param path: Appended to the resource's base URL; or an absolute URL whose origin the resource allows.
         :param method: GET (default), POST, PUT, PATCH, HEAD or DELETE, in any case.
-        :param auth: user, implicit, clientCredentials or none; default: the resource's own.
+        :param auth: user, implicit, clientCredentials, credential (the resource's own) or none; default: as
+            configured.
         :param session: A session handle, for user and implicit.
         :param parameters: With GET, HEAD and DELETE the query string, otherwise the body in parameters_encoding.
         :param parameters_encoding: json (default) or formUrl.
@@ -291,7 +292,8 @@ class Methods:
         :param resource: A configured resource server; may be left out when only one is configured.
         :param path: Appended to the resource's base URL; or an absolute URL whose origin the resource allows.
         :param method: GET (default), POST, PUT, PATCH, HEAD or DELETE, in any case.
-        :param auth: user, implicit, clientCredentials or none; default: the resource's own.
+        :param auth: user, implicit, clientCredentials, credential (the resource's own) or none; default: as
+            configured.
         :param session: A session handle, for user and implicit.
         :param parameters: With GET, HEAD and DELETE the query string, otherwise the body in parameters_encoding.
         :param parameters_encoding: json (default) or formUrl.
@@ -615,12 +617,14 @@ class Methods:
         jwks: Mapping[str, Any] | None = None,
         jwks_url: str | None = None,
         now: float | None = None,
+        end: bool | None = None,
         timeout: float | None = None,
         traceparent: str | None = None,
     ) -> TokenVerdict:
         """Validates a logout token (OpenID Connect Back-Channel Logout 1.0).
 
-        A logout token is good for one use: the second time it is jti_replayed.
+        A logout token is good for one use: the second time it is jti_replayed. With `end`, a valid one ends the
+        sessions of its login, of all users: by `sid` that login alone, else all of `sub`.
 
         :param logout_token: The token.
         :param issuer: A configured issuer's name; excludes expected_issuer, jwks and jwks_url.
@@ -629,6 +633,8 @@ class Methods:
         :param jwks: Instead of issuer: the key set, where the configuration allows it (validation.inlineJwks).
         :param jwks_url: Instead of issuer: where the key set is; its origin must be in validation.jwksOrigins.
         :param now: Seconds since the epoch to judge by; only where development.callerClock is on.
+        :param end: Ends the sessions of the token's login, too; only with issuer, without now, for the issuer's
+            client.
         """
         params: dict[str, Any] = present(
             {
@@ -639,6 +645,7 @@ class Methods:
                 "jwks": jwks,
                 "jwksUrl": jwks_url,
                 "now": now,
+                "end": end,
             }
         )
         return self._invoke("validateLogoutToken", params, token_verdict, timeout, traceparent)
@@ -908,8 +915,8 @@ class Methods:
     ) -> AccessToken:
         """Hands out an access token.
 
-        Rejected (peer_forbidden) unless tokens.leaveTheSidecar is on, and for a token that is bound to a key
-        (DPoP): the key never leaves the sidecar.
+        Rejected (peer_forbidden) unless tokens.leaveTheSidecar is on, for a token that is bound to a key (DPoP),
+        which never leaves the sidecar, and for a resource with auth: credential.
 
         :param resource: The resource the token is for.
         :param issuer: The issuer of the token, without resource.

@@ -28,6 +28,7 @@ __all__ = [
     "DeadlineExceeded",
     "FetchError",
     "Forbidden",
+    "InteractionRequired",
     "InternalError",
     "NotAuthenticated",
     "PassError",
@@ -193,6 +194,28 @@ class AdviceFailed(_AboutAdvice):
     """The advice was not satisfied, or that was not sufficient."""
 
 
+class InteractionRequired(FetchError):
+    """The issuer gives no token on behalf of the user before that user has done something.
+
+    Answer your own client with 401 and `www_authenticate`.
+    """
+
+    @property
+    def claims(self) -> str | None:
+        """The claims request as JSON text, as the issuer sent it."""
+        claims = self.data.get("claims")
+        return claims if isinstance(claims, str) else None
+
+    @property
+    def www_authenticate(self) -> str | None:
+        """A value of `WWW-Authenticate` for your client.
+
+        None where the issuer named nothing that a client could act on.
+        """
+        value = self.data.get("wwwAuthenticate")
+        return value if isinstance(value, str) else None
+
+
 class StatusError(FetchError):
     """`raise_for_status`: the response has a status of 400 or above."""
 
@@ -323,6 +346,7 @@ _CLASSES: dict[int, type[PosternError]] = {
     1003: NotAuthenticated,
     1017: AdviceRequired,
     1018: AdviceFailed,
+    1019: InteractionRequired,
     5007: AuthorizationPending,
     6001: PassRejected,
     6002: PassUnreachable,

@@ -101,7 +101,7 @@ __all__ = [
     "Violation",
 ]
 
-Auth = Literal["user", "implicit", "clientCredentials", "none"]
+Auth = Literal["user", "implicit", "clientCredentials", "credential", "none"]
 DelegateName = Literal[
     "delegate.onPolicyAdviceReceived",
     "delegate.evaluateAuthorizationPolicy",
@@ -540,7 +540,7 @@ class FetchResult(FetchedBody):
     task: str
     #: The HTTP status; any is a result.
     status: int
-    #: The URL that answered, after redirects.
+    #: The URL that answered, after redirects; a credential in its query is masked.
     url: str
     #: By name, in any case: `headers["Content-Type"]`; `get_list` has each line.
     headers: Headers = field(repr=False)
@@ -921,6 +921,8 @@ class ValidToken:
     cached: bool
     #: Why it is not valid; only when it is not.
     error: None = None
+    #: How many sessions a valid token ended; only with end.
+    ended: int | None = None
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> ValidToken:
@@ -933,6 +935,7 @@ class ValidToken:
         members["key"] = VerificationKey.from_json(value["key"])
         members["cached"] = value["cached"]
         members["error"] = None
+        members["ended"] = value.get("ended")
         return made
 
     def to_json(self) -> dict[str, Any]:
@@ -945,6 +948,7 @@ class ValidToken:
                 "key": wire(self.key),
                 "cached": wire(self.cached),
                 "error": wire(self.error),
+                "ended": wire(self.ended),
             }
         )
 
@@ -968,6 +972,8 @@ class InvalidToken:
     key: None = None
     #: Whether the signature was verified at an earlier call; only when valid.
     cached: None = None
+    #: How many sessions a valid token ended; only with end.
+    ended: int | None = None
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> InvalidToken:
@@ -980,6 +986,7 @@ class InvalidToken:
         members["header"] = None
         members["key"] = None
         members["cached"] = None
+        members["ended"] = value.get("ended")
         return made
 
     def to_json(self) -> dict[str, Any]:
@@ -992,6 +999,7 @@ class InvalidToken:
                 "header": wire(self.header),
                 "key": wire(self.key),
                 "cached": wire(self.cached),
+                "ended": wire(self.ended),
             }
         )
 

@@ -19,6 +19,9 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- define "postern.configuration" -}}
 {{- $listen := dict "path" "/run/postern/shared/postern.sock" "mode" "0660" "group" (.Values.socketGroup | toString) "directoryMode" "2770" }}
 {{- $store := dict "path" "/var/lib/postern/store" "keyFile" "/run/secrets/postern/store-key" }}
+{{- if not .Values.secretName }}
+{{- $store = dict "kind" "memory" }}
+{{- end }}
 {{- $made := dict "listen" $listen "store" $store }}
 {{- if .Values.metrics.enabled }}
 {{- $_ := set $made "http" (dict "listen" (printf "0.0.0.0:%d" (int .Values.metrics.port)) "beyondLoopback" true) }}
@@ -69,7 +72,12 @@ volumeMounts:
   - { name: postern-socket, mountPath: /run/postern }
   - { name: postern-state, mountPath: /var/lib/postern }
   - { name: postern-configuration, mountPath: /etc/postern, readOnly: true }
+  {{- if .Values.secretName }}
   - { name: postern-secrets, mountPath: /run/secrets/postern, readOnly: true }
+  {{- end }}
+  {{- if .Values.assertions }}
+  - { name: postern-assertions, mountPath: /var/run/secrets/tokens, readOnly: true }
+  {{- end }}
 {{- end }}
 
 {{- define "postern.restricted" -}}
@@ -90,6 +98,21 @@ seccompProfile: { type: RuntimeDefault }
   emptyDir: { medium: Memory, sizeLimit: 64Mi }
 - name: postern-configuration
   configMap: { name: {{ include "postern.name" . }} }
+{{- if .Values.secretName }}
 - name: postern-secrets
   secret: { secretName: {{ .Values.secretName }}, defaultMode: 0440 }
+{{- end }}
+{{- if .Values.assertions }}
+# The application does not mount it. Never by subPath: such a mount keeps its first token for ever.
+- name: postern-assertions
+  projected:
+    defaultMode: 0440
+    sources:
+      {{- range $name, $token := .Values.assertions }}
+      - serviceAccountToken:
+          audience: {{ $token.audience | quote }}
+          expirationSeconds: {{ int ($token.expirationSeconds | default 3600) }}
+          path: {{ $name }}
+      {{- end }}
+{{- end }}
 {{- end }}

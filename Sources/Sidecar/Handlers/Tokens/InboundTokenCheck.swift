@@ -1,0 +1,84 @@
+import AuthEngine
+import EngineConfiguration
+import HTTPMessages
+import PosternJSON
+import PosternJSONRPC
+import PosternProtocol
+import PosternSupport
+import SidecarCalls
+import SidecarEngine
+import SidecarObservability
+
+/// Validates the inbound token of a call, as `validateAccessToken` would, before it is exchanged.
+struct InboundTokenCheck: Sendable {
+  let engine: Engine
+  let computation: CPUOffload
+
+  /// The validated token for a call at `server`; nil for another kind of authentication, with which none may be given.
+  func callAsFunction(
+    _ given: OnBehalfOf?, _ server: ResourceServer, by deadline: Deadline, _ context: CallContext
+  ) async throws(RPCFault) -> InboundToken? {
+    guard server.authentication == .onBehalfOf else {
+      guard given == nil else {
+        throw .invalidParams("An inbound token goes with auth onBehalfOf", path: "/onBehalfOf")
+      }
+      return nil
+    }
+    guard let exchange = server.tokens.exchange, let issuer = context.runtime.inboundIssuer(of: server) else {
+      throw .invalidParams("The resource is configured without an exchange of inbound tokens", path: "/auth")
+    }
+    guard let given else {
+      throw .invalidParams("The resource needs the inbound token of a user", path: "/onBehalfOf")
+    }
+    guard given.token.utf8.count <= Engine.maxInboundTokenBytes else {
+      throw .invalidParams("The token is larger than 64 KiB", path: "/onBehalfOf/token")
+    }
+    let (token, audience) = (Secret(given.token), given.audience)
+    let keys = TracedKeySource(
+      context.runtime.keys(of: issuer, in: engine.keySets), trace: context.traceContext)
+    let judge: @Sendable () async throws(RPCFault) -> InboundToken = { [engine] () async throws(RPCFault) in
+      do throws(InboundTokenError) {
+        return try await engine.inboundToken(
+          token, audience: audience, for: exchange, from: issuer.issuer, tokens: issuer.tokens, keys: keys,
+          deadline: deadline, trace: context.traceContext)
+      } catch {
+        throw Self.fault(error)
+      }
+    }
+    // Decryption may take long.
+    let inbound = try await issuer.tokens.encryption.keys.isEmpty ? judge() : computation.run(context, judge)
+    if let subject = inbound.subject { context.audit?.note("subject", .string(subject)) }
+    return inbound
+  }
+
+  private static func fault(_ error: InboundTokenError) -> RPCFault {
+    var fault: RPCFault
+    switch error {
+    case .invalid(let violation):
+      fault = RPCFault(
+        .notAuthenticated, "the inbound token is not valid: \(violation.message)",
+        data: ["upstream": ["code": .string(violation.code.rawValue)], "retryable": false])
+    case .undecided(let cause): fault = ErrorMap.fault(cause)
+    case .notIntrospected(let cause): fault = ErrorMap.fault(cause)
+    }
+    fault.data["outcome"] = .string(TransportError.Outcome.notSent.rawValue)
+    return fault
+  }
+}
+
+extension AccessTokenHandler {
+  /// A token on behalf of the user of `inbound`. It lives no longer than that one, whatever the call wants.
+  func token(
+    for inbound: InboundToken, _ server: ResourceServer, _ context: CallContext
+  ) async throws(RPCFault) -> AccessToken {
+    guard let grant = server.exchangeGrant else {
+      throw .invalidParams("The resource is configured without an exchange of inbound tokens", path: "/auth")
+    }
+    do throws(TokenError) {
+      return try await engine.exchangedTokens.token(
+        for: inbound, by: grant, uid: context.uid, deadline: context.deadline, trace: context.traceContext)
+    } catch {
+      throw ErrorMap.fault(ResourceError(ofExchange: error, issuer: grant.issuer.name))
+    }
+  }
+}
