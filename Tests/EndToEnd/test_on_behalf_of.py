@@ -272,6 +272,11 @@ def test_the_dialect_of_entra(start: Start, connect: Connect, upstream: Upstream
         assert data["wwwAuthenticate"] == f'Bearer error="insufficient_claims", claims="{encoded}"'
         assert data["outcome"] == "not_sent" and data["retryable"] is False
     assert carried(connection, token) == "Bearer new", "the second call asked again, and so did the third"
+    # One that names its type by RFC 9068 needs no scp, but everything that RFC 9068 needs.
+    answers.append(document({"access_token": "newer", "token_type": "Bearer", "expires_in": 3600}))
+    assert carried(connection, upstream.inbound(aud="gateway")) == "Bearer newer"
+    lacking = connection.error("fetchResource", params(upstream.inbound(aud="gateway", jti=None, scp="access_as_user")))
+    assert expect.fault(lacking, 1001)["upstream"]["code"] == "missing_claim"
     body = next(asked.body for asked in upstream.double.asked if asked.path == "/token").decode()
     assert body == (
         "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer"
@@ -279,6 +284,18 @@ def test_the_dialect_of_entra(start: Start, connect: Connect, upstream: Upstream
         "&client_id=gateway&client_secret=a-secret-of-gateway")
     health = connection.call("health")
     assert "interaction_required" not in json.dumps(health), "one user's login is no state of the issuer"
+
+
+def test_a_parameter_that_a_grant_does_not_have_is_not_sent(
+    start: Start, connect: Connect, upstream: Upstream
+) -> None:
+    upstream.double.answers["/token"] = lambda _: document({"access_token": "new", "token_type": "Bearer", "expires_in": 60})
+    rules = {**ENTRA, "audience": "https://reports.example.com", "requestedTokenType": "access_token"}
+    sidecar = start(settings(upstream, rules))
+    assert "exchange.audience: is not sent" in sidecar.log() and "exchange.requestedTokenType: is not sent" in sidecar.log()
+    assert carried(connect(sidecar), upstream.inbound(aud="gateway")) == "Bearer new"
+    assert {name for name, _ in upstream.forms[0]} == {
+        "grant_type", "assertion", "scope", "requested_token_use", "client_id", "client_secret"}
 
 
 def test_a_rejected_token_is_exchanged_once_more(connection: Connection, upstream: Upstream) -> None:
