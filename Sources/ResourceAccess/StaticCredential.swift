@@ -147,7 +147,7 @@ extension StaticCredential {
       for field in ["Location", "Content-Location"] {
         guard let url = response.fields[field], let start = url.utf8.firstIndex(of: UInt8(ascii: "?")) else { continue }
         let query = url[start...].dropFirst().prefix(beforeBytes: "#")
-        let parts = query.split(separator: "&", omittingEmptySubsequences: false)
+        let parts = query.split(atByte: "&", omittingEmptySubsequences: false)
         guard parts.contains(where: carriesSecret) else { continue }
         let shown = parts.map { carriesSecret($0) ? "\(name)=\(StaticCredential.mask)" : String($0) }
         response.fields[field] = url[...start] + shown.joined(separator: "&") + url[query.endIndex...]
