@@ -70,7 +70,7 @@ extension PosternEngine {
     _ token: String, _ audience: String, _ exchange: TokenExchange, _ tokens: IDTokenConfiguration,
     _ keys: any KeySource, _ deadline: Deadline
   ) async throws(InboundTokenError) -> JSONObject {
-    func verdict(by format: AccessTokenExpectations.Format) async throws(InboundTokenError) -> TokenVerdict {
+    func judged(by format: AccessTokenExpectations.Format) async throws(InboundTokenError) -> TokenVerdict {
       var expectations = AccessTokenExpectations(audience: audience)
       expectations.format = format
       do throws(KeySetError) {
@@ -80,10 +80,10 @@ extension PosternEngine {
         throw .undecided(error)
       }
     }
-    var verdict = try await verdict(by: .rfc9068)
+    var verdict = try await judged(by: .rfc9068)
     // Entra's own tokens are of type JWT; one that states RFC 9068's type is judged by RFC 9068.
     if exchange.dialect == .entra, verdict.fault?.code == .wrongTokenType {
-      verdict = try await verdict(by: .entraUser)
+      verdict = try await judged(by: .entraUser)
     }
     switch verdict {
     case .valid(let claims, _, _, _): return claims
