@@ -1,4 +1,5 @@
 import JOSE
+import PosternJSON
 public import PosternSupport
 
 /// `client_assertion` (RFC 7523 section 2.2): a JWT about the client that another program writes, such as a Kubernetes
@@ -56,9 +57,12 @@ public struct ClientAssertion: ClientAuthentication {
   /// The fault of an assertion, by its own claims; nil when it may be sent.
   private func fault(in text: String) -> ClientAssertionFault? {
     guard let token = try? CompactJWS(text),
-      let members = try? token.unverifiedClaims(), let claims = try? JWTClaims(members), let end = claims.expiresAt
+      let members = try? token.unverifiedClaims(), let claims = try? JWTClaims(members)
     else { return .malformed }
-    guard clock.wallNow < end else { return .expired }
+    if members["exp"] != nil {
+      guard let end = claims.expiresAt else { return .malformed }
+      guard clock.wallNow < end else { return .expired }
+    }
     guard let audience else { return nil }
     return claims.audiences?.contains { $0.hasSameBytes(as: audience) } ?? false ? nil : .wrongAudience
   }
@@ -74,7 +78,7 @@ public enum ClientAssertionFault: String, Error, Sendable, Hashable, CaseIterabl
   case empty = "client_assertion_empty"
   /// The file has more than 64 KiB.
   case tooLarge = "client_assertion_too_large"
-  /// The file's text is no JWT in one line, or the JWT has no `exp`.
+  /// The file's text is no JWT in one line, or its `exp` is no time.
   case malformed = "client_assertion_malformed"
   /// The JWT has expired.
   case expired = "client_assertion_expired"
@@ -88,7 +92,7 @@ public enum ClientAssertionFault: String, Error, Sendable, Hashable, CaseIterabl
     case .unreadable: "cannot be read: no permission, or no regular file"
     case .empty: "is missing: the file is empty"
     case .tooLarge: "is larger than 64 KiB"
-    case .malformed: "is no JWT with exp in one line"
+    case .malformed: "is no JWT in one line"
     case .expired: "has expired, and its file was not replaced"
     case .wrongAudience: "has another audience than the configured one"
     }
