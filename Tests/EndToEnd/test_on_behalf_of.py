@@ -298,6 +298,22 @@ def test_a_parameter_that_a_grant_does_not_have_is_not_sent(
         "grant_type", "assertion", "scope", "requested_token_use", "client_id", "client_secret"}
 
 
+@pytest.mark.parametrize("named", [{"sub": "alice"}, {"sid": "s1"}, {"sub": "alice", "sid": "s2"}], ids=lambda named: "+".join(named))
+def test_a_logout_forgets_the_users_tokens(connection: Connection, upstream: Upstream, named: Dict[str, str]) -> None:
+    """Also those of inbound tokens that do not name the login, where the logout token names the user."""
+    tokens = [upstream.inbound(sid="s1"), upstream.inbound("bob", sid="s3")]
+    first = [carried(connection, token) for token in tokens]
+    now = int(time.time())
+    claims = {
+        "iss": upstream.double.base, "aud": "gateway", "iat": now, "exp": now + 60, "jti": "l",
+        "events": {"http://schemas.openid.net/event/backchannel-logout": {}}, **named}
+    result = connection.call("validateLogoutToken", {
+        "logoutToken": upstream.key.sign(claims, typ="logout+jwt"), "issuer": "corp", "end": True})
+    assert result["valid"] is True and result["ended"] == 0
+    again = [carried(connection, token) for token in tokens]
+    assert again[0] != first[0] and again[1] == first[1] and len(upstream.forms) == 3
+
+
 def test_a_rejected_token_is_exchanged_once_more(connection: Connection, upstream: Upstream) -> None:
     def guarded(asked: Asked) -> Any:
         if asked.headers["authorization"] == "Bearer for-alice-1":
