@@ -31,11 +31,9 @@ extension PosternEngine {
         try await logout.run()
       }
       validators.verdicts.removeTokens(of: logout.subject, sid: logout.sid, issuer: issuer.issuer.identifier)
-      if let sid = logout.sid {
-        exchangedTokens.forget(sessionID: sid, at: issuer.issuer)
-      } else if let subject = logout.subject {
-        exchangedTokens.forget(subject: subject, at: issuer.issuer)
-      }
+      // Both: few access tokens have a sid, and a token that is exchanged once more costs one request.
+      if let sid = logout.sid { exchangedTokens.forget(sessionID: sid, at: issuer.issuer) }
+      if let subject = logout.subject { exchangedTokens.forget(subject: subject, at: issuer.issuer) }
       return count
     } catch {
       validators.logoutTokens.permitRetry(of: claims, expecting: expectations, configuration: issuer.tokens)

@@ -70,14 +70,20 @@ extension PosternEngine {
     _ token: String, _ audience: String, _ exchange: TokenExchange, _ tokens: IDTokenConfiguration,
     _ keys: any KeySource, _ deadline: Deadline
   ) async throws(InboundTokenError) -> JSONObject {
-    var expectations = AccessTokenExpectations(audience: audience)
-    if exchange.dialect == .entra { expectations.format = .entraUser }
-    let verdict: TokenVerdict
-    do throws(KeySetError) {
-      verdict = try await validators.accessTokens.validate(
-        token, expecting: expectations, configuration: tokens, keys: keys, deadline: deadline)
-    } catch {
-      throw .undecided(error)
+    func judged(by format: AccessTokenExpectations.Format) async throws(InboundTokenError) -> TokenVerdict {
+      var expectations = AccessTokenExpectations(audience: audience)
+      expectations.format = format
+      do throws(KeySetError) {
+        return try await validators.accessTokens.validate(
+          token, expecting: expectations, configuration: tokens, keys: keys, deadline: deadline)
+      } catch {
+        throw .undecided(error)
+      }
+    }
+    var verdict = try await judged(by: .rfc9068)
+    // Entra's own tokens are of type JWT; one that states RFC 9068's type is judged by RFC 9068.
+    if exchange.dialect == .entra, verdict.fault?.code == .wrongTokenType {
+      verdict = try await judged(by: .entraUser)
     }
     switch verdict {
     case .valid(let claims, _, _, _): return claims

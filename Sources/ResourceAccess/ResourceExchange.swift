@@ -152,12 +152,13 @@ final class ResourceExchange {
     // The configuration names every address that a request goes to: a link-local one only if it is written there.
     options.allowsLinkLocal = request.url.origin.isLinkLocalAddress
     let result = try await transmit(request, options)
-    let response: HTTPResponse
+    var response: HTTPResponse
     do throws(TransportError) {
       response = try result.get()
     } catch {
       throw ResourceError(error, resource: server.name, method: method, mayHaveHadEffect: attempt.followsRedirect)
     }
+    secret?.mask(&response)
     timing.queued += response.timing.queued
     timing.connect += response.timing.connect
     timing.firstByte += response.timing.firstByte

@@ -140,6 +140,23 @@ extension StaticCredential {
         request.fields["Authorization"] = "Basic \(Base64.string(Array("\(username):\(text)".utf8)))"
       }
     }
+
+    /// Masks the secret in the URL of a redirect: a server may copy the query that it got.
+    func mask(_ response: inout HTTPResponse) {
+      guard case .query(let name) = form else { return }
+      for field in ["Location", "Content-Location"] {
+        guard let url = response.fields[field], let start = url.utf8.firstIndex(of: UInt8(ascii: "?")) else { continue }
+        let query = url[start...].dropFirst().prefix(beforeBytes: "#")
+        let parts = query.split(atByte: "&", omittingEmptySubsequences: false)
+        guard parts.contains(where: carriesSecret) else { continue }
+        let shown = parts.map { carriesSecret($0) ? "\(name)=\(StaticCredential.mask)" : String($0) }
+        response.fields[field] = url[...start] + shown.joined(separator: "&") + url[query.endIndex...]
+      }
+    }
+
+    private func carriesSecret(_ part: Substring) -> Bool {
+      FormEncoding.decode(String(part))?.first?.value.hasSameBytes(as: secret.reveal()) ?? false
+    }
   }
 
   /// Looks at the secret of now, so that a source that has become unusable is noticed before a request needs it.

@@ -274,6 +274,8 @@ def test_a_query_that_a_server_repeats_goes_no_further(
     assert fetch(connection)["url"] == other.base + "/a?b=1"
     assert [request.target for request in server.requests] == [f"/api/x?key={ENCODED}", f"/api/y?key={ENCODED}"]
     assert [request.target for request in other.requests] == ["/a?b=1"]
+    shown = fetch(connection, followRedirects=False)
+    assert shown["status"] == 302 and shown["headers"]["location"] == ["y?key=***"]
 
 
 # Rotation

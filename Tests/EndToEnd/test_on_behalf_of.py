@@ -272,6 +272,11 @@ def test_the_dialect_of_entra(start: Start, connect: Connect, upstream: Upstream
         assert data["wwwAuthenticate"] == f'Bearer error="insufficient_claims", claims="{encoded}"'
         assert data["outcome"] == "not_sent" and data["retryable"] is False
     assert carried(connection, token) == "Bearer new", "the second call asked again, and so did the third"
+    # One that names its type by RFC 9068 needs no scp, but everything that RFC 9068 needs.
+    answers.append(document({"access_token": "newer", "token_type": "Bearer", "expires_in": 3600}))
+    assert carried(connection, upstream.inbound(aud="gateway")) == "Bearer newer"
+    lacking = connection.error("fetchResource", params(upstream.inbound(aud="gateway", jti=None, scp="access_as_user")))
+    assert expect.fault(lacking, 1001)["upstream"]["code"] == "missing_claim"
     body = next(asked.body for asked in upstream.double.asked if asked.path == "/token").decode()
     assert body == (
         "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer"
@@ -279,6 +284,34 @@ def test_the_dialect_of_entra(start: Start, connect: Connect, upstream: Upstream
         "&client_id=gateway&client_secret=a-secret-of-gateway")
     health = connection.call("health")
     assert "interaction_required" not in json.dumps(health), "one user's login is no state of the issuer"
+
+
+def test_a_parameter_that_a_grant_does_not_have_is_not_sent(
+    start: Start, connect: Connect, upstream: Upstream
+) -> None:
+    upstream.double.answers["/token"] = lambda _: document({"access_token": "new", "token_type": "Bearer", "expires_in": 60})
+    rules = {**ENTRA, "audience": "https://reports.example.com", "requestedTokenType": "access_token"}
+    sidecar = start(settings(upstream, rules))
+    assert "exchange.audience: is not sent" in sidecar.log() and "exchange.requestedTokenType: is not sent" in sidecar.log()
+    assert carried(connect(sidecar), upstream.inbound(aud="gateway")) == "Bearer new"
+    assert {name for name, _ in upstream.forms[0]} == {
+        "grant_type", "assertion", "scope", "requested_token_use", "client_id", "client_secret"}
+
+
+@pytest.mark.parametrize("named", [{"sub": "alice"}, {"sid": "s1"}, {"sub": "alice", "sid": "s2"}], ids=lambda named: "+".join(named))
+def test_a_logout_forgets_the_users_tokens(connection: Connection, upstream: Upstream, named: Dict[str, str]) -> None:
+    """Also those of inbound tokens that do not name the login, where the logout token names the user."""
+    tokens = [upstream.inbound(sid="s1"), upstream.inbound("bob", sid="s3")]
+    first = [carried(connection, token) for token in tokens]
+    now = int(time.time())
+    claims = {
+        "iss": upstream.double.base, "aud": "gateway", "iat": now, "exp": now + 60, "jti": "l",
+        "events": {"http://schemas.openid.net/event/backchannel-logout": {}}, **named}
+    result = connection.call("validateLogoutToken", {
+        "logoutToken": upstream.key.sign(claims, typ="logout+jwt"), "issuer": "corp", "end": True})
+    assert result["valid"] is True and result["ended"] == 0
+    again = [carried(connection, token) for token in tokens]
+    assert again[0] != first[0] and again[1] == first[1] and len(upstream.forms) == 3
 
 
 def test_a_rejected_token_is_exchanged_once_more(connection: Connection, upstream: Upstream) -> None:

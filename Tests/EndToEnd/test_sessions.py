@@ -141,6 +141,20 @@ def test_a_token_that_lacks_a_resources_scope_is_used_and_reported_once(
     assert not any(session in log for session in sessions)
 
 
+def test_a_token_that_lacks_a_scope_is_used_where_there_is_no_way_to_another(
+    start: Start, connect: Connect, settings: Dict[str, Any], playground: Playground
+) -> None:
+    """Without a refresh token the session's own token is all there is."""
+    settings["resources"]["mine"]["baseUrl"] = playground.base + "/open/"
+    sidecar = start(settings)
+    connection = connect(sidecar)
+    grant = {"type": "tokens", "accessToken": "given-token", "scope": "openid", "expiresIn": 600}
+    session = connection.call("createSession", {"issuer": "shop", "grant": grant})["session"]
+    for _ in range(2):
+        assert fetch(connection, "echo", session=session)["status"] == 200
+    assert sidecar.awaits_log("lacks a part of the resource's scope").count("lacks a part of the resource's scope") == 1
+
+
 def test_what_was_asked_of_the_login_is_demanded_of_its_id_token(
     connection: Connection, playground: Playground
 ) -> None:

@@ -86,12 +86,12 @@ struct FormerNameTests {
     let auth = schema["properties"]?["resources"]?["additionalProperties"]?["properties"]?["auth"]
     #expect(
       auth?["anyOf"] == [
-        ["enum": ["user", "implicit", "clientCredentials", "credential", "none"]],
+        ["enum": ["user", "implicit", "clientCredentials", "credential", "onBehalfOf", "none"]],
         ["enum": ["device"], "deprecated": true],
       ])
     let example = ConfigurationSchema.annotatedExample()
     let words = example.split { $0.isWhitespace || $0 == "#" }.joined(separator: " ")
-    #expect(words.contains("One of: user, implicit, clientCredentials, credential, none."))
+    #expect(words.contains("One of: user, implicit, clientCredentials, credential, onBehalfOf, none."))
     for name in ["pace", "bearer: device"] { #expect(!example.contains(" #\(name)") && !example.contains(" \(name)")) }
   }
 }

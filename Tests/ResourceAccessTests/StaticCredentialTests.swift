@@ -182,6 +182,20 @@ struct StaticCredentialTests {
     #expect(response.url.description == "https://cdn.test/a?b=1&n=1")
   }
 
+  @Test("a redirect that is not followed shows the credential, or another URL is changed")
+  func shownRedirect() async throws {
+    let engine = Engine { request, _ in
+      request.url.path == "/base/x"
+        ? .status(302, ("Location", "https://far.test/a?b=1&\(request.url.query ?? "")&c#d"))
+        : .status(201, ("Location", "/base/y?key=other&&a#?\(request.url.query ?? "")"))
+    }
+    let server = try server(.query(name: "key"))
+    let redirect = try await engine.fetcher.fetch(ResourceRequest(path: "x?n=1"), from: server)
+    #expect(redirect.fields["Location"] == "https://far.test/a?b=1&n=1&key=***&c#d")
+    let created = try await engine.fetcher.fetch(ResourceRequest(path: "z"), from: server)
+    #expect(created.fields["Location"] == "/base/y?key=other&&a#?key=s3cr%2Bt%2F%26%3D%23%25")
+  }
+
   @Test("cookies that came with one credential go with another")
   func cookies() async throws {
     let engine = Engine { _, _ in .status(200, ("Set-Cookie", "a=1")) }

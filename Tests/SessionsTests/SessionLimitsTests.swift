@@ -137,6 +137,26 @@ import Testing
     #expect(try await bench.token(session).scope == "orders")
   }
 
+  @Test("a token that lacks a scope is not used where there is no way to another, or a refresh widens it unstated")
+  func lackingScope() async throws {
+    let bench = try SessionBench()
+    var given = SessionGrant.GivenTokens()
+    given.accessToken = Secret("given")
+    given.expiresIn = 600
+    given.scope = "openid"
+    let alone = try await bench.sessions.create(from: .tokens(given), at: bench.issuer, ownedBy: 1)
+    given.refreshToken = Secret("r-0")
+    let refreshable = try await bench.sessions.create(from: .tokens(given), at: bench.issuer, ownedBy: 1)
+    func token(_ session: Session, mayLackScope: Bool = true) async throws(SessionError) -> AccessToken {
+      try await bench.sessions.token(
+        of: session.handle, ownedBy: 1, at: bench.issuer, scope: "orders", mayLackScope: mayLackScope)
+    }
+    #expect(try await token(alone).value.reveal() == "given")
+    await #expect(throws: SessionError.self) { try await token(alone, mayLackScope: false) }
+    let refreshed = try await token(refreshable)
+    #expect(refreshed.value.reveal() == "a-1" && refreshed.scope == "openid")
+  }
+
   @Test("a session that cannot be read can be ended")
   func damaged() async throws {
     let bench = try SessionBench()

@@ -102,13 +102,16 @@ extension ExchangeConfiguration: ConfigurationSection {
   private func check(_ keys: SectionReader) {
     if dialect == .entra {
       if grant != .jwtBearer { keys.problem("entra needs grant: jwt_bearer", at: "dialect") }
-      let left = ["audience", "resource"].filter(keys.isGiven)
-      for name in left { keys.problem("entra has no such parameter: the scope names the API", at: name) }
+      for name in ["audience", "resource"] where keys.isGiven(name) {
+        keys.warn("is not sent: entra has no such parameter, the scope names the API", at: name)
+      }
     }
     guard grant == .jwtBearer else { return }
-    for name in ["subjectTokenType", "requestedTokenType", "actor"] where keys.isGiven(name) {
-      keys.problem("jwt_bearer has no such parameter", at: name)
+    for name in ["subjectTokenType", "requestedTokenType"] where keys.isGiven(name) {
+      keys.warn("is not sent: jwt_bearer has no such parameter", at: name)
     }
+    // Without it the token would be another one than is meant: the user's, as if no other party had acted.
+    if keys.isGiven("actor") { keys.problem("jwt_bearer has no such parameter", at: "actor") }
   }
 }
 

@@ -31,12 +31,15 @@ package struct LiveSession: Sendable {
   var version: UInt64 { record.version }
   package var contents: SessionContents { record.contents }
 
-  /// The slot of a resource's token: the session's own token where it is valid for the resource.
-  func slot(scope: String?, audience: String?) -> TokenSlot {
-    guard audience == nil else { return TokenSlot(scope: scope, audience: audience) }
-    guard let scope else { return .session }
-    let isCovered = contents.grant.scope.map { ScopeText.covers($0, scope) } ?? true
-    return isCovered ? .session : TokenSlot(scope: scope, audience: nil)
+  /// The slot of the token that is requested: the session's own token where it is valid for the resource, also where it
+  /// may lack a part of the scope and there is no way to another.
+  func slot(of query: TokenQuery) -> TokenSlot {
+    let slot = TokenSlot(scope: query.scope, audience: query.audience)
+    guard !query.isNarrow, query.audience == nil else { return slot }
+    guard let scope = query.scope, let granted = contents.grant.scope, !ScopeText.covers(granted, scope) else {
+      return .session
+    }
+    return query.mayLackScope && !contents.isRefreshable && tokens[slot] == nil ? .session : slot
   }
 
   /// The session as callers see it.

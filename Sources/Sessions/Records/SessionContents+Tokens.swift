@@ -12,11 +12,13 @@ extension SessionContents {
     let response = answer.response
     // A refresh may grant less than before (RFC 6749 section 6).
     if slot == .session, let narrower = response.scope { grant.scope = narrower }
+    // Nor does it grant more, unless the answer states that.
+    let isImplied = grant.refreshToken == nil || grant.scope.map { ScopeText.covers($0, slot.scope ?? "") } ?? true
     // Without a new one the old stays valid (RFC 6749 section 6).
     if let refreshToken = response.refreshToken { grant.refreshToken = refreshToken }
     keep(
       StoredToken(
-        slot: slot, value: response.accessToken, scope: response.scope ?? slot.scope ?? grant.scope,
+        slot: slot, value: response.accessToken, scope: response.scope ?? (isImplied ? slot.scope : nil) ?? grant.scope,
         obtainedAt: answer.sentAt.millisecondsSinceEpoch, lifetime: response.lifetime.wholeMilliseconds,
         type: answer.binding.storedType))
     // An implicit session ends with its profile, whatever its tokens do.

@@ -88,10 +88,7 @@ final class TokenRefresher: Sendable {
       try live.check(query.issuer)
       try ImplicitLogin.checkTerms(of: live, at: query.issuer)
       guard !live.contents.grant.isRejected else { throw SessionError(.expired, "the user has to log in again") }
-      let slot =
-        query.isNarrow
-        ? TokenSlot(scope: query.scope, audience: query.audience)
-        : live.slot(scope: query.scope, audience: query.audience)
+      let slot = live.slot(of: query)
       let now = clock.monotonicNow
       let requirement = TokenRequirement(slot: slot, rejected: query.rejected, minimumLife: query.minimumLife)
       let cached = requirement.token(of: live, at: now)

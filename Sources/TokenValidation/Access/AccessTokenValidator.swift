@@ -32,7 +32,7 @@ public struct AccessTokenExpectations: Sendable {
   public enum Format: String, Sendable, Hashable {
     /// RFC 9068: `typ` is `at+jwt`, and `client_id` and `jti` are there.
     case rfc9068
-    /// The format of Microsoft Entra ID for users' tokens: `typ` may be `JWT`, and `client_id` and `jti` are missing.
+    /// The format of Microsoft Entra ID for users' tokens: `typ` is `JWT`, and `client_id` and `jti` are missing.
     /// By `scp`, the user's delegated scopes, it is distinguished from an ID token.
     case entraUser
   }
