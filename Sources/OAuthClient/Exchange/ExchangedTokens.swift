@@ -99,16 +99,17 @@ public final class ExchangedTokens: Sendable {
 
   /// Drops the tokens on behalf of that user of `issuer`, all uids': the user has logged out. Returns how many there
   /// were.
+  ///
+  /// With `sessionID` (`sid`) these are the tokens whose inbound token is of that session. An inbound token that names
+  /// no session, as many do, may be of it: then its `subject` decides.
   @discardableResult
-  public func forget(subject: String, at issuer: Issuer) -> Int {
-    drop { $0.subject?.isIdentical(to: subject) == true && $0.issuers.containsIdentical(issuer.identifier) }
-  }
-
-  /// Drops the tokens whose inbound token is of that session (`sid`) at `issuer`, all uids'. Returns how many there
-  /// were.
-  @discardableResult
-  public func forget(sessionID: String, at issuer: Issuer) -> Int {
-    drop { $0.sessionID?.isIdentical(to: sessionID) == true && $0.issuers.containsIdentical(issuer.identifier) }
+  public func forget(subject: String? = nil, sessionID: String? = nil, at issuer: Issuer) -> Int {
+    drop { entry in
+      guard entry.issuers.containsIdentical(issuer.identifier) else { return false }
+      if let sessionID, let own = entry.sessionID { return own.isIdentical(to: sessionID) }
+      guard let subject else { return false }
+      return entry.subject?.isIdentical(to: subject) == true
+    }
   }
 
   private func drop(_ isUnwanted: (Entry) -> Bool) -> Int {
@@ -240,9 +241,7 @@ struct ExchangeAnswer {
     let now = (clock.wallNow, clock.monotonicNow)
     func end(at expiry: Timestamp?) -> MonotonicInstant? { expiry.map { max(now.1, now.1 + ($0 - now.0)) } }
     let inboundEnd = end(at: inbound.expiresAt)
-    guard inboundEnd != now.1 else {
-      throw TokenError(.rejected(nil), "the inbound token expired while it was exchanged", status: 200)
-    }
+    guard inboundEnd != now.1 else { throw .inboundExpired }
     return [inboundEnd, end(at: claims?.expiresAt)].compactMap { $0 }.min()
   }
 
@@ -264,9 +263,15 @@ struct ExchangeAnswer {
 }
 
 extension TokenError {
-  /// Whether the issuer rejected this inbound token or its user, which is no fault of the issuer, nor of the client.
+  /// The inbound token has expired meanwhile.
+  fileprivate static let inboundExpired = TokenError(
+    .rejected(nil), "the inbound token expired while it was exchanged", status: 200)
+
+  /// Whether this inbound token or its user is the reason, which is no fault of the issuer, nor of the client.
   var isAboutUser: Bool {
-    guard case .rejected(let error?) = kind else { return false }
+    guard case .rejected(let error) = kind else { return false }
+    // With a status of success it is the inbound token's own end.
+    guard let error else { return status == 200 }
     return error.interaction != nil || ["access_denied", "invalid_grant", "invalid_request"].contains(error.code)
   }
 }
