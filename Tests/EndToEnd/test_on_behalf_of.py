@@ -185,6 +185,39 @@ def test_keys_that_cannot_be_fetched_are_a_fault(start: Start, connect: Connect,
     assert upstream.forms == []
 
 
+def test_a_task_is_cancelled_while_its_inbound_token_is_validated(
+    start: Start, connect: Connect, upstream: Upstream
+) -> None:
+    """It would catch a fetch that is no task yet while a slow issuer is needed for the verdict."""
+    quick = upstream.double.answers["/jwks"]
+    upstream.double.answers["/jwks"] = lambda asked: (time.sleep(4), quick(asked))[1]
+    connection = connect(start(settings(upstream, RULES)))
+    pending = connection.request("fetchResource", params(upstream.inbound(), task="mine"))
+    eventually(lambda: upstream.double.count("/jwks") == 1)
+    assert [task["state"] for task in connection.call("listTasks")["tasks"]] == ["running"]
+    began = time.monotonic()
+    connection.call("cancelTask", {"task": "mine"})
+    data = expect.fault(connection.answer_to(pending)["error"], 1013)
+    assert data["outcome"] == "not_sent" and time.monotonic() - began < 2
+    assert connection.call("getTask", {"task": "mine"})["state"] == "cancelled"
+    assert expect.fault(connection.error("fetchResource", params("no.token", task="other")), 1001)
+    assert connection.call("getTask", {"task": "other"})["state"] == "completed"
+    assert upstream.forms == [] and upstream.double.count("/api/reports") == 0
+
+
+def test_the_logout_of_a_session_forgets_tokens_that_may_be_of_it(connection: Connection, upstream: Upstream) -> None:
+    """It would catch a logout token with sub and sid that spares inbound tokens without sid."""
+    token, other = upstream.inbound(), upstream.inbound(sid="s-2")
+    first = [carried(connection, each) for each in (token, other)]
+    now = int(time.time())
+    logout = upstream.key.sign({
+        "iss": upstream.double.base, "aud": "gateway", "iat": now, "exp": now + 120, "sub": "alice", "sid": "s-1",
+        "jti": "l-1", "events": {"http://schemas.openid.net/event/backchannel-logout": {}}})
+    verdict = connection.call("validateLogoutToken", {"issuer": "corp", "logoutToken": logout, "end": True})
+    assert verdict["valid"] is True and verdict["ended"] == 0
+    assert carried(connection, token) != first[0] and carried(connection, other) == first[1]
+
+
 def test_an_opaque_token_is_introspected(connection: Connection, upstream: Upstream) -> None:
     now = int(time.time())
     known: Dict[str, Any] = {
