@@ -81,6 +81,12 @@ public struct ResourceError: Error, Sendable {
     }
   }
 
+  /// The party that is at fault, where it is not the resource server.
+  private struct Party: Sendable {
+    var issuer: String?
+    var proxyFault: TransportError.ProxyFault?
+  }
+
   /// Why there is no result.
   public let code: Code
   /// The parameter of the call that is not valid.
@@ -93,16 +99,13 @@ public struct ResourceError: Error, Sendable {
   public let retryable: Bool?
   /// How long to wait before that.
   public let retryAfter: Duration?
-  /// The issuer that gave no token, by its configured name; nil where the error is about something else.
-  public internal(set) var issuer: String?
-  /// The failure of the outbound proxy, where that is the reason.
-  public internal(set) var proxyFault: TransportError.ProxyFault?
   /// For people and logs: no token, query, header value or body.
   public let detail: String
   /// Where the fetch stopped, with `advice_required` and `advice_failed`.
   public let stop: AdviceStop?
   /// The issuer's requirement on the user, with `interaction_required`.
   public let interaction: RequiredInteraction?
+  private var party = Party()
 
   /// An error of the given parts.
   public init(
@@ -121,13 +124,23 @@ public struct ResourceError: Error, Sendable {
     self.interaction = interaction
   }
 
+  /// The issuer that gave no token, by its configured name; nil where the error is about something else.
+  public internal(set) var issuer: String? {
+    get { party.issuer }
+    set { party.issuer = newValue }
+  }
+  /// The failure of the outbound proxy, where that is the reason.
+  public internal(set) var proxyFault: TransportError.ProxyFault? {
+    get { party.proxyFault }
+    set { party.proxyFault = newValue }
+  }
+
   /// The same, of a fetch whose request was answered.
   var answered: ResourceError {
     var error = ResourceError(
       code, detail, path: path, outcome: .replied, upstream: upstream, retryable: retryable, retryAfter: retryAfter,
       stop: stop, interaction: interaction)
-    error.issuer = issuer
-    error.proxyFault = proxyFault
+    error.party = party
     return error
   }
 }

@@ -12,7 +12,6 @@ from ._wire import as_object, present, wire, wires
 from .types import (
     AccessToken,
     Advice,
-    Auth,
     AuthorizationRequest,
     ConfigurationReload,
     Confirmation,
@@ -28,6 +27,7 @@ from .types import (
     JWEVerdict,
     JWSVerdict,
     Metrics,
+    OnBehalfOf,
     ParsedAdvice,
     Part,
     PassConfiguration,
@@ -191,8 +191,9 @@ class AsyncMethods:
         path: str | None = None,
         *,
         method: str | None = None,
-        auth: Auth | None = None,
+        auth: Literal["user", "implicit", "clientCredentials", "credential", "onBehalfOf", "none"] | None = None,
         session: str | None = None,
+        on_behalf_of: OnBehalfOf | Mapping[str, Any] | None = None,
         parameters: Mapping[str, Any] | None = None,
         parameters_encoding: Literal["json", "formUrl"] | None = None,
         body: Body | None = None,
@@ -217,9 +218,10 @@ class AsyncMethods:
         :param resource: A configured resource server; may be left out when only one is configured.
         :param path: Appended to the resource's base URL; or an absolute URL whose origin the resource allows.
         :param method: GET (default), POST, PUT, PATCH, HEAD or DELETE, in any case.
-        :param auth: user, implicit, clientCredentials, credential (the resource's own) or none; default: as
-            configured.
+        :param auth: user, implicit, clientCredentials, credential (the resource's own), on_behalf_of or none;
+            default: as configured.
         :param session: A session handle, for user and implicit.
+        :param on_behalf_of: The inbound token that is exchanged for the resource's token, with auth on_behalf_of.
         :param parameters: With GET, HEAD and DELETE the query string, otherwise the body in parameters_encoding.
         :param parameters_encoding: json (default) or formUrl.
         :param body: Text or bytes, or a path, a file in binary mode or a socket to be read to its end; overrides
@@ -247,6 +249,7 @@ class AsyncMethods:
                 "method": method,
                 "auth": auth,
                 "session": session,
+                "onBehalfOf": wire(on_behalf_of),
                 "parameters": parameters,
                 "parametersEncoding": parameters_encoding,
                 "multipart": wires(multipart),
@@ -267,8 +270,9 @@ class AsyncMethods:
         path: str | None = None,
         *,
         method: str | None = None,
-        auth: Auth | None = None,
+        auth: Literal["user", "implicit", "clientCredentials", "credential", "onBehalfOf", "none"] | None = None,
         session: str | None = None,
+        on_behalf_of: OnBehalfOf | Mapping[str, Any] | None = None,
         parameters: Mapping[str, Any] | None = None,
         parameters_encoding: Literal["json", "formUrl"] | None = None,
         body: Body | None = None,
@@ -292,9 +296,10 @@ class AsyncMethods:
         :param resource: A configured resource server; may be left out when only one is configured.
         :param path: Appended to the resource's base URL; or an absolute URL whose origin the resource allows.
         :param method: GET (default), POST, PUT, PATCH, HEAD or DELETE, in any case.
-        :param auth: user, implicit, clientCredentials, credential (the resource's own) or none; default: as
-            configured.
+        :param auth: user, implicit, clientCredentials, credential (the resource's own), on_behalf_of or none;
+            default: as configured.
         :param session: A session handle, for user and implicit.
+        :param on_behalf_of: The inbound token that is exchanged for the resource's token, with auth on_behalf_of.
         :param parameters: With GET, HEAD and DELETE the query string, otherwise the body in parameters_encoding.
         :param parameters_encoding: json (default) or formUrl.
         :param body: Text or bytes, or a path, a file in binary mode or a socket to be read to its end; overrides
@@ -317,6 +322,7 @@ class AsyncMethods:
                 "method": method,
                 "auth": auth,
                 "session": session,
+                "onBehalfOf": wire(on_behalf_of),
                 "parameters": parameters,
                 "parametersEncoding": parameters_encoding,
                 "multipart": wires(multipart),
@@ -911,8 +917,9 @@ class AsyncMethods:
         *,
         resource: str | None = None,
         issuer: str | None = None,
-        auth: Auth | None = None,
+        auth: Literal["user", "implicit", "clientCredentials", "credential", "onBehalfOf", "none"] | None = None,
         session: str | None = None,
+        on_behalf_of: OnBehalfOf | Mapping[str, Any] | None = None,
         min_ttl_seconds: int | None = None,
         timeout: float | None = None,
         traceparent: str | None = None,
@@ -924,13 +931,21 @@ class AsyncMethods:
 
         :param resource: The resource the token is for.
         :param issuer: The issuer of the token, without resource.
-        :param auth: user, implicit or clientCredentials; default: the resource's, else user with a session and
-            clientCredentials without.
+        :param auth: user, implicit, clientCredentials or on_behalf_of; default: the resource's, else user with a
+            session and clientCredentials without.
         :param session: The session's handle; may be left out when the peer has exactly one.
+        :param on_behalf_of: The inbound token that is exchanged for the resource's token, with auth on_behalf_of.
         :param min_ttl_seconds: How long it must live at least.
         """
         params: dict[str, Any] = present(
-            {"resource": resource, "issuer": issuer, "auth": auth, "session": session, "minTtlSeconds": min_ttl_seconds}
+            {
+                "resource": resource,
+                "issuer": issuer,
+                "auth": auth,
+                "session": session,
+                "onBehalfOf": wire(on_behalf_of),
+                "minTtlSeconds": min_ttl_seconds,
+            }
         )
         return await self._invoke("getAccessToken", params, AccessToken.from_json, timeout, traceparent)
 

@@ -29,7 +29,6 @@ from ._wire import items, mapping, optional, optional_time, present, time, wire
 __all__ = [
     "AccessToken",
     "Advice",
-    "Auth",
     "AuthorizationRequest",
     "ConfigurationReload",
     "Confirmation",
@@ -60,6 +59,7 @@ __all__ = [
     "MediaToken",
     "Metrics",
     "Mvpd",
+    "OnBehalfOf",
     "ParsedAdvice",
     "Part",
     "PassAuthenticationRequest",
@@ -101,7 +101,6 @@ __all__ = [
     "Violation",
 ]
 
-Auth = Literal["user", "implicit", "clientCredentials", "credential", "none"]
 DelegateName = Literal[
     "delegate.onPolicyAdviceReceived",
     "delegate.evaluateAuthorizationPolicy",
@@ -452,6 +451,34 @@ class Subscription:
         return present(
             {
                 "subscribed": wire(self.subscribed),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class OnBehalfOf:
+    """The inbound token on whose user's behalf a call is made."""
+
+    #: The access token that the caller received from its own client, at most 64 KiB; validated before it is exchanged.
+    token: str
+    #: The audience it must be for, one of the resource's exchange.inboundAudience; default: the first.
+    audience: str | None = None
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> OnBehalfOf:
+        """Reads it from the protocol's members."""
+        made = object.__new__(cls)
+        members: dict[str, Any] = made.__dict__
+        members["token"] = value["token"]
+        members["audience"] = value.get("audience")
+        return made
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "token": wire(self.token),
+                "audience": wire(self.audience),
             }
         )
 
