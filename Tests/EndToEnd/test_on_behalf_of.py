@@ -205,19 +205,6 @@ def test_a_task_is_cancelled_while_its_inbound_token_is_validated(
     assert upstream.forms == [] and upstream.double.count("/api/reports") == 0
 
 
-def test_the_logout_of_a_session_forgets_tokens_that_may_be_of_it(connection: Connection, upstream: Upstream) -> None:
-    """It would catch a logout token with sub and sid that spares inbound tokens without sid."""
-    token, other = upstream.inbound(), upstream.inbound(sid="s-2")
-    first = [carried(connection, each) for each in (token, other)]
-    now = int(time.time())
-    logout = upstream.key.sign({
-        "iss": upstream.double.base, "aud": "gateway", "iat": now, "exp": now + 120, "sub": "alice", "sid": "s-1",
-        "jti": "l-1", "events": {"http://schemas.openid.net/event/backchannel-logout": {}}})
-    verdict = connection.call("validateLogoutToken", {"issuer": "corp", "logoutToken": logout, "end": True})
-    assert verdict["valid"] is True and verdict["ended"] == 0
-    assert carried(connection, token) != first[0] and carried(connection, other) == first[1]
-
-
 def test_an_opaque_token_is_introspected(connection: Connection, upstream: Upstream) -> None:
     now = int(time.time())
     known: Dict[str, Any] = {
@@ -312,6 +299,34 @@ def test_the_dialect_of_entra(start: Start, connect: Connect, upstream: Upstream
         "&client_id=gateway&client_secret=a-secret-of-gateway")
     health = connection.call("health")
     assert "interaction_required" not in json.dumps(health), "one user's login is no state of the issuer"
+
+
+def test_a_parameter_that_a_grant_does_not_have_is_not_sent(
+    start: Start, connect: Connect, upstream: Upstream
+) -> None:
+    upstream.double.answers["/token"] = lambda _: document({"access_token": "new", "token_type": "Bearer", "expires_in": 60})
+    rules = {**ENTRA, "audience": "https://reports.example.com", "requestedTokenType": "access_token"}
+    sidecar = start(settings(upstream, rules))
+    assert "exchange.audience: is not sent" in sidecar.log() and "exchange.requestedTokenType: is not sent" in sidecar.log()
+    assert carried(connect(sidecar), upstream.inbound(aud="gateway")) == "Bearer new"
+    assert {name for name, _ in upstream.forms[0]} == {
+        "grant_type", "assertion", "scope", "requested_token_use", "client_id", "client_secret"}
+
+
+@pytest.mark.parametrize("named", [{"sub": "alice"}, {"sid": "s1"}, {"sub": "alice", "sid": "s2"}], ids=lambda named: "+".join(named))
+def test_a_logout_forgets_the_users_tokens(connection: Connection, upstream: Upstream, named: Dict[str, str]) -> None:
+    """Also those of inbound tokens that do not name the login, where the logout token names the user."""
+    tokens = [upstream.inbound(sid="s1"), upstream.inbound("bob", sid="s3")]
+    first = [carried(connection, token) for token in tokens]
+    now = int(time.time())
+    claims = {
+        "iss": upstream.double.base, "aud": "gateway", "iat": now, "exp": now + 60, "jti": "l",
+        "events": {"http://schemas.openid.net/event/backchannel-logout": {}}, **named}
+    result = connection.call("validateLogoutToken", {
+        "logoutToken": upstream.key.sign(claims, typ="logout+jwt"), "issuer": "corp", "end": True})
+    assert result["valid"] is True and result["ended"] == 0
+    again = [carried(connection, token) for token in tokens]
+    assert again[0] != first[0] and again[1] == first[1] and len(upstream.forms) == 3
 
 
 def test_a_rejected_token_is_exchanged_once_more(connection: Connection, upstream: Upstream) -> None:

@@ -99,17 +99,16 @@ public final class ExchangedTokens: Sendable {
 
   /// Drops the tokens on behalf of that user of `issuer`, all uids': the user has logged out. Returns how many there
   /// were.
-  ///
-  /// With `sessionID` (`sid`) these are the tokens whose inbound token is of that session. An inbound token that names
-  /// no session, as many do, may be of it: then its `subject` decides.
   @discardableResult
-  public func forget(subject: String? = nil, sessionID: String? = nil, at issuer: Issuer) -> Int {
-    drop { entry in
-      guard entry.issuers.containsIdentical(issuer.identifier) else { return false }
-      if let sessionID, let own = entry.sessionID { return own.isIdentical(to: sessionID) }
-      guard let subject else { return false }
-      return entry.subject?.isIdentical(to: subject) == true
-    }
+  public func forget(subject: String, at issuer: Issuer) -> Int {
+    drop { $0.subject?.isIdentical(to: subject) == true && $0.issuers.containsIdentical(issuer.identifier) }
+  }
+
+  /// Drops the tokens whose inbound token is of that session (`sid`) at `issuer`, all uids'. Returns how many there
+  /// were.
+  @discardableResult
+  public func forget(sessionID: String, at issuer: Issuer) -> Int {
+    drop { $0.sessionID?.isIdentical(to: sessionID) == true && $0.issuers.containsIdentical(issuer.identifier) }
   }
 
   private func drop(_ isUnwanted: (Entry) -> Bool) -> Int {

@@ -405,18 +405,6 @@ extension HTTPResponse {
     #expect(try await value(bob) == "new-5")
   }
 
-  @Test("the logout of one session spares a token whose inbound token names no session, or drops another session's")
-  func forgetsWhatMayBeOfTheSession() async throws {
-    let bench = try ExchangeBench()
-    for (value, sessionID) in [("a", nil), ("b", "s-1"), ("c", "s-2")] as [(String, String?)] {
-      _ = try await bench.token(bench.inbound(value, sessionID: sessionID))
-    }
-    _ = try await bench.token(bench.inbound("d", subject: "bob"))
-    #expect(bench.tokens.forget(subject: "alice", sessionID: "s-1", at: bench.issuer) == 2)
-    #expect(bench.tokens.forget(sessionID: "s-1", at: bench.issuer) == 0)
-    #expect(bench.tokens.count == 2)
-  }
-
   @Test("an inbound token that expires during its exchange counts as a fault of the issuer")
   func blamesNoIssuerForExpiry() async throws {
     let clock = Locked<ManualClock?>(nil)
