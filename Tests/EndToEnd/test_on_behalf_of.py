@@ -301,18 +301,6 @@ def test_the_dialect_of_entra(start: Start, connect: Connect, upstream: Upstream
     assert "interaction_required" not in json.dumps(health), "one user's login is no state of the issuer"
 
 
-def test_a_parameter_that_a_grant_does_not_have_is_not_sent(
-    start: Start, connect: Connect, upstream: Upstream
-) -> None:
-    upstream.double.answers["/token"] = lambda _: document({"access_token": "new", "token_type": "Bearer", "expires_in": 60})
-    rules = {**ENTRA, "audience": "https://reports.example.com", "requestedTokenType": "access_token"}
-    sidecar = start(settings(upstream, rules))
-    assert "exchange.audience: is not sent" in sidecar.log() and "exchange.requestedTokenType: is not sent" in sidecar.log()
-    assert carried(connect(sidecar), upstream.inbound(aud="gateway")) == "Bearer new"
-    assert {name for name, _ in upstream.forms[0]} == {
-        "grant_type", "assertion", "scope", "requested_token_use", "client_id", "client_secret"}
-
-
 @pytest.mark.parametrize("named", [{"sub": "alice"}, {"sid": "s1"}, {"sub": "alice", "sid": "s2"}], ids=lambda named: "+".join(named))
 def test_a_logout_forgets_the_users_tokens(connection: Connection, upstream: Upstream, named: Dict[str, str]) -> None:
     """Also those of inbound tokens that do not name the login, where the logout token names the user."""
