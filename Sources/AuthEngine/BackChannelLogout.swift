@@ -26,15 +26,15 @@ extension PosternEngine {
     for caller: UInt32 = PeerID.ownUID, deadline: Deadline = .never
   ) async throws(SessionError) -> Int {
     let logout = SessionLogout(claims: claims, issuer: issuer, sessions: sessions)
+    // First, so that a store that cannot be used leaves none of it in force.
+    validators.verdicts.removeTokens(of: logout.subject, sid: logout.sid, issuer: issuer.issuer.identifier)
+    // Both: few access tokens have a sid, and a token that is exchanged once more costs one request.
+    if let sid = logout.sid { exchangedTokens.forget(sessionID: sid, at: issuer.issuer) }
+    if let subject = logout.subject { exchangedTokens.forget(subject: subject, at: issuer.issuer) }
     do throws(SessionError) {
-      let count = try await sessions.tasks.finish(for: caller, by: deadline) { () async throws(SessionError) in
+      return try await sessions.tasks.finish(for: caller, by: deadline) { () async throws(SessionError) in
         try await logout.run()
       }
-      validators.verdicts.removeTokens(of: logout.subject, sid: logout.sid, issuer: issuer.issuer.identifier)
-      // Both: few access tokens have a sid, and a token that is exchanged once more costs one request.
-      if let sid = logout.sid { exchangedTokens.forget(sessionID: sid, at: issuer.issuer) }
-      if let subject = logout.subject { exchangedTokens.forget(subject: subject, at: issuer.issuer) }
-      return count
     } catch {
       validators.logoutTokens.permitRetry(of: claims, expecting: expectations, configuration: issuer.tokens)
       throw error

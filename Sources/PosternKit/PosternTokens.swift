@@ -72,7 +72,7 @@ public struct PosternTokens: Sendable {
 
   /// Validates the access token that the program received from its own client, before it is exchanged for one of a
   /// resource with `auth: onBehalfOf` (nil: the only resource): for `FetchOptions.onBehalfOf`. The token must be for
-  /// `audience`, one of the resource's `exchange.inboundAudience`; nil: the first.
+  /// `audience`; nil: the first of the resource's `exchange.inboundAudience`.
   ///
   /// - Throws: `InboundTokenError` for a token that is not valid, or cannot be judged; `ResourceError` for a resource
   ///   without an exchange.

@@ -275,7 +275,9 @@ final class FetchOperation {
     timing.total = exchange.clock.monotonicNow - timer.started
     return ResourceResponse(
       status: response.status, reason: response.reason,
-      url: hasCredential ? exchange.server.shown(answer.request.url) : answer.request.url, fields: response.fields,
+      url: hasCredential
+        ? exchange.server.shown(answer.request.url, afterRedirect: progress.redirects > 0) : answer.request.url,
+      fields: response.fields,
       body: response.body,
       retryAfter: [429, 503].contains(response.status)
         ? RetryAfter.of(response.fields, at: exchange.clock.wallNow) : nil,

@@ -33,6 +33,8 @@ enum RedirectRules {
       next.fields.removeAll { $0.startsWithBytes(of: "content-") }
     }
     let crosses = target.origin != request.url.origin
+    // Nor does it under another name, or in the path.
+    guard !crosses || server.credential?.occurs(in: target) != true else { return nil }
     if crosses { next.fields.removeAll { !HTTPFieldRules.crossesOrigins($0) } }
     return Step(request: next, crossesOrigins: crosses)
   }

@@ -146,7 +146,7 @@ final class ResourceExchange {
     cookies?.attach(to: &request, now: upstream.clock.wallNow)
     request = try await sealed(request)
     // Last of all: nothing but the transport has the request with its secret.
-    try secret?.authorize(&request)
+    try secret?.authorize(&request, afterRedirect: attempt.followsRedirect)
     var options = options
     options.deadline = attempt.timer.limit
     // The configuration names every address that a request goes to: a link-local one only if it is written there.

@@ -61,8 +61,8 @@ extension ResourceServer {
 
   /// `url`, of a request with this server's authentication, as results and reports show it: the credential in its query
   /// is masked.
-  func shown(_ url: HTTPURL) -> HTTPURL {
-    authentication == .credential ? credential?.shown(url) ?? url : url
+  func shown(_ url: HTTPURL, afterRedirect: Bool = false) -> HTTPURL {
+    authentication == .credential ? credential?.shown(url, afterRedirect: afterRedirect) ?? url : url
   }
 
   /// The grant for tokens on behalf of users; nil without an issuer, or where none are exchanged.

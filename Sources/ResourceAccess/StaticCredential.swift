@@ -18,6 +18,8 @@ public struct StaticCredential: Sendable {
 
   /// The longest secret in bytes; servers accept header fields of about that length.
   public static let maxBytes = 8 << 10
+  /// A secret of so many bytes is recognised in URLs of a server's choice.
+  private static let minEchoBytes = 8
   /// The text in place of the secret, wherever a URL is shown.
   static let mask = "***"
 
@@ -122,18 +124,21 @@ extension StaticCredential {
     /// The secret's fingerprint.
     var fingerprint: Fingerprint { Fingerprint(secret) }
 
-    /// Adds the secret to `request`; reports show the URL with a mask.
-    func authorize(_ request: inout HTTPRequest) throws(ResourceError) {
+    /// Adds the secret to `request`; reports show the URL with a mask, also where a redirect has put the secret into
+    /// it.
+    func authorize(_ request: inout HTTPRequest, afterRedirect: Bool) throws(ResourceError) {
       let text = secret.reveal()
       // A program's own source of secrets is not bound by the rules of a configuration.
       if let fault = StaticCredential.fault(in: text, as: form) {
         throw ResourceError(
           .deviceNotAuthenticated, "the resource's credential cannot be sent: it \(fault.phrase)", retryable: false)
       }
+      let shown = afterRedirect ? StaticCredential.hiding(secret, in: request.url) : request.url
+      request.shownURL = shown
       switch form {
       case .header(let name, let prefix): request.fields[name] = prefix + text
       case .query(let name):
-        request.shownURL = try StaticCredential.adding(StaticCredential.mask, as: name, to: request.url)
+        request.shownURL = try StaticCredential.adding(StaticCredential.mask, as: name, to: shown)
         request.url = try StaticCredential.adding(
           PercentEncoding.encode(text, for: .pathSegment), as: name, to: request.url)
       case .basic(let username):
@@ -166,9 +171,27 @@ extension StaticCredential {
   func forNextRequest() -> Current { Current(form: form, secret: current()) }
 
   /// `url`, of a request with the credential, as reports and results show it.
-  func shown(_ url: HTTPURL) -> HTTPURL {
+  func shown(_ url: HTTPURL, afterRedirect: Bool = false) -> HTTPURL {
+    let url = afterRedirect ? Self.hiding(current(), in: url) : url
     guard case .query(let name) = form else { return url }
     return (try? Self.adding(Self.mask, as: name, to: url)) ?? url
+  }
+
+  /// Whether the secret of now is in `url`, which a server may have made of the request that it got.
+  func occurs(in url: HTTPURL) -> Bool { Self.occurs(current(), in: url) }
+
+  private static func occurs(_ secret: Secret<String>, in url: HTTPURL) -> Bool {
+    let text = secret.reveal()
+    // A shorter one would be found by chance.
+    return text.utf8.count >= minEchoBytes && SecretSpellings([text]).occur(in: "\(url.path)?\(url.query ?? "")")
+  }
+
+  /// `url` without the query, and without the path, that has the secret.
+  private static func hiding(_ secret: Secret<String>, in url: HTTPURL) -> HTTPURL {
+    guard occurs(secret, in: url) else { return url }
+    let bare = url.withoutQuery
+    let shown = occurs(secret, in: bare) ? try? bare.replacingPath("/") : bare
+    return (try? (shown ?? bare).addingQuery(mask)) ?? bare
   }
 
   private static func adding(_ encoded: String, as name: String, to url: HTTPURL) throws(ResourceError) -> HTTPURL {

@@ -253,4 +253,18 @@ import Testing
     _ = try await bench.end(sub: "alice")
     #expect(bench.engine.validators.verdicts.count == 1)
   }
+
+  @Test("a store that cannot be used keeps cached verdicts on a user's tokens in force after the logout")
+  func forgetsWithoutStore() async throws {
+    let store = TroubledStore()
+    let bench = try Bench(store: store)
+    let token = try bench.idToken("alice", sid: nil)
+    _ = try await bench.engine.validators.idTokens.validate(
+      token, expecting: IDTokenExpectations(clientID: "shop", nonce: "n-1"), configuration: bench.issuer.tokens,
+      keys: bench.tokens.source)
+    #expect(bench.engine.validators.verdicts.count == 1)
+    store.failReads(true)
+    await #expect(throws: SessionError.self) { try await bench.end(sub: "alice") }
+    #expect(bench.engine.validators.verdicts.count == 0)
+  }
 }

@@ -278,6 +278,27 @@ def test_a_query_that_a_server_repeats_goes_no_further(
     assert shown["status"] == 302 and shown["headers"]["location"] == ["y?key=***"]
 
 
+@pytest.mark.parametrize("form", [{"header": "X-Api-Key"}, {"query": "key"}], ids=str)
+@pytest.mark.parametrize("name", ["y?token={}", "y/{}/z", "y?next=%2Fa%3Fkey%3D{}"])
+def test_a_secret_under_a_servers_own_name_is_shown_nowhere_and_goes_no_further(
+    start: Start, connect: Connect, serve: Callable[..., KeyedServer], secret: Path, form: Dict[str, Any], name: str
+) -> None:
+    """It would catch a redirect that puts the secret into a result, a log or another origin's hands."""
+    plain = "key-of-postern-0123456789"
+    put(secret, plain)
+    server, other = serve(), serve()
+    server.redirects("/api/x", "/api/" + name.format(plain))
+    server.redirects("/api/w", other.base + "/" + name.format(plain))
+    sidecar = start({
+        **resource(server, {**form, "valueFile": str(secret)}, additionalOrigins=[other.base]), "log": {"level": "trace"}})
+    connection = connect(sidecar)
+    here, there = fetch(connection), fetch(connection, "w")
+    assert here["status"] == 200 and there["status"] == 302 and other.requests == []
+    there["headers"].pop("location")
+    everything = json.dumps([here, there, connection.call("listTasks")]) + sidecar.log()
+    assert plain not in everything and here["url"].count("***") == (2 if "query" in form else 1)
+
+
 # Rotation
 
 

@@ -185,6 +185,26 @@ def test_keys_that_cannot_be_fetched_are_a_fault(start: Start, connect: Connect,
     assert upstream.forms == []
 
 
+def test_a_task_is_cancelled_while_its_inbound_token_is_validated(
+    start: Start, connect: Connect, upstream: Upstream
+) -> None:
+    """It would catch a fetch that is no task yet while a slow issuer is needed for the verdict."""
+    quick = upstream.double.answers["/jwks"]
+    upstream.double.answers["/jwks"] = lambda asked: (time.sleep(4), quick(asked))[1]
+    connection = connect(start(settings(upstream, RULES)))
+    pending = connection.request("fetchResource", params(upstream.inbound(), task="mine"))
+    eventually(lambda: upstream.double.count("/jwks") == 1)
+    assert [task["state"] for task in connection.call("listTasks")["tasks"]] == ["running"]
+    began = time.monotonic()
+    connection.call("cancelTask", {"task": "mine"})
+    data = expect.fault(connection.answer_to(pending)["error"], 1013)
+    assert data["outcome"] == "not_sent" and time.monotonic() - began < 2
+    assert connection.call("getTask", {"task": "mine"})["state"] == "cancelled"
+    assert expect.fault(connection.error("fetchResource", params("no.token", task="other")), 1001)
+    assert connection.call("getTask", {"task": "other"})["state"] == "completed"
+    assert upstream.forms == [] and upstream.double.count("/api/reports") == 0
+
+
 def test_an_opaque_token_is_introspected(connection: Connection, upstream: Upstream) -> None:
     now = int(time.time())
     known: Dict[str, Any] = {

@@ -240,9 +240,7 @@ struct ExchangeAnswer {
     let now = (clock.wallNow, clock.monotonicNow)
     func end(at expiry: Timestamp?) -> MonotonicInstant? { expiry.map { max(now.1, now.1 + ($0 - now.0)) } }
     let inboundEnd = end(at: inbound.expiresAt)
-    guard inboundEnd != now.1 else {
-      throw TokenError(.rejected(nil), "the inbound token expired while it was exchanged", status: 200)
-    }
+    guard inboundEnd != now.1 else { throw .inboundExpired }
     return [inboundEnd, end(at: claims?.expiresAt)].compactMap { $0 }.min()
   }
 
@@ -264,9 +262,15 @@ struct ExchangeAnswer {
 }
 
 extension TokenError {
-  /// Whether the issuer rejected this inbound token or its user, which is no fault of the issuer, nor of the client.
+  /// The inbound token has expired meanwhile.
+  fileprivate static let inboundExpired = TokenError(
+    .rejected(nil), "the inbound token expired while it was exchanged", status: 200)
+
+  /// Whether this inbound token or its user is the reason, which is no fault of the issuer, nor of the client.
   var isAboutUser: Bool {
-    guard case .rejected(let error?) = kind else { return false }
+    guard case .rejected(let error) = kind else { return false }
+    // With a status of success it is the inbound token's own end.
+    guard let error else { return status == 200 }
     return error.interaction != nil || ["access_denied", "invalid_grant", "invalid_request"].contains(error.code)
   }
 }

@@ -21,7 +21,10 @@ extension TokenEndpointRequest {
     func repeats(_ text: String?) -> Bool { text.map(secrets.occur) ?? false }
     let code = document["error"]?.stringValue
     let codeRepeats = code.map { !OAuthError.registeredCodes.contains($0) && repeats($0) } ?? false
-    let texts = [document["error_description"]?.stringValue, RequiredInteraction.claimsText(document["claims"])]
+    let texts = [
+      document["error_description"]?.stringValue, RequiredInteraction.claimsText(document["claims"]),
+      document["acr_values"]?.stringValue,
+    ]
     guard codeRepeats || texts.contains(where: repeats) else { return response }
     var response = response
     response.body = codeRepeats ? [] : JSONWriter().write(["error": .string(code ?? "")])
@@ -39,7 +42,7 @@ extension TokenEndpointRequest {
 
 /// The spellings in which a server may echo secrets that it received: unchanged, form-encoded, percent-encoded, in
 /// base64 or base64url by themselves or within something longer, all of it in any case.
-struct SecretSpellings {
+package struct SecretSpellings {
   /// A shorter piece of base64 would be found by chance.
   private static let minimumBase64Count = 8
 
@@ -47,7 +50,7 @@ struct SecretSpellings {
   private let spellings: Set<[UInt8]>
 
   /// The spellings of `secrets`; empty ones are ignored.
-  init(_ secrets: [String]) {
+  package init(_ secrets: [String]) {
     let all = secrets.filter { !$0.isEmpty }.flatMap { secret in
       [secret, FormEncoding.encode(secret), PercentEncoding.encode(secret, for: .pathSegment)]
         + Self.base64(Array(secret.utf8))
@@ -56,7 +59,7 @@ struct SecretSpellings {
   }
 
   /// Whether one of them occurs in `text`.
-  func occur(in text: String) -> Bool {
+  package func occur(in text: String) -> Bool {
     let text = text.lowercasedASCII()
     return spellings.contains { text.containsBytes(of: String(decoding: $0, as: UTF8.self)) }
   }

@@ -8,6 +8,6 @@ public struct OnBehalfOf: RPCObject {
   public static let memberDocs = [
     "token":
       "The access token that the caller received from its own client, at most 64 KiB; validated before it is exchanged",
-    "audience": "The audience it must be for, one of the resource's exchange.inboundAudience; default: the first",
+    "audience": "The audience it must be for; default: the first of the resource's exchange.inboundAudience",
   ]
 }

@@ -128,13 +128,38 @@ extension NetworkTask {
     await withTaskGroup(of: Void.self) { group in
       // Right here up to where it waits.
       group.addImmediateTask { self.completed(await fetch()) }
-      await untilDecided()
+      await wait()
       group.cancelAll()
     }
     return contents.withLock { contents in
       guard case .ended(let outcome) = contents.course else { return .failure(Self.cancelled("the fetch is lost")) }
       return outcome
     }
+  }
+
+  /// Carries `work` out, whose result its fetch needs, and ends it when the task is cancelled: then it returns nil, and
+  /// the fetch ends at once. An error of `work` ends the task; `failure` is how others see it.
+  public func preparing<Value: Sendable, Failure: Error>(
+    failure: (Failure) -> ResourceError, _ work: @escaping @Sendable () async throws(Failure) -> Value
+  ) async throws(Failure) -> Value? {
+    let result = Locked<Result<Value, Failure>?>(nil)
+    await withTaskGroup(of: Void.self) { group in
+      group.addImmediateTask {
+        let outcome: Result<Value, Failure>
+        do throws(Failure) { outcome = .success(try await work()) } catch { outcome = .failure(error) }
+        result.withLock { $0 = outcome }
+        self.contents.withLock { $0.waiter.take() }?.resume()
+      }
+      await wait { result.withLock { $0 == nil } }
+      group.cancelAll()
+    }
+    let outcome = result.withLock { $0 }
+    let isCancelled = contents.withLock { contents in
+      guard case .open = contents.course else { return true }
+      if case .failure(let error)? = outcome { contents.course = .ended(.failure(failure(error))) }
+      return false
+    }
+    return isCancelled ? nil : try outcome?.get()
   }
 
   /// The request has been checked.
@@ -166,15 +191,15 @@ extension NetworkTask {
     }
   }
 
-  private func untilDecided() async {
-    guard isOpen else { return }
+  /// Returns when the course is decided, or nothing is under way any more: that resumes the waiter.
+  private func wait(while isUnderWay: @Sendable () -> Bool = { true }) async {
     await withCheckedContinuation { continuation in
-      let isDecided = contents.withLock { contents in
-        guard case .open = contents.course else { return true }
+      let mustWait = contents.withLock { contents in
+        guard case .open = contents.course, isUnderWay() else { return false }
         contents.waiter = continuation
-        return false
+        return true
       }
-      if isDecided { continuation.resume() }
+      if !mustWait { continuation.resume() }
     }
   }
 

@@ -7,6 +7,8 @@ import PosternSupport
 import PosternTestSupport
 import Testing
 
+@testable import OAuthClient
+
 /// An issuer whose answers to exchanges a test writes.
 private struct ExchangeBench: Sendable {
   typealias Form = [(name: String, value: String)]
@@ -347,6 +349,16 @@ extension HTTPResponse {
     #expect(error?.oauthError?.interaction != nil && error?.oauthError?.interaction?.claims == nil)
   }
 
+  @Test("an issuer that echoes a secret in acr_values puts it into the challenge for the caller")
+  func dropsEchoesInChallenges() async throws {
+    let bench = try ExchangeBench { form, _ throws(TransportError) in
+      let token = form.first { $0.name == "subject_token" }?.value ?? ""
+      return .json(#"{"error":"insufficient_user_authentication","acr_values":"gold \#(token)"}"#, status: 400)
+    }
+    let error = await #expect(throws: TokenError.self) { try await bench.token(bench.inbound("a-long-inbound-token")) }
+    #expect(error?.oauthError?.interaction?.challenge == #"Bearer error="insufficient_user_authentication""#)
+  }
+
   @Test("a rejected token is replaced more than once, or without a limit")
   func replacesRejectedTokens() async throws {
     let bench = try ExchangeBench()
@@ -391,6 +403,18 @@ extension HTTPResponse {
     gate.open()
     #expect(try await underWay == "new-4")
     #expect(try await value(bob) == "new-5")
+  }
+
+  @Test("an inbound token that expires during its exchange counts as a fault of the issuer")
+  func blamesNoIssuerForExpiry() async throws {
+    let clock = Locked<ManualClock?>(nil)
+    let bench = try ExchangeBench { _, _ throws(TransportError) in
+      clock.withLock { $0 }?.advance(by: .seconds(3))
+      return .exchanged("late")
+    }
+    clock.withLock { $0 = bench.engine.clock }
+    let error = await #expect(throws: TokenError.self) { try await bench.token(bench.inbound(life: .seconds(2))) }
+    #expect(error?.isAboutUser == true)
   }
 
   @Test("a refresh token of an answer is used, or a printed value has a token in it")

@@ -49,21 +49,20 @@ struct FetchResourceHandler: Sendable {
     let bodies = try await bodies(params, descriptors, options, server)
     params.dropContent()
     options.session = try await session(params, server, context)
-    options.onBehalfOf = try await inboundToken(params.onBehalfOf, server, &options, context)
-    params.onBehalfOf = nil
+    let inbound = params.onBehalfOf.take()
     context.audit?.note(server, options.session)
     options.context.cookieScope = CookieScope(uid: context.uid, session: options.session?.handle)
     guard params.task.map({ (1...128).contains($0.utf8.count) }) ?? true else {
       throw .invalidParams("A task's name has 1 to 128 bytes", path: "/task")
     }
     let task = params.task ?? NetworkTask.generatedIdentifier()
-    return try await carryOut(request, server, options, task, stream: stream, bodies, context)
+    return try await carryOut(request, server, options, task, stream: stream, bodies, inbound: inbound, context)
   }
 
   /// Runs a fetch as a task of the caller's.
   func carryOut(
     _ request: ResourceRequest, _ server: ResourceServer, _ options: FetchOptions, _ task: String, stream: BodyStream?,
-    _ bodies: FetchBodies?, progress: AdviceProgress? = nil, _ context: CallContext
+    _ bodies: FetchBodies?, inbound: OnBehalfOf? = nil, progress: AdviceProgress? = nil, _ context: CallContext
   ) async throws(RPCFault) -> JSONText {
     let uid = context.caller.peer.uid
     var options = options
@@ -92,6 +91,11 @@ struct FetchResourceHandler: Sendable {
     bodies?.apply(to: &options)
     guard tasks.begin(networkTask, for: server.name, of: uid) else { throw Self.taskIsRunning }
     defer { tasks.end(networkTask, of: uid) }
+    if inbound != nil || server.authentication == .onBehalfOf {
+      // The caller's time limit is that of the validation as well.
+      options.context.deadline = deadline
+      options.onBehalfOf = try await inboundToken(inbound, server, networkTask, by: deadline, context)
+    }
     do throws(ResourceError) {
       let response = try await engine.fetcher.fetch(request, from: server, options: options)
       context.audit?.note(response)
@@ -157,17 +161,15 @@ struct FetchResourceHandler: Sendable {
     return try await engine.session(params.session, kind, server.tokens.issuer, context)
   }
 
+  /// The validated inbound token; nil also when the task was cancelled meanwhile: then its fetch ends at once.
   private func inboundToken(
-    _ given: OnBehalfOf?, _ server: ResourceServer, _ options: inout FetchOptions, _ context: CallContext
+    _ given: OnBehalfOf?, _ server: ResourceServer, _ task: NetworkTask, by deadline: Deadline, _ context: CallContext
   ) async throws(RPCFault) -> InboundToken? {
-    guard given != nil || server.authentication == .onBehalfOf else { return nil }
-    // The caller's time limit is that of the validation as well.
-    if let timeout = options.timeout {
-      options.context.deadline = Deadline(in: timeout, on: clock).earlier(context.deadline)
-    }
     let check = InboundTokenCheck(engine: engine, computation: CPUOffload(clock: clock, pool: pool))
     do throws(RPCFault) {
-      return try await check(given, server, by: options.context.deadline, context)
+      return try await task.preparing(failure: { ResourceError(.notAuthenticated, $0.message) }) {
+        () async throws(RPCFault) in try await check(given, server, by: deadline, context)
+      } ?? nil
     } catch {
       let isHidden = server.tokens.issuer.map { !context.runtime.scope.contains(issuer: $0.name) } ?? false
       throw isHidden && error.code != .invalidParams ? ErrorMap.withoutIssuer(error) : error

@@ -461,7 +461,7 @@ class OnBehalfOf:
 
     #: The access token that the caller received from its own client, at most 64 KiB; validated before it is exchanged.
     token: str
-    #: The audience it must be for, one of the resource's exchange.inboundAudience; default: the first.
+    #: The audience it must be for; default: the first of the resource's exchange.inboundAudience.
     audience: str | None = None
 
     @classmethod
