@@ -1,4 +1,5 @@
 import JOSE
+import PosternJSON
 public import PosternSupport
 
 /// `client_assertion` (RFC 7523 section 2.2): a JWT about the client that another program writes, such as a Kubernetes
