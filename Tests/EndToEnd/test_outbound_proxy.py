@@ -357,6 +357,18 @@ def test_rotated_credentials_are_for_new_tunnels_only(
     assert json.loads(fetch(connection)["body"])["connection"] != first
 
 
+def test_files_of_credentials_that_are_gone_leave_the_last_ones_in_force(
+    start: Start, connect: Connect, proxy: ForwardProxy, service: NamedService, authority: Authority, directory: Path,
+    credentials: Dict[str, str],
+) -> None:
+    """Also before they were used once, and when the other transports look at them in the same moment."""
+    proxy.credentials = f"svc:{SECRET}"
+    connection = connect(start(through(proxy, service, authority, directory, **credentials)))
+    for file in credentials.values():
+        Path(file).unlink()
+    assert fetch(connection)["status"] == 200
+
+
 def test_a_reload_changes_the_proxy(
     start: Start, connect: Connect, proxy: ForwardProxy, service: NamedService, authority: Authority, directory: Path,
 ) -> None:

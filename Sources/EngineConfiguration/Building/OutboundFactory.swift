@@ -54,6 +54,7 @@ struct OutboundFactory {
   ) -> OutboundProxy.SecretSource {
     guard case .file(let path) = secret.source else { return { secret.value } }
     let file = SecretFile(path: path, report: report, accepts: accepts)
-    return { file.current() }
+    // Until it was read once, or while another thread reads it for the first time: the one that was loaded.
+    return { file.current() ?? secret.value }
   }
 }
