@@ -95,10 +95,10 @@ final class ConnectionCheck {
   ) -> DiscardedConnection? {
     guard connection.uid == reception.uid else { return .foreign }
     if isNew {
-      // TLS sends its session tickets unasked. Whether the peer has closed already, the request finds out.
-      guard handle.shape?.isSecure != true, Self.condition(of: connection.descriptor) == .unreadBytes else {
-        return nil
-      }
+      // TLS, to a proxy, too, sends its session tickets unasked. Whether the peer has closed, the request finds out.
+      guard handle.shape?.isSecure != true, handle.shape?.proxy?.isSecure != true,
+        Self.condition(of: connection.descriptor) == .unreadBytes
+      else { return nil }
       return .unreadBytes
     }
     // A ticket that comes late looks like anything else: it costs the connection.

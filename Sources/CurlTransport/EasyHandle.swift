@@ -15,7 +15,7 @@ final class EasyHandle {
   /// The mark of the proxy that libcurl's handle was used with; nil: it was used with none.
   private var proxyMark: [UInt8]?
   private let errorText: UnsafeMutablePointer<CChar>
-  private let fieldLines = FieldLines()
+  private let (fieldLines, proxyLines) = (FieldLines(), FieldLines())
 
   /// Nil when libcurl has no memory.
   init?() {
@@ -36,6 +36,7 @@ final class EasyHandle {
   func cleanUp() {
     curl_easy_cleanup(pointer)
     fieldLines.release()
+    proxyLines.release()
     errorText.deallocate()
   }
 
@@ -123,7 +124,7 @@ final class EasyHandle {
   private func setTrust(_ shape: RequestShape, in settings: inout Settings) -> TransportError? {
     guardian = nil
     way.proxyGuardian = shape.proxy?.guardian
-    shape.proxy?.apply(to: &settings)
+    shape.proxy?.apply(to: &settings, proxyLines)
     if shape.proxy?.isSecure == true {
       guard way.proxyGuardian != nil else { return Self.problem("OpenSSL gives no memory") }
       setTLSSetup(in: &settings)

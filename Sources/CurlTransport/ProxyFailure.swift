@@ -2,7 +2,7 @@ import CPosternCurl
 import HTTPMessages
 import PosternSupport
 
-/// The end of an exchange that did not get past its proxy: the server knows nothing of it.
+/// The end of an exchange that did not get past its proxy with its last attempt.
 struct ProxyFailure {
   /// libcurl's result.
   let failure: CurlFailure
@@ -53,13 +53,13 @@ struct ProxyFailure {
 
   private func error(_ detail: String, isTransient: Bool) -> TransportError {
     TransportError(
-      code: .serverUnreachable, outcome: .notSent, detail: detail,
+      code: .serverUnreachable, outcome: failure.outcome, detail: detail,
       proxy: TransportError.ProxyFault(status: status == 0 ? nil : status, isTransient: isTransient))
   }
 
   private func tlsFailure(_ detail: String) -> TransportError {
     TransportError(
-      code: .tlsFailure, outcome: .notSent, detail: detail,
+      code: .tlsFailure, outcome: failure.outcome, detail: detail,
       proxy: TransportError.ProxyFault(status: nil, isTransient: false))
   }
 }
@@ -75,8 +75,10 @@ extension ProxyFailure {
   }
 
   /// The error of an exchange whose proxy's name was not resolved in time.
-  static let nameUnresolved = TransportError(
-    code: .serverUnreachable, outcome: .notSent,
-    detail: "the proxy's name was not resolved in the time for connecting",
-    proxy: TransportError.ProxyFault(status: nil, isTransient: true))
+  static func nameUnresolved(outcome: TransportError.Outcome) -> TransportError {
+    TransportError(
+      code: .serverUnreachable, outcome: outcome,
+      detail: "the proxy's name was not resolved in the time for connecting",
+      proxy: TransportError.ProxyFault(status: nil, isTransient: true))
+  }
 }

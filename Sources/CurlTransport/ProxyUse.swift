@@ -15,7 +15,7 @@ struct ProxyUse: Equatable {
 
   private enum Credentials {
     case none
-    case basic(username: Secret<String>, password: Secret<String>)
+    case basic(field: Secret<String>)
     case negotiate
   }
 
@@ -56,9 +56,9 @@ struct ProxyUse: Equatable {
           detail: "the files with the proxy's user name and password cannot be used (outbound.proxy)",
           proxy: TransportError.ProxyFault(status: nil, isTransient: false))
       }
-      credentials = .basic(username: name, password: password)
-      // With its length, so that no name and password look like others.
       let revealed = name.reveal()
+      credentials = .basic(field: Secret("Basic " + Base64.string(Array("\(revealed):\(password.reveal())".utf8))))
+      // With its length, so that no name and password look like others.
       text += Array("\u{0}basic \(revealed.utf8.count) \(revealed)\(password.reveal())".utf8)
     }
     defer { PEMFile.wipe(&text) }
@@ -93,18 +93,20 @@ struct ProxyUse: Equatable {
 
   // MARK: - Options
 
-  func apply(to settings: inout Settings) {
+  /// Sets the options; `lines` are for the credentials, and last as long as they are used.
+  func apply(to settings: inout Settings, _ lines: FieldLines) {
     settings.set(CURLOPT_PROXY, url)
     // The proxy sees none of the request's fields in a tunnel, and its answer does not pass for the server's.
     settings.set(CURLOPT_HEADEROPT, Int(CURLHEADER_SEPARATE))
     settings.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
     switch credentials {
     case .none: settings.set(CURLOPT_PROXYAUTH, Self.basic)
-    case .basic(let username, let password):
+    case .basic(let field):
       // One bit: with several libcurl would choose by what the proxy offers.
       settings.set(CURLOPT_PROXYAUTH, Self.basic)
-      settings.set(CURLOPT_PROXYUSERNAME, username.reveal())
-      settings.set(CURLOPT_PROXYPASSWORD, password.reveal())
+      // As a field: of a name and a password libcurl 7.88 decodes the percent signs, and once more for each retry.
+      let fields = HTTPFields([.init(name: "Proxy-Authorization", value: field.reveal())])
+      if let list = try? lines.build(fields, hasBody: false) { settings.set(CURLOPT_PROXYHEADER, pointer: list) }
     case .negotiate:
       settings.set(CURLOPT_PROXYAUTH, Self.negotiate)
       settings.set(CURLOPT_PROXYUSERPWD, ":")

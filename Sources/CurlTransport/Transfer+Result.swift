@@ -34,7 +34,7 @@ extension Transfer {
       return TransportError(
         code: .descriptorsOut, outcome: outcome, detail: "the sidecar has no file descriptor left")
     }
-    if let failure = proxyFailure(of: code) { return failure.transportError }
+    if let failure = proxyFailure(of: code, outcome: outcome) { return failure.transportError }
     if let seen = handle.guardian?.seen, !seen.isEmpty {
       let detail = "none of the pins is a key of the server's certificate chain; its keys: \(seen)"
       return TransportError(code: .pinMismatch, outcome: outcome, detail: detail)
@@ -48,12 +48,12 @@ extension Transfer {
     return failure.transportError
   }
 
-  /// The failure of an exchange that did not get past its proxy; nil where it did, and without one.
-  private func proxyFailure(of code: CURLcode) -> ProxyFailure? {
+  /// The failure of an exchange whose last attempt did not get past its proxy; nil where it did, and without one.
+  private func proxyFailure(of code: CURLcode, outcome: TransportError.Outcome) -> ProxyFailure? {
     guard let proxy = handle.shape?.proxy, !handle.way.isOpen else { return nil }
     var failure = ProxyFailure(
       failure: CurlFailure(
-        code: code, systemError: Int32(clamping: handle.number(CURLINFO_OS_ERRNO)), outcome: .notSent,
+        code: code, systemError: Int32(clamping: handle.number(CURLINFO_OS_ERRNO)), outcome: outcome,
         text: handle.failureText),
       status: handle.number(CURLINFO_HTTP_CONNECTCODE), isAnonymous: proxy.isAnonymous)
     failure.isEndless = handle.way.isAnswerTooLong

@@ -164,7 +164,7 @@ final class TransferLoop {
   private func expireLookUps() {
     for transfer in running.overdueLookUps(at: resources.uptime.monotonicNow) {
       if transfer.handle.shape?.proxy != nil {
-        abort(transfer, with: ProxyFailure.nameUnresolved)
+        abort(transfer, with: ProxyFailure.nameUnresolved(outcome: transfer.outcome))
       } else {
         abort(transfer, code: .serverUnreachable, detail: "the host's name was not resolved in the time for connecting")
       }

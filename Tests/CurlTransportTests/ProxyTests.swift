@@ -143,6 +143,22 @@ struct ProxyTests {
     }
   }
 
+  /// Would catch libcurl's decoding of a name and a password that it is given as such.
+  @Test("credentials with percent signs, colons and letters of any script go as they are")
+  func spelledCredentials() async throws {
+    try await withProxy(password: "p%41%2541%zz%:é") { connection in
+      connection.serve { $0.line.hasPrefix("CONNECT") ? "HTTP/1.1 502 X\r\nContent-Length: 0\r\n\r\n" : ok("proxied") }
+    } _: { proxy, transport in
+      for _ in 0..<2 {
+        _ = try await transport.failure("https://app.test/")
+        #expect(try await transport.send("http://app.test/").text == "proxied")
+      }
+      let expected = "Basic " + Base64.string(Array("svc:p%41%2541%zz%:é".utf8))
+      #expect(proxy.requests.count == 4)
+      #expect(proxy.requests.allSatisfy { $0.values(of: "proxy-authorization") == [expected] })
+    }
+  }
+
   @Test("without credentials that can be read nothing leaves, not even directly")
   func unreadableCredentials() async throws {
     let setting = OutboundProxySetting()

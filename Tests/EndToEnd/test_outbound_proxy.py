@@ -18,6 +18,7 @@ from harness.certificates import Authority
 from harness.connection import Connection
 from harness.forward_proxy import ForwardProxy, Request
 from harness.http2 import HTTP2Server, whole
+from harness.loopback import Loopback
 from harness.named_service import NamedService
 from harness.sidecar import Sidecar, StartError
 from harness.users import ALICE, BOB, BOTH, connect_as, needs_root, open_to_all
@@ -226,6 +227,50 @@ def test_a_proxy_that_hangs_costs_the_timeout_only(
     assert data["outcome"] == "not_sent" and time.monotonic() - began < 3
 
 
+@pytest.mark.parametrize("answer", [
+    b"HTTP/1.1 503 X\r\nContent-Length: 0\r\n\r\n", b"HTTP/1.1 407 X\r\nContent-Length: 0\r\n\r\n", b""],
+    ids=["503", "407", "closes"])
+def test_a_request_that_left_over_a_lost_tunnel_counts_as_sent(
+    start: Start, connect: Connect, authority: Authority, answer: bytes,
+) -> None:
+    """libcurl tries once more by itself when a kept connection is lost: the proxy's rejection of the second tunnel must
+    not make a payment that the server has read one that was not sent, and may be retried."""
+    service = SwallowingServer(authority)
+    proxy = ForwardProxy({f"{NAME}:443": service.port})
+    try:
+        connection = connect(start({
+            "outbound": outbound(proxy),
+            "resources": {"open": {"baseUrl": f"https://{NAME}/", "auth": "none", "tls": {"caFile": authority.file}}}}))
+        assert fetch(connection)["status"] == 200
+        proxy.misbehaving = answering(answer)
+        data = refused(connection, 1009, path="pay", method="POST", body="all of it")
+        assert service.methods == ["GET", "POST"] and proxy.targets() == [f"{NAME}:443"] * 2
+        assert (data["outcome"], data["retryable"]) == ("sent_no_reply", False)
+    finally:
+        proxy.stop()
+        service.stop()
+
+
+class SwallowingServer:
+    """Answers each GET, and closes the connection when it has read the head of anything else. `methods` has both."""
+
+    def __init__(self, authority: Authority) -> None:
+        self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self._context.load_cert_chain(authority.certificate(NAME), authority.key(NAME))
+        self.methods: List[str] = []
+        self._loopback = Loopback(self._serve)
+        self.port, self.stop = self._loopback.port, self._loopback.stop
+        self._loopback.start()
+
+    def _serve(self, connection: socket.socket, _: int) -> None:
+        with self._context.wrap_socket(connection, server_side=True) as secure:
+            while head := secure.recv(1 << 16):
+                self.methods.append(head.split()[0].decode())
+                if self.methods[-1] != "GET":
+                    return
+                secure.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")
+
+
 def test_a_dead_proxy_is_named_and_opens_no_breaker(
     start: Start, connect: Connect, service: NamedService, authority: Authority, directory: Path,
 ) -> None:
@@ -313,6 +358,18 @@ def test_rotated_credentials_are_for_new_tunnels_only(
     proxy.credentials = "svc:another"
     eventually(lambda: json.loads(fetch(connection)["body"])["connection"] != first, what="a new tunnel")
     assert json.loads(fetch(connection)["body"])["connection"] != first
+
+
+def test_files_of_credentials_that_are_gone_leave_the_last_ones_in_force(
+    start: Start, connect: Connect, proxy: ForwardProxy, service: NamedService, authority: Authority, directory: Path,
+    credentials: Dict[str, str],
+) -> None:
+    """Also before they were used once, and when the other transports look at them in the same moment."""
+    proxy.credentials = f"svc:{SECRET}"
+    connection = connect(start(through(proxy, service, authority, directory, **credentials)))
+    for file in credentials.values():
+        Path(file).unlink()
+    assert fetch(connection)["status"] == 200
 
 
 def test_a_reload_changes_the_proxy(
@@ -423,6 +480,22 @@ def test_an_https_proxy_with_its_own_authority(
         connection = connect(start(changes))
         assert fetch(connection)["status"] == 200 and fetch(connection)["status"] == 200
         refused(connection, 1011, "mispinned")
+    finally:
+        proxy.stop()
+        service.stop()
+
+
+def test_plain_http_through_an_https_proxy(start: Start, connect: Connect, authority: Authority) -> None:
+    """The session tickets of the proxy's TLS come unasked: they are not a server's answer before there is a request."""
+    service = NamedService(NAME)
+    proxy = ForwardProxy(dict(service.hosts), context=context(authority))
+    try:
+        connection = connect(start({
+            "outbound": {**outbound(proxy, caFile=authority.file), "plainHTTP": [service.base]},
+            "resources": {"open": {"baseUrl": service.base + "/api/", "auth": "none"}}}))
+        for _ in range(40):
+            assert fetch(connection)["status"] == 200
+        assert proxy.accepted == 40, "none was given up"
     finally:
         proxy.stop()
         service.stop()

@@ -25,6 +25,18 @@ struct ChangeTests {
     #expect(try Fixture(yaml).configuration().changedKeys(from: PosternConfiguration()) == keys)
   }
 
+  /// Would catch a reload after which the proxy's Kerberos fails for no visible reason.
+  @Test("Kerberos for the proxy takes a restart, and nothing else about the proxy does")
+  func kerberos() throws {
+    func outbound(_ keys: String) throws -> PosternConfiguration {
+      try Fixture("outbound: { proxy: { url: \"http://proxy.example:3128\"\(keys) } }").configuration()
+    }
+    let (plain, kerberos) = (try outbound(""), try outbound(", auth: negotiate"))
+    #expect(kerberos.keysThatTakeARestart(from: plain) == ["outbound"])
+    #expect(plain.keysThatTakeARestart(from: kerberos) == [])
+    #expect(plain.keysThatTakeARestart(from: PosternConfiguration()) == [])
+  }
+
   @Test("A secret that was rotated in its file counts, and its value is not shown")
   func rotatedSecret() throws {
     var fixture = Fixture("issuers: { a: { issuer: \"https://a.example\", clientId: a, clientSecretFile: /s } }")

@@ -35,6 +35,22 @@ import Testing
       Self.problems(resource, loopback) == [
         "resources.a.baseUrl: plain http has no certificate, and tls.pinsRequired is set"
       ])
+    // Would catch a redirect, or a token, that goes where no pin is looked at.
+    let origins = #"additionalOrigins: ["https://b.example", "http://127.0.0.1:2"]"#
+    #expect(
+      Self.problems(#"resources: { a: { baseUrl: "https://a.example", auth: none, \#(origins), \#(tls) } }"#, loopback)
+        == [
+          "resources.a.additionalOrigins: plain http has no certificate, and tls.pinsRequired is set"
+        ])
+    let others = [
+      #"issuers: { b: { issuer: "http://127.0.0.1:3", \#(tls) } }"#,
+      #"preauthorization: { c: { kind: authzen, baseUrl: "http://127.0.0.1:4", \#(tls) } }"#,
+    ].joined(separator: "\n")
+    #expect(
+      Self.problems(others, loopback) == [
+        "issuers.b.issuer: plain http has no certificate, and tls.pinsRequired is set",
+        "preauthorization.c.baseUrl: plain http has no certificate, and tls.pinsRequired is set",
+      ])
     #expect(
       Self.problems(loopback, Self.everywhere) == [
         "development.plainHTTPOnLoopback: plain http has no certificate, and hardening.pinsRequired is set"

@@ -39,7 +39,9 @@ struct OutboundFactory {
     switch (given.auth, given.username, given.password) {
     case (.negotiate, _, _): proxy.authentication = .negotiate
     case (.basic, let name?, let password?):
-      proxy.authentication = .basic(username: Self.source(name, report), password: Self.source(password, report))
+      // A colon ends the name (RFC 7617 section 2).
+      let names = Self.source(name, report) { !$0.reveal().utf8.contains(UInt8(ascii: ":")) }
+      proxy.authentication = .basic(username: names, password: Self.source(password, report) { _ in true })
     case (.basic, _, _): throw EngineFactory.problem("outbound.proxy", "basic needs usernameFile and passwordFile")
     case (nil, _, _): break
     }
@@ -47,10 +49,12 @@ struct OutboundFactory {
   }
 
   private static func source(
-    _ secret: ConfiguredSecret<String>, _ report: @escaping ConfiguredEngine.FileReport
+    _ secret: ConfiguredSecret<String>, _ report: @escaping ConfiguredEngine.FileReport,
+    accepts: @escaping @Sendable (Secret<String>) -> Bool
   ) -> OutboundProxy.SecretSource {
     guard case .file(let path) = secret.source else { return { secret.value } }
-    let file = SecretFile(path: path, report: report)
-    return { file.current() }
+    let file = SecretFile(path: path, report: report, accepts: accepts)
+    // Until it was read once, or while another thread reads it for the first time: the one that was loaded.
+    return { file.current() ?? secret.value }
   }
 }

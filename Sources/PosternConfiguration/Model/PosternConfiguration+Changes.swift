@@ -13,10 +13,14 @@ extension PosternConfiguration {
   ]
 
   /// The keys of `keysReadAtStart` that differ from `earlier`'s. A store at the same location accepts new keys and
-  /// passwords while it runs.
+  /// passwords while it runs. Kerberos takes variables and files that are out of reach where it is not used at start.
   public func keysThatTakeARestart(from earlier: PosternConfiguration) -> [String] {
     changedKeys(from: earlier).filter { key in
-      Self.keysReadAtStart.contains(key) && !(key == "store" && store.isSameLocation(as: earlier.store))
+      switch key {
+      case "store": !store.isSameLocation(as: earlier.store)
+      case "outbound": outbound.proxy?.auth == .negotiate && earlier.outbound.proxy?.auth != .negotiate
+      default: Self.keysReadAtStart.contains(key)
+      }
     }
   }
 

@@ -34,9 +34,15 @@ extension PosternConfiguration {
 
   /// Checks that every server has pins where that is required, and TLS, without which there is no certificate.
   private func checkPins(_ keys: SectionReader) {
-    for (name, resource) in resources where resource.tls.trust.pinsRequired {
-      guard resource.locations.baseURL.lowercased().hasPrefix("http:") else { continue }
-      let path = keys.path.key("resources").key(name).key("baseUrl")
+    let locations =
+      resources.map { ("resources", $0.key, "baseUrl", [$0.value.locations.baseURL], $0.value.tls.trust) }
+      + resources.map {
+        ("resources", $0.key, "additionalOrigins", $0.value.locations.additionalOrigins, $0.value.tls.trust)
+      } + issuers.map { ("issuers", $0.key, "issuer", [$0.value.issuer], $0.value.tls) }
+      + preauthorization.map { ("preauthorization", $0.key, "baseUrl", [$0.value.baseURL], $0.value.tls) }
+    for (section, name, key, urls, trust) in locations where trust.pinsRequired {
+      guard urls.contains(where: { $0.lowercased().hasPrefix("http:") }) else { continue }
+      let path = keys.path.key(section).key(name).key(key)
       keys.context.problem("plain http has no certificate, and tls.pinsRequired is set", at: path)
     }
     guard hardening.pinsRequired else { return }
