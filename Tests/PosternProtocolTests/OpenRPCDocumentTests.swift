@@ -26,7 +26,10 @@ struct OpenRPCDocumentTests {
     let fetch = try #require(ProtocolMethods.descriptions.first { $0.name == "fetchResource" })
     let params = Dictionary(uniqueKeysWithValues: fetch.params.map { ($0.name, $0) })
     #expect(params["path"]?.isRequired == false)
-    #expect(params["auth"]?.schema["enum"] == ["user", "implicit", "clientCredentials", "onBehalfOf", "none"])
+    #expect(
+      params["auth"]?.schema["enum"] == [
+        "user", "implicit", "clientCredentials", "credential", "onBehalfOf", "none",
+      ])
     #expect(params["headers"]?.schema["additionalProperties"]?["oneOf"] != nil)
     #expect(params["followRedirects"]?.schema["type"] == "boolean")
     #expect(fetch.resultSchema["properties"]?["timing"]?["properties"]?["totalMs"]?["type"] == "integer")

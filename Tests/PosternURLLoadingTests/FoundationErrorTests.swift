@@ -37,7 +37,7 @@ struct FoundationErrorTests {
     (.pinMismatch, 1011), (.responseTooLarge, 1012), (.protocolError, 1013), (.payloadEncryptionFailed, 1015),
     (.sessionNotFound, 5001), (.tokenEndpointError, 5003), (.tokenEndpointUnreachable, 5004),
     (.storeUnavailable, 5008), (.invalidRequest, -32_602), (.overloaded, -32_009), (.deadlineExceeded, -32_022),
-    (.requestCancelled, -32_800), (.internalError, -32_603),
+    (.requestCancelled, -32_800), (.internalError, -32_603), (.interactionRequired, 1019),
   ]
 
   private static let resources: [Case] = {

@@ -89,7 +89,7 @@ class Types:
         literal = "Literal[" + ", ".join(f'"{value}"' for value in values) + "]"
         names = {
             ("ok", "degraded", "down"): "HealthStatus",
-            ("user", "implicit", "clientCredentials", "credential", "none"): "Auth",
+            ("user", "implicit", "clientCredentials", "credential", "onBehalfOf", "none"): "Auth",
             ("user", "implicit"): "SessionKind",
         }
         first = str(values[0])

@@ -29,6 +29,7 @@ from ._wire import items, mapping, optional, optional_time, present, time, wire
 __all__ = [
     "AccessToken",
     "Advice",
+    "Auth",
     "AuthorizationRequest",
     "ConfigurationReload",
     "Confirmation",
@@ -101,6 +102,7 @@ __all__ = [
     "Violation",
 ]
 
+Auth = Literal["user", "implicit", "clientCredentials", "credential", "onBehalfOf", "none"]
 DelegateName = Literal[
     "delegate.onPolicyAdviceReceived",
     "delegate.evaluateAuthorizationPolicy",
