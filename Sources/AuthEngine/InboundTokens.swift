@@ -29,6 +29,8 @@ extension PosternEngine {
   ///   - issuer: The issuer of the inbound token.
   ///   - tokens: The rules for the issuer's tokens.
   ///   - keys: The keys of the issuer.
+  ///   - deadline: The end of the wait for keys or an introspection.
+  ///   - trace: The caller's distributed trace.
   /// - Throws: `InboundTokenError`; nothing has been exchanged then.
   public func inboundToken(
     _ token: Secret<String>, audience: String? = nil, for exchange: TokenExchange, from issuer: Issuer,

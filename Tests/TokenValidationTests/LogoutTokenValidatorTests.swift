@@ -107,8 +107,9 @@ import Testing
     #expect(try await fault(token) == nil)
     #expect(try await fault(token) == "jti_replayed")
     #expect(try await fault(self.token(["exp": 1])) == "token_expired")
+    let second = try self.token(["exp": nil, "jti": "l-2"])
     bench.clock.advance(by: .seconds(121))
-    #expect(try await fault(self.token(["exp": nil, "jti": "l-2"])) == "token_too_old")
+    #expect(try await fault(second) == "token_too_old")
   }
 
   @Test("a token whose requirement could not be met is rejected when it comes once more, or stays valid afterwards")
