@@ -65,7 +65,25 @@ export type Verdict =
 export type ValidateIdTokenResult = Verdict;
 export type ValidateAccessTokenResult = Verdict;
 /** `ended`: how many sessions were ended; only with `end`, for a valid token. */
-export type ValidateLogoutTokenResult = Verdict & { ended?: number };
+export type ValidateLogoutTokenResult =
+  | {
+      valid: true;
+      claims: JsonObject;
+      header: JsonObject;
+      key?: { kid?: string; alg: string; thumbprint?: string };
+      cached?: boolean;
+      ended?: number;
+      error?: undefined;
+    }
+  | {
+      valid: false;
+      error: Rejection;
+      claims?: undefined;
+      header?: undefined;
+      key?: undefined;
+      cached?: undefined;
+      ended?: undefined;
+    };
 
 export interface IntrospectTokenParams extends WithMeta {
   token: string;
