@@ -44,12 +44,14 @@ def material(tmp_path_factory):
     exact.write_bytes(bytes(range(32)))
     device = directory / "device-id"
     device.write_text("device-1\n")
+    name = directory / "name"
+    name.write_text("postern\n")
     public = directory / "public.pem"
     subprocess.run(["openssl", "pkey", "-in", str(key), "-pubout", "-out", str(public)], check=True, timeout=60)
     for file in directory.iterdir():
         file.chmod(0o600)
     special = {"clientKeyFile": key, "decryptionKeyFile": key, "recipientKeyFile": public, "clientCertificateFile": certificate,
-               "caFile": certificate, "deviceIdFile": device, "keyFile": exact, "path": directory / "audit.log"}
+               "caFile": certificate, "deviceIdFile": device, "usernameFile": name, "keyFile": exact, "path": directory / "audit.log"}
     return lambda name: special.get(name, secret)
 
 
