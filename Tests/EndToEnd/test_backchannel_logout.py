@@ -20,6 +20,7 @@ import pytest
 from harness import expect, glewlwyd
 from harness.browser import announce_login, authorize
 from harness.connection import Connection
+from harness.decisions import DecisionDouble
 from harness.issuer import IssuerDouble, document
 from harness.playground import Playground
 from harness.ports import free_port
@@ -27,6 +28,7 @@ from harness.sidecar import Sidecar
 from harness.signing import SigningKey
 from harness.users import ALICE, BOB, BOTH, connect_as, needs_root, open_to_all
 from harness.waiting import eventually
+from test_preauthorize import authzen
 from test_session_store import redis, redis_store  # noqa: F401 (a fixture)
 
 Start = Callable[..., Sidecar]
@@ -186,6 +188,29 @@ class TestTwoUsers:
                 assert connection.error("getSession", {"session": ended["session"]})["code"] == 5001
             assert sessions(alice) == [] and sessions(bob) == [stays["session"]]
             assert receiver.error("listSessions")["code"] == -32020
+
+    def test_the_decisions_of_what_was_ended_are_forgotten_and_no_others(
+        self, start: Start, settings: Dict[str, Any], playground: Playground
+    ) -> None:
+        """It would catch permits that outlive the login that they were given for, and another user's that go with it."""
+        double = DecisionDouble(lambda *_: (404, {}, {}))
+        try:
+            authzen(double, lambda identifier: {"decision": True})
+            point = {"kind": "authzen", "baseUrl": double.url, "issuer": "shop", "cache": {"permit": "60s"}}
+            sidecar = start({**settings, **BOTH, "preauthorization": {"films": point}})
+            open_to_all(sidecar.directory)
+            with connect_as(ALICE, sidecar) as alice, connect_as(BOB, sidecar) as bob:
+                one, two = login(alice, playground), login(bob, playground, "bob")
+                for connection, session in ((alice, one), (bob, two)):
+                    for source in ("backend", "local"):
+                        params = {"resources": ["film"], "session": session["session"]}
+                        decision = connection.call("preauthorize", params)["decisions"][0]
+                        assert decision["authorized"] and decision["source"] == source
+                assert end(bob, logout_token(playground, user="alice"))["ended"] == 1
+                assert alice.call("invalidateDecisions") == {"removed": 0}
+                assert bob.call("invalidateDecisions") == {"removed": 1}
+        finally:
+            double.stop()
 
     def test_a_rule_that_hides_the_issuer_ends_nothing_there(self, shared: Sidecar, playground: Playground) -> None:
         with connect_as(ALICE, shared) as alice:
