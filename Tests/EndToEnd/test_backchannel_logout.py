@@ -192,7 +192,7 @@ class TestTwoUsers:
     def test_the_decisions_of_what_was_ended_are_forgotten_and_no_others(
         self, start: Start, settings: Dict[str, Any], playground: Playground
     ) -> None:
-        """It would catch permits that outlive the login that they were given for, and another user's that go with it."""
+        """It would catch a permit that is kept without its session, and another user's that is removed with it."""
         double = DecisionDouble(lambda *_: (404, {}, {}))
         try:
             authzen(double, lambda identifier: {"decision": True})
