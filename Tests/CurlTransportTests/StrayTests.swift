@@ -104,7 +104,10 @@ struct StrayTests {
       }
       #expect(mixed == 0)
       #expect(server.requests.count == 10_000)
-      #expect(transport.statistics().connectionsDiscarded > 1000)
+      // No connection is used after a stray. Who notices it, libcurl while it reads the response or
+      // the pool before the next request, is a matter of timing.
+      #expect(server.accepted >= delivered.withLock(\.count))
+      #expect(transport.statistics().connectionsDiscarded > 0)
     }
   }
 
