@@ -43,3 +43,65 @@ extension RPCErrorCode {
     .auditUnavailable,
   ]
 }
+
+/// An object of the wire contract whose members are documented; the schema's kinds come from its `Codable` conformance.
+public protocol RPCObject: Codable, Sendable {
+  /// The meaning of each member, by its name on the wire. A test checks that none is missing or left over.
+  static var memberDocs: [String: String] { get }
+}
+
+/// No params at all.
+public struct NoParams: RPCObject {
+  private enum CodingKeys: CodingKey {}
+
+  /// No params.
+  public init() {}
+
+  /// Decodes an object without members: any member is an error.
+  public init(from decoder: any Decoder) throws { _ = try decoder.container(keyedBy: CodingKeys.self) }
+
+  /// An empty object.
+  public func encode(to encoder: any Encoder) throws { _ = encoder.container(keyedBy: CodingKeys.self) }
+
+  /// Nothing to document.
+  public static let memberDocs: [String: String] = [:]
+}
+
+/// `meta`, which every request may carry in its params (wire.md section 2).
+public struct CallMeta: RPCObject, Equatable {
+  /// The W3C trace context, passed on to every upstream request.
+  public var traceparent: String?
+  /// Bounds the whole call in milliseconds; ends in `deadline_exceeded`.
+  public var timeoutMs: Int?
+
+  /// Meta of the given parts.
+  public init(traceparent: String? = nil, timeoutMs: Int? = nil) {
+    self.traceparent = traceparent
+    self.timeoutMs = timeoutMs
+  }
+
+  /// The members' meanings.
+  public static let memberDocs = [
+    "traceparent": "W3C trace context, passed on to every upstream request this call causes",
+    "timeoutMs": "Bounds the whole call, in milliseconds, at least 1; -32022 when it runs out",
+  ]
+}
+
+/// Which lists of a rule of `peers` bound a method: `resources`, `issuers`, `preauthorization`.
+///
+/// What such a list hides is reported by the method in the words of what is not configured, and is left out of its
+/// results.
+public struct PeerBounds: OptionSet, Sendable, Hashable {
+  public let rawValue: Int
+
+  public init(rawValue: Int) { self.rawValue = rawValue }
+
+  /// The configured resources, and what was begun for them.
+  public static let resources = PeerBounds(rawValue: 1 << 0)
+  /// The configured issuers, their sessions and what was begun at them.
+  public static let issuers = PeerBounds(rawValue: 1 << 1)
+  /// The configured decision points.
+  public static let preauthorization = PeerBounds(rawValue: 1 << 2)
+  /// Every list.
+  public static let all: PeerBounds = [.resources, .issuers, .preauthorization]
+}

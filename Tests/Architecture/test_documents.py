@@ -210,7 +210,7 @@ def test_wire_page_names_every_method():
 
 @pytest.mark.parametrize("method, section", [("FetchResource", "4.1"), ("ValidateIDToken", "4.3")])
 def test_wire_page_lists_every_param(method, section):
-    source = (ROOT / f"Sources/PosternProtocol/Methods/{method}.swift").read_text(encoding="utf-8")
+    source = sources("PosternProtocol/Methods").split(f"enum {method}:", 1)[1]
     params = source.split("struct Params", 1)[1].split("memberDocs", 1)[0]
     declared = set(re.findall(r"public (?:var|let) (\w+):", params))
     text = (PAGES / "wire.md").read_text(encoding="utf-8").split(f"### {section}", 1)[1].split("\n### ", 1)[0]

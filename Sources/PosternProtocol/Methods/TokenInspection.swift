@@ -41,3 +41,42 @@ public enum VerifyJWS: RPCMethod {
     ]
   }
 }
+
+/// `decryptJwe`: an encrypted message, offline.
+public enum DecryptJWE: RPCMethod {
+  public static let name = "decryptJwe"
+  public static let bounds: PeerBounds = []
+  public static let summary = "Decrypts a compact JWE with a given key, offline"
+  public static let explanation =
+    "For tooling and conformance vectors. RSA1_5 is never accepted, PBES2 only when algorithms names it, with at most 10,000 iterations."
+  public static let resultSummary = "The plaintext, when the key opens the message"
+  public static let errors: [RPCErrorCode] = [.jwksInvalid]
+
+  public struct Params: RPCObject {
+    public var jwe: String
+    public var jwk: JSONValue
+    public var algorithms: [String]?
+
+    public static let memberDocs = [
+      "jwe": "The JWE in compact serialization",
+      "jwk": "The private or shared key",
+      "algorithms": "The key management algorithms to accept; default: all but PBES2",
+    ]
+  }
+
+  public struct Result: RPCObject {
+    public var valid: Bool
+    public var header: JSONValue?
+    public var plaintext: String?
+    public var plaintextBase64: String?
+    public var error: TokenViolation?
+
+    public static let memberDocs = [
+      "valid": "Whether the key opens the message",
+      "header": "The protected header, where it can be read; the sender's word unless valid",
+      "plaintext": "The plaintext when it is valid UTF-8; only when valid",
+      "plaintextBase64": "The plaintext otherwise; only when valid",
+      "error": "Why it is not valid; only when it is not",
+    ]
+  }
+}

@@ -1,0 +1,202 @@
+public import PosternJSON
+public import PosternJSONRPC
+
+/// `validateIdToken`: every rule of OpenID Connect, in a fixed order, each with its own error.
+public enum ValidateIDToken: RPCMethod {
+  public static let name = "validateIdToken"
+  public static let bounds: PeerBounds = .issuers
+  public static let summary = "Validates an ID token"
+  public static let explanation =
+    "Checks encoding, header and algorithm, choice of key, signature and claims, in this order. A token that is not valid is a result with the first failing check; an error means that it could not be decided."
+  public static let resultSummary = "The verdict"
+  public static let errors = RPCErrorCode.keySources
+
+  /// How the token was obtained.
+  public enum Flow: String, SchemaEnumeration, Sendable {
+    case code, implicit, hybrid, refresh
+  }
+
+  public struct Params: RPCObject, IssuerReference {
+    public var idToken: String
+    public var issuer: String?
+    public var expectedIssuer: String?
+    public var clientId: String?
+    public var jwks: JSONValue?
+    public var jwksUrl: String?
+    public var nonce: String?
+    public var authorizationCode: String?
+    public var accessToken: String?
+    public var state: String?
+    public var maxAge: Int?
+    public var acrValues: [String]?
+    public var trustedAudiences: [String]?
+    public var algorithms: [String]?
+    public var clockSkewSeconds: Int?
+    public var now: Double?
+    public var requireAzp: Bool?
+    public var flow: Flow?
+    public var previousIdToken: String?
+
+    public static let memberDocs = IssuerReferenceDocs.with([
+      "idToken": "The token",
+      "clientId": "The client that the token must be for; default: the configured issuer's client",
+      "nonce": "The nonce of the authorization request; then it must be there and equal",
+      "authorizationCode": "Compared with c_hash",
+      "accessToken": "Compared with at_hash",
+      "state": "Compared with s_hash",
+      "maxAge": "How many seconds ago the user may have authenticated at most; requires auth_time",
+      "acrValues": "Authentication contexts of which acr must be one",
+      "trustedAudiences": "Audiences that the token may have in addition to the client; default: the issuer's",
+      "algorithms": "Signature algorithms; may only narrow what is allowed anyway",
+      "clockSkewSeconds": "How far clocks may differ, at most 300; default: the issuer's, else 30",
+      "now": "Seconds since the epoch to judge by; only where development.callerClock is on",
+      "requireAzp": "Whether a token with several audiences must have azp; default: the issuer's",
+      "flow": "How the token was obtained; default code",
+      "previousIdToken": "With flow refresh, and only there: the ID token before it",
+    ])
+  }
+
+  public typealias Result = TokenVerdict
+}
+
+/// `validateAccessToken`: JWT access tokens by RFC 9068.
+public enum ValidateAccessToken: RPCMethod {
+  public static let name = "validateAccessToken"
+  public static let bounds: PeerBounds = .issuers
+  public static let summary = "Validates a JWT access token (RFC 9068)"
+  public static let explanation =
+    "The token's typ must be at+jwt, so that no ID token passes. A token that is bound to a key (cnf) is not valid unless confirmation names the key whose possession was shown."
+  public static let resultSummary = "The verdict"
+  public static let errors = RPCErrorCode.keySources
+
+  /// The key whose possession the presenter has shown; exactly one member.
+  public struct Confirmation: RPCObject {
+    public var jkt: String?
+    public var x5tS256: String?
+
+    public static let memberDocs = [
+      "jkt": "Thumbprint of the DPoP proof's key (RFC 9449 section 6.1)",
+      "x5tS256": "SHA-256 thumbprint of the client certificate, base64url (RFC 8705 section 3.1)",
+    ]
+  }
+
+  public struct Params: RPCObject, IssuerReference {
+    public var accessToken: String
+    public var issuer: String?
+    public var expectedIssuer: String?
+    public var clientId: String?
+    public var jwks: JSONValue?
+    public var jwksUrl: String?
+    public var audience: String
+    public var requiredScopes: [String]?
+    public var confirmation: Confirmation?
+    public var clockSkewSeconds: Int?
+    public var now: Double?
+
+    public static let memberDocs = IssuerReferenceDocs.with([
+      "accessToken": "The token",
+      "audience": "The resource the token must be for",
+      "requiredScopes": "Scopes that must all be granted; insufficient_scope otherwise",
+      "clientId": "The client that presents the token, where it is known",
+      "confirmation": "The key whose possession the presenter has shown",
+      "clockSkewSeconds": "How far clocks may differ, at most 300; default: the issuer's, else 30",
+      "now": "Seconds since the epoch to judge by; only where development.callerClock is on",
+    ])
+  }
+
+  public typealias Result = TokenVerdict
+}
+
+/// `introspectToken`: the authorization server's own word on a token.
+public enum IntrospectToken: RPCMethod {
+  public static let name = "introspectToken"
+  public static let bounds: PeerBounds = .issuers
+  public static let summary = "Checks at the issuer whether a token is active (RFC 7662)"
+  public static let explanation =
+    "The answer may be signed (RFC 9701). It is requested again each time, so that a revocation is seen at once; calls at the same time share one request."
+  public static let resultSummary = "The verdict"
+  public static let errors: [RPCErrorCode] = [
+    .jwksFetchFailed, .discoveryFailed, .discoveryIssuerMismatch, .jwksInvalid, .issuerUnknown, .introspectionFailed,
+  ]
+
+  public struct Params: RPCObject {
+    public var token: String
+    public var issuer: String
+    public var tokenTypeHint: String?
+    public var audience: String?
+    public var requiredScopes: [String]?
+
+    public static let memberDocs = [
+      "token": "The token",
+      "issuer": "A configured issuer's name",
+      "tokenTypeHint": "access_token or refresh_token, passed on",
+      "audience": "The expected audience",
+      "requiredScopes": "Scopes that must all be granted; insufficient_scope otherwise",
+    ]
+  }
+
+  public struct Result: RPCObject {
+    public var valid: Bool
+    public var claims: JSONValue?
+    public var error: TokenViolation?
+
+    public static let memberDocs = [
+      "valid": "Whether the token is active and meets every requirement",
+      "claims": "The members of the issuer's answer; only when valid",
+      "error": "Why it is not valid; only when it is not",
+    ]
+  }
+}
+
+/// `validateLogoutToken`: back-channel logout.
+public enum ValidateLogoutToken: RPCMethod {
+  public static let name = "validateLogoutToken"
+  public static let bounds: PeerBounds = .issuers
+  public static let summary = "Validates a logout token (OpenID Connect Back-Channel Logout 1.0)"
+  public static let explanation =
+    "A logout token is good for one use: the second time it is jti_replayed. With `end`, a valid one ends the sessions "
+    + "of its login, of all users: by `sid` that login alone, else all of `sub`."
+  public static let resultSummary = "The verdict, and how many sessions were ended"
+  public static let errors = RPCErrorCode.keySources + [.storeUnavailable, .overloaded]
+
+  public struct Params: RPCObject, IssuerReference {
+    public var logoutToken: String
+    public var issuer: String?
+    public var expectedIssuer: String?
+    public var clientId: String?
+    public var jwks: JSONValue?
+    public var jwksUrl: String?
+    public var now: Double?
+    public var end: Bool?
+
+    public static let memberDocs = IssuerReferenceDocs.with([
+      "end": "Ends the sessions of the token's login, too; only with issuer, without now, for the issuer's client",
+      "logoutToken": "The token",
+      "clientId": "The client that the token must be for; default: the configured issuer's client",
+      "now": "Seconds since the epoch to judge by; only where development.callerClock is on",
+    ])
+  }
+
+  public typealias Result = LogoutVerdict
+}
+
+/// The issuer of the tokens: a configured one by name, or the pieces, all in the params themselves.
+public protocol IssuerReference: Sendable {
+  var issuer: String? { get }
+  var expectedIssuer: String? { get }
+  var clientId: String? { get }
+  var jwks: JSONValue? { get }
+  var jwksUrl: String? { get }
+}
+
+/// The meaning of the members of an `IssuerReference`.
+enum IssuerReferenceDocs {
+  static let members = [
+    "issuer": "A configured issuer's name; excludes expectedIssuer, jwks and jwksUrl",
+    "expectedIssuer": "Instead of issuer: the expected iss, with jwks or jwksUrl",
+    "jwks": "Instead of issuer: the key set, where the configuration allows it (validation.inlineJwks)",
+    "jwksUrl": "Instead of issuer: where the key set is; its origin must be in validation.jwksOrigins",
+  ]
+
+  static func with(_ own: [String: String]) -> [String: String] { members.merging(own) { _, own in own } }
+}
