@@ -4,6 +4,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import threading
 import time
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List
@@ -26,11 +27,15 @@ pytestmark = needs_root
 
 @pytest.fixture
 def shared(start: Callable[..., Sidecar], directory: Path, playground: Any) -> Iterator[Sidecar]:
-    """A sidecar for two users; `big` answers 16 MiB of control characters, which are six times as long in JSON."""
+    """A sidecar for two users; `big` answers 16 MiB of control characters, which are six times as long in JSON, and
+    under `waits` nothing until the end of the test."""
     directory.chmod(0o755)
     recorder = Recorder(playground.base)
+    released = threading.Event()
 
     def answer(request: Recorded) -> Any:
+        if request.path == "/waits":
+            released.wait(60)
         text = {"/control": b"\x01" * SIZE, "/some": b"\x01" * MEBIBYTE}.get(request.path, b"ok")
         return 200, {"Content-Type": "text/plain; charset=utf-8"}, text
 
@@ -44,6 +49,7 @@ def shared(start: Callable[..., Sidecar], directory: Path, playground: Any) -> I
         }
     )
     yield sidecar
+    released.set()
     recorder.stop()
 
 
@@ -155,13 +161,13 @@ def test_a_message_of_16_mib_delays_no_other_user(shared: Sidecar, kind: str) ->
 
 def test_what_follows_a_long_message_is_answered_after_it_was_read(shared: Sidecar) -> None:
     """A cancel that is read before the call it is about would be lost."""
-    params = fetch("ok", method="POST", body="x" * (SIZE - 1000))
+    body = "x" * (SIZE - 1000)
     with connect_as(ALICE, shared, timeout=60) as alice:
         for _ in range(3):
-            alice.request("fetchResource", params, identifier=7)
+            alice.request("fetchResource", fetch("waits", method="POST", body=body), identifier=7)
             alice.notify("$/cancelRequest", {"id": 7})
             expect.error(alice.receive(), -32800, 7)  # type: ignore[arg-type]
-        alice.request("fetchResource", params, identifier=8)
+        alice.request("fetchResource", fetch("ok", method="POST", body=body), identifier=8)
         alice.half_close()
         assert alice.answer_to(8)["result"]["body"] == "ok"
         assert alice.ends() == []
