@@ -105,7 +105,8 @@ public final class SecretFile: Sendable {
     let now = clock.monotonicNow
     let known = state.withLock { state -> State? in
       guard let checked = state.checked, now < checked + interval else { return nil }
-      return state
+      // Until the first read ends, nothing is known yet: another caller reads for itself.
+      return state.content != nil || state.isBroken ? state : nil
     }
     if let known { return known.content }
     // Before reading: whatever is replaced meanwhile is read the next time.

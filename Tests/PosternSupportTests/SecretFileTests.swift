@@ -132,6 +132,29 @@ struct SecretFileTests {
   }
 
   // It would catch a secret in a log.
+  // It would catch a second caller that finds no secret, because the first one is still reading it.
+  @Test("a caller during the very first read has the content, too")
+  func duringTheFirstRead() throws {
+    try write("one")
+    let second = Locked<(file: SecretFile?, content: Secret<String>?)>((nil, nil))
+    let file = SecretFile(path: path, clock: ManualClock()) { _, _ in
+    } accepts: { _ in
+      // The second caller, in the middle of the first one's read.
+      let file = second.withLock { state in
+        defer { state.file = nil }
+        return state.file
+      }
+      if let file {
+        let content = file.current()
+        second.withLock { $0.content = content }
+      }
+      return true
+    }
+    second.withLock { $0.file = file }
+    #expect(file.current()?.reveal() == "one")
+    #expect(second.withLock { $0.content }?.reveal() == "one")
+  }
+
   @Test("its description is its path")
   func isPrinted() throws {
     try write("hidden")
