@@ -19,11 +19,11 @@ struct transfer {
 };
 
 static struct {
-  const char *url, *bearer, *ca_file;
+  const char *url, *bearer, *ca_file, *proxy;
   unsigned in_flight;
   double seconds, warm_up;
   uint64_t requests, expected_bytes;
-  bool http2, multiplex, stream;
+  bool http2, multiplex, stream, fresh;
   const char *post_path;
   struct curl_slist *fields; // of the command line
 } option = {.in_flight = 1, .seconds = 3, .warm_up = 0.5};
@@ -116,6 +116,9 @@ static CURL *make_easy(struct transfer *t, struct curl_slist *fields) {
   long version = option.http2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1;
   curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, version);
   curl_easy_setopt(easy, CURLOPT_PIPEWAIT, (long)option.multiplex); // share a connection rather than open another
+  curl_easy_setopt(easy, CURLOPT_PROXY, option.proxy != NULL ? option.proxy : ""); // never the environment's
+  curl_easy_setopt(easy, CURLOPT_NOPROXY, "");
+  curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, (long)option.fresh);
   if (option.ca_file != NULL) curl_easy_setopt(easy, CURLOPT_CAINFO, option.ca_file);
   curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, 10000L);
   curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, 30000L);
@@ -125,8 +128,9 @@ static CURL *make_easy(struct transfer *t, struct curl_slist *fields) {
 static const char usage[] =
     "usage: curl_multi --url URL [--in-flight N] [--seconds S | --requests N] [--warm-up S]\n"
     "                  [--post FILE] [--bearer TOKEN] [--header FIELD]... [--cacert FILE]\n"
-    "                  [--http2 [--multiplex]] [--stream] [--expect-bytes N] | --version\n"
-    "--post: the body, JSON; --http2: offered by ALPN; --multiplex: transfers share a connection.";
+    "                  [--http2 [--multiplex]] [--stream] [--expect-bytes N] [--proxy URL] [--fresh] | --version\n"
+    "--post: the body, JSON; --http2: offered by ALPN; --multiplex: transfers share a connection;\n"
+    "--fresh: a connection for each request.";
 
 static void read_options(int argc, char **argv) {
   static const struct option names[] = {{"url", required_argument, NULL, 'u'},
@@ -142,6 +146,8 @@ static void read_options(int argc, char **argv) {
                                         {"http2", no_argument, NULL, '2'},
                                         {"multiplex", no_argument, NULL, 'm'},
                                         {"stream", no_argument, NULL, 's'},
+                                        {"proxy", required_argument, NULL, 'x'},
+                                        {"fresh", no_argument, NULL, 'f'},
                                         {"version", no_argument, NULL, 'V'},
                                         {0}};
   for (int name; (name = getopt_long(argc, argv, "", names, NULL)) != -1;) switch (name) {
@@ -158,6 +164,8 @@ static void read_options(int argc, char **argv) {
       case '2': option.http2 = true; break;
       case 'm': option.multiplex = true; break;
       case 's': option.stream = true; break;
+      case 'x': option.proxy = optarg; break;
+      case 'f': option.fresh = true; break;
       case 'V': puts(curl_version()); exit(0);
       default: die("%s", usage);
     }

@@ -10,6 +10,7 @@ import report_clients
 import report_fairness
 import report_fetch
 import report_oauth
+import report_outbound
 import report_preauthorize
 import report_scale
 import report_sessions
@@ -18,6 +19,8 @@ import report_tokens
 import report_workers
 from tables import compared, met, table
 
+# Sections that give their rounds in their own text.
+WITH_ROUNDS = ("fetch", "outbound", "sidecar", "preauthorize", "adobe", "clients", "oauth", "workers", "scale")
 START_MS, IDLE_MIB, FLAT_SHARE, FLAT_KIB = 15, 18, 0.05, 1024
 
 
@@ -104,7 +107,7 @@ def head(results):
 def measured(results, key, of_its_own):
     """When, on what, how quiet: the line of each section. `of_its_own`: the page is of another run."""
     facts, options = dict(results["facts"]), results["options"]
-    has_rounds = not of_its_own or key in ("fetch", "sidecar", "preauthorize", "adobe", "clients", "oauth", "workers", "scale")
+    has_rounds = not of_its_own or key in WITH_ROUNDS
     rounds = "" if has_rounds else f"; {options['rounds']} rounds of {options['seconds']:g} s"
     by = f"Measured by a run of its own, {facts['Postern']}:" if of_its_own else "Measured:"
     return f"{by} {machine.shown(results['conditions'][key])}{rounds}."
@@ -183,6 +186,7 @@ MAKERS = {
     "echo": _echo_section,
     "sidecar": _sidecar_section,
     "fetch": report_fetch.sections,
+    "outbound": report_outbound.sections,
     "preauthorize": report_preauthorize.sections,
     "adobe": report_adobe_pass.sections,
     "clients": report_clients.sections,
@@ -201,6 +205,7 @@ HEADINGS = {
     "echo": ["`getInfo`"],
     "sidecar": ["C sidecar"],
     "fetch": ["`fetchResource`"],
+    "outbound": ["Credentials of fetches", "through a proxy"],
     "preauthorize": ["`preauthorize`"],
     "adobe": ["Adobe Pass", "`pass.authorize`"],
     "clients": ["through the clients"],

@@ -22,6 +22,7 @@ from clients import ClientBench
 from fairness import FairnessBench
 from fetch import FetchBench
 from oauth import OAuthBench
+from outbound import OutboundBench
 from preauthorize import PreauthorizeBench
 from processes import Children, Failed, call, cpu_seconds, resident_kib, tail, wait_for_socket
 from scale import ScaleBench
@@ -294,6 +295,7 @@ SECTIONS = {
     "echo": Bench.measure_echo,
     "sidecar": lambda bench: CSidecarBench(bench).measure(say),
     "fetch": lambda bench: FetchBench(bench).measure(say),
+    "outbound": lambda bench: OutboundBench(bench).measure(say),
     "preauthorize": lambda bench: PreauthorizeBench(bench).measure(say),
     "adobe": lambda bench: AdobePassBench(bench).measure(say),
     "clients": lambda bench: ClientBench(bench).measure(say),

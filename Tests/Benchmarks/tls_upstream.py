@@ -37,6 +37,8 @@ http {{
 """
 
 
+#: What only a proxy of the run resolves.
+NAME = "upstream.test"
 NGINX = shutil.which("nginx") or "/usr/sbin/nginx"
 
 
@@ -49,7 +51,7 @@ class TLSUpstream:
 
     def __init__(self, children: Children, directory: pathlib.Path, documents: dict[str, bytes]) -> None:
         authority = Authority(directory / "certificates")
-        authority.issue("server", "subjectAltName=IP:127.0.0.1")
+        authority.issue("server", f"subjectAltName=IP:127.0.0.1,DNS:{NAME}")
         self.ca_file = authority.file
         (directory / "open").mkdir()
         for name, content in documents.items():
@@ -58,7 +60,7 @@ class TLSUpstream:
         paths = {"directory": directory, "certificate": certificate, "key": key}
         # The ports are free when they are chosen; another program may still be quicker.
         for _ in range(3):
-            ports = dict(zip(("http1", "http2", "stats"), _free_ports(3)))
+            ports = dict(zip(("http1", "http2", "stats"), free_ports(3)))
             configuration = directory / "nginx.conf"
             configuration.write_text(CONFIGURATION.format(**paths, **ports), encoding="ascii")
             self._log = directory / "nginx.log"
@@ -94,7 +96,7 @@ class TLSUpstream:
         return int(found.group(3))
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
     ports = [one.getsockname()[1] for one in sockets]
     for one in sockets:

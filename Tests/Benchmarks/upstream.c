@@ -3,7 +3,7 @@
 //
 //   GET  /open/1k  /open/1m            a JSON body of 1,024 or 1,048,576 bytes
 //   GET  /resource/1k  /resource/1m    the same; with --require-bearer only for the token that /token gave
-//   POST /token                        client credentials and refresh_token, the client by Basic or by form
+//   POST /token                        client credentials, refresh_token and token exchange, the client by Basic or by form
 //   GET  /.well-known/openid-configuration  /.well-known/oauth-authorization-server
 //   GET  /jwks                         the key set of --jwks
 //   POST /access/v1/evaluations        AuthZEN: a permit for each resource of the body, 1000 at most
@@ -52,7 +52,7 @@ struct request {
 };
 
 static struct {
-  struct answer small, large, discovery, token, keys, unauthorized, invalid_client, bad_grant, not_found, bad_request,
+  struct answer small, large, discovery, token, exchanged, keys, unauthorized, invalid_client, bad_grant, not_found, bad_request,
       not_allowed, accepted, client, profile, permit;
 } answers;
 
@@ -133,7 +133,8 @@ static void make_answers(const char *base) {
                    "{\"issuer\":\"%s\",\"token_endpoint\":\"%s/token\",\"jwks_uri\":\"%s/jwks\","
                    "\"authorization_endpoint\":\"%s/authorize\",\"response_types_supported\":[\"code\"],"
                    "\"scopes_supported\":[\"openid\",\"bench\"],"
-                   "\"grant_types_supported\":[\"client_credentials\",\"refresh_token\"],"
+                   "\"grant_types_supported\":[\"client_credentials\",\"refresh_token\","
+                   "\"urn:ietf:params:oauth:grant-type:token-exchange\"],"
                    "\"subject_types_supported\":[\"public\"],"
                    "\"id_token_signing_alg_values_supported\":[\"ES256\"],"
                    "\"token_endpoint_auth_methods_supported\":[\"client_secret_basic\",\"client_secret_post\"]}",
@@ -144,6 +145,13 @@ static void make_answers(const char *base) {
   n = asprintf(&text, "{\"access_token\":\"%s\",\"token_type\":\"Bearer\",\"expires_in\":3600}", bearer + 7);
   if (n < 0) die("out of memory");
   answers.token = make_answer("200 OK", "", text, (size_t)n);
+  free(text);
+  n = asprintf(&text,
+               "{\"access_token\":\"%s\",\"token_type\":\"Bearer\",\"expires_in\":3600,"
+               "\"issued_token_type\":\"urn:ietf:params:oauth:token-type:access_token\"}",
+               bearer + 7);
+  if (n < 0) die("out of memory");
+  answers.exchanged = make_answer("200 OK", "", text, (size_t)n);
   free(text);
   // The public key of RFC 7517, appendix A.1: where nothing is signed, a key set still is not empty.
   static const char own_keys[] =
@@ -185,6 +193,7 @@ static const struct answer *answer_token_request(const struct request *r) {
   token_requests++;
   bool basic = r->authorization_length > 6 && strncasecmp(r->authorization, "Basic ", 6) == 0;
   if (!basic && !body_has(r, "client_secret=")) return &answers.invalid_client;
+  if (body_has(r, "grant-type%3Atoken-exchange")) return &answers.exchanged;
   bool known = body_has(r, "grant_type=client_credentials") || body_has(r, "grant_type=refresh_token");
   return known ? &answers.token : &answers.bad_grant;
 }
