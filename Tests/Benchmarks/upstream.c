@@ -3,7 +3,7 @@
 //
 //   GET  /open/1k  /open/1m            a JSON body of 1,024 or 1,048,576 bytes
 //   GET  /resource/1k  /resource/1m    the same; with --require-bearer only for the token that /token gave
-//   POST /token                        client credentials, refresh_token and token exchange, the client by Basic or by form
+//   POST /token                        client credentials, refresh_token, token exchange; the client by Basic or form
 //   GET  /.well-known/openid-configuration  /.well-known/oauth-authorization-server
 //   GET  /jwks                         the key set of --jwks
 //   POST /access/v1/evaluations        AuthZEN: a permit for each resource of the body, 1000 at most
