@@ -14,6 +14,12 @@ public final class ExchangedTokens: Sendable {
     /// The keyed hash of the inbound token.
     let inbound: [UInt8]
     let grant: ExchangeGrant
+
+    /// Leaves the grant out, which has many parts: few grants share an inbound token.
+    func hash(into hasher: inout Hasher) {
+      hasher.combine(uid)
+      inbound.withUnsafeBytes { hasher.combine(bytes: $0) }
+    }
   }
 
   /// The outcome of an exchange.
@@ -60,7 +66,8 @@ public final class ExchangedTokens: Sendable {
   private let upstream: Upstream
   private let requests: TokenRequests
   private let clientTokens: ClientCredentialsTokens
-  private let hashKey = SymmetricKey.random(byteCount: 32)
+  /// The key for hashes of inbound tokens, of this process only; prepared, since each call has one.
+  private let hashKey = try? HMACKey(.sha256, key: .random(byteCount: 32))
   private let state = Locked(State())
   private let flights: TokenFlights<Key>
 
