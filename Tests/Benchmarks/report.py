@@ -205,7 +205,7 @@ HEADINGS = {
     "echo": ["`getInfo`"],
     "sidecar": ["C sidecar"],
     "fetch": ["`fetchResource`"],
-    "outbound": ["Credentials of fetches", "through a proxy"],
+    "outbound": ["Warm fetches by", "through a proxy"],
     "preauthorize": ["`preauthorize`"],
     "adobe": ["Adobe Pass", "`pass.authorize`"],
     "clients": ["through the clients"],

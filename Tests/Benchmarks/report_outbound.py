@@ -83,7 +83,7 @@ def sections(measured: dict) -> list[str]:
     how = f"1 KB, {measured['rounds']} rounds of {measured['seconds']:g} s, alternately; 32 in flight are 4 connections × 8. "
     how += "The ratio is the median of the rounds' ratios. "
     credentials, proxied = measured["credentials"], measured["proxied"]
-    lines = ["## Credentials of fetches compared with client credentials", ""]
+    lines = ["## Warm fetches by `auth`", ""]
     head = ["", "`auth`", *NUMBERS, "ratio", "lowest–highest", "target", ""]
     lines += table(head, [row for point in credentials["points"] for row in _credential_rows(point)])
     lines += [
