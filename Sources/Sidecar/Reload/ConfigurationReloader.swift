@@ -99,6 +99,8 @@ final class ConfigurationReloader: Sendable {
       dependencies.reload.onPhase(.succeeded)
       return .success(changed)
     } catch {
+      // Before the failure shows: descriptors may be there again by then.
+      let areDescriptorsOut = dependencies.process.areDescriptorsOut()
       metrics.reloaded("failed")
       health.monitor.configurationFailed()
       health.publishChange()
@@ -107,7 +109,7 @@ final class ConfigurationReloader: Sendable {
         for problem in problems { logger.error("configuration not reloaded: \(problem)", metadata: metadata) }
       }
       dependencies.reload.onPhase(.failed(error.problems.first?.description ?? "the configuration has problems"))
-      if dependencies.process.areDescriptorsOut() { retry() }
+      if areDescriptorsOut { retry() }
       return .failure(.problems(error))
     }
   }
