@@ -235,6 +235,28 @@ let package = Package(
         "StatusServer",
       ]),
 
+    // MARK: - Layer 2: GatewayServer, HTTP for programs that cannot be changed
+
+    .target(
+      name: "GatewayServer",
+      dependencies: [
+        "HTTPMessages",
+        .product(name: "NIOCore", package: nio),
+        .product(name: "NIOHTTP1", package: nio),
+        .product(name: "NIOPosix", package: nio),
+        "PosternSupport",
+        "SocketServer",
+      ]
+    ),
+    .testTarget(
+      name: "GatewayServerTests",
+      dependencies: [
+        "GatewayServer",
+        "HTTPMessages",
+        "PosternSupport",
+        "PosternTestSupport",
+      ]),
+
     // MARK: - Layer 2: LoopbackLogin, the end of a login in a browser on this machine
 
     .target(name: "LoopbackLogin", dependencies: ["HTTPMessages", "PosternSupport"]),
@@ -337,6 +359,37 @@ let package = Package(
         "PosternSupport",
       ]
     ),
+
+    // MARK: - Layer 3: RequestValidation, whether a request may pass an API
+
+    .target(
+      name: "RequestValidation",
+      dependencies: [
+        "HTTPMessages",
+        "JOSE",
+        "OAuthClient",
+        "PosternCrypto",
+        "PosternJSON",
+        "PosternSupport",
+        "SessionRecords",
+        "TokenValidation",
+      ]
+    ),
+    .testTarget(
+      name: "RequestValidationTests",
+      dependencies: [
+        "EngineTestSupport",
+        "HTTPMessages",
+        "JOSE",
+        "OAuthClient",
+        "PosternCrypto",
+        "PosternJSON",
+        "PosternSupport",
+        "PosternTestSupport",
+        "RequestValidation",
+        "SessionRecords",
+        "TokenValidation",
+      ]),
 
     // MARK: - Layer 3: AccessManagement
 
@@ -566,6 +619,7 @@ let package = Package(
         "OriginLimiting",
         "PosternJSON",
         "PosternSupport",
+        "RequestValidation",
         "ResourceAccess",
         "SDKCompatibility",
         "SessionRecords",
@@ -862,6 +916,47 @@ let package = Package(
       ]
     ),
 
+    // MARK: - Layer 4: ForwardAuthentication, what front proxies want to know of a request
+
+    .target(name: "ForwardAuthentication", dependencies: ["AuthEngine", "HTTPMessages", "PosternJSON", "PosternSupport"]),
+    .testTarget(
+      name: "ForwardAuthenticationTests",
+      dependencies: ["AuthEngine", "ForwardAuthentication", "HTTPMessages", "PosternJSON", "PosternSupport", "PosternTestSupport"]),
+
+    // MARK: - Layer 4: SidecarGateway, HTTP requests as calls
+
+    .target(
+      name: "SidecarGateway",
+      dependencies: [
+        "AuthEngine",
+        "ForwardAuthentication",
+        "GatewayServer",
+        "HTTPMessages",
+        "PosternConfiguration",
+        "PosternJSON",
+        "PosternJSONRPC",
+        "PosternProtocol",
+        "PosternSupport",
+        "Sidecar",
+        "SidecarAccess",
+        "SidecarCalls",
+        "SidecarEngine",
+        "SidecarObservability",
+      ]
+    ),
+    .testTarget(
+      name: "SidecarGatewayTests",
+      dependencies: [
+        "AuthEngine",
+        "GatewayServer",
+        "HTTPMessages",
+        "PosternJSON",
+        "PosternJSONRPC",
+        "PosternSupport",
+        "PosternTestSupport",
+        "SidecarGateway",
+      ]),
+
     // MARK: - Layer 5: postern, the command line
 
     .executableTarget(
@@ -872,6 +967,7 @@ let package = Package(
         "CPosternLinux",
         "CurlTransport",
         "EngineConfiguration",
+        "GatewayServer",
         "HTTPMessages",
         .product(name: "Logging", package: "swift-log"),
         "LoopbackLogin",
@@ -887,6 +983,7 @@ let package = Package(
         "Sidecar",
         "SidecarAccess",
         "SidecarEngine",
+        "SidecarGateway",
         "SidecarObservability",
         "SocketServer",
         "StatusServer",

@@ -31,8 +31,8 @@ CONFINED = {
 
 # The engine, bottom-up. A module imports only modules to the left of it.
 ENGINE = [
-    "OAuthClient", "KeySets", "TokenValidation", "SessionRecords", "AccessManagement", "Sessions", "StepUp", "OriginLimiting",
-    "ResourceAccess", "Entitlements", "AdobePass", "SDKCompatibility", "AuthEngine",
+    "OAuthClient", "KeySets", "TokenValidation", "SessionRecords", "RequestValidation", "AccessManagement", "Sessions", "StepUp",
+    "OriginLimiting", "ResourceAccess", "Entitlements", "AdobePass", "SDKCompatibility", "AuthEngine",
 ]
 
 # In Tests/, not in Sources/: no product may reach them.
