@@ -38,7 +38,7 @@ BUILD_PACKAGES := ca-certificates g++ git libcurl4-openssl-dev libexpat1-dev lib
 DEMO_PACKAGES := $(BUILD_PACKAGES) curl jq nodejs python3 python3-requests python3-venv socat
 # `make test`: servers that tests start, and what speaks with them. promtool is in prometheus.
 TEST_PACKAGES := $(DEMO_PACKAGES) glewlwyd netcat-openbsd nginx-light openssl prometheus python3-pytest \
-  redis-server sqlite3
+  redis-server sqlite3 wget
 # Everything else: a browser, the site, the package and the image, systemd's tools, other languages.
 ALL_PACKAGES := $(TEST_PACKAGES) buildah chromium debhelper dpkg-dev gcc libc6-dev libjsonrpccpp-dev lintian man-db \
   node-typescript perl procps python3-markdown python3-pygments squid systemd util-linux
@@ -176,13 +176,23 @@ $(PROVIDERS)/installed: Tests/Providers/requirements.txt | deps-test
 .PHONY: providers
 providers: $(PROVIDERS)/installed # What the end-to-end tests take from PyPI
 
+# Programs as they are shipped, for the tests of the gateway: apart from the providers, whose versions others pin.
+PROGRAMS := .build/programs
+$(PROGRAMS)/installed: Tests/Providers/programs.txt | deps-test
+	$(PYTHON) -m venv $(PROGRAMS)
+	@$(call pip-install,$(PROGRAMS),$<)
+	@touch $@
+
+.PHONY: programs
+programs: $(PROGRAMS)/installed # Programs from PyPI that the tests of the gateway serve
+
 # Workers, with files of equal duration each (Tests/EndToEnd/durations.json).
 E2E_WORKERS ?= 6
 end-to-end = $(call binaries,$(1)) PYTHONPATH=$(CURDIR)/Tests/Tools \
   $(PYTHON) Tests/EndToEnd/workers.py --workers $(E2E_WORKERS) -p skips
 
 .PHONY: test-e2e
-test-e2e: deps release providers ## Black-box tests of the release build over the socket, all but the slow ones
+test-e2e: deps release providers programs ## Black-box tests of the release build over the socket, all but the slow ones
 	@$(call end-to-end,$(RELEASE))
 
 .PHONY: test-slow
@@ -190,7 +200,7 @@ test-slow: deps release providers ## Black-box tests that wait for limits of hal
 	@$(call end-to-end,$(RELEASE)) --slow -m slow
 
 .PHONY: record-durations
-record-durations: deps release providers ## Write Tests/EndToEnd/durations.json again, by which the workers share the files
+record-durations: deps release providers programs ## Write Tests/EndToEnd/durations.json again, by which the workers share the files
 	@$(call end-to-end,$(RELEASE)) --record
 
 .PHONY: test-documents
