@@ -920,10 +920,13 @@ let package = Package(
 
     // MARK: - Layer 4: ForwardAuthentication, what front proxies want to know of a request
 
-    .target(name: "ForwardAuthentication", dependencies: ["AuthEngine", "HTTPMessages", "PosternJSON", "PosternSupport"]),
+    .target(
+      name: "ForwardAuthentication", dependencies: ["AuthEngine", "HTTPMessages", "PosternJSON", "PosternSupport"]),
     .testTarget(
       name: "ForwardAuthenticationTests",
-      dependencies: ["AuthEngine", "ForwardAuthentication", "HTTPMessages", "PosternJSON", "PosternSupport", "PosternTestSupport"]),
+      dependencies: [
+        "AuthEngine", "ForwardAuthentication", "HTTPMessages", "PosternJSON", "PosternSupport", "PosternTestSupport",
+      ]),
 
     // MARK: - Layer 4: SidecarGateway, HTTP requests as calls
 
@@ -954,8 +957,10 @@ let package = Package(
         "HTTPMessages",
         "PosternJSON",
         "PosternJSONRPC",
+        "PosternProtocol",
         "PosternSupport",
         "PosternTestSupport",
+        "Sidecar",
         "SidecarGateway",
       ]),
 
