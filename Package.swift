@@ -854,6 +854,7 @@ let package = Package(
       dependencies: [
         "AuthEngine",
         "EngineConfiguration",
+        "HTTPMessages",
         .product(name: "Logging", package: "swift-log"),
         "PosternCrypto",
         "PosternJSON",
@@ -958,7 +959,7 @@ let package = Package(
         "PosternProtocol",
         "PosternSupport",
         "PosternTestSupport",
-        "Sidecar",
+        "SidecarCalls",
         "SidecarGateway",
       ]),
 
