@@ -254,6 +254,7 @@ let package = Package(
       dependencies: [
         "GatewayServer",
         "HTTPMessages",
+        "PosternJSON",
         "PosternSupport",
         "PosternTestSupport",
         "SocketServer",
@@ -856,6 +857,7 @@ let package = Package(
       dependencies: [
         "AuthEngine",
         "EngineConfiguration",
+        "HTTPMessages",
         .product(name: "Logging", package: "swift-log"),
         "PosternCrypto",
         "PosternJSON",
@@ -960,7 +962,7 @@ let package = Package(
         "PosternProtocol",
         "PosternSupport",
         "PosternTestSupport",
-        "Sidecar",
+        "SidecarCalls",
         "SidecarGateway",
       ]),
 
