@@ -367,6 +367,7 @@ let package = Package(
       dependencies: [
         "HTTPMessages",
         "JOSE",
+        "KeySets",
         "OAuthClient",
         "PosternCrypto",
         "PosternJSON",
@@ -381,6 +382,7 @@ let package = Package(
         "EngineTestSupport",
         "HTTPMessages",
         "JOSE",
+        "KeySets",
         "OAuthClient",
         "PosternCrypto",
         "PosternJSON",
@@ -918,10 +920,13 @@ let package = Package(
 
     // MARK: - Layer 4: ForwardAuthentication, what front proxies want to know of a request
 
-    .target(name: "ForwardAuthentication", dependencies: ["AuthEngine", "HTTPMessages", "PosternJSON", "PosternSupport"]),
+    .target(
+      name: "ForwardAuthentication", dependencies: ["AuthEngine", "HTTPMessages", "PosternJSON", "PosternSupport"]),
     .testTarget(
       name: "ForwardAuthenticationTests",
-      dependencies: ["AuthEngine", "ForwardAuthentication", "HTTPMessages", "PosternJSON", "PosternSupport", "PosternTestSupport"]),
+      dependencies: [
+        "AuthEngine", "ForwardAuthentication", "HTTPMessages", "PosternJSON", "PosternSupport", "PosternTestSupport",
+      ]),
 
     // MARK: - Layer 4: SidecarGateway, HTTP requests as calls
 

@@ -2,7 +2,6 @@ package import HTTPMessages
 package import KeySets
 package import OAuthClient
 package import PosternJSON
-package import PosternSupport
 package import SessionRecords
 package import TokenValidation
 
@@ -97,21 +96,27 @@ package struct AcceptedRequest: Sendable {
 
 /// Why a request must not pass, and what the API answers.
 package struct RequestRejection: Error, Sendable {
-  /// The violated rule: stable, callers decide by it.
-  package var code: TokenFault.Code
-  /// For people and logs.
-  package var message: String
-  /// What is wrong with a proof, as in `htm`; nil where the code is enough.
+  /// The violated rule.
+  package var fault: TokenFault
+  /// The part that is wrong, as `htm` of a proof; nil where the code is enough.
   package var detail: String?
   /// The API's answer (RFC 6750, 9449, 9470, 9728).
   package var response: ReadyResponse
 
-  package init(code: TokenFault.Code, message: String, detail: String? = nil, response: ReadyResponse) {
-    self.code = code
-    self.message = message
+  package init(fault: TokenFault, detail: String? = nil, response: ReadyResponse) {
+    self.fault = fault
     self.detail = detail
     self.response = response
   }
+
+  package init(code: TokenFault.Code, message: String, detail: String? = nil, response: ReadyResponse) {
+    self.init(fault: TokenFault(code, message), detail: detail, response: response)
+  }
+
+  /// The name of the rule, stable: callers decide by it.
+  package var code: TokenFault.Code { fault.code }
+  /// For people and logs.
+  package var message: String { fault.message }
 }
 
 /// A response without a body.
