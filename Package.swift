@@ -379,6 +379,7 @@ let package = Package(
     .testTarget(
       name: "RequestValidationTests",
       dependencies: [
+        "AuthEngine",
         "EngineTestSupport",
         "HTTPMessages",
         "JOSE",
@@ -747,6 +748,7 @@ let package = Package(
         "PosternCrypto",
         "PosternJSON",
         "PosternSupport",
+        "RequestValidation",
         "SessionStore",
       ]
     ),
@@ -887,6 +889,7 @@ let package = Package(
         "PosternProtocol",
         "PosternSupport",
         "PosternTelemetry",
+        "RequestValidation",
         "SidecarAccess",
         "SidecarCalls",
         "SidecarEngine",

@@ -134,8 +134,8 @@ package struct ReadyResponse: Sendable, Equatable {
 
 /// Why there is no verdict on a request. Never the client's fault: the API answers 503, without a challenge.
 package enum RequestValidationError: Error, Sendable {
-  /// The request or the requirements are none: the caller of the validation has made a mistake.
-  case malformed(String)
+  /// The request or the requirements are none: the caller of the validation has made a mistake in that member.
+  case malformed(_ member: String, _ problem: String)
   /// There are no keys to judge the token with.
   case undecided(KeySetError)
   /// The issuer could not report whether the token is active.

@@ -111,12 +111,12 @@ package struct RequestValidator: Sendable {
 
   private static func url(_ request: IncomingRequest) throws(RequestValidationError) -> HTTPURL {
     guard HTTPFieldRules.isName(request.method) else {
-      throw .malformed("method is no HTTP method")
+      throw .malformed("method", "is no HTTP method")
     }
     do throws(HTTPURLError) {
       return try HTTPURL(request.url)
     } catch {
-      throw .malformed("url \(error.phrase)")
+      throw .malformed("url", error.phrase)
     }
   }
 
@@ -125,7 +125,7 @@ package struct RequestValidator: Sendable {
   private static func thumbprint(_ pem: String?) throws(RequestValidationError) -> String? {
     guard let pem else { return nil }
     guard pem.utf8.count <= Certificate.maximumByteCount, let chain = try? CertificateChain(pem: Array(pem.utf8)) else {
-      throw .malformed("clientCertificate is no certificate in PEM")
+      throw .malformed("clientCertificate", "is no certificate in PEM")
     }
     return Base64URL.string(HashFunction.sha256.hash(chain.certificate))
   }
@@ -134,10 +134,13 @@ package struct RequestValidator: Sendable {
     _ requirements: RequestRequirements
   ) throws(RequestValidationError) -> RequestRequirements {
     for (name, list) in [("requiredScopes", requirements.requiredScopes), ("acrValues", requirements.acrValues)] {
-      guard list.count <= maxEntries else { throw .malformed("\(name) has more than \(maxEntries) entries") }
+      guard list.count <= maxEntries else { throw .malformed(name, "has more than \(maxEntries) entries") }
       guard list.allSatisfy(ReadyResponses.isListable) else {
-        throw .malformed("\(name) has an entry that is empty, or has characters that none has")
+        throw .malformed(name, "has an entry that is empty or has characters that none has")
       }
+    }
+    if let location = requirements.resourceMetadata, (try? HTTPURL(location)) == nil {
+      throw .malformed("resourceMetadata", "is no URL")
     }
     return requirements
   }

@@ -93,11 +93,12 @@ public final class FileRecordStore: RecordStore {
   ) {
     do throws(StoreError) {
       let opened = try opening.open()
-      let spent = try SpentValueLog(in: opened.directory)
+      let spent = SpentValueLog(in: opened.directory)
       ready.fill(.success(Opened(presence: try FileStorePresence(opened.directory), spent: spent)))
       var commit = GroupCommit(opened)
       while let calls = queue.next(atMost: batchLimit) { commit.perform(calls) }
       opened.database.close()
+      spent.close()
       // The lock is released last.
       withExtendedLifetime(opened.directory) {}
     } catch { ready.fill(.failure(error)) }

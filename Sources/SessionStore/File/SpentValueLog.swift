@@ -29,36 +29,66 @@ final class SpentValueLog: Sendable {
     var other: Segment
   }
 
-  private let state: Locked<State>
-
-  /// Reads the files, made when they are missing.
-  init(in directory: StoreDirectory, capacity: Int = SpentValues.defaultCapacity) throws(StoreError) {
-    var values = SpentValues(capacity: capacity)
-    let first = try Self.read(Self.names[0], in: directory, into: &values)
-    let second = try Self.read(Self.names[1], in: directory, into: &values)
-    let isFirst = first.end >= second.end
-    state = Locked(
-      State(values: values, current: isFirst ? first : second, other: isFirst ? second : first))
+  private enum Phase {
+    /// Nothing has been used so far: there may be no files.
+    case unread(StoreDirectory)
+    case read(State)
+    case closed
   }
+
+  private let phase: Locked<Phase>
+  private let capacity: Int
+
+  /// The uses in `directory`, whose files are read, and made, with the first one.
+  init(in directory: StoreDirectory, capacity: Int = SpentValues.defaultCapacity) {
+    phase = Locked(.unread(directory))
+    self.capacity = capacity
+  }
+
+  /// Closes the files, and lets the directory go.
+  func close() { phase.withLock { $0 = .closed } }
 
   /// Records a use; see `RecordStore.spend`.
   func spend(
     _ value: SpentValues.Identity, by uid: UInt32, until expiry: Timestamp, at now: Timestamp
   ) throws(StoreError) -> Bool {
-    try state.withLock { state throws(StoreError) in
-      guard try state.values.spend(value, by: uid, until: expiry, at: now) else { return false }
-      if state.current.count >= Self.exchangeCount, state.other.end < now {
-        guard ftruncate(state.other.file.number, 0) == 0 else { throw Self.failure(value, &state) }
-        (state.current, state.other) = (Segment(file: state.other.file), state.current)
-      }
-      let record = Self.record(value, uid, expiry)
-      guard state.current.file.write(record, at: state.current.count * Self.recordByteCount) else {
-        throw Self.failure(value, &state)
-      }
-      state.current.count += 1
-      state.current.end = max(state.current.end, expiry)
-      return true
+    try phase.withLock { phase throws(StoreError) in
+      var state = try opened(phase)
+      // The values are in one place at a time, so that none of them is copied.
+      phase = .closed
+      defer { phase = .read(state) }
+      return try Self.spend(value, uid, expiry, now, &state)
     }
+  }
+
+  private func opened(_ phase: Phase) throws(StoreError) -> State {
+    switch phase {
+    case .read(let state): return state
+    case .closed: throw StoreError(.unavailable, "the store is closed")
+    case .unread(let directory):
+      var values = SpentValues(capacity: capacity)
+      let first = try Self.read(Self.names[0], in: directory, into: &values)
+      let second = try Self.read(Self.names[1], in: directory, into: &values)
+      let isFirst = first.end >= second.end
+      return State(values: values, current: isFirst ? first : second, other: isFirst ? second : first)
+    }
+  }
+
+  private static func spend(
+    _ value: SpentValues.Identity, _ uid: UInt32, _ expiry: Timestamp, _ now: Timestamp, _ state: inout State
+  ) throws(StoreError) -> Bool {
+    guard try state.values.spend(value, by: uid, until: expiry, at: now) else { return false }
+    if state.current.count >= exchangeCount, state.other.end < now {
+      guard ftruncate(state.other.file.number, 0) == 0 else { throw failure(value, &state) }
+      (state.current, state.other) = (Segment(file: state.other.file), state.current)
+    }
+    let record = record(value, uid, expiry)
+    guard state.current.file.write(record, at: state.current.count * recordByteCount) else {
+      throw failure(value, &state)
+    }
+    state.current.count += 1
+    state.current.end = max(state.current.end, expiry)
+    return true
   }
 
   /// Nothing has been answered, so that the value may be tried again.
