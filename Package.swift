@@ -919,7 +919,8 @@ let package = Package(
     // MARK: - Layer 4: ForwardAuthentication, what front proxies want to know of a request
 
     .target(
-      name: "ForwardAuthentication", dependencies: ["HTTPMessages", "PosternConfiguration", "PosternJSON", "PosternSupport"]),
+      name: "ForwardAuthentication",
+      dependencies: ["HTTPMessages", "PosternConfiguration", "PosternJSON", "PosternSupport"]),
     .testTarget(
       name: "ForwardAuthenticationTests",
       dependencies: ["ForwardAuthentication", "HTTPMessages", "PosternConfiguration", "PosternJSON", "PosternSupport"]),
@@ -953,8 +954,10 @@ let package = Package(
         "HTTPMessages",
         "PosternJSON",
         "PosternJSONRPC",
+        "PosternProtocol",
         "PosternSupport",
         "PosternTestSupport",
+        "Sidecar",
         "SidecarGateway",
       ]),
 
