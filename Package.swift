@@ -244,6 +244,7 @@ let package = Package(
         .product(name: "NIOCore", package: nio),
         .product(name: "NIOHTTP1", package: nio),
         .product(name: "NIOPosix", package: nio),
+        "PosternCrypto",
         "PosternSupport",
         "SocketServer",
       ]
@@ -255,6 +256,7 @@ let package = Package(
         "HTTPMessages",
         "PosternSupport",
         "PosternTestSupport",
+        "SocketServer",
       ]),
 
     // MARK: - Layer 2: LoopbackLogin, the end of a login in a browser on this machine
