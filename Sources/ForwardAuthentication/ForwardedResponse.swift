@@ -20,7 +20,11 @@ package struct ForwardedResponse: Sendable, Equatable {
   /// The front's request cannot be judged, or the front may not make any.
   package static let forbidden = ForwardedResponse(status: 403)
   /// There is no verdict. Without a challenge: the client would throw a good token away.
-  package static let unavailable = ForwardedResponse(status: 503)
+  package static let unavailable: ForwardedResponse = {
+    var response = ForwardedResponse(status: 503)
+    response.fields.append("Retry-After", "1")
+    return response
+  }()
 
   /// The response to a result of `validateRequest`. What is no result of it, is no 200.
   package init(_ result: JSONValue, at api: ProtectedAPIConfiguration) {

@@ -95,6 +95,6 @@ import Testing
   func otherResults(result: JSONValue) {
     #expect(ForwardedResponse(result, at: Self.api) == .unavailable)
     #expect(ForwardedResponse.unavailable.status == 503)
-    #expect(Self.lines(.unavailable) == ["Cache-Control: no-store"])
+    #expect(Self.lines(.unavailable) == ["Cache-Control: no-store", "Retry-After: 1"])
   }
 }

@@ -1,3 +1,4 @@
+package import PosternConfiguration
 package import PosternJSON
 package import PosternJSONRPC
 import PosternSupport
@@ -31,6 +32,28 @@ extension SidecarService {
     _ method: String, _ params: JSONValue?, by caller: PeerConnection
   ) async -> Result<RPCResult, RPCFault> {
     await carryOut(Call(key: 0, id: nil, method: method, params: params), by: caller)
+  }
+
+  /// Rejects a call with `fault` instead of carrying it out, by all rules, limits and records of its method; returns the
+  /// error of the first that rejects it.
+  package func reject(
+    _ method: String, _ params: JSONValue?, _ fault: RPCFault, by caller: PeerConnection
+  ) async -> RPCFault {
+    let outcome = await carryOut(Call(key: 0, id: nil, method: method, params: params), by: caller) {
+      (_, _) async throws(RPCFault) in throw fault
+    }
+    guard case .failure(let found) = outcome else { return fault }
+    return found
+  }
+
+  /// The protected API of that name (`gateway.protect`) in the configuration in force; nil where there is none, or where
+  /// the peer's rule hides its issuer.
+  package func protectedAPI(_ name: String, for peer: Peer) -> ProtectedAPIConfiguration? {
+    let snapshot = running.current
+    guard let api = snapshot.configuration.gateway.protect[name], let scope = snapshot.access.scope(of: peer),
+      scope.contains(issuer: api.issuer)
+    else { return nil }
+    return api
   }
 
   private func carryOut(
