@@ -62,7 +62,7 @@ enum ForwardedCertificate {
 
   // MARK: Envoy
 
-  /// The certificate of the last element, which is the nearest hop's: earlier ones may be the client's own text.
+  /// The certificate of the last element, which is the nearest hop's: earlier ones may come from the client.
   private static func envoy(_ value: String, _ name: String) throws(ForwardingError) -> String {
     guard let elements = split(value.utf8[...], at: UInt8(ascii: ",")), let last = elements.last,
       let pairs = split(last, at: UInt8(ascii: ";"))

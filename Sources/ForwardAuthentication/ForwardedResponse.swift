@@ -53,7 +53,7 @@ package struct ForwardedResponse: Sendable, Equatable {
       return
     }
     for (name, value) in (response["headers"]?.objectValue?.members ?? []).map({ ($0.name, $0.value) }) {
-      guard let known = ["WWW-Authenticate", "DPoP-Nonce"].first(where: { $0.lowercased() == name.lowercasedASCII() })
+      guard let known = ["WWW-Authenticate", "DPoP-Nonce"].first(where: { $0.hasSameASCIILetters(as: name) })
       else { continue }
       let values = value.arrayValue?.compactMap(\.stringValue) ?? [value.stringValue].compactMap { $0 }
       for value in values where HTTPFieldRules.isValue(value) { fields.append(known, value) }

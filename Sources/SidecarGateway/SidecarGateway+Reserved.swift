@@ -1,20 +1,25 @@
 import ForwardAuthentication
 import GatewayServer
 import HTTPMessages
+import PosternConfiguration
 import PosternJSON
 import PosternJSONRPC
 import PosternProtocol
 import PosternSupport
 import Sidecar
+import SidecarAccess
+import SidecarEngine
 
 /// The gateway's own paths, below `/.postern/`.
 extension SidecarGateway {
+  /// The method whose rules, limits and records are those of a front's requests.
+  private static let method = "validateRequest"
   /// The largest form with a logout token.
   private static let maxFormBytes = 64 << 10
 
   /// Answers a request below `/.postern/`; `path` is what follows.
   func reserved(_ path: String, _ request: GatewayRequest, _ response: any GatewayResponse) async {
-    let parts = path.split(separator: "/", maxSplits: 2, omittingEmptySubsequences: false).map(String.init)
+    let parts = path.split(atByte: "/", maxSplits: 2, omittingEmptySubsequences: false).map(String.init)
     switch (parts.first, parts.count) {
     case ("auth", 2...):
       let remainder = parts.count < 3 ? nil : "/\(parts[2])\(request.query.map { "?\($0)" } ?? "")"
@@ -44,11 +49,13 @@ extension SidecarGateway {
   /// client's, if anything.
   private func verdict(on request: GatewayRequest, _ remainder: String?, at name: String) async -> ForwardedResponse {
     let caller = connection(of: request)
-    guard let api = service.protectedAPI(name, for: caller.peer) else {
+    let snapshot = service.snapshot
+    guard let api = snapshot.configuration.gateway.protect[name],
+      snapshot.access.scope(of: caller.peer)?.contains(issuer: api.issuer) == true
+    else {
       // By the rules of the method, so that a peer that may not call it learns nothing about names.
-      let fault = RPCFault.invalidParams("No such API is protected", path: "/issuer")
-      let found = await service.reject(ValidateRequest.name, nil, fault, by: caller)
-      return found.code == .invalidParams ? .unknownAPI : Self.response(to: found)
+      let fault = await reject(.invalidParams("No such API is protected", path: "/issuer"), nil, caller)
+      return fault.code == .invalidParams ? .unknownAPI : Self.response(to: fault)
     }
     let forwarded = ForwardedRequest(
       method: request.method, remainder: remainder, authority: request.authority, fields: request.fields)
@@ -57,16 +64,23 @@ extension SidecarGateway {
       params = try forwarded.params(for: api)
     } catch {
       let fault = RPCFault.invalidParams("gateway.protect.\(name): \(error.message)", path: "/headers")
-      let found = await service.reject(ValidateRequest.name, ["issuer": .string(api.issuer)], fault, by: caller)
-      return Self.response(to: found)
+      return Self.response(to: await reject(fault, ["issuer": .string(api.issuer)], caller))
     }
     let traces = request.fields.values(of: "traceparent")
     if traces.count == 1 { params["meta"] = ["traceparent": .string(traces[0])] }
-    switch await service.call(ValidateRequest.name, .object(params), by: caller) {
+    switch await service.call(Self.method, .object(params), by: caller) {
     case .success(.value(let result)): return ForwardedResponse(result, at: api)
     case .success: return .unavailable
     case .failure(let fault): return Self.response(to: fault)
     }
+  }
+
+  /// Counts and records a request that cannot be judged; returns the first error, which may be another one.
+  private func reject(_ fault: RPCFault, _ params: JSONValue?, _ caller: PeerConnection) async -> RPCFault {
+    guard case .failure(let first) = await service.call(Self.method, params, endingWith: fault, by: caller) else {
+      return fault
+    }
+    return first
   }
 
   private static func response(to fault: RPCFault) -> ForwardedResponse {

@@ -1,4 +1,4 @@
-"""`/.postern/auth/NAME`: nginx, Caddy, HAProxy and Apache with the files of examples/forward-auth, in front of an API."""
+"""`/.postern/auth/NAME`: nginx, Caddy, HAProxy and Apache with the files of examples/forward-auth."""
 from __future__ import annotations
 
 import base64

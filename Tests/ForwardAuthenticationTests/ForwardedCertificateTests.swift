@@ -39,7 +39,7 @@ import Testing
     #expect(try Self.read([value]) == Self.pem)
   }
 
-  // Would catch the client's own element before that of the front, or a quoted separator that splits one.
+  // Would catch the client's element before that of the front, or a quoted separator that splits one.
   @Test("of Envoy's elements the last one counts, by its Cert")
   func envoy() throws {
     let name = "X-Forwarded-Client-Cert"
@@ -66,7 +66,7 @@ import Testing
     }
   }
 
-  // Would catch a certificate that is taken from a field which nobody configured.
+  // Would catch a certificate that is taken from a field that is not configured.
   @Test("only the configured field counts")
   func configured() throws {
     var api = ProtectedAPIConfiguration(issuer: "corp", audience: "a")

@@ -21,7 +21,7 @@ import Testing
     ForwardedResponse(["valid": true, "claims": claims, "tokenType": "Bearer", "cached": false], at: api)
   }
 
-  // Would catch an identity header that is left out, so that the client's own one reaches the API
+  // Would catch an identity header that is left out, so that the client's reaches the API
   // (CVE-2026-30851).
   @Test("an accepted request gets every identity header, empty where the claim is missing")
   func identity() {

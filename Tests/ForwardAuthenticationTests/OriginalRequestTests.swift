@@ -91,7 +91,7 @@ import Testing
     }
   }
 
-  // Would catch the client's own X-Forwarded-Uri that wins over the front's field (CVE-2026-40575), and a family that
+  // Would catch the client's X-Forwarded-Uri that wins over the front's field (CVE-2026-40575), and a family that
   // is merged with another.
   @Test("fields of another family do not count where the front is configured, and contradict where it is not")
   func spoofing() {

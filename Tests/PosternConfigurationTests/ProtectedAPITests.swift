@@ -83,7 +83,7 @@ import Testing
     #expect(Self.load(", identityHeaders: { X-User: sub, X-Name: name, Remote-User: sub }").problems == [])
   }
 
-  // Would catch an API whose tokens nobody can validate.
+  // Would catch an API whose tokens cannot be validated.
   @Test("the issuer must be configured")
   func issuer() {
     let fixture = Fixture(

@@ -24,7 +24,7 @@ local function is_spelling(name, of)
 end
 
 function check(r)
-  -- The client's own identity headers, in any spelling.
+  -- The client's identity headers, in any spelling.
   local sent = {}
   for name, value in pairs(r:headers_in_table()) do sent[name] = value end
   for name in pairs(sent) do

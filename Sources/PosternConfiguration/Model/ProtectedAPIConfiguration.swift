@@ -92,7 +92,7 @@ extension ProtectedAPIConfiguration: ConfigurationSection {
       example: .shown("https://orders.example.com"))
     clientCertificateHeader = keys.optional(
       "clientCertificateHeader", .text,
-      "Header field in which the front reports the client's certificate; the front must remove it from the client's own requests.",
+      "Header field in which the front reports the client's certificate; the front must remove it from what clients send.",
       example: .commented("X-Client-Cert"))
     checkNames(keys)
   }

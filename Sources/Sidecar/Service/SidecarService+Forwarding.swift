@@ -1,9 +1,9 @@
-package import PosternConfiguration
 package import PosternJSON
 package import PosternJSONRPC
 import PosternSupport
 package import SidecarAccess
 import SidecarCalls
+package import SidecarEngine
 
 // Calls that come in no message of a JSON-RPC connection: requests of programs that speak HTTP.
 extension SidecarService {
@@ -27,33 +27,16 @@ extension SidecarService {
     }.map { _ in }
   }
 
-  /// Carries out a call of a method, with all its rules, limits and records.
+  /// The configuration in force.
+  package var snapshot: ConfigurationSnapshot { running.current }
+
+  /// Carries out a call of a method, with all its rules, limits and records. `fault` ends it instead of its handler.
   package func call(
-    _ method: String, _ params: JSONValue?, by caller: PeerConnection
+    _ method: String, _ params: JSONValue?, endingWith fault: RPCFault? = nil, by caller: PeerConnection
   ) async -> Result<RPCResult, RPCFault> {
-    await carryOut(Call(key: 0, id: nil, method: method, params: params), by: caller)
-  }
-
-  /// Rejects a call with `fault` instead of carrying it out, by all rules, limits and records of its method; returns the
-  /// error of the first that rejects it.
-  package func reject(
-    _ method: String, _ params: JSONValue?, _ fault: RPCFault, by caller: PeerConnection
-  ) async -> RPCFault {
-    let outcome = await carryOut(Call(key: 0, id: nil, method: method, params: params), by: caller) {
-      (_, _) async throws(RPCFault) in throw fault
-    }
-    guard case .failure(let found) = outcome else { return fault }
-    return found
-  }
-
-  /// The protected API of that name (`gateway.protect`) in the configuration in force; nil where there is none, or where
-  /// the peer's rule hides its issuer.
-  package func protectedAPI(_ name: String, for peer: Peer) -> ProtectedAPIConfiguration? {
-    let snapshot = running.current
-    guard let api = snapshot.configuration.gateway.protect[name], let scope = snapshot.access.scope(of: peer),
-      scope.contains(issuer: api.issuer)
-    else { return nil }
-    return api
+    var ending: MethodTable.WaitingHandler?
+    if let fault { ending = { (_, _) async throws(RPCFault) in throw fault } }
+    return await carryOut(Call(key: 0, id: nil, method: method, params: params), by: caller, ending)
   }
 
   private func carryOut(
