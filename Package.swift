@@ -370,6 +370,7 @@ let package = Package(
       dependencies: [
         "HTTPMessages",
         "JOSE",
+        "KeySets",
         "OAuthClient",
         "PosternCrypto",
         "PosternJSON",
@@ -381,9 +382,11 @@ let package = Package(
     .testTarget(
       name: "RequestValidationTests",
       dependencies: [
+        "AuthEngine",
         "EngineTestSupport",
         "HTTPMessages",
         "JOSE",
+        "KeySets",
         "OAuthClient",
         "PosternCrypto",
         "PosternJSON",
@@ -748,6 +751,7 @@ let package = Package(
         "PosternCrypto",
         "PosternJSON",
         "PosternSupport",
+        "RequestValidation",
         "SessionStore",
       ]
     ),
@@ -889,6 +893,7 @@ let package = Package(
         "PosternProtocol",
         "PosternSupport",
         "PosternTelemetry",
+        "RequestValidation",
         "SidecarAccess",
         "SidecarCalls",
         "SidecarEngine",

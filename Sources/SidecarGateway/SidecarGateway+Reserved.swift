@@ -12,8 +12,6 @@ import SidecarEngine
 
 /// The gateway's own paths, below `/.postern/`.
 extension SidecarGateway {
-  /// The method whose rules, limits and records are those of a front's requests.
-  private static let method = "validateRequest"
   /// The largest form with a logout token.
   private static let maxFormBytes = 64 << 10
 
@@ -68,7 +66,7 @@ extension SidecarGateway {
     }
     let traces = request.fields.values(of: "traceparent")
     if traces.count == 1 { params["meta"] = ["traceparent": .string(traces[0])] }
-    switch await service.call(Self.method, .object(params), by: caller) {
+    switch await service.call(ValidateRequest.name, .object(params), by: caller) {
     case .success(.value(let result)): return ForwardedResponse(result, at: api)
     case .success: return .unavailable
     case .failure(let fault): return Self.response(to: fault)
@@ -77,7 +75,7 @@ extension SidecarGateway {
 
   /// Counts and records a request that cannot be judged; returns the first error, which may be another one.
   private func reject(_ fault: RPCFault, _ params: JSONValue?, _ caller: PeerConnection) async -> RPCFault {
-    guard case .failure(let first) = await service.call(Self.method, params, endingWith: fault, by: caller) else {
+    guard case .failure(let first) = await service.call(ValidateRequest.name, params, endingWith: fault, by: caller) else {
       return fault
     }
     return first
