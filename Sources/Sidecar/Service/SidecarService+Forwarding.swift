@@ -3,6 +3,7 @@ package import PosternJSONRPC
 import PosternSupport
 package import SidecarAccess
 package import SidecarCalls
+package import SidecarEngine
 
 // Calls that come in no message of a JSON-RPC connection: requests of programs that speak HTTP.
 extension SidecarService {
@@ -26,11 +27,16 @@ extension SidecarService {
     }.map { _ in }
   }
 
-  /// Carries out a call of a method, with all its rules, limits and records.
+  /// The configuration in force.
+  package var snapshot: ConfigurationSnapshot { running.current }
+
+  /// Carries out a call of a method, with all its rules, limits and records. `fault` ends it instead of its handler.
   package func call(
-    _ method: String, _ params: JSONValue?, by caller: PeerConnection
+    _ method: String, _ params: JSONValue?, endingWith fault: RPCFault? = nil, by caller: PeerConnection
   ) async -> Result<RPCResult, RPCFault> {
-    await carryOut(Call(key: 0, id: nil, method: method, params: params), by: caller)
+    var ending: MethodTable.WaitingHandler?
+    if let fault { ending = { (_, _) async throws(RPCFault) in throw fault } }
+    return await carryOut(Call(key: 0, id: nil, method: method, params: params), by: caller, ending)
   }
 
   private func carryOut(
