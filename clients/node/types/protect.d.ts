@@ -1,6 +1,6 @@
 import { JsonObject } from "./common";
 
-/** Who sends a request: what its access token says. */
+/** Who sends a request: the claims of its access token. */
 export interface Accepted {
   /** The claims of the token, or what its issuer returned about it. */
   claims: JsonObject;
@@ -15,8 +15,8 @@ export interface ProtectOptions {
   /** Who tokens must be for: this API. One of `audience` and `publicUrl` is needed. */
   audience?: string;
   /**
-   * The URL of the API as its clients use it, without what follows in the request's path. Needed where it is not that of
-   * the `Host` header, and without `audience`, and for proofs (DPoP) of clients.
+   * The URL of the API as its clients use it, without what follows in the request's path. Needed where it is not that
+   * of the `Host` header, and without `audience`, and for proofs (DPoP) of clients.
    */
   publicUrl?: string;
   /** The scopes that a token must have, all of them. */
