@@ -369,6 +369,7 @@ let package = Package(
       dependencies: [
         "HTTPMessages",
         "JOSE",
+        "KeySets",
         "OAuthClient",
         "PosternCrypto",
         "PosternJSON",
@@ -380,9 +381,11 @@ let package = Package(
     .testTarget(
       name: "RequestValidationTests",
       dependencies: [
+        "AuthEngine",
         "EngineTestSupport",
         "HTTPMessages",
         "JOSE",
+        "KeySets",
         "OAuthClient",
         "PosternCrypto",
         "PosternJSON",
@@ -747,6 +750,7 @@ let package = Package(
         "PosternCrypto",
         "PosternJSON",
         "PosternSupport",
+        "RequestValidation",
         "SessionStore",
       ]
     ),
@@ -887,6 +891,7 @@ let package = Package(
         "PosternProtocol",
         "PosternSupport",
         "PosternTelemetry",
+        "RequestValidation",
         "SidecarAccess",
         "SidecarCalls",
         "SidecarEngine",
