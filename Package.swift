@@ -860,6 +860,7 @@ let package = Package(
       dependencies: [
         "AuthEngine",
         "EngineConfiguration",
+        "HTTPMessages",
         .product(name: "Logging", package: "swift-log"),
         "PosternCrypto",
         "PosternJSON",
@@ -965,7 +966,7 @@ let package = Package(
         "PosternProtocol",
         "PosternSupport",
         "PosternTestSupport",
-        "Sidecar",
+        "SidecarCalls",
         "SidecarGateway",
       ]),
 
