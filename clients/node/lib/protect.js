@@ -6,14 +6,16 @@ const METHOD = "validateRequest";
 const TIMEOUT_MS = 10_000; // the request waits for it
 const DPOP = ["optional", "required", "forbidden"];
 const OPTIONS = new Set([
-  ...["issuer", "audience", "publicUrl", "requiredScopes", "dpop", "maxAge", "acrValues", "timeoutMs", "onError"],
+  ...["issuer", "audience", "publicUrl", "requiredScopes", "dpop", "maxAge", "acrValues", "resourceMetadata"],
+  ...["timeoutMs", "onError"],
 ]);
 const OWN_HEADERS = new Set(["content-type", "content-length", "transfer-encoding", "connection"]);
 
 /** Lets requests through whose access token the sidecar accepts, with its claims in `req.postern`. */
 function protect(client, options = {}) {
   checkNames("protect", options, OPTIONS);
-  const { issuer, audience, publicUrl, requiredScopes, dpop, maxAge, acrValues, timeoutMs = TIMEOUT_MS, onError } = options;
+  const { issuer, audience, publicUrl, requiredScopes, dpop, maxAge, acrValues } = options;
+  const { resourceMetadata, timeoutMs = TIMEOUT_MS, onError } = options;
   // Without both, a token would be judged by a host that its sender has chosen.
   if (!audience && !publicUrl) throw new TypeError("protect needs audience or publicUrl: a token must be for this API");
   if (dpop !== undefined && !DPOP.includes(dpop)) throw new TypeError(`dpop must be one of ${DPOP.join(", ")}`);
@@ -29,7 +31,7 @@ function protect(client, options = {}) {
     if (url === undefined) return { status: 400, headers: [NO_STORE], body: JSON.stringify({ error: "invalid_request" }) };
     const headers = Object.fromEntries([...lines].filter(([name]) => !name.startsWith(":")));
     const request = { method: req.method, url, headers };
-    const params = { issuer, ...request, audience, requiredScopes, dpop, maxAge, acrValues };
+    const params = { issuer, ...request, audience, requiredScopes, dpop, maxAge, acrValues, resourceMetadata };
     try {
       return judged(await client.call(METHOD, params, { timeoutMs }));
     } catch (error) {

@@ -27,6 +27,8 @@ export interface ProtectOptions {
   maxAge?: number;
   /** The kinds of login that are sufficient (RFC 9470). */
   acrValues?: readonly string[];
+  /** The URL of the API's metadata (RFC 9728), for the challenges. */
+  resourceMetadata?: string;
   /** How long a verdict may take; 10,000. */
   timeoutMs?: number;
   /** Called with the reason of each 503. */

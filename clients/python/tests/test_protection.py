@@ -10,6 +10,8 @@ from wsgiref.util import setup_testing_defaults
 
 import pytest
 from double import Double, Peer
+from harness.playground import Playground
+from harness.sidecar import Sidecar
 
 from postern_auth import AsyncClient, Client, _protection, asgi, wsgi
 
@@ -328,3 +330,33 @@ def test_a_hostile_description_is_no_json_of_its_own() -> None:
     lines = [("WWW-Authenticate", 'Bearer error="invalid_token", error_description="a\\"b"')]
     answer = _protection.verdict({**REJECTED, "response": {"status": 401, "headers": dict(lines)}})
     assert isinstance(answer, _protection.Answer) and json.loads(answer.body) == {"error": "invalid_token"}
+
+
+# Against the real sidecar
+
+
+@BOTH
+def test_tokens_of_an_issuer(ask: Ask, sidecar: Sidecar, client: Client, playground: Playground) -> None:
+    """A difference between the double and the sidecar."""
+    token = client.get_access_token(resource="orders").access_token
+    options: dict[str, Any] = {"issuer": "play", "audience": playground.base + "/resource"}
+    sent = [("Authorization", f"Bearer {token}")]
+    status, _, body, accepted = ask(sidecar.path, lines=sent, required_scopes=["orders"], **options)
+    assert (status, body, accepted.token_type) == (200, b"inside", "Bearer") and accepted.claims["sub"] == "svc"
+    status, headers, body, _ = ask(sidecar.path, **options)
+    assert (status, body) == (401, b"") and "Bearer" in dict(headers)["www-authenticate"]
+    cases: list[tuple[Any, dict[str, Any], int, str]] = [
+        ([("Authorization", f"Bearer {token}x")], {}, 401, "invalid_token"),
+        (sent, {"audience": "https://other.example.com"}, 401, "invalid_token"),
+        (sent, {"required_scopes": ["orders", "admin"]}, 403, "insufficient_scope"),
+        (sent, {"dpop": "required"}, 401, "invalid_token"),
+        ([*sent, *sent], {}, 400, "invalid_request"),
+        (sent, {"max_age": 1}, 401, "insufficient_user_authentication"),
+    ]
+    for lines, own, expected, error in cases:
+        status, headers, body, reached = ask(sidecar.path, lines=lines, **{**options, **own})
+        assert (status, reached) == (expected, None), (own, headers)
+        assert json.loads(body)["error"] == error or own.get("dpop"), (own, body)
+        assert dict(headers)["cache-control"] == "no-store"
+        assert f'error="{json.loads(body)["error"]}"' in dict(headers)["www-authenticate"]
+    assert ask(sidecar.path, lines=sent, **{**options, "issuer": "none"})[0] == 503

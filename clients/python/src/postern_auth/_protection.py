@@ -65,6 +65,7 @@ class Requirements:
     dpop: DPoP | None
     max_age: int | None
     acr_values: Sequence[str]
+    resource_metadata: str | None
 
     def __post_init__(self) -> None:
         # Without both, a token would be judged by a host that its sender has chosen.
@@ -98,6 +99,7 @@ class Requirements:
                 "dpop": self.dpop,
                 "maxAge": self.max_age,
                 "acrValues": list(self.acr_values) or None,
+                "resourceMetadata": self.resource_metadata,
             }
         )
 

@@ -41,6 +41,7 @@ class Protect:
     :param dpop: Whether tokens may, must or must not be bound to a key of the client; default: may.
     :param max_age: Seconds since the user's login at most (RFC 9470).
     :param acr_values: The kinds of login that are sufficient (RFC 9470).
+    :param resource_metadata: The URL of the API's metadata (RFC 9728), for the challenges.
     :param timeout: Seconds that a verdict may take.
     """
 
@@ -56,6 +57,7 @@ class Protect:
         dpop: DPoP | None = None,
         max_age: int | None = None,
         acr_values: Sequence[str] = (),
+        resource_metadata: str | None = None,
         timeout: float = _protection.TIMEOUT,
     ) -> None:
         if isinstance(client, Client):
@@ -63,7 +65,9 @@ class Protect:
         self.app = app
         self.client = client
         self._timeout = timeout
-        self._requirements = Requirements(issuer, audience, public_url, required_scopes, dpop, max_age, acr_values)
+        self._requirements = Requirements(
+            issuer, audience, public_url, required_scopes, dpop, max_age, acr_values, resource_metadata
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         kind = scope["type"]
