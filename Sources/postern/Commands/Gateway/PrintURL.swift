@@ -64,8 +64,7 @@ struct GatewayLocation {
 
   /// The base URL of `name`, with an address if the gateway has one.
   func url(of name: String) throws(Failure) -> String {
-    if let address = try listen.address { return try Self.url("http://\(address)", known(name)) }
-    return try socketURL(of: name)
+    try listen.address == nil ? socketURL(of: name) : addressURL(of: name).description
   }
 
   /// The base URL of `name` over the gateway's Unix socket.
@@ -73,16 +72,11 @@ struct GatewayLocation {
     guard try listen.path != nil else {
       throw Failure(description: "the gateway has no Unix socket: gateway.listen.path is not set")
     }
-    return try Self.url("http://postern", known(name))
+    return try url("http://postern", name).description
   }
 
   /// The base URL of `name` for a program that cannot connect to a Unix socket.
-  func addressURL(of name: String) throws(Failure) -> HTTPURL {
-    let text = try Self.url("http://\(address)", known(name))
-    do throws(HTTPURLError) { return try HTTPURL(text) } catch {
-      throw Failure(description: "gateway.listen.address is no address for a URL")
-    }
-  }
+  func addressURL(of name: String) throws(Failure) -> HTTPURL { try url("http://\(address)", name) }
 
   /// The content of the key file, which programs send over the address.
   func key() throws(Failure) -> Secret<String> {
@@ -129,12 +123,17 @@ struct GatewayLocation {
     }
   }
 
-  private func known(_ name: String) throws(Failure) -> String {
+  private func url(_ origin: String, _ name: String) throws(Failure) -> HTTPURL {
     _ = try resource(name)
-    return name
+    // The gateway compares the first segment with the names as it is.
+    guard let url = try? HTTPURL("\(origin)/\(name)/"), url.path.hasSameBytes(as: "/\(name)/"),
+      !name.containsBytes(of: "/"), name != Self.reserved
+    else {
+      throw Failure(description: "the name of resource \(name) cannot be a segment of a URL: give it another one")
+    }
+    return url
   }
 
-  private static func url(_ origin: String, _ name: String) -> String {
-    "\(origin)/\(PercentEncoding.encode(name, for: .pathSegment))/"
-  }
+  /// The first segment of the gateway's own paths.
+  private static let reserved = ".postern"
 }
