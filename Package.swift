@@ -254,6 +254,7 @@ let package = Package(
       dependencies: [
         "GatewayServer",
         "HTTPMessages",
+        "PosternJSON",
         "PosternSupport",
         "PosternTestSupport",
         "SocketServer",
