@@ -7,6 +7,7 @@ import net from "node:net";
 import { after, beforeEach, test } from "node:test";
 import { Client, protect } from "postern-auth";
 import { FakeSidecar, answer, refuse } from "./support/fake.mjs";
+import { Playground, Sidecar } from "./support/upstream.mjs";
 
 const audience = "https://orders.example.com";
 const valid = { valid: true, claims: { sub: "alice" }, tokenType: "Bearer", cached: false };
@@ -32,8 +33,8 @@ beforeEach(() => {
 });
 
 /** A server whose handler is behind the middleware; `change` is what a framework does to a request before. */
-async function serve(t, options = {}, change = () => {}) {
-  const check = protect(client, { issuer: "corp", audience, ...options });
+async function serve(t, options = {}, change = () => {}, sidecar = client) {
+  const check = protect(sidecar, { issuer: "corp", audience, ...options });
   const server = http.createServer((req, res) => {
     change(req);
     void check(req, res, () => {
@@ -172,4 +173,33 @@ test("a middleware that would accept any audience, or has a misspelt option, is 
   assert.throws(() => protect(client, { audience, dpop: "maybe" }), /one of/);
   assert.throws(() => protect(client, { publicUrl: "orders.example.com" }), TypeError);
   assert.throws(() => protect(client, { publicUrl: "https://a.example/?q" }), TypeError);
+});
+
+test("tokens of an issuer, by the real sidecar: a difference between it and the double", async (t) => {
+  const playground = await Playground.start();
+  t.after(() => playground.stop());
+  const sidecar = await Sidecar.start(playground, { tokens: { leaveTheSidecar: true } });
+  t.after(() => sidecar.stop());
+  const real = new Client({ socketPath: sidecar.socketPath });
+  t.after(() => real.close());
+  const { accessToken } = await real.getAccessToken({ resource: "orders" });
+  const own = { issuer: "play", audience: `${playground.baseUrl}/resource` };
+  const line = `Authorization: Bearer ${accessToken}`;
+  const ask = async (options, ...lines) => send(await serve(t, { ...own, ...options }, undefined, real), request(undefined, ...lines));
+  const found = await ask({ requiredScopes: ["orders"] }, line);
+  assert.deepEqual([found.status, reached.claims.sub, reached.tokenType], [200, "svc", "Bearer"]);
+  for (const [options, lines, status, error] of [
+    [{}, [], 401, undefined],
+    [{}, [`${line}x`], 401, "invalid_token"],
+    [{}, [line, line], 400, "invalid_request"],
+    [{ audience: "https://other.example.com" }, [line], 401, "invalid_token"],
+    [{ requiredScopes: ["orders", "admin"] }, [line], 403, "insufficient_scope"],
+    [{ issuer: "none" }, [line], 503, undefined],
+  ]) {
+    reached = undefined;
+    const answered = await ask(options, ...lines);
+    assert.deepEqual([answered.status, reached], [status, undefined], JSON.stringify(options));
+    assert.equal(answered.body === "" ? undefined : JSON.parse(answered.body).error, error);
+    assert.equal(value(answered, "www-authenticate").length, status === 503 ? 0 : 1);
+  }
 });
