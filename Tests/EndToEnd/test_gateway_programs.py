@@ -84,6 +84,7 @@ def gateway(start: Callable[..., Sidecar], upstream: Upstream, files: Files, dir
             "up": {"baseUrl": upstream.base + "/v1/", "auth": "none"},
             "files": {"baseUrl": files.base + "/", "auth": "none"},
         }})
+    sidecar.awaits_log("gateway listening")
     return Gateway(sidecar, path, port)
 
 
