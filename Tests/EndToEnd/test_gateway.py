@@ -13,12 +13,15 @@ from typing import Any, Callable, Dict, Iterator, List, Optional
 
 import pytest
 
+import test_on_behalf_of
 from harness import expect, journeys
 from harness.connection import Connection
 from harness.gateway import Answer, UnixConnection, Upstream, ask
+from harness.issuer import IssuerDouble
 from harness.playground import Playground
 from harness.ports import free_port
 from harness.sidecar import Sidecar
+from harness.signing import SigningKey
 from harness.users import ALICE, BOB, acting_as, connect_as, needs_root, open_to_all
 from harness.waiting import eventually
 
@@ -44,7 +47,9 @@ def gateway(start: Start, upstream: Upstream, http: str) -> Callable[..., Sideca
 
     def begin(**changes: Any) -> Sidecar:
         resources = {"up": {"baseUrl": upstream.base + "/v1/", "auth": "none"}, **changes.pop("resources", {})}
-        return start({"gateway": {"listen": {"path": http, "mode": "0666"}}, "resources": resources, **changes})
+        made = start({"gateway": {"listen": {"path": http, "mode": "0666"}}, "resources": resources, **changes})
+        made.awaits_log("gateway listening")
+        return made
 
     return begin
 
@@ -191,6 +196,28 @@ def test_half_a_body_never_looks_whole(gateway: Callable[..., Sidecar], http: st
     connection.close()
 
 
+@pytest.mark.parametrize("framing", ["Content-Length: 10000000", "Transfer-Encoding: chunked"])
+def test_half_an_upload_never_looks_whole(
+    gateway: Callable[..., Sidecar], http: str, upstream: Upstream, framing: str
+) -> None:
+    gateway()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+        client.connect(http)
+        piece = b"x" * MEBIBYTE
+        body = b"%x\r\n%s\r\n" % (len(piece), piece) if "chunked" in framing else piece
+        client.sendall(f"PUT /up/x HTTP/1.1\r\nHost: x\r\n{framing}\r\n\r\n".encode() + body)
+        eventually(lambda: upstream.seen, what="the request has arrived")
+    assert upstream.broken.wait(5), "the server takes half a body for a whole one"
+
+
+@pytest.mark.parametrize("count", [1, 8])
+def test_a_response_that_comes_before_the_body_counts(gateway: Callable[..., Sidecar], http: str, count: int) -> None:
+    gateway()
+    with UnixClient(http) as client:
+        answer = client.upload("/up/early", b"x" * MEBIBYTE, count)
+    assert (answer.status, answer.body) == (413, b"too much")
+
+
 def test_continue_is_sent_when_the_body_is_wanted(gateway: Callable[..., Sidecar], http: str) -> None:
     gateway()
 
@@ -228,7 +255,8 @@ def test_errors_are_problems(gateway: Callable[..., Sidecar], http: str, upstrea
     assert down["outcome"] == "not_sent" and down["traceId"]
     problem(ask(http, "GET", "/slow/hang"), 504, "deadline_exceeded")
     for target in ["/up/../slow/x", "/up/%2e%2e/x", "/up//evil.test/x", "/up/a/%2E%2e/b", "/up/%5cx", "/up/..;/x"]:
-        problem(ask(http, "GET", target), 400, "invalid_url")
+        answer = ask(http, "GET", target)  # By the listener, or by the rules of a fetch.
+        assert answer.status == 400 and answer.json["reason"] in ("malformed_request", "invalid_url"), answer.body
     problem(ask(http, "POST", "/up/x", b"x", {"X-HTTP-Method-Override": "DELETE"}), 400, "invalid_headers")
     seen = len(upstream.seen)
     answer = ask(http, "HEAD", "/unknown/x")
@@ -336,6 +364,16 @@ def test_a_rejected_token_is_refreshed(gateway: Callable[..., Sidecar], http: st
     assert once.upload("/orders/echo", b"streamed", 1).status == 200
 
 
+def test_an_inbound_token_is_exchanged(start: Start, http: str, issuer: IssuerDouble, ec: SigningKey) -> None:
+    exchange = test_on_behalf_of.Upstream(issuer, ec)
+    settings = test_on_behalf_of.settings(exchange, test_on_behalf_of.RULES)
+    start({**settings, "gateway": {"listen": {"path": http}}}).awaits_log("gateway listening")
+    answer = ask(http, "GET", "/reports/reports", headers={"Postern-On-Behalf-Of": exchange.inbound()})
+    assert answer.json == {"authorization": "Bearer for-alice-1"}
+    problem(ask(http, "GET", "/reports/reports"), 400, "invalid_params")
+    problem(ask(http, "GET", "/reports/reports", headers={"Postern-On-Behalf-Of": "a.b.c"}), 401, "not_authenticated")
+
+
 @pytest.fixture
 def shop(gateway: Callable[..., Sidecar], playground: Playground, directory: Path) -> Sidecar:
     """A sidecar for both users, with sessions at the access manager."""
@@ -405,7 +443,7 @@ def test_requests_are_recorded_and_counted(shop: Sidecar, http: str, directory: 
         ("fetchResource", "orders", "allowed", os.getuid()), ("fetchResource", "mine", "fault", os.getuid())]
     assert access[0]["status"] == 200 and access[0]["traceId"] == parent.split("-")[1]
     text = shop.connect().call("metrics")["text"]
-    assert 'postern_requests_total{method="fetchResource",outcome="result"} 1' in text, text
+    assert 'postern_rpc_requests_total{method="fetchResource",outcome="result"} 1' in text, text
 
 
 # The process

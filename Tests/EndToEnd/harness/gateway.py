@@ -63,6 +63,7 @@ class Upstream(ThreadingHTTPServer):
         self.next_event = threading.Semaphore(0)
         self.hanging = threading.Event()
         self.left: List[float] = []
+        self.broken = threading.Event()
         super().__init__(("127.0.0.1", 0), _Handler)
         self.base = f"http://127.0.0.1:{self.server_address[1]}"
         threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
@@ -97,7 +98,15 @@ class _Handler(BaseHTTPRequestHandler):
         serve(query)
 
     def _read(self) -> Tuple[int, str]:
-        """Length and hash of the body."""
+        """Length and hash of the body; notes one that breaks off."""
+        try:
+            return self._body()
+        except (ValueError, OSError):
+            self.server.broken.set()
+            self.close_connection = True
+            raise
+
+    def _body(self) -> Tuple[int, str]:
         digest, count = hashlib.sha256(), 0
         if self.headers.get("Transfer-Encoding") == "chunked":
             while True:
@@ -171,6 +180,11 @@ class _Handler(BaseHTTPRequestHandler):
         """Does not read the body."""
         self.server.hanging.set()
         time.sleep(5)
+        self.close_connection = True
+
+    def _early(self, _: str) -> None:
+        """Responds without reading the body."""
+        self._answer(413, b"too much")
         self.close_connection = True
 
     def _cut(self, query: str) -> None:
