@@ -97,7 +97,7 @@ struct BodyProgress: Sendable {
     (bytes, waited) = (0, .zero)
   }
 
-  /// Somebody waits from now on; returns until when that makes sense.
+  /// The responder waits from now on; returns until when it may.
   mutating func start(at now: NIODeadline, limit: TimeAmount) -> NIODeadline {
     since = now
     return now + min(limit, limit * 10 - waited)
@@ -164,7 +164,7 @@ final class EventLoopTaskExecutor: TaskExecutor {
   }
 }
 
-/// What the responder does.
+/// The steps of the responder.
 extension GatewayConnection {
   func read(_ exchange: GatewayExchange, _ continuation: CheckedContinuation<GatewayBodyPiece, Never>) {
     guard exchange.reader == nil else { return continuation.resume(returning: .failed("is being read already")) }
@@ -315,4 +315,52 @@ final class ParsedRequestHandler: ChannelInboundHandler {
   func channelRead(context: ChannelHandlerContext, data: NIOAny) { connection.received(Self.unwrapInboundIn(data)) }
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) { connection.parserFailed() }
+}
+
+/// The state of reading a connection.
+struct ConnectionInput {
+  /// Whether the client has closed its side.
+  var hasEnded = false
+  /// Whether a read was requested that is not complete.
+  var isReading = false
+  /// Bytes of a body that may still be dropped.
+  var discardable = 0
+  /// How many requests have come.
+  var requests = 0
+  /// Whether the last response has been written.
+  var isAnswered = false
+  /// Whether bytes are being looked at further up the stack.
+  var isAdvancing = false
+}
+
+/// A request as the parser behind the guard has read it.
+struct ParsedRequest {
+  var head: HTTPRequestHead?
+  var hasEnded = false
+  var hasFailed = false
+
+  /// Whether the parser has read what the guard has.
+  func isSame(as guarded: RequestHead) -> Bool {
+    guard !hasFailed, let head else { return false }
+    guard head.method.rawValue == guarded.line.method, head.uri.hasSameBytes(as: guarded.line.target),
+      head.version == HTTPVersion(major: 1, minor: guarded.line.minorVersion)
+    else { return false }
+    let lines = guarded.fields.lines.filter { $0.name.lowercasedASCII() != "upgrade" }
+    // It leaves tabs behind a value.
+    return lines.count == head.headers.count
+      && zip(lines, head.headers).allSatisfy {
+        $0.name.hasSameBytes(as: $1.name) && $0.value.hasSameBytes(as: HTTPFieldRules.trimmed($1.value))
+      }
+  }
+}
+
+extension RequestHead.Framing {
+  /// The body's length; nil: it comes in chunks.
+  var length: Int64? {
+    switch self {
+    case .none: 0
+    case .length(let length): length
+    case .chunked: nil
+    }
+  }
 }
