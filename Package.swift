@@ -856,6 +856,7 @@ let package = Package(
       dependencies: [
         "AuthEngine",
         "EngineConfiguration",
+        "HTTPMessages",
         .product(name: "Logging", package: "swift-log"),
         "PosternCrypto",
         "PosternJSON",
@@ -960,7 +961,7 @@ let package = Package(
         "PosternProtocol",
         "PosternSupport",
         "PosternTestSupport",
-        "Sidecar",
+        "SidecarCalls",
         "SidecarGateway",
       ]),
 

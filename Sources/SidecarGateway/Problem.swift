@@ -4,8 +4,7 @@ import PosternJSONRPC
 import PosternProtocol
 import PosternSupport
 
-/// What Postern itself answers to a program, instead of a resource server: an error as `application/problem+json`
-/// (RFC 9457).
+/// An error of Postern's own as the response to a program: `application/problem+json` (RFC 9457).
 struct Problem: Sendable {
   /// The status.
   let status: Int

@@ -7,6 +7,7 @@ import PosternProtocol
 package import PosternSupport
 package import Sidecar
 import SidecarAccess
+import SidecarCalls
 
 /// Answers the requests of programs on the gateway's listener: `/NAME/…` is a fetch from the resource NAME, with all
 /// rules of `fetchResource`; `/.postern/…` is the gateway's own.
@@ -39,11 +40,11 @@ package struct SidecarGateway: GatewayResponder {
     }
     var fetch = ForwardedFetch(resource: name, path: path, method: request.method)
     fetch.session = fields.session
-    fetch.onBehalfOf = fields.onBehalfOf
+    fetch.onBehalfOf = fields.onBehalfOf.map { Secret($0) }
     fetch.continuation = fields.continuation
     fetch.traceparent = fields.traceparent
     fetch.byteCount = Int(clamping: request.body.length ?? 0)
-    let exchange = GatewayExchange(request, fields, response, clock: clock)
+    let exchange = ForwardedExchange(request, fields, response, clock: clock)
     let caller = connection(of: request)
     await exchange.end(
       with: exchange.streamsBody
@@ -52,7 +53,7 @@ package struct SidecarGateway: GatewayResponder {
 
   /// The outcome of a fetch whose body is sent while it is read; an error when the server stalls meanwhile.
   private func watched(
-    _ fetch: ForwardedFetch, _ exchange: GatewayExchange, _ caller: PeerConnection
+    _ fetch: ForwardedFetch, _ exchange: ForwardedExchange, _ caller: PeerConnection
   ) async -> Result<Void, RPCFault> {
     await withTaskGroup(of: Result<Void, RPCFault>?.self) { [service] group in
       group.addTask { await service.fetch(fetch, for: exchange, by: caller) }

@@ -6,7 +6,7 @@ import PosternJSONRPC
 import PosternProtocol
 import PosternSupport
 import PosternTestSupport
-import Sidecar
+import SidecarCalls
 import Testing
 
 @testable import SidecarGateway
@@ -61,18 +61,18 @@ struct ExchangeTests {
   private let response = KeptResponse()
   private let clock = ManualClock()
 
-  private func exchange(_ method: String = "POST", _ body: KeptBody = KeptBody(0)) throws -> GatewayExchange {
+  private func exchange(_ method: String = "POST", _ body: KeptBody = KeptBody(0)) throws -> ForwardedExchange {
     let request = GatewayRequest(
       connection: 1, caller: .loopback, method: method, path: "/shop/x", query: nil, authority: "postern",
       fields: [:], body: body)
-    return GatewayExchange(request, try RequestFields([:]), response, clock: clock)
+    return ForwardedExchange(request, try RequestFields([:]), response, clock: clock)
   }
 
   private func head(_ fields: HTTPFields = [:]) throws -> HTTPResponseHead {
     HTTPResponseHead(status: 200, url: try HTTPURL("https://api.test/v1/x"), fields: fields)
   }
 
-  /// Catches a small body that cannot be sent again, a large one that is kept in memory, and one without its length.
+  /// Catches a small body that cannot be used for a retry, a large one that is kept in memory, and one without its length.
   @Test(
     "A body is kept, or sent while it is read, against its length",
     arguments: [(0, false), (1, false), (1 << 20, false), (1 << 20 + 1, true), (nil, true)] as [(Int64?, Bool)])
@@ -240,7 +240,7 @@ struct ProblemTests {
       ])
     let problem = try JSONParser().parse(Problem(fault).body)
     #expect(problem["continuation"] == "c")
-    #expect(problem["advices"]?[0]?["type"] == "a")
+    #expect(problem["advices"]?.arrayValue?.first?["type"] == "a")
     #expect(problem["traceId"] == "0f")
     #expect(problem["response"] == nil)
     #expect(problem["path"] == nil)

@@ -17,7 +17,7 @@ func resource(
   return server
 }
 
-@Suite("The fields of a program's request are Postern's, the resource server's, or nobody's")
+@Suite("The fields of a program's request are for Postern, for the resource server, or dropped")
 struct RequestFieldTests {
   /// Catches a session, an inbound token or a continuation that is ignored, and goes up instead.
   @Test("A field for Postern is not read, or is forwarded")
@@ -41,7 +41,7 @@ struct RequestFieldTests {
 
   /// Catches a misspelt or doubled name by which another session would be used than the program meant.
   @Test("A field for Postern that it does not know, or knows twice, is let through", arguments: rejected)
-  func rejected(fields: HTTPFields) {
+  func isRejected(fields: HTTPFields) {
     #expect(throws: RPCFault(.invalidParams)) { try RequestFields(fields) }
   }
 
@@ -54,7 +54,7 @@ struct RequestFieldTests {
 
   /// Catches a credential, a statement about the client, or a field of the hop that goes up.
   @Test("A field that no program may send goes to the resource server", arguments: dropped)
-  func dropped(name: String) throws {
+  func isDropped(name: String) throws {
     let server = try resource("https://api.test/", .credential) {
       $0.credential = try? StaticCredential(.header(name: "X-Api-Key", prefix: "")) { Secret("s") }
       $0.headers.allowedHeaders = ["X-Forwarded-Host"]
@@ -83,7 +83,7 @@ struct RequestFieldTests {
 
   /// Catches a single sign-on cookie that goes up in some spelling, and other cookies that are lost with it.
   @Test("A reserved cookie goes up, or another one does not", arguments: cookies)
-  func cookies(value: String, expected: String?) throws {
+  func cookie(value: String, expected: String?) throws {
     let fields = try RequestFields(["Cookie": value]).forwarded(to: try resource())
     #expect(fields["Cookie"] == expected)
   }
@@ -121,7 +121,7 @@ struct ResponseFieldTests {
 
   /// Catches an address that leads a program around the gateway, or to another resource.
   @Test("An address leads elsewhere than the server meant", arguments: addresses)
-  func addresses(base: String, reference: String, expected: String?) throws {
+  func address(base: String, reference: String, expected: String?) throws {
     let result = try Self.fields(
       ["Location": reference, "Content-Location": reference], from: try resource(base))
     #expect(result["Location"] == expected)
@@ -140,7 +140,7 @@ struct ResponseFieldTests {
 
   /// Catches pagination that leaves the gateway, and texts between quotation marks that are taken for targets.
   @Test("The targets of a link stay, or other parts of it change", arguments: links)
-  func links(value: String, expected: String) throws {
+  func link(value: String, expected: String) throws {
     #expect(try Self.fields(["Link": value], from: try resource())["Link"] == expected)
   }
 
@@ -151,7 +151,7 @@ struct ResponseFieldTests {
 
   /// Catches a reload of another page than the server meant.
   @Test("The address of a refresh is not the gateway's", arguments: refreshes)
-  func refreshes(value: String, expected: String) throws {
+  func refresh(value: String, expected: String) throws {
     #expect(try Self.fields(["Refresh": value], from: try resource())["Refresh"] == expected)
   }
 
@@ -175,7 +175,7 @@ struct ResponseFieldTests {
 
   /// Catches cookies that go to other resources, that no program would keep, or that are single sign-on's.
   @Test("A cookie reaches the wrong requests, or the wrong program", arguments: cookies)
-  func cookies(base: String, value: String, expected: String?) throws {
+  func cookie(base: String, value: String, expected: String?) throws {
     #expect(try Self.fields(["Set-Cookie": value], from: try resource(base))["Set-Cookie"] == expected)
   }
 
@@ -217,7 +217,7 @@ struct ResponseFieldTests {
 
   /// Catches a length that is not that of the bytes which follow.
   @Test("The length of a response is not its body's", arguments: lengths)
-  func lengths(status: Int, fields: HTTPFields, method: String, expected: Int64?) throws {
+  func length(status: Int, fields: HTTPFields, method: String, expected: Int64?) throws {
     let head = HTTPResponseHead(status: status, url: try HTTPURL("https://api.test/"), fields: fields)
     #expect(ResponseFields.length(of: head, to: method) == expected)
   }

@@ -24,7 +24,7 @@ struct RouteTests {
 
   /// Catches a request that reaches another path, or another resource, than its bytes say.
   @Test("A path leads elsewhere than its bytes say", arguments: routes)
-  func routes(path: String, query: String?, expected: GatewayRoute) {
+  func route(path: String, query: String?, expected: GatewayRoute) {
     #expect(GatewayRoute(path: path, query: query) == expected)
   }
 
@@ -36,7 +36,7 @@ struct RouteTests {
 
   /// Catches a path by which another parser would leave the resource that the rules were applied to.
   @Test("A path that another server reads differently is forwarded", arguments: ambiguous)
-  func ambiguous(path: String) {
+  func isRejected(path: String) {
     guard case .rejected = GatewayRoute(path: path, query: nil) else {
       Issue.record("\(path) is accepted")
       return

@@ -2,7 +2,7 @@ package import PosternJSON
 package import PosternJSONRPC
 import PosternSupport
 package import SidecarAccess
-import SidecarCalls
+package import SidecarCalls
 
 // Calls that come in no message of a JSON-RPC connection: requests of programs that speak HTTP.
 extension SidecarService {
@@ -15,8 +15,8 @@ extension SidecarService {
       connection: Self.firstForwarding &+ number, peer: peer, openedAt: calls.clock.monotonicNow)
   }
 
-  /// Fetches a resource for `program`, with all rules, limits and records of `fetchResource`. When it returns without an
-  /// error the program has the whole response.
+  /// Fetches a resource for `program`, with all rules, limits and records of `fetchResource`. Without an error the
+  /// program has the whole response.
   package func fetch(
     _ fetch: ForwardedFetch, for program: any ForwardingProgram, by caller: PeerConnection
   ) async -> Result<Void, RPCFault> {
@@ -39,6 +39,6 @@ extension SidecarService {
     guard !lifetime.isDraining else {
       return .failure(RPCFault(.shuttingDown, data: ["retryable": true, "outcome": "not_sent"]))
     }
-    return await CallChain(caller: caller, environment: calls).carryOut(call, by: body)
+    return await hub.counted { await CallChain(caller: caller, environment: calls).carryOut(call, by: body) }
   }
 }

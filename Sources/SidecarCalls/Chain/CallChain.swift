@@ -30,8 +30,8 @@ package final class CallChain: CallDispatcher {
 
   package func dispatch(_ call: Call) -> Dispatch { dispatch(call, by: nil) }
 
-  /// Carries out a call that came in no message, by the same steps: `body` is run instead of the method's handler, which
-  /// has to be one that may wait.
+  /// Carries out a call that came in no message, by the same steps: `body` is run instead of the method's handler,
+  /// which has to be one that may wait.
   package func carryOut(
     _ call: Call, by body: MethodTable.WaitingHandler? = nil
   ) async -> Result<RPCResult, RPCFault> {

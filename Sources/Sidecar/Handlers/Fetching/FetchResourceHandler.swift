@@ -74,7 +74,7 @@ struct FetchResourceHandler: Sendable {
     var stream: BodyStream?
     var inbound: OnBehalfOf?
     var progress: AdviceProgress?
-    /// Whether its request can be sent again in another call, once advice is satisfied.
+    /// Whether another call can send its request, once advice is satisfied.
     var mayContinue = true
   }
 
@@ -103,7 +103,7 @@ struct FetchResourceHandler: Sendable {
     }
   }
 
-  /// The error of a fetch; of an issuer that the caller's rule hides it says nothing.
+  /// The error of a fetch, without what it would reveal of an issuer that the caller's rule hides.
   func fault(_ error: ResourceError, of fetch: Fetch, _ context: CallContext) async -> RPCFault {
     // It has the response with the advice.
     let length = error.stop?.response?.body.count ?? 0

@@ -3,10 +3,10 @@ import GatewayServer
 import HTTPMessages
 import PosternJSONRPC
 import PosternSupport
-import Sidecar
+import SidecarCalls
 
 /// A request of a program and its response, as the fetch between them sees the program.
-final class GatewayExchange: ForwardingProgram {
+final class ForwardedExchange: ForwardingProgram {
   /// How far the response is.
   private enum Progress {
     case open
@@ -15,8 +15,8 @@ final class GatewayExchange: ForwardingProgram {
     case gone
   }
 
-  /// The largest body that is read before it is sent: only such a request can be sent again, with a newer token, or
-  /// once advice is satisfied.
+  /// The largest body that is read before it is sent: only such a request is retried with a newer token, or once
+  /// advice is satisfied.
   static let keptBytes: Int64 = 1 << 20
 
   private let request: GatewayRequest
