@@ -227,7 +227,10 @@ final class GatewayConnection: ChannelInboundHandler, @unchecked Sendable {
 
   private func timedOut() {
     let now = NIODeadline.now()
-    if let output = timer.output, output <= now { return leave() }
+    if let output = timer.output, output <= now {
+      guard unwrittenBytes < timer.unwritten else { return leave() }
+      awaitOutput()
+    }
     guard let deadline = timer.input, deadline <= now else { return update() }
     timer.input = nil
     if phase == .lingering { return link.channel.close(promise: nil) }

@@ -229,7 +229,7 @@ extension GatewayConnection {
     guard isCurrent(exchange) else { return continuation.resume(returning: false) }
     do throws(ResponseFraming.Violation) {
       let bytes = try exchange.response.end()
-      timer.output = .now() + TimeAmount(server.configuration.timeouts.stall)
+      awaitOutput()
       link.channel.writeAndFlush(ByteBuffer(bytes: bytes)).whenComplete { [self] result in
         guard case .success = result, isCurrent(exchange) else { return continuation.resume(returning: false) }
         timer.output = nil
@@ -252,9 +252,18 @@ extension GatewayConnection {
     guard !link.channel.isWritable else { return continuation.resume(returning: true) }
     exchange.resumeWriter(false)
     exchange.writer = continuation
-    timer.output = .now() + TimeAmount(server.configuration.timeouts.stall)
+    awaitOutput()
     update()
   }
+
+  /// The client has some time from now on to take a byte.
+  func awaitOutput() {
+    timer.unwritten = unwrittenBytes
+    timer.output = .now() + TimeAmount(server.configuration.timeouts.stall)
+  }
+
+  /// How many bytes wait for the client.
+  var unwrittenBytes: Int { (try? link.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0 }
 
   private func isCurrent(_ exchange: GatewayExchange) -> Bool { self.exchange === exchange && phase == .open }
 
@@ -284,6 +293,8 @@ extension GatewayConnection {
 struct ConnectionTimer {
   var input: NIODeadline?
   var output: NIODeadline?
+  /// How many bytes waited for the client when `output` was set.
+  var unwritten = 0
   /// Whether `input` is for a request that has begun.
   var isForHead = false
   private var scheduled: (at: NIODeadline, task: Scheduled<Void>)?
