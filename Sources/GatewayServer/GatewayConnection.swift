@@ -53,7 +53,9 @@ final class GatewayConnection: ChannelInboundHandler, @unchecked Sendable {
   func handlerAdded(context: ChannelHandlerContext) { self.context = context }
 
   func channelActive(context: ChannelHandlerContext) {
-    setInputDeadline(server.configuration.timeouts.head)
+    let timeouts = server.configuration.timeouts
+    // One that was accepted when the server began to drain, and is not in its list.
+    setInputDeadline(server.isDraining ? timeouts.acceptGrace : timeouts.head)
     update()
   }
 
