@@ -19,7 +19,7 @@ from harness.waiting import eventually
 PATH = f"{os.environ.get('PATH', '')}:/usr/sbin"
 NGINX, HAPROXY = shutil.which("nginx", path=PATH), shutil.which("haproxy", path=PATH)
 
-pytestmark = pytest.mark.skipif(not NGINX or not HAPROXY, reason="needs nginx and haproxy")
+pytestmark = [pytest.mark.thorough, pytest.mark.skipif(not NGINX or not HAPROXY, reason="needs nginx and haproxy")]
 
 TABLE = json.loads((Path(__file__).parent / "gateway-requests.json").read_text())
 
