@@ -2,7 +2,7 @@ import HTTPMessages
 import PosternCrypto
 import PosternSupport
 
-/// Who may use the loopback address: programs that have the key, and no web page, wherever its name leads.
+/// The rules for the loopback address: programs need the key, and no web page passes, wherever its name leads.
 struct GatewayAccess: Sendable {
   /// The listener's key as its file has it now; nil: there is none, and no request passes.
   let key: @Sendable () -> Secret<String>?
@@ -38,9 +38,9 @@ struct GatewayAccess: Sendable {
     values.count == 1 && !key.isEmpty && ConstantTime.equals(Array(values[0].utf8), Array(key.utf8))
   }
 
-  /// A bearer token, or the password of Basic (RFC 7617 section 2).
+  /// A bearer token, the password of Basic (RFC 7617 section 2), or the identifier of the key in a signature of AWS.
   private static func credential(_ value: String) -> String? {
-    let parts = value.split(separator: " ", maxSplits: 1)
+    let parts = value.split(atByte: " ", maxSplits: 1)
     guard parts.count == 2 else { return nil }
     switch String(parts[0]).lowercasedASCII() {
     case "bearer": return String(parts[1])
@@ -49,6 +49,13 @@ struct GatewayAccess: Sendable {
         return nil
       }
       return String(decoding: bytes[(colon + 1)...], as: UTF8.self)
+    case "aws4-hmac-sha256":
+      // `Credential=IDENTIFIER/20261127/eu-west-1/s3/aws4_request, SignedHeaders=…, Signature=…`
+      let name = "Credential="
+      guard let scope = parts[1].split(separator: ",").first.map(String.init), scope.startsWithBytes(of: name) else {
+        return nil
+      }
+      return String(Substring(scope.utf8.dropFirst(name.utf8.count)).prefix(beforeBytes: "/"))
     default: return nil
     }
   }
@@ -58,6 +65,6 @@ struct GatewayAccess: Sendable {
     if host.startsWithBytes(of: "[::1]") { return true }
     let name = host.prefix(beforeBytes: ":")
     if name.hasSameASCIILetters(as: "localhost") { return true }
-    return name.hasPrefix("127.") && IPAddress(String(name)) != nil
+    return name.startsWithBytes(of: "127.") && IPAddress(String(name)) != nil
   }
 }

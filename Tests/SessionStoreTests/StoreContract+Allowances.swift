@@ -79,7 +79,7 @@ extension StoreContract {
           return try await store.spend(value, by: UInt32(call % 2), until: now + .seconds(60), at: now) ? call / 2 : nil
         }
       }
-      return try await group.reduce(into: []) { found, value in if let value { found.append(value) } }
+      return try await group.reduce(into: [Int]()) { found, value in if let value { found.append(value) } }
     }
     #expect(first.sorted() == Array(0..<100))
     #expect(try await store.spend(Records.key(1).id, by: 9, until: now + .seconds(60), at: now) == false)
