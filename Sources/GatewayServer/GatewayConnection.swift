@@ -13,47 +13,28 @@ final class GatewayConnection: ChannelInboundHandler, @unchecked Sendable {
   /// Bytes of a body that are read ahead of who wants them.
   private static let window = 64 << 10
   /// Bytes of a body that are read and dropped behind a response, so that the connection can go on.
-  private static let discardable = 64 << 10
+  static let discardable = 64 << 10
 
-  /// Who is connected, and how.
+  /// The connection's program, channel and number.
   struct Link: Sendable {
     let id: UInt64
-    let caller: GatewayRequest.Caller
+    let caller: GatewayRequest.Program
     let channel: any Channel
     let executor: EventLoopTaskExecutor
   }
 
-  private enum Phase { case open, lingering, closed }
-
-  private struct Input {
-    /// Whether the client has closed its side.
-    var hasEnded = false
-    /// Whether a read was requested that is not complete.
-    var isReading = false
-    /// Bytes of a body that may still be dropped.
-    var discardable = 0
-    var requests = 0
-    /// Whether bytes are being looked at further up the stack.
-    var isAdvancing = false
-  }
-
-  /// The request as the parser behind the guard has read it.
-  private struct Parsed {
-    var head: HTTPRequestHead?
-    var hasEnded = false
-    var hasFailed = false
-  }
+  enum Phase { case open, lingering, closed }
 
   let link: Link
-  private let server: GatewayServer
+  let server: GatewayServer
   private var context: ChannelHandlerContext?
-  private var requestGuard: RequestGuard
+  var requestGuard: RequestGuard
   private var pending = ByteBuffer()
-  private var exchange: GatewayExchange?
-  private var parsed = Parsed()
-  private var phase = Phase.open
-  private var input = Input()
-  private var timer = ConnectionTimer()
+  var exchange: GatewayExchange?
+  private var parsed = ParsedRequest()
+  var phase = Phase.open
+  var input = ConnectionInput()
+  var timer = ConnectionTimer()
 
   init(_ link: Link, _ server: GatewayServer) {
     self.link = link
@@ -72,7 +53,9 @@ final class GatewayConnection: ChannelInboundHandler, @unchecked Sendable {
   func handlerAdded(context: ChannelHandlerContext) { self.context = context }
 
   func channelActive(context: ChannelHandlerContext) {
-    setInputDeadline(server.configuration.timeouts.head)
+    let timeouts = server.configuration.timeouts
+    // One that was accepted when the server began to drain, and is not in its list.
+    setInputDeadline(server.isDraining ? timeouts.acceptGrace : timeouts.head)
     update()
   }
 
@@ -114,7 +97,7 @@ final class GatewayConnection: ChannelInboundHandler, @unchecked Sendable {
   // MARK: - Reading
 
   /// Takes in the bytes that have come, as far as they are wanted.
-  private func advance() {
+  func advance() {
     guard !input.isAdvancing else { return }
     input.isAdvancing = true
     while phase == .open, pending.readableBytes > 0, wantsBytes {
@@ -127,6 +110,8 @@ final class GatewayConnection: ChannelInboundHandler, @unchecked Sendable {
       case nil: break
       }
     }
+    // The memory of what was read is not for connections that wait.
+    if pending.readableBytes == 0 { pending = ByteBuffer() }
     input.isAdvancing = false
     update()
   }
@@ -139,9 +124,9 @@ final class GatewayConnection: ChannelInboundHandler, @unchecked Sendable {
   }
 
   private func begin(_ head: RequestHead, _ section: [UInt8]) {
-    parsed = Parsed()
+    parsed = ParsedRequest()
     context?.fireChannelRead(Self.wrapInboundOut(ByteBuffer(bytes: section)))
-    guard isSame(head), parsed.hasEnded == requestGuard.isComplete else {
+    guard parsed.isSame(as: head), parsed.hasEnded == requestGuard.isComplete else {
       return reject(RequestRejection("two parsers do not read the request in the same way"))
     }
     let fields: HTTPFields
@@ -154,34 +139,17 @@ final class GatewayConnection: ChannelInboundHandler, @unchecked Sendable {
     timer.input = nil
     let exchange = GatewayExchange(head, closes: server.isDraining)
     self.exchange = exchange
-    let length: Int64? =
-      switch head.framing {
-      case .none: 0
-      case .length(let length): length
-      case .chunked: nil
-      }
     let request = GatewayRequest(
       connection: link.id, caller: link.caller, method: head.line.method, path: head.line.path, query: head.line.query,
       authority: head.host, fields: fields,
-      body: ExchangeBody(connection: self, exchange: exchange, length: length))
+      body: ExchangeBody(connection: self, exchange: exchange, length: head.framing.length))
     let response = ExchangeResponse(connection: self, exchange: exchange)
-    exchange.task = Task(executorPreference: link.executor) { [responder = server.responder] in
-      await responder.respond(to: request, with: response)
+    server.responderStarts()
+    exchange.task = Task(executorPreference: link.executor) { [server] in
+      await server.responder.respond(to: request, with: response)
       self.perform { $0.responderEnded(exchange) }
+      server.responderEnds()
     }
-  }
-
-  /// Whether the parser has read what the guard has.
-  private func isSame(_ head: RequestHead) -> Bool {
-    guard !parsed.hasFailed, let other = parsed.head else { return false }
-    guard other.method.rawValue == head.line.method, other.uri.hasSameBytes(as: head.line.target),
-      other.version == HTTPVersion(major: 1, minor: head.line.minorVersion)
-    else { return false }
-    let lines = head.fields.lines.filter { $0.name.lowercasedASCII() != "upgrade" }
-    return lines.count == other.headers.count
-      && zip(lines, other.headers).allSatisfy {
-        $0.name.hasSameBytes(as: $1.name) && $0.value.hasSameBytes(as: $1.value)
-      }
   }
 
   /// Passes bytes of a body to the parser, which calls `received(_:)`.
@@ -202,7 +170,7 @@ final class GatewayConnection: ChannelInboundHandler, @unchecked Sendable {
     if input.discardable <= 0 { linger() }
   }
 
-  /// What the parser has found.
+  /// Takes a part from the parser.
   func received(_ part: HTTPServerRequestPart) {
     switch part {
     case .head(let head): parsed.head = head
@@ -213,13 +181,13 @@ final class GatewayConnection: ChannelInboundHandler, @unchecked Sendable {
 
   func parserFailed() { parsed.hasFailed = true }
 
-  private func passOn(_ exchange: GatewayExchange) {
+  func passOn(_ exchange: GatewayExchange) {
     exchange.resumeReader()
     if exchange.reader == nil { timer.input = nil }
   }
 
   /// Ends what cannot be read: with a response of its own, unless one is being made already.
-  private func reject(_ rejection: RequestRejection) {
+  func reject(_ rejection: RequestRejection) {
     requestGuard.fail(rejection)
     server.configuration.onRejection(link.caller, rejection)
     if let exchange {
@@ -233,9 +201,9 @@ final class GatewayConnection: ChannelInboundHandler, @unchecked Sendable {
   // MARK: - Requests and timeouts
 
   /// Looks after everything that may have changed: the end of the input, the next read, the timer.
-  private func update() {
+  func update() {
     guard phase != .closed else { return }
-    if input.hasEnded, phase == .lingering { return link.channel.close(promise: nil) }
+    if input.hasEnded, phase == .lingering, input.isAnswered { return link.channel.close(promise: nil) }
     if phase == .open, input.hasEnded, pending.readableBytes == 0, !requestGuard.hasFailed {
       // The request, or the next one, will never be whole.
       guard exchange != nil, requestGuard.isComplete else { return leave() }
@@ -253,7 +221,7 @@ final class GatewayConnection: ChannelInboundHandler, @unchecked Sendable {
     timer.arm(on: link.channel.eventLoop) { [weak self] in self?.timedOut() }
   }
 
-  private func setInputDeadline(_ time: Duration) {
+  func setInputDeadline(_ time: Duration) {
     timer.input = .now() + TimeAmount(time)
     timer.isForHead = false
     timer.arm(on: link.channel.eventLoop) { [weak self] in self?.timedOut() }
@@ -261,7 +229,10 @@ final class GatewayConnection: ChannelInboundHandler, @unchecked Sendable {
 
   private func timedOut() {
     let now = NIODeadline.now()
-    if let output = timer.output, output <= now { return leave() }
+    if let output = timer.output, output <= now {
+      guard unwrittenBytes < timer.unwritten else { return leave() }
+      awaitOutput()
+    }
     guard let deadline = timer.input, deadline <= now else { return update() }
     timer.input = nil
     if phase == .lingering { return link.channel.close(promise: nil) }
@@ -276,10 +247,10 @@ final class GatewayConnection: ChannelInboundHandler, @unchecked Sendable {
   }
 
   /// Closes the connection at once: its client has gone, does not read, or has a response that cannot be continued.
-  private func leave() { link.channel.close(promise: nil) }
+  func leave() { link.channel.close(promise: nil) }
 
   /// Makes the connection ready for the next request.
-  private func startNext() {
+  func startNext() {
     requestGuard.startNext()
     input.discardable = 0
     guard !server.isDraining else { return linger() }
@@ -289,14 +260,16 @@ final class GatewayConnection: ChannelInboundHandler, @unchecked Sendable {
 
   /// Ends the connection so that the client can read what was sent: this side is closed, and what still comes is
   /// dropped for a moment. To close with unread bytes would discard the response on its way.
-  private func linger(behind bytes: [UInt8] = []) {
+  func linger(behind bytes: [UInt8] = []) {
     guard phase == .open else { return }
     phase = .lingering
     pending.clear()
     timer.output = nil
     setInputDeadline(server.configuration.timeouts.linger)
-    link.channel.writeAndFlush(ByteBuffer(bytes: bytes)).whenComplete { [link] _ in
+    link.channel.writeAndFlush(ByteBuffer(bytes: bytes)).whenComplete { [self] _ in
+      input.isAnswered = true
       link.channel.close(mode: .output, promise: nil)
+      update()
     }
     update()
   }
@@ -311,156 +284,4 @@ final class GatewayConnection: ChannelInboundHandler, @unchecked Sendable {
 
   /// Closes it whatever there is.
   func close() { link.channel.close(promise: nil) }
-
-  // MARK: - The responder
-
-  func read(_ exchange: GatewayExchange, _ continuation: CheckedContinuation<GatewayBodyPiece, Never>) {
-    guard exchange.reader == nil else { return continuation.resume(returning: .failed("is being read already")) }
-    exchange.isReading = true
-    exchange.reader = continuation
-    if exchange.needsContinue {
-      exchange.needsContinue = false
-      if exchange.response.hasBegun {
-        exchange.body.finish(.failed("does not come: the response came first"))
-      } else if self.exchange === exchange, phase == .open {
-        link.channel.writeAndFlush(ByteBuffer(string: "HTTP/1.1 100 Continue\r\n\r\n"), promise: nil)
-      }
-    }
-    exchange.resumeReader()
-    if exchange.reader != nil {
-      timer.input = exchange.progress.start(at: .now(), limit: TimeAmount(server.configuration.timeouts.stall))
-    }
-    advance()
-  }
-
-  func stopReading(_ exchange: GatewayExchange) {
-    exchange.body.finish(.failed("is not wanted any more"))
-    passOn(exchange)
-  }
-
-  func stopWriting(_ exchange: GatewayExchange) { exchange.resumeWriter(false) }
-
-  func begin(
-    _ exchange: GatewayExchange, _ status: Int, _ fields: HTTPFields, _ length: Int64?,
-    _ continuation: CheckedContinuation<Bool, Never>
-  ) {
-    guard isCurrent(exchange) else { return continuation.resume(returning: false) }
-    do throws(ResponseFraming.Violation) {
-      let bytes = try exchange.response.begin(
-        status: status, fields: fields, length: length,
-        mustClose: server.isDraining || requestGuard.hasFailed || exchange.needsContinue)
-      send(ByteBuffer(bytes: bytes))
-      waitForCapacity(exchange, continuation)
-    } catch {
-      breakOff(continuation)
-    }
-  }
-
-  func write(_ exchange: GatewayExchange, _ bytes: [UInt8], _ continuation: CheckedContinuation<Bool, Never>) {
-    guard isCurrent(exchange) else { return continuation.resume(returning: false) }
-    do throws(ResponseFraming.Violation) {
-      guard let (before, behind) = try exchange.response.write(bytes.count) else {
-        return continuation.resume(returning: true)
-      }
-      var buffer = link.channel.allocator.buffer(capacity: before.count + bytes.count + behind.count)
-      buffer.writeBytes(before)
-      buffer.writeBytes(bytes)
-      buffer.writeBytes(behind)
-      send(buffer)
-      waitForCapacity(exchange, continuation)
-    } catch {
-      breakOff(continuation)
-    }
-  }
-
-  func end(_ exchange: GatewayExchange, _ continuation: CheckedContinuation<Bool, Never>) {
-    guard isCurrent(exchange) else { return continuation.resume(returning: false) }
-    do throws(ResponseFraming.Violation) {
-      let bytes = try exchange.response.end()
-      timer.output = .now() + TimeAmount(server.configuration.timeouts.stall)
-      link.channel.writeAndFlush(ByteBuffer(bytes: bytes)).whenComplete { [self] result in
-        guard case .success = result, isCurrent(exchange) else { return continuation.resume(returning: false) }
-        timer.output = nil
-        finish(exchange)
-        continuation.resume(returning: true)
-      }
-      update()
-    } catch {
-      breakOff(continuation)
-    }
-  }
-
-  /// Writes at the end of the loop's iteration: head, body and end of a small response leave together.
-  private func send(_ buffer: ByteBuffer) {
-    link.channel.write(buffer, promise: nil)
-    link.channel.eventLoop.execute { [link] in link.channel.flush() }
-  }
-
-  private func waitForCapacity(_ exchange: GatewayExchange, _ continuation: CheckedContinuation<Bool, Never>) {
-    guard !link.channel.isWritable else { return continuation.resume(returning: true) }
-    exchange.resumeWriter(false)
-    exchange.writer = continuation
-    timer.output = .now() + TimeAmount(server.configuration.timeouts.stall)
-    update()
-  }
-
-  private func isCurrent(_ exchange: GatewayExchange) -> Bool { self.exchange === exchange && phase == .open }
-
-  /// A response that does not keep to its framing: its client must not take it for a whole one.
-  private func breakOff(_ continuation: CheckedContinuation<Bool, Never>) {
-    leave()
-    continuation.resume(returning: false)
-  }
-
-  private func finish(_ exchange: GatewayExchange) {
-    self.exchange = nil
-    guard !exchange.response.closes, !requestGuard.hasFailed, !exchange.needsContinue else { return linger() }
-    if requestGuard.isComplete { return startNext() }
-    input.discardable = Self.discardable
-    setInputDeadline(server.configuration.timeouts.discard)
-    timer.isForHead = true
-    advance()
-  }
-
-  private func responderEnded(_ exchange: GatewayExchange) {
-    // Half a response must not look like a whole one.
-    if isCurrent(exchange) { leave() }
-  }
-}
-
-/// When a connection has waited for long enough: for its client's bytes, and for its client to take some.
-struct ConnectionTimer {
-  var input: NIODeadline?
-  var output: NIODeadline?
-  /// Whether `input` is for a request that has begun.
-  var isForHead = false
-  private var scheduled: (at: NIODeadline, task: Scheduled<Void>)?
-
-  /// Has `action` called at the next deadline, or some time before it: most deadlines are put off before they come.
-  mutating func arm(on loop: any EventLoop, _ action: @escaping @Sendable () -> Void) {
-    guard let next = [input, output].compactMap({ $0 }).min() else { return }
-    let now = NIODeadline.now()
-    if let scheduled, scheduled.at > now, scheduled.at <= next { return }
-    scheduled?.task.cancel()
-    scheduled = (next, loop.scheduleTask(deadline: next, action))
-  }
-
-  mutating func cancel() {
-    (input, output) = (nil, nil)
-    scheduled?.task.cancel()
-    scheduled = nil
-  }
-}
-
-/// Behind the parser: reports what it finds.
-final class ParsedRequestHandler: ChannelInboundHandler {
-  typealias InboundIn = HTTPServerRequestPart
-
-  private let connection: GatewayConnection
-
-  init(_ connection: GatewayConnection) { self.connection = connection }
-
-  func channelRead(context: ChannelHandlerContext, data: NIOAny) { connection.received(Self.unwrapInboundIn(data)) }
-
-  func errorCaught(context: ChannelHandlerContext, error: any Error) { connection.parserFailed() }
 }

@@ -10,7 +10,7 @@ package import SocketServer
 /// The event loops are its own: what happens here delays no caller of the other socket by more than the processors that
 /// both use.
 package final class GatewayServer: Sendable {
-  /// What clients may use, and how long they may take.
+  /// The limits of what clients may use, and how long they may take.
   package struct Configuration: Sendable {
     /// The sizes of a request's parts.
     package var request = RequestGuard.Limits()
@@ -26,7 +26,7 @@ package final class GatewayServer: Sendable {
     /// Whether all requests of a process are rejected. Such uids have few connections, each and all together.
     package var isStranger: @Sendable (PeerCredentials) -> Bool = { _ in false }
     /// Gets what was rejected before the responder saw it.
-    package var onRejection: @Sendable (GatewayRequest.Caller, RequestRejection) -> Void = { _, _ in }
+    package var onRejection: @Sendable (GatewayRequest.Program, RequestRejection) -> Void = { _, _ in }
 
     package init() {}
   }
@@ -52,9 +52,13 @@ package final class GatewayServer: Sendable {
     var limits: ConnectionLimits
     var open: [UInt64: GatewayConnection] = [:]
     var channels: [any Channel] = []
+    var responders = 0
     var isDraining = false
     var hasStopped = false
   }
+
+  /// How long cancelled responders may take.
+  private static let closingTime = Duration.seconds(5)
 
   /// The port of the loopback address; nil without one.
   package let port: Int?
@@ -142,7 +146,7 @@ package final class GatewayServer: Sendable {
         })
     case .admitted(let id):
       let caller = peer.map {
-        GatewayRequest.Caller.process(uid: $0.uid, gid: $0.gid, groups: $0.groups, pid: $0.pid ?? 0)
+        GatewayRequest.Program.process(uid: $0.uid, gid: $0.gid, groups: $0.groups, pid: $0.pid ?? 0)
       }
       let connection = GatewayConnection(
         .init(id: id, caller: caller ?? .loopback, channel: channel, executor: executor), self)
@@ -172,6 +176,11 @@ package final class GatewayServer: Sendable {
   /// How many connections are open.
   package var connectionCount: Int { state.withLock { $0.open.count } }
 
+  /// Counts tasks: the loops end behind the last one.
+  func responderStarts() { state.withLock { $0.responders += 1 } }
+
+  func responderEnds() { state.withLock { $0.responders -= 1 } }
+
   /// Whether connections end behind their response.
   var isDraining: Bool { state.withLock { $0.isDraining } }
 
@@ -200,7 +209,12 @@ package final class GatewayServer: Sendable {
       defer { state.hasStopped = true }
       return !state.hasStopped
     }
-    if isFirst { try? await group.shutdownGracefully() }
+    guard isFirst else { return }
+    let end = ContinuousClock.now + Self.closingTime
+    while state.withLock({ $0.responders }) > 0, ContinuousClock.now < end {
+      try? await Task.sleep(for: .milliseconds(1))
+    }
+    try? await group.shutdownGracefully()
   }
 }
 
@@ -231,13 +245,15 @@ package struct GatewaySockets: Sendable {
   }
 
   private static func listen(on address: String) throws(SocketServerError) -> (CInt, Int) {
-    guard let colon = address.lastIndex(of: ":"), let port = UInt16(address[address.index(after: colon)...]) else {
+    guard let colon = address.utf8.lastIndex(of: UInt8(ascii: ":")),
+      let port = UInt16(address[address.utf8.index(after: colon)...])
+    else {
       throw .system(call: "listen(\(address))", errno: EINVAL)
     }
     var host = String(address[..<colon])
     if host == "localhost" { host = "127.0.0.1" }
-    if host.hasPrefix("["), host.hasSuffix("]") { host = String(host.dropFirst().dropLast()) }
-    guard host == "::1" || host.hasPrefix("127."),
+    if host.startsWithBytes(of: "["), host.endsWithBytes(of: "]") { host = String(host.dropFirst().dropLast()) }
+    guard host == "::1" || host.startsWithBytes(of: "127."),
       let socketAddress = try? SocketAddress(ipAddress: host, port: Int(port))
     else { throw .system(call: "listen(\(address)), which is no loopback address", errno: EADDRNOTAVAIL) }
     let descriptor = socket(

@@ -8,7 +8,7 @@ import Testing
 
 @testable import GatewayServer
 
-/// What a responder does with one request.
+/// A responder that is one closure.
 private struct Responder: GatewayResponder {
   let body: @Sendable (GatewayRequest, any GatewayResponse) async throws(GatewayClientGone) -> Void
 
@@ -85,14 +85,14 @@ private final class Client: Sendable {
     var sent = 0
     while sent < bytes.count {
       let count = bytes[sent...].withUnsafeBytes {
-        Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL.rawValue))
+        Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
       }
       guard count > 0 else { return }
       sent += count
     }
   }
 
-  /// What comes until the text ends with `end`, or the connection does.
+  /// Reads until the text ends with `end`, or the connection does.
   func receive(until end: String? = nil) -> String {
     var bytes: [UInt8] = []
     var piece = [UInt8](repeating: 0, count: 4096)
@@ -118,7 +118,7 @@ struct GatewayServerTests {
       for isSplit in [false, true] where !isSplit || request.bytes.count < 1000 {
         let client = try fixture.connect()
         if isSplit { for byte in request.bytes { client.send([byte]) } } else { client.send(request.bytes) }
-        shutdown(client.descriptor, Int32(SHUT_WR.rawValue))
+        shutdown(client.descriptor, Int32(SHUT_WR))
         let text = client.receive()
         let responses = text.components(separatedBy: "HTTP/1.1 200 OK").count - 1
         #expect(responses == request.bodies.count, "\(request.name): \(text)")
@@ -159,8 +159,8 @@ struct GatewayServerTests {
     await fixture.server.shutdown()
   }
 
-  // Catches a body that is read before it is wanted, 100 Continue that is sent too early or never, and a connection that
-  // goes on although a body was left.
+  // Catches a body that is read before it is wanted, 100 Continue that is sent too early, and a connection that goes on
+  // although a body was left.
   @Test("100 Continue is sent when the body is wanted, and a body that is not wanted ends the connection")
   func expectations() async throws {
     let fixture = try await Fixture(
@@ -196,7 +196,7 @@ struct GatewayServerTests {
     let small = try fixture.connect()
     let post = "POST /a HTTP/1.1\r\nHost: postern\r\nContent-Length: "
     small.send("\(post)\(Self.get.utf8.count)\r\n\r\n\(Self.get)\(Self.get)")
-    shutdown(small.descriptor, Int32(SHUT_WR.rawValue))
+    shutdown(small.descriptor, Int32(SHUT_WR))
     #expect(small.receive().components(separatedBy: "200 OK").count == 3)
     let large = try fixture.connect()
     large.send("\(post)10000000\r\n\r\n")
