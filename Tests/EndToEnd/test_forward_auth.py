@@ -13,7 +13,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 import pytest
 
-from harness.fronts import API, PROGRAMS, Answer, Front, direct, program
+from harness.fronts import API, PROGRAMS, Answer, Front, await_socket, direct, program
 from harness.issuer import IssuerDouble
 from harness.sidecar import Sidecar
 from harness.signing import SigningKey
@@ -92,6 +92,18 @@ def settings(issuer: IssuerDouble, http: str, **orders: Any) -> Dict[str, Any]:
     }
 
 
+@pytest.fixture
+def serve(start: Start, http: str) -> Start:
+    """Starts a sidecar, and waits for its gateway."""
+
+    def serve(changes: Dict[str, Any]) -> Sidecar:
+        sidecar = start(changes)
+        await_socket(http)
+        return sidecar
+
+    return serve
+
+
 @pytest.fixture(params=sorted(PROGRAMS))
 def front(request: pytest.FixtureRequest, directory: Path, http: str, api: API) -> Iterator[Front]:
     if program(request.param) is None:
@@ -102,13 +114,13 @@ def front(request: pytest.FixtureRequest, directory: Path, http: str, api: API) 
 
 
 @pytest.fixture
-def protect(start: Start, front: Front, issuer: IssuerDouble, http: str) -> Callable[..., Sidecar]:
+def protect(serve: Start, front: Front, issuer: IssuerDouble, http: str) -> Callable[..., Sidecar]:
     """Starts the sidecar behind the front, with changes to `gateway.protect.orders` and the issuer."""
 
     def protect(issuer_changes: Optional[Dict[str, Any]] = None, **orders: Any) -> Sidecar:
         changes = settings(issuer, http, **{"dialect": front.kind, "origin": front.origin, **orders})
         changes["issuers"]["corp"].update(issuer_changes or {})
-        return start(changes)
+        return serve(changes)
 
     return protect
 
@@ -251,7 +263,8 @@ def test_no_spelling_of_a_path_goes_without_a_token(protect: Any, front: Front, 
     protect()
     for path in TRICKS + [r"/public\..\orders", "/#/../orders", "/orders#/public/health", "/public/health\u00e9", "/%zz"]:
         answer = front.request(path)
-        assert answer.status in (400, 401, 403, 404), (path, answer)
+        # What is no URL at all may be an error of the front's own request.
+        assert answer.status in (400, 401, 403, 404) or path not in TRICKS and answer.status >= 500, (path, answer)
         assert api.received == [], path
     assert front.request("/public/health").status == 200
     api.received.clear()
@@ -311,8 +324,8 @@ NGINX = [("X-Original-Method", "POST"), ("X-Original-URI", "/orders/7?a=b")]
 FORWARDED = [("X-Forwarded-Method", "POST"), ("X-Forwarded-Uri", "/orders/7?a=b")]
 
 
-def test_the_answers_of_the_endpoint(start: Start, issuer: IssuerDouble, http: str, tokens: Issuer) -> None:
-    start(settings(issuer, http, identityHeaders={"X-User": "sub", "X-Groups": "groups", "X-Mail": "email"}))
+def test_the_answers_of_the_endpoint(serve: Start, issuer: IssuerDouble, http: str, tokens: Issuer) -> None:
+    serve(settings(issuer, http, identityHeaders={"X-User": "sub", "X-Groups": "groups", "X-Mail": "email"}))
     token = tokens.bearer(groups=["a", "b,c"])
     for method in ("GET", "HEAD", "POST", "DELETE", "OPTIONS"):
         answer = direct(http, "/.postern/auth/orders", method, token=token)
@@ -329,9 +342,9 @@ def test_the_answers_of_the_endpoint(start: Start, issuer: IssuerDouble, http: s
 
 
 def test_fields_that_contradict_or_come_twice_are_never_accepted(
-    start: Start, issuer: IssuerDouble, http: str, tokens: Issuer
+    serve: Start, issuer: IssuerDouble, http: str, tokens: Issuer
 ) -> None:
-    sidecar = start(settings(issuer, http, origin="https://orders.example.com"))
+    sidecar = serve(settings(issuer, http, origin="https://orders.example.com"))
     token = tokens.bearer()
 
     def status(fields: List[Tuple[str, str]], path: str = "", **options: Any) -> int:
@@ -354,9 +367,9 @@ def test_fields_that_contradict_or_come_twice_are_never_accepted(
 
 
 def test_a_proof_without_the_original_request_is_never_accepted(
-    start: Start, issuer: IssuerDouble, http: str, tokens: Issuer
+    serve: Start, issuer: IssuerDouble, http: str, tokens: Issuer
 ) -> None:
-    start(settings(issuer, http, origin=None))
+    serve(settings(issuer, http, origin=None))
     token = tokens.bound()
     url = "https://shop.example/orders/7"
     host = [("X-Forwarded-Proto", "https"), ("X-Forwarded-Host", "shop.example")]
@@ -377,8 +390,8 @@ def test_a_proof_without_the_original_request_is_never_accepted(
     assert direct(http, "/.postern/auth/orders/orders/7?a=b", "POST", fields=[*envoy, host[0]]).status == 200
 
 
-def test_envoy(start: Start, issuer: IssuerDouble, http: str, tokens: Issuer) -> None:
-    start(settings(issuer, http, dialect="envoy", origin=AUDIENCE))
+def test_envoy(serve: Start, issuer: IssuerDouble, http: str, tokens: Issuer) -> None:
+    serve(settings(issuer, http, dialect="envoy", origin=AUDIENCE))
     token = tokens.bound()
     fields = proof(token, "PATCH", f"{AUDIENCE}/orders/7")
     assert direct(http, "/.postern/auth/orders/orders/7?a=b", "PATCH", fields=fields + NGINX).status == 200
@@ -390,21 +403,21 @@ def test_envoy(start: Start, issuer: IssuerDouble, http: str, tokens: Issuer) ->
             assert answer.status in (400, 403, 404), path
 
 
-def test_a_body_is_not_waited_for(start: Start, issuer: IssuerDouble, http: str, tokens: Issuer) -> None:
-    start(settings(issuer, http))
+def test_a_body_is_not_waited_for(serve: Start, issuer: IssuerDouble, http: str, tokens: Issuer) -> None:
+    serve(settings(issuer, http))
     fields = [("Authorization", tokens.bearer()), ("Transfer-Encoding", "chunked")]
     assert direct(http, "/.postern/auth/orders", "PUT", fields=fields).status == 200
 
 
 @needs_root
 def test_only_peers_of_the_method_and_the_issuer_may_be_fronts(
-    start: Start, issuer: IssuerDouble, http: str, tokens: Issuer
+    serve: Start, issuer: IssuerDouble, http: str, tokens: Issuer
 ) -> None:
     changes = settings(issuer, http)
     changes["issuers"]["other"] = {"issuer": "https://other.example", "clientId": "x"}
     changes["peers"] += [
         {"uid": ALICE, "methods": ["validateRequest"], "issuers": ["other"]}, {"uid": BOB, "methods": ["health"]}]
-    start(changes)
+    serve(changes)
     token = tokens.bearer()
 
     def status(uid: int, name: str = "orders") -> int:
@@ -419,9 +432,9 @@ def test_only_peers_of_the_method_and_the_issuer_may_be_fronts(
 
 
 def test_a_reload_replaces_what_is_protected(
-    start: Start, issuer: IssuerDouble, http: str, tokens: Issuer, configuration: Dict[str, Any]
+    serve: Start, issuer: IssuerDouble, http: str, tokens: Issuer, configuration: Dict[str, Any]
 ) -> None:
-    sidecar = start(settings(issuer, http))
+    sidecar = serve(settings(issuer, http))
     token = tokens.bearer()
     assert direct(http, "/.postern/auth/orders", token=token).status == 200
     written = json.loads(sidecar.configuration_path.read_text())
@@ -439,12 +452,12 @@ def test_a_reload_replaces_what_is_protected(
     assert direct(http, "/.postern/auth/orders", token=token).status == 404
 
 
-def test_front_requests_count_as_calls(start: Start, issuer: IssuerDouble, http: str, tokens: Issuer, directory: Path) -> None:
+def test_front_requests_count_as_calls(serve: Start, issuer: IssuerDouble, http: str, tokens: Issuer, directory: Path) -> None:
     """The audit log, the metrics and the rate limit are those of validateRequest, and no secret is in the log."""
     changes = settings(issuer, http)
     changes["peers"][0]["rate"] = {"perSecond": 0.001, "burst": 6}
     changes["audit"] = {"path": str(directory / "audit.log")}
-    sidecar = start(changes)
+    sidecar = serve(changes)
     token = tokens.token()
     assert direct(http, "/.postern/auth/orders", token=f"Bearer {token}").status == 200
     assert direct(http, "/.postern/auth/orders").status == 401
