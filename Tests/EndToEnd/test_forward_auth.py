@@ -7,14 +7,19 @@ import json
 import os
 import pwd
 import signal
+import socket
+import ssl
+import subprocess
 import time
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+from urllib.parse import quote
 
 import pytest
 
-from harness.fronts import API, PROGRAMS, Answer, Front, await_socket, direct, program
+from harness.fronts import API, PROGRAMS, Answer, Front, await_socket, direct, exchange, program
 from harness.issuer import IssuerDouble
+from harness.ports import free_port
 from harness.sidecar import Sidecar
 from harness.signing import SigningKey
 from harness.users import ALICE, BOB, acting_as, needs_root, open_to_all
@@ -401,6 +406,64 @@ def test_envoy(serve: Start, issuer: IssuerDouble, http: str, tokens: Issuer) ->
         if path in AMBIGUOUS:
             answer = direct(http, f"/.postern/auth/orders{path}", token=tokens.bearer())
             assert answer.status in (400, 403, 404), path
+
+
+def test_traefik_over_loopback(serve: Start, issuer: IssuerDouble, http: str, tokens: Issuer, directory: Path) -> None:
+    """It connects to no Unix socket, and sends the key of the loopback listener with the client's token."""
+    port, key = free_port(), "k" * 32
+    (directory / "gateway-key").write_text(key)
+    (directory / "gateway-key").chmod(0o600)
+    changes = settings(issuer, http, dialect="traefik", origin=AUDIENCE)
+    changes["gateway"]["listen"].update({"address": f"127.0.0.1:{port}", "keyFile": str(directory / "gateway-key")})
+    serve(changes)
+    token = tokens.bound()
+
+    def status(*fields: Tuple[str, str], url: str = "/orders/7", given: Optional[str] = key) -> int:
+        lines = proof(token, "POST", f"{AUDIENCE}{url}") + FORWARDED + list(fields)
+        lines += [("Postern-Key", given)] if given else []
+        with socket.create_connection(("127.0.0.1", port), 20) as connection:
+            return exchange(connection, "GET", "/.postern/auth/orders", f"127.0.0.1:{port}", fields=lines).status
+
+    assert status(("X-Forwarded-Host", "orders.example.com"), ("X-Forwarded-Proto", "https")) == 200
+    assert status(url="/orders/8") == 401
+    assert status(given=None) == status(given="x" * 32) == 401
+
+
+def test_a_client_certificate_as_each_front_reports_it(
+    serve: Start, issuer: IssuerDouble, http: str, tokens: Issuer, directory: Path
+) -> None:
+    serve(settings(issuer, http, clientCertificateHeader="X-Client-Cert"))
+
+    def certificate(name: str) -> Tuple[str, bytes]:
+        files = [str(directory / f"{name}.{kind}") for kind in ("key", "pem")]
+        subprocess.run(
+            ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
+             "-subj", f"/CN={name}", "-keyout", files[0], "-out", files[1]], check=True, capture_output=True)
+        pem = Path(files[1]).read_text()
+        return pem, ssl.PEM_cert_to_DER_cert(pem)
+
+    pem, der = certificate("client")
+    thumbprint = base64.urlsafe_b64encode(hashlib.sha256(der).digest()).rstrip(b"=").decode()
+    token = tokens.bearer(cnf={"x5t#S256": thumbprint})
+    plain = base64.b64encode(der).decode()
+
+    def status(*values: str, name: str = "X-Client-Cert") -> int:
+        return direct(http, "/.postern/auth/orders", token=token, fields=[(name, value) for value in values]).status
+
+    for value in [quote(pem, safe=""), quote(pem, safe="+/= "), plain, f":{plain}:", pem.strip().replace("\n", " "), f"{plain},{plain}"]:
+        assert status(value) == 200, value
+    assert status() == status("") == status(base64.b64encode(certificate("other")[1]).decode()) == 401
+    assert status(plain, plain) == status(plain[:-8]) == status("x") == 403
+    assert status(plain, name="X-Client-Certificate") == status(f":{plain}:", name="Client-Cert") == 401
+
+
+def test_step_up_is_a_challenge(serve: Start, issuer: IssuerDouble, http: str, tokens: Issuer) -> None:
+    serve(settings(issuer, http, maxAge="5m", acrValues=["mfa"]))
+    now = int(time.time())
+    for claims in [{}, {"acr": "pwd", "auth_time": now}, {"acr": "mfa", "auth_time": now - 600}, {"acr": "mfa"}]:
+        answer = direct(http, "/.postern/auth/orders", token=tokens.bearer(**claims))
+        assert answer.status == 401 and 'error="insufficient_user_authentication"' in challenge(answer), claims
+    assert direct(http, "/.postern/auth/orders", token=tokens.bearer(acr="mfa", auth_time=now)).status == 200
 
 
 def test_a_body_is_not_waited_for(serve: Start, issuer: IssuerDouble, http: str, tokens: Issuer) -> None:
