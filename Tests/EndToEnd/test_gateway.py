@@ -467,3 +467,26 @@ def test_requests_in_flight_outlive_a_reload_and_end_the_drain(
     assert response.readline().startswith(b"data: 2 ")
     connection.close()
     assert sidecar.wait() == 0
+
+
+def test_no_request_fails_while_the_configuration_is_replaced(gateway: Callable[..., Sidecar], http: str) -> None:
+    sidecar = gateway()
+    statuses: List[int] = []
+
+    def work() -> None:
+        connection = UnixConnection(http)
+        for number in range(60):
+            connection.request("POST", f"/up/x?{number}", body=b"x" * 2000)
+            answer = Answer(connection.getresponse())
+            statuses.append(answer.status if answer.json["length"] == 2000 else 0)
+        connection.close()
+
+    threads = [threading.Thread(target=work) for _ in range(32)]
+    for thread in threads:
+        thread.start()
+    for _ in range(5):
+        sidecar.signal(signal.SIGHUP)
+        time.sleep(0.1)
+    for thread in threads:
+        thread.join(60)
+    assert statuses == [200] * (32 * 60)

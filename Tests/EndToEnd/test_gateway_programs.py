@@ -157,8 +157,9 @@ def test_pip(gateway: Gateway, files: Files, directory: Path) -> None:
         wheel.writestr("sample-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
         wheel.writestr("sample-1.0.dist-info/RECORD", "")
     (folder / "index.html").write_text(f'<a href="{name}">{name}</a>')
+    run(sys.executable, "-m", "venv", str(directory / "venv"))
     run(
-        sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-cache-dir", "--disable-pip-version-check",
+        str(directory / "venv" / "bin" / "pip"), "download", "-q", "--no-deps", "--no-cache-dir", "--disable-pip-version-check",
         "--index-url", f"{gateway.with_key()}/files/simple/", "--trusted-host", "127.0.0.1", "-d", str(directory / "down"),
         "sample")
     assert (directory / "down" / name).exists()
