@@ -13,7 +13,7 @@ final class GatewayConnection: ChannelInboundHandler, @unchecked Sendable {
   /// Bytes of a body that are read ahead of who wants them.
   private static let window = 64 << 10
   /// Bytes of a body that are read and dropped behind a response, so that the connection can go on.
-  private static let discardable = 64 << 10
+  static let discardable = 64 << 10
 
   /// Who is connected, and how.
   struct Link: Sendable {
@@ -23,9 +23,9 @@ final class GatewayConnection: ChannelInboundHandler, @unchecked Sendable {
     let executor: EventLoopTaskExecutor
   }
 
-  private enum Phase { case open, lingering, closed }
+  enum Phase { case open, lingering, closed }
 
-  private struct Input {
+  struct Input {
     /// Whether the client has closed its side.
     var hasEnded = false
     /// Whether a read was requested that is not complete.
@@ -33,6 +33,8 @@ final class GatewayConnection: ChannelInboundHandler, @unchecked Sendable {
     /// Bytes of a body that may still be dropped.
     var discardable = 0
     var requests = 0
+    /// Whether the last response has been written.
+    var isAnswered = false
     /// Whether bytes are being looked at further up the stack.
     var isAdvancing = false
   }
@@ -45,15 +47,15 @@ final class GatewayConnection: ChannelInboundHandler, @unchecked Sendable {
   }
 
   let link: Link
-  private let server: GatewayServer
+  let server: GatewayServer
   private var context: ChannelHandlerContext?
-  private var requestGuard: RequestGuard
+  var requestGuard: RequestGuard
   private var pending = ByteBuffer()
-  private var exchange: GatewayExchange?
+  var exchange: GatewayExchange?
   private var parsed = Parsed()
-  private var phase = Phase.open
-  private var input = Input()
-  private var timer = ConnectionTimer()
+  var phase = Phase.open
+  var input = Input()
+  var timer = ConnectionTimer()
 
   init(_ link: Link, _ server: GatewayServer) {
     self.link = link
@@ -114,7 +116,7 @@ final class GatewayConnection: ChannelInboundHandler, @unchecked Sendable {
   // MARK: - Reading
 
   /// Takes in the bytes that have come, as far as they are wanted.
-  private func advance() {
+  func advance() {
     guard !input.isAdvancing else { return }
     input.isAdvancing = true
     while phase == .open, pending.readableBytes > 0, wantsBytes {
@@ -127,6 +129,8 @@ final class GatewayConnection: ChannelInboundHandler, @unchecked Sendable {
       case nil: break
       }
     }
+    // The memory of what was read is not for connections that wait.
+    if pending.readableBytes == 0 { pending = ByteBuffer() }
     input.isAdvancing = false
     update()
   }
@@ -165,9 +169,11 @@ final class GatewayConnection: ChannelInboundHandler, @unchecked Sendable {
       authority: head.host, fields: fields,
       body: ExchangeBody(connection: self, exchange: exchange, length: length))
     let response = ExchangeResponse(connection: self, exchange: exchange)
-    exchange.task = Task(executorPreference: link.executor) { [responder = server.responder] in
-      await responder.respond(to: request, with: response)
+    server.responderStarts()
+    exchange.task = Task(executorPreference: link.executor) { [server] in
+      await server.responder.respond(to: request, with: response)
       self.perform { $0.responderEnded(exchange) }
+      server.responderEnds()
     }
   }
 
@@ -178,9 +184,10 @@ final class GatewayConnection: ChannelInboundHandler, @unchecked Sendable {
       other.version == HTTPVersion(major: 1, minor: head.line.minorVersion)
     else { return false }
     let lines = head.fields.lines.filter { $0.name.lowercasedASCII() != "upgrade" }
+    // It leaves tabs behind a value.
     return lines.count == other.headers.count
       && zip(lines, other.headers).allSatisfy {
-        $0.name.hasSameBytes(as: $1.name) && $0.value.hasSameBytes(as: $1.value)
+        $0.name.hasSameBytes(as: $1.name) && $0.value.hasSameBytes(as: HTTPFieldRules.trimmed($1.value))
       }
   }
 
@@ -213,13 +220,13 @@ final class GatewayConnection: ChannelInboundHandler, @unchecked Sendable {
 
   func parserFailed() { parsed.hasFailed = true }
 
-  private func passOn(_ exchange: GatewayExchange) {
+  func passOn(_ exchange: GatewayExchange) {
     exchange.resumeReader()
     if exchange.reader == nil { timer.input = nil }
   }
 
   /// Ends what cannot be read: with a response of its own, unless one is being made already.
-  private func reject(_ rejection: RequestRejection) {
+  func reject(_ rejection: RequestRejection) {
     requestGuard.fail(rejection)
     server.configuration.onRejection(link.caller, rejection)
     if let exchange {
@@ -233,9 +240,9 @@ final class GatewayConnection: ChannelInboundHandler, @unchecked Sendable {
   // MARK: - Requests and timeouts
 
   /// Looks after everything that may have changed: the end of the input, the next read, the timer.
-  private func update() {
+  func update() {
     guard phase != .closed else { return }
-    if input.hasEnded, phase == .lingering { return link.channel.close(promise: nil) }
+    if input.hasEnded, phase == .lingering, input.isAnswered { return link.channel.close(promise: nil) }
     if phase == .open, input.hasEnded, pending.readableBytes == 0, !requestGuard.hasFailed {
       // The request, or the next one, will never be whole.
       guard exchange != nil, requestGuard.isComplete else { return leave() }
@@ -253,7 +260,7 @@ final class GatewayConnection: ChannelInboundHandler, @unchecked Sendable {
     timer.arm(on: link.channel.eventLoop) { [weak self] in self?.timedOut() }
   }
 
-  private func setInputDeadline(_ time: Duration) {
+  func setInputDeadline(_ time: Duration) {
     timer.input = .now() + TimeAmount(time)
     timer.isForHead = false
     timer.arm(on: link.channel.eventLoop) { [weak self] in self?.timedOut() }
@@ -276,10 +283,10 @@ final class GatewayConnection: ChannelInboundHandler, @unchecked Sendable {
   }
 
   /// Closes the connection at once: its client has gone, does not read, or has a response that cannot be continued.
-  private func leave() { link.channel.close(promise: nil) }
+  func leave() { link.channel.close(promise: nil) }
 
   /// Makes the connection ready for the next request.
-  private func startNext() {
+  func startNext() {
     requestGuard.startNext()
     input.discardable = 0
     guard !server.isDraining else { return linger() }
@@ -289,14 +296,16 @@ final class GatewayConnection: ChannelInboundHandler, @unchecked Sendable {
 
   /// Ends the connection so that the client can read what was sent: this side is closed, and what still comes is
   /// dropped for a moment. To close with unread bytes would discard the response on its way.
-  private func linger(behind bytes: [UInt8] = []) {
+  func linger(behind bytes: [UInt8] = []) {
     guard phase == .open else { return }
     phase = .lingering
     pending.clear()
     timer.output = nil
     setInputDeadline(server.configuration.timeouts.linger)
-    link.channel.writeAndFlush(ByteBuffer(bytes: bytes)).whenComplete { [link] _ in
+    link.channel.writeAndFlush(ByteBuffer(bytes: bytes)).whenComplete { [self] _ in
+      input.isAnswered = true
       link.channel.close(mode: .output, promise: nil)
+      update()
     }
     update()
   }
@@ -311,156 +320,4 @@ final class GatewayConnection: ChannelInboundHandler, @unchecked Sendable {
 
   /// Closes it whatever there is.
   func close() { link.channel.close(promise: nil) }
-
-  // MARK: - The responder
-
-  func read(_ exchange: GatewayExchange, _ continuation: CheckedContinuation<GatewayBodyPiece, Never>) {
-    guard exchange.reader == nil else { return continuation.resume(returning: .failed("is being read already")) }
-    exchange.isReading = true
-    exchange.reader = continuation
-    if exchange.needsContinue {
-      exchange.needsContinue = false
-      if exchange.response.hasBegun {
-        exchange.body.finish(.failed("does not come: the response came first"))
-      } else if self.exchange === exchange, phase == .open {
-        link.channel.writeAndFlush(ByteBuffer(string: "HTTP/1.1 100 Continue\r\n\r\n"), promise: nil)
-      }
-    }
-    exchange.resumeReader()
-    if exchange.reader != nil {
-      timer.input = exchange.progress.start(at: .now(), limit: TimeAmount(server.configuration.timeouts.stall))
-    }
-    advance()
-  }
-
-  func stopReading(_ exchange: GatewayExchange) {
-    exchange.body.finish(.failed("is not wanted any more"))
-    passOn(exchange)
-  }
-
-  func stopWriting(_ exchange: GatewayExchange) { exchange.resumeWriter(false) }
-
-  func begin(
-    _ exchange: GatewayExchange, _ status: Int, _ fields: HTTPFields, _ length: Int64?,
-    _ continuation: CheckedContinuation<Bool, Never>
-  ) {
-    guard isCurrent(exchange) else { return continuation.resume(returning: false) }
-    do throws(ResponseFraming.Violation) {
-      let bytes = try exchange.response.begin(
-        status: status, fields: fields, length: length,
-        mustClose: server.isDraining || requestGuard.hasFailed || exchange.needsContinue)
-      send(ByteBuffer(bytes: bytes))
-      waitForCapacity(exchange, continuation)
-    } catch {
-      breakOff(continuation)
-    }
-  }
-
-  func write(_ exchange: GatewayExchange, _ bytes: [UInt8], _ continuation: CheckedContinuation<Bool, Never>) {
-    guard isCurrent(exchange) else { return continuation.resume(returning: false) }
-    do throws(ResponseFraming.Violation) {
-      guard let (before, behind) = try exchange.response.write(bytes.count) else {
-        return continuation.resume(returning: true)
-      }
-      var buffer = link.channel.allocator.buffer(capacity: before.count + bytes.count + behind.count)
-      buffer.writeBytes(before)
-      buffer.writeBytes(bytes)
-      buffer.writeBytes(behind)
-      send(buffer)
-      waitForCapacity(exchange, continuation)
-    } catch {
-      breakOff(continuation)
-    }
-  }
-
-  func end(_ exchange: GatewayExchange, _ continuation: CheckedContinuation<Bool, Never>) {
-    guard isCurrent(exchange) else { return continuation.resume(returning: false) }
-    do throws(ResponseFraming.Violation) {
-      let bytes = try exchange.response.end()
-      timer.output = .now() + TimeAmount(server.configuration.timeouts.stall)
-      link.channel.writeAndFlush(ByteBuffer(bytes: bytes)).whenComplete { [self] result in
-        guard case .success = result, isCurrent(exchange) else { return continuation.resume(returning: false) }
-        timer.output = nil
-        finish(exchange)
-        continuation.resume(returning: true)
-      }
-      update()
-    } catch {
-      breakOff(continuation)
-    }
-  }
-
-  /// Writes at the end of the loop's iteration: head, body and end of a small response leave together.
-  private func send(_ buffer: ByteBuffer) {
-    link.channel.write(buffer, promise: nil)
-    link.channel.eventLoop.execute { [link] in link.channel.flush() }
-  }
-
-  private func waitForCapacity(_ exchange: GatewayExchange, _ continuation: CheckedContinuation<Bool, Never>) {
-    guard !link.channel.isWritable else { return continuation.resume(returning: true) }
-    exchange.resumeWriter(false)
-    exchange.writer = continuation
-    timer.output = .now() + TimeAmount(server.configuration.timeouts.stall)
-    update()
-  }
-
-  private func isCurrent(_ exchange: GatewayExchange) -> Bool { self.exchange === exchange && phase == .open }
-
-  /// A response that does not keep to its framing: its client must not take it for a whole one.
-  private func breakOff(_ continuation: CheckedContinuation<Bool, Never>) {
-    leave()
-    continuation.resume(returning: false)
-  }
-
-  private func finish(_ exchange: GatewayExchange) {
-    self.exchange = nil
-    guard !exchange.response.closes, !requestGuard.hasFailed, !exchange.needsContinue else { return linger() }
-    if requestGuard.isComplete { return startNext() }
-    input.discardable = Self.discardable
-    setInputDeadline(server.configuration.timeouts.discard)
-    timer.isForHead = true
-    advance()
-  }
-
-  private func responderEnded(_ exchange: GatewayExchange) {
-    // Half a response must not look like a whole one.
-    if isCurrent(exchange) { leave() }
-  }
-}
-
-/// When a connection has waited for long enough: for its client's bytes, and for its client to take some.
-struct ConnectionTimer {
-  var input: NIODeadline?
-  var output: NIODeadline?
-  /// Whether `input` is for a request that has begun.
-  var isForHead = false
-  private var scheduled: (at: NIODeadline, task: Scheduled<Void>)?
-
-  /// Has `action` called at the next deadline, or some time before it: most deadlines are put off before they come.
-  mutating func arm(on loop: any EventLoop, _ action: @escaping @Sendable () -> Void) {
-    guard let next = [input, output].compactMap({ $0 }).min() else { return }
-    let now = NIODeadline.now()
-    if let scheduled, scheduled.at > now, scheduled.at <= next { return }
-    scheduled?.task.cancel()
-    scheduled = (next, loop.scheduleTask(deadline: next, action))
-  }
-
-  mutating func cancel() {
-    (input, output) = (nil, nil)
-    scheduled?.task.cancel()
-    scheduled = nil
-  }
-}
-
-/// Behind the parser: reports what it finds.
-final class ParsedRequestHandler: ChannelInboundHandler {
-  typealias InboundIn = HTTPServerRequestPart
-
-  private let connection: GatewayConnection
-
-  init(_ connection: GatewayConnection) { self.connection = connection }
-
-  func channelRead(context: ChannelHandlerContext, data: NIOAny) { connection.received(Self.unwrapInboundIn(data)) }
-
-  func errorCaught(context: ChannelHandlerContext, error: any Error) { connection.parserFailed() }
 }

@@ -1,36 +1,36 @@
 import HTTPMessages
 import NIOCore
+import NIOHTTP1
 import PosternSupport
 
 /// The bytes of a body that have come and were not fetched yet.
 struct BodyQueue: Sendable {
-  private(set) var count = 0
-  private var pieces: [ByteBuffer] = []
+  private var bytes = ByteBuffer()
   private var end: GatewayBodyPiece?
 
-  /// Adds bytes.
-  mutating func append(_ bytes: ByteBuffer) {
-    guard bytes.readableBytes > 0, end == nil else { return }
-    count += bytes.readableBytes
-    pieces.append(bytes)
+  /// How many bytes there are.
+  var count: Int { bytes.readableBytes }
+
+  /// Adds bytes. In one buffer: a client may send each byte as a chunk of its own.
+  mutating func append(_ more: ByteBuffer) {
+    guard end == nil else { return }
+    guard count > 0 else { return bytes = more }
+    var more = more
+    bytes.writeBuffer(&more)
   }
 
   /// Notes how it ends; the first one counts. A body that has failed gives none of the bytes that came before.
   mutating func finish(_ piece: GatewayBodyPiece) {
     guard end == nil else { return }
     end = piece
-    if case .failed = piece { (pieces, count) = ([], 0) }
+    if case .failed = piece { bytes = ByteBuffer() }
   }
 
   /// The next step; nil: more must come first.
   mutating func next() -> GatewayBodyPiece? {
-    guard !pieces.isEmpty else { return end }
-    var bytes: [UInt8] = []
-    bytes.reserveCapacity(count)
-    for piece in pieces { bytes.append(contentsOf: piece.readableBytesView) }
-    pieces.removeAll(keepingCapacity: true)
-    count = 0
-    return .bytes(bytes)
+    guard count > 0 else { return end }
+    defer { bytes = ByteBuffer() }
+    return .bytes(Array(bytes.readableBytesView))
   }
 }
 
@@ -162,4 +162,157 @@ final class EventLoopTaskExecutor: TaskExecutor {
     let job = UnownedJob(job)
     loop.execute { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
   }
+}
+
+/// What the responder does.
+extension GatewayConnection {
+  func read(_ exchange: GatewayExchange, _ continuation: CheckedContinuation<GatewayBodyPiece, Never>) {
+    guard exchange.reader == nil else { return continuation.resume(returning: .failed("is being read already")) }
+    exchange.isReading = true
+    exchange.reader = continuation
+    if exchange.needsContinue {
+      exchange.needsContinue = false
+      if exchange.response.hasBegun {
+        exchange.body.finish(.failed("does not come: the response came first"))
+      } else if self.exchange === exchange, phase == .open {
+        link.channel.writeAndFlush(ByteBuffer(string: "HTTP/1.1 100 Continue\r\n\r\n"), promise: nil)
+      }
+    }
+    exchange.resumeReader()
+    if exchange.reader != nil {
+      timer.input = exchange.progress.start(at: .now(), limit: TimeAmount(server.configuration.timeouts.stall))
+    }
+    advance()
+  }
+
+  func stopReading(_ exchange: GatewayExchange) {
+    exchange.body.finish(.failed("is not wanted any more"))
+    passOn(exchange)
+  }
+
+  func stopWriting(_ exchange: GatewayExchange) { exchange.resumeWriter(false) }
+
+  func begin(
+    _ exchange: GatewayExchange, _ status: Int, _ fields: HTTPFields, _ length: Int64?,
+    _ continuation: CheckedContinuation<Bool, Never>
+  ) {
+    guard isCurrent(exchange) else { return continuation.resume(returning: false) }
+    do throws(ResponseFraming.Violation) {
+      let bytes = try exchange.response.begin(
+        status: status, fields: fields, length: length,
+        mustClose: server.isDraining || requestGuard.hasFailed || exchange.needsContinue)
+      send(ByteBuffer(bytes: bytes))
+      waitForCapacity(exchange, continuation)
+    } catch {
+      breakOff(continuation)
+    }
+  }
+
+  func write(_ exchange: GatewayExchange, _ bytes: [UInt8], _ continuation: CheckedContinuation<Bool, Never>) {
+    guard isCurrent(exchange) else { return continuation.resume(returning: false) }
+    do throws(ResponseFraming.Violation) {
+      guard let (before, behind) = try exchange.response.write(bytes.count) else {
+        return continuation.resume(returning: true)
+      }
+      var buffer = link.channel.allocator.buffer(capacity: before.count + bytes.count + behind.count)
+      buffer.writeBytes(before)
+      buffer.writeBytes(bytes)
+      buffer.writeBytes(behind)
+      send(buffer)
+      waitForCapacity(exchange, continuation)
+    } catch {
+      breakOff(continuation)
+    }
+  }
+
+  func end(_ exchange: GatewayExchange, _ continuation: CheckedContinuation<Bool, Never>) {
+    guard isCurrent(exchange) else { return continuation.resume(returning: false) }
+    do throws(ResponseFraming.Violation) {
+      let bytes = try exchange.response.end()
+      timer.output = .now() + TimeAmount(server.configuration.timeouts.stall)
+      link.channel.writeAndFlush(ByteBuffer(bytes: bytes)).whenComplete { [self] result in
+        guard case .success = result, isCurrent(exchange) else { return continuation.resume(returning: false) }
+        timer.output = nil
+        finish(exchange)
+        continuation.resume(returning: true)
+      }
+      update()
+    } catch {
+      breakOff(continuation)
+    }
+  }
+
+  /// Writes at the end of the loop's iteration: head, body and end of a small response leave together.
+  private func send(_ buffer: ByteBuffer) {
+    link.channel.write(buffer, promise: nil)
+    link.channel.eventLoop.execute { [link] in link.channel.flush() }
+  }
+
+  private func waitForCapacity(_ exchange: GatewayExchange, _ continuation: CheckedContinuation<Bool, Never>) {
+    guard !link.channel.isWritable else { return continuation.resume(returning: true) }
+    exchange.resumeWriter(false)
+    exchange.writer = continuation
+    timer.output = .now() + TimeAmount(server.configuration.timeouts.stall)
+    update()
+  }
+
+  private func isCurrent(_ exchange: GatewayExchange) -> Bool { self.exchange === exchange && phase == .open }
+
+  /// A response that does not keep to its framing: its client must not take it for a whole one.
+  private func breakOff(_ continuation: CheckedContinuation<Bool, Never>) {
+    leave()
+    continuation.resume(returning: false)
+  }
+
+  private func finish(_ exchange: GatewayExchange) {
+    self.exchange = nil
+    guard !exchange.response.closes, !requestGuard.hasFailed, !exchange.needsContinue else { return linger() }
+    if requestGuard.isComplete { return startNext() }
+    input.discardable = Self.discardable
+    setInputDeadline(server.configuration.timeouts.discard)
+    timer.isForHead = true
+    advance()
+  }
+
+  func responderEnded(_ exchange: GatewayExchange) {
+    // Half a response must not look like a whole one.
+    if isCurrent(exchange) { leave() }
+  }
+}
+
+/// When a connection has waited for long enough: for its client's bytes, and for its client to take some.
+struct ConnectionTimer {
+  var input: NIODeadline?
+  var output: NIODeadline?
+  /// Whether `input` is for a request that has begun.
+  var isForHead = false
+  private var scheduled: (at: NIODeadline, task: Scheduled<Void>)?
+
+  /// Has `action` called at the next deadline, or some time before it: most deadlines are put off before they come.
+  mutating func arm(on loop: any EventLoop, _ action: @escaping @Sendable () -> Void) {
+    guard let next = [input, output].compactMap({ $0 }).min() else { return }
+    let now = NIODeadline.now()
+    if let scheduled, scheduled.at > now, scheduled.at <= next { return }
+    scheduled?.task.cancel()
+    scheduled = (next, loop.scheduleTask(deadline: next, action))
+  }
+
+  mutating func cancel() {
+    (input, output) = (nil, nil)
+    scheduled?.task.cancel()
+    scheduled = nil
+  }
+}
+
+/// Behind the parser: reports what it finds.
+final class ParsedRequestHandler: ChannelInboundHandler {
+  typealias InboundIn = HTTPServerRequestPart
+
+  private let connection: GatewayConnection
+
+  init(_ connection: GatewayConnection) { self.connection = connection }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) { connection.received(Self.unwrapInboundIn(data)) }
+
+  func errorCaught(context: ChannelHandlerContext, error: any Error) { connection.parserFailed() }
 }

@@ -52,9 +52,13 @@ package final class GatewayServer: Sendable {
     var limits: ConnectionLimits
     var open: [UInt64: GatewayConnection] = [:]
     var channels: [any Channel] = []
+    var responders = 0
     var isDraining = false
     var hasStopped = false
   }
+
+  /// How long cancelled responders may take.
+  private static let closingTime = Duration.seconds(5)
 
   /// The port of the loopback address; nil without one.
   package let port: Int?
@@ -172,6 +176,11 @@ package final class GatewayServer: Sendable {
   /// How many connections are open.
   package var connectionCount: Int { state.withLock { $0.open.count } }
 
+  /// Counts tasks: the loops end behind the last one.
+  func responderStarts() { state.withLock { $0.responders += 1 } }
+
+  func responderEnds() { state.withLock { $0.responders -= 1 } }
+
   /// Whether connections end behind their response.
   var isDraining: Bool { state.withLock { $0.isDraining } }
 
@@ -200,7 +209,12 @@ package final class GatewayServer: Sendable {
       defer { state.hasStopped = true }
       return !state.hasStopped
     }
-    if isFirst { try? await group.shutdownGracefully() }
+    guard isFirst else { return }
+    let end = ContinuousClock.now + Self.closingTime
+    while state.withLock({ $0.responders }) > 0, ContinuousClock.now < end {
+      try? await Task.sleep(for: .milliseconds(1))
+    }
+    try? await group.shutdownGracefully()
   }
 }
 

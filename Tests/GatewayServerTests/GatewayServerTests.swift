@@ -85,7 +85,7 @@ private final class Client: Sendable {
     var sent = 0
     while sent < bytes.count {
       let count = bytes[sent...].withUnsafeBytes {
-        Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL.rawValue))
+        Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
       }
       guard count > 0 else { return }
       sent += count
@@ -118,7 +118,7 @@ struct GatewayServerTests {
       for isSplit in [false, true] where !isSplit || request.bytes.count < 1000 {
         let client = try fixture.connect()
         if isSplit { for byte in request.bytes { client.send([byte]) } } else { client.send(request.bytes) }
-        shutdown(client.descriptor, Int32(SHUT_WR.rawValue))
+        shutdown(client.descriptor, Int32(SHUT_WR))
         let text = client.receive()
         let responses = text.components(separatedBy: "HTTP/1.1 200 OK").count - 1
         #expect(responses == request.bodies.count, "\(request.name): \(text)")
@@ -196,7 +196,7 @@ struct GatewayServerTests {
     let small = try fixture.connect()
     let post = "POST /a HTTP/1.1\r\nHost: postern\r\nContent-Length: "
     small.send("\(post)\(Self.get.utf8.count)\r\n\r\n\(Self.get)\(Self.get)")
-    shutdown(small.descriptor, Int32(SHUT_WR.rawValue))
+    shutdown(small.descriptor, Int32(SHUT_WR))
     #expect(small.receive().components(separatedBy: "200 OK").count == 3)
     let large = try fixture.connect()
     large.send("\(post)10000000\r\n\r\n")
