@@ -59,7 +59,7 @@ def completed(block, material):
     """The block with what it leaves out, and files that are there."""
     def file(match):
         # The gateway's key is a text, the store's 32 bytes.
-        key = "textFile" if match.group(2).endswith("/gateway.key") else match.group(1)
+        key = "textFile" if match.group(2).endswith("/gateway-key") else match.group(1)
         return f"{match.group(1)}: {material(key)}"
 
     text = re.sub(r"\b(\w*File): (/[^\s,}]+)", file, block)
