@@ -38,7 +38,7 @@ BUILD_PACKAGES := ca-certificates g++ git libcurl4-openssl-dev libexpat1-dev lib
 DEMO_PACKAGES := $(BUILD_PACKAGES) curl jq nodejs python3 python3-requests python3-venv socat
 # `make test`: servers that tests start, and what speaks with them. promtool is in prometheus.
 TEST_PACKAGES := $(DEMO_PACKAGES) glewlwyd netcat-openbsd nginx-light openssl prometheus python3-pytest \
-  redis-server sqlite3
+  redis-server sqlite3 wget
 # Everything else: a browser, the site, the package and the image, systemd's tools, other languages.
 ALL_PACKAGES := $(TEST_PACKAGES) buildah chromium debhelper dpkg-dev gcc libc6-dev libjsonrpccpp-dev lintian man-db \
   node-typescript perl procps python3-markdown python3-pygments squid systemd util-linux

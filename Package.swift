@@ -254,7 +254,6 @@ let package = Package(
       dependencies: [
         "GatewayServer",
         "HTTPMessages",
-        "PosternJSON",
         "PosternSupport",
         "PosternTestSupport",
         "SocketServer",

@@ -2,7 +2,7 @@ import HTTPMessages
 import PosternCrypto
 import PosternSupport
 
-/// Who may use the loopback address: programs that have the key, and no web page, wherever its name leads.
+/// The rules for the loopback address: programs need the key, and no web page passes, wherever its name leads.
 struct GatewayAccess: Sendable {
   /// The listener's key as its file has it now; nil: there is none, and no request passes.
   let key: @Sendable () -> Secret<String>?
@@ -40,7 +40,7 @@ struct GatewayAccess: Sendable {
 
   /// A bearer token, or the password of Basic (RFC 7617 section 2).
   private static func credential(_ value: String) -> String? {
-    let parts = value.split(separator: " ", maxSplits: 1)
+    let parts = value.split(atByte: " ", maxSplits: 1)
     guard parts.count == 2 else { return nil }
     switch String(parts[0]).lowercasedASCII() {
     case "bearer": return String(parts[1])
@@ -58,6 +58,6 @@ struct GatewayAccess: Sendable {
     if host.startsWithBytes(of: "[::1]") { return true }
     let name = host.prefix(beforeBytes: ":")
     if name.hasSameASCIILetters(as: "localhost") { return true }
-    return name.hasPrefix("127.") && IPAddress(String(name)) != nil
+    return name.startsWithBytes(of: "127.") && IPAddress(String(name)) != nil
   }
 }

@@ -15,36 +15,15 @@ final class GatewayConnection: ChannelInboundHandler, @unchecked Sendable {
   /// Bytes of a body that are read and dropped behind a response, so that the connection can go on.
   static let discardable = 64 << 10
 
-  /// Who is connected, and how.
+  /// The connection's program, channel and number.
   struct Link: Sendable {
     let id: UInt64
-    let caller: GatewayRequest.Caller
+    let caller: GatewayRequest.Program
     let channel: any Channel
     let executor: EventLoopTaskExecutor
   }
 
   enum Phase { case open, lingering, closed }
-
-  struct Input {
-    /// Whether the client has closed its side.
-    var hasEnded = false
-    /// Whether a read was requested that is not complete.
-    var isReading = false
-    /// Bytes of a body that may still be dropped.
-    var discardable = 0
-    var requests = 0
-    /// Whether the last response has been written.
-    var isAnswered = false
-    /// Whether bytes are being looked at further up the stack.
-    var isAdvancing = false
-  }
-
-  /// The request as the parser behind the guard has read it.
-  private struct Parsed {
-    var head: HTTPRequestHead?
-    var hasEnded = false
-    var hasFailed = false
-  }
 
   let link: Link
   let server: GatewayServer
@@ -52,9 +31,9 @@ final class GatewayConnection: ChannelInboundHandler, @unchecked Sendable {
   var requestGuard: RequestGuard
   private var pending = ByteBuffer()
   var exchange: GatewayExchange?
-  private var parsed = Parsed()
+  private var parsed = ParsedRequest()
   var phase = Phase.open
-  var input = Input()
+  var input = ConnectionInput()
   var timer = ConnectionTimer()
 
   init(_ link: Link, _ server: GatewayServer) {
@@ -74,7 +53,9 @@ final class GatewayConnection: ChannelInboundHandler, @unchecked Sendable {
   func handlerAdded(context: ChannelHandlerContext) { self.context = context }
 
   func channelActive(context: ChannelHandlerContext) {
-    setInputDeadline(server.configuration.timeouts.head)
+    let timeouts = server.configuration.timeouts
+    // One that was accepted when the server began to drain, and is not in its list.
+    setInputDeadline(server.isDraining ? timeouts.acceptGrace : timeouts.head)
     update()
   }
 
@@ -143,9 +124,9 @@ final class GatewayConnection: ChannelInboundHandler, @unchecked Sendable {
   }
 
   private func begin(_ head: RequestHead, _ section: [UInt8]) {
-    parsed = Parsed()
+    parsed = ParsedRequest()
     context?.fireChannelRead(Self.wrapInboundOut(ByteBuffer(bytes: section)))
-    guard isSame(head), parsed.hasEnded == requestGuard.isComplete else {
+    guard parsed.isSame(as: head), parsed.hasEnded == requestGuard.isComplete else {
       return reject(RequestRejection("two parsers do not read the request in the same way"))
     }
     let fields: HTTPFields
@@ -158,16 +139,10 @@ final class GatewayConnection: ChannelInboundHandler, @unchecked Sendable {
     timer.input = nil
     let exchange = GatewayExchange(head, closes: server.isDraining)
     self.exchange = exchange
-    let length: Int64? =
-      switch head.framing {
-      case .none: 0
-      case .length(let length): length
-      case .chunked: nil
-      }
     let request = GatewayRequest(
       connection: link.id, caller: link.caller, method: head.line.method, path: head.line.path, query: head.line.query,
       authority: head.host, fields: fields,
-      body: ExchangeBody(connection: self, exchange: exchange, length: length))
+      body: ExchangeBody(connection: self, exchange: exchange, length: head.framing.length))
     let response = ExchangeResponse(connection: self, exchange: exchange)
     server.responderStarts()
     exchange.task = Task(executorPreference: link.executor) { [server] in
@@ -175,20 +150,6 @@ final class GatewayConnection: ChannelInboundHandler, @unchecked Sendable {
       self.perform { $0.responderEnded(exchange) }
       server.responderEnds()
     }
-  }
-
-  /// Whether the parser has read what the guard has.
-  private func isSame(_ head: RequestHead) -> Bool {
-    guard !parsed.hasFailed, let other = parsed.head else { return false }
-    guard other.method.rawValue == head.line.method, other.uri.hasSameBytes(as: head.line.target),
-      other.version == HTTPVersion(major: 1, minor: head.line.minorVersion)
-    else { return false }
-    let lines = head.fields.lines.filter { $0.name.lowercasedASCII() != "upgrade" }
-    // It leaves tabs behind a value.
-    return lines.count == other.headers.count
-      && zip(lines, other.headers).allSatisfy {
-        $0.name.hasSameBytes(as: $1.name) && $0.value.hasSameBytes(as: HTTPFieldRules.trimmed($1.value))
-      }
   }
 
   /// Passes bytes of a body to the parser, which calls `received(_:)`.
@@ -209,7 +170,7 @@ final class GatewayConnection: ChannelInboundHandler, @unchecked Sendable {
     if input.discardable <= 0 { linger() }
   }
 
-  /// What the parser has found.
+  /// Takes a part from the parser.
   func received(_ part: HTTPServerRequestPart) {
     switch part {
     case .head(let head): parsed.head = head
@@ -268,7 +229,10 @@ final class GatewayConnection: ChannelInboundHandler, @unchecked Sendable {
 
   private func timedOut() {
     let now = NIODeadline.now()
-    if let output = timer.output, output <= now { return leave() }
+    if let output = timer.output, output <= now {
+      guard unwrittenBytes < timer.unwritten else { return leave() }
+      awaitOutput()
+    }
     guard let deadline = timer.input, deadline <= now else { return update() }
     timer.input = nil
     if phase == .lingering { return link.channel.close(promise: nil) }

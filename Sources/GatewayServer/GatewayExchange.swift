@@ -97,7 +97,7 @@ struct BodyProgress: Sendable {
     (bytes, waited) = (0, .zero)
   }
 
-  /// Somebody waits from now on; returns until when that makes sense.
+  /// The responder waits from now on; returns until when it may.
   mutating func start(at now: NIODeadline, limit: TimeAmount) -> NIODeadline {
     since = now
     return now + min(limit, limit * 10 - waited)
@@ -164,7 +164,7 @@ final class EventLoopTaskExecutor: TaskExecutor {
   }
 }
 
-/// What the responder does.
+/// The steps of the responder.
 extension GatewayConnection {
   func read(_ exchange: GatewayExchange, _ continuation: CheckedContinuation<GatewayBodyPiece, Never>) {
     guard exchange.reader == nil else { return continuation.resume(returning: .failed("is being read already")) }
@@ -229,7 +229,7 @@ extension GatewayConnection {
     guard isCurrent(exchange) else { return continuation.resume(returning: false) }
     do throws(ResponseFraming.Violation) {
       let bytes = try exchange.response.end()
-      timer.output = .now() + TimeAmount(server.configuration.timeouts.stall)
+      awaitOutput()
       link.channel.writeAndFlush(ByteBuffer(bytes: bytes)).whenComplete { [self] result in
         guard case .success = result, isCurrent(exchange) else { return continuation.resume(returning: false) }
         timer.output = nil
@@ -252,9 +252,18 @@ extension GatewayConnection {
     guard !link.channel.isWritable else { return continuation.resume(returning: true) }
     exchange.resumeWriter(false)
     exchange.writer = continuation
-    timer.output = .now() + TimeAmount(server.configuration.timeouts.stall)
+    awaitOutput()
     update()
   }
+
+  /// The client has some time from now on to take a byte.
+  func awaitOutput() {
+    timer.unwritten = unwrittenBytes
+    timer.output = .now() + TimeAmount(server.configuration.timeouts.stall)
+  }
+
+  /// How many bytes wait for the client.
+  var unwrittenBytes: Int { (try? link.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0 }
 
   private func isCurrent(_ exchange: GatewayExchange) -> Bool { self.exchange === exchange && phase == .open }
 
@@ -284,6 +293,8 @@ extension GatewayConnection {
 struct ConnectionTimer {
   var input: NIODeadline?
   var output: NIODeadline?
+  /// How many bytes waited for the client when `output` was set.
+  var unwritten = 0
   /// Whether `input` is for a request that has begun.
   var isForHead = false
   private var scheduled: (at: NIODeadline, task: Scheduled<Void>)?
@@ -315,4 +326,52 @@ final class ParsedRequestHandler: ChannelInboundHandler {
   func channelRead(context: ChannelHandlerContext, data: NIOAny) { connection.received(Self.unwrapInboundIn(data)) }
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) { connection.parserFailed() }
+}
+
+/// The state of reading a connection.
+struct ConnectionInput {
+  /// Whether the client has closed its side.
+  var hasEnded = false
+  /// Whether a read was requested that is not complete.
+  var isReading = false
+  /// Bytes of a body that may still be dropped.
+  var discardable = 0
+  /// How many requests have come.
+  var requests = 0
+  /// Whether the last response has been written.
+  var isAnswered = false
+  /// Whether bytes are being looked at further up the stack.
+  var isAdvancing = false
+}
+
+/// A request as the parser behind the guard has read it.
+struct ParsedRequest {
+  var head: HTTPRequestHead?
+  var hasEnded = false
+  var hasFailed = false
+
+  /// Whether the parser has read what the guard has.
+  func isSame(as guarded: RequestHead) -> Bool {
+    guard !hasFailed, let head else { return false }
+    guard head.method.rawValue == guarded.line.method, head.uri.hasSameBytes(as: guarded.line.target),
+      head.version == HTTPVersion(major: 1, minor: guarded.line.minorVersion)
+    else { return false }
+    let lines = guarded.fields.lines.filter { $0.name.lowercasedASCII() != "upgrade" }
+    // It leaves tabs behind a value.
+    return lines.count == head.headers.count
+      && zip(lines, head.headers).allSatisfy {
+        $0.name.hasSameBytes(as: $1.name) && $0.value.hasSameBytes(as: HTTPFieldRules.trimmed($1.value))
+      }
+  }
+}
+
+extension RequestHead.Framing {
+  /// The body's length; nil: it comes in chunks.
+  var length: Int64? {
+    switch self {
+    case .none: 0
+    case .length(let length): length
+    case .chunked: nil
+    }
+  }
 }

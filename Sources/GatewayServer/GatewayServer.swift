@@ -10,7 +10,7 @@ package import SocketServer
 /// The event loops are its own: what happens here delays no caller of the other socket by more than the processors that
 /// both use.
 package final class GatewayServer: Sendable {
-  /// What clients may use, and how long they may take.
+  /// The limits of what clients may use, and how long they may take.
   package struct Configuration: Sendable {
     /// The sizes of a request's parts.
     package var request = RequestGuard.Limits()
@@ -26,7 +26,7 @@ package final class GatewayServer: Sendable {
     /// Whether all requests of a process are rejected. Such uids have few connections, each and all together.
     package var isStranger: @Sendable (PeerCredentials) -> Bool = { _ in false }
     /// Gets what was rejected before the responder saw it.
-    package var onRejection: @Sendable (GatewayRequest.Caller, RequestRejection) -> Void = { _, _ in }
+    package var onRejection: @Sendable (GatewayRequest.Program, RequestRejection) -> Void = { _, _ in }
 
     package init() {}
   }
@@ -146,7 +146,7 @@ package final class GatewayServer: Sendable {
         })
     case .admitted(let id):
       let caller = peer.map {
-        GatewayRequest.Caller.process(uid: $0.uid, gid: $0.gid, groups: $0.groups, pid: $0.pid ?? 0)
+        GatewayRequest.Program.process(uid: $0.uid, gid: $0.gid, groups: $0.groups, pid: $0.pid ?? 0)
       }
       let connection = GatewayConnection(
         .init(id: id, caller: caller ?? .loopback, channel: channel, executor: executor), self)
@@ -245,13 +245,15 @@ package struct GatewaySockets: Sendable {
   }
 
   private static func listen(on address: String) throws(SocketServerError) -> (CInt, Int) {
-    guard let colon = address.lastIndex(of: ":"), let port = UInt16(address[address.index(after: colon)...]) else {
+    guard let colon = address.utf8.lastIndex(of: UInt8(ascii: ":")),
+      let port = UInt16(address[address.utf8.index(after: colon)...])
+    else {
       throw .system(call: "listen(\(address))", errno: EINVAL)
     }
     var host = String(address[..<colon])
     if host == "localhost" { host = "127.0.0.1" }
-    if host.hasPrefix("["), host.hasSuffix("]") { host = String(host.dropFirst().dropLast()) }
-    guard host == "::1" || host.hasPrefix("127."),
+    if host.startsWithBytes(of: "["), host.endsWithBytes(of: "]") { host = String(host.dropFirst().dropLast()) }
+    guard host == "::1" || host.startsWithBytes(of: "127."),
       let socketAddress = try? SocketAddress(ipAddress: host, port: Int(port))
     else { throw .system(call: "listen(\(address)), which is no loopback address", errno: EADDRNOTAVAIL) }
     let descriptor = socket(

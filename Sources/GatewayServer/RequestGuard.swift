@@ -6,7 +6,7 @@ import PosternSupport
 ///
 /// The verdict does not depend on how the bytes are split: the first fault in their order decides.
 package struct RequestGuard: Sendable {
-  /// What was found.
+  /// A finding about the bytes that were used.
   package enum Event: Sendable {
     /// The header section has ended. `section`: the request line, the fields but `Upgrade`, and the empty line.
     case head(RequestHead, section: [UInt8])
@@ -239,7 +239,10 @@ package struct RequestGuard: Sendable {
   }
 
   private func hexValue(_ byte: UInt8) -> Int64? {
-    guard RequestLine.isHexDigit(byte) else { return nil }
-    return Int64(byte <= 0x39 ? byte - 0x30 : (byte | 0x20) - 0x61 + 10)
+    switch byte {
+    case 0x30...0x39: Int64(byte - 0x30)
+    case 0x41...0x46, 0x61...0x66: Int64((byte | 0x20) - 0x61 + 10)
+    default: nil
+    }
   }
 }

@@ -68,14 +68,14 @@ package struct RequestHead: Sendable {
     guard expectations.isEmpty || expectations.count == 1 && expectations[0].lowercasedASCII() == "100-continue" else {
       throw .unsupported("the only expectation that can be met is 100-continue", status: 417)
     }
-    upgrades = options.contains("upgrade") ? fields.values(of: "upgrade").map { $0.lowercasedASCII() } : []
+    upgrades = !options.isDisjoint(with: ["upgrade"]) ? fields.values(of: "upgrade").map { $0.lowercasedASCII() } : []
     guard !upgrades.contains(where: { $0.containsBytes(of: "websocket") }) else {
       throw .unsupported("WebSocket connections are not forwarded")
     }
   }
 
   /// Whether the client wants no further response on this connection.
-  var closes: Bool { line.minorVersion == 0 || options.contains("close") }
+  var closes: Bool { line.minorVersion == 0 || !options.isDisjoint(with: ["close"]) }
 
   /// The fields that go on: without those of this hop and of this listener.
   var forwarded: HTTPFields {
@@ -91,7 +91,7 @@ package struct RequestHead: Sendable {
     "transfer-encoding", "upgrade",
   ]
 
-  /// What another server may rely on: whether it is there is not for `Connection` to decide.
+  /// Fields that another server may rely on: whether they are there is not for `Connection` to decide.
   private static let indispensable: Set<String> = [
     "authorization", "content-length", "content-type", "cookie", "expect", "host", "postern-continuation",
     "postern-key", "postern-on-behalf-of", "postern-session", "transfer-encoding",
@@ -180,7 +180,7 @@ package struct RequestLine: Sendable {
   package let authority: String?
   /// The path; begins with `/`.
   package let path: String
-  /// What follows the first `?`; nil: there is none.
+  /// The query, behind the first `?`; nil: there is none.
   package let query: String?
   /// 1 for HTTP/1.1, 0 for HTTP/1.0.
   package let minorVersion: Int

@@ -70,7 +70,7 @@ package struct ResponseFraming: Sendable {
     return Array("\(text)\r\n".utf8)
   }
 
-  /// What is sent before and behind `count` bytes of the body; nil when they are not sent.
+  /// The bytes before and behind `count` bytes of the body; nil when they are not sent.
   package mutating func write(_ count: Int) throws(Violation) -> (before: [UInt8], behind: [UInt8])? {
     switch state {
     case .notBegun: throw Violation(detail: "the response has not begun")
@@ -87,7 +87,7 @@ package struct ResponseFraming: Sendable {
     }
   }
 
-  /// What is sent at the end.
+  /// The last bytes.
   package mutating func end() throws(Violation) -> [UInt8] {
     defer { state = .ended }
     switch state {

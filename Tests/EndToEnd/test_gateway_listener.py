@@ -1,4 +1,4 @@
-"""`gateway.listen`: HTTP/1.1 on a Unix socket and a loopback address; what is rejected before anything else is looked at."""
+"""`gateway.listen`: HTTP/1.1 on a Unix socket and a loopback address, and the requests that it rejects by itself."""
 from __future__ import annotations
 
 import grp

@@ -8,7 +8,7 @@ import Testing
 
 @testable import GatewayServer
 
-/// What a responder does with one request.
+/// A responder that is one closure.
 private struct Responder: GatewayResponder {
   let body: @Sendable (GatewayRequest, any GatewayResponse) async throws(GatewayClientGone) -> Void
 
@@ -92,7 +92,7 @@ private final class Client: Sendable {
     }
   }
 
-  /// What comes until the text ends with `end`, or the connection does.
+  /// Reads until the text ends with `end`, or the connection does.
   func receive(until end: String? = nil) -> String {
     var bytes: [UInt8] = []
     var piece = [UInt8](repeating: 0, count: 4096)
@@ -159,8 +159,8 @@ struct GatewayServerTests {
     await fixture.server.shutdown()
   }
 
-  // Catches a body that is read before it is wanted, 100 Continue that is sent too early or never, and a connection that
-  // goes on although a body was left.
+  // Catches a body that is read before it is wanted, 100 Continue that is sent too early, and a connection that goes on
+  // although a body was left.
   @Test("100 Continue is sent when the body is wanted, and a body that is not wanted ends the connection")
   func expectations() async throws {
     let fixture = try await Fixture(

@@ -1,6 +1,5 @@
 import Foundation
 import HTTPMessages
-import PosternJSON
 import Testing
 
 @testable import GatewayServer
@@ -27,24 +26,24 @@ struct RequestTable {
   init() throws {
     let file = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
       .appending(path: "EndToEnd/gateway-requests.json")
-    let table = try JSONParser(allowsNUL: true).parse([UInt8](Data(contentsOf: file)))
-    for entry in table["malformed"]?.arrayValue ?? [] {
+    let table = try JSONSerialization.jsonObject(with: Data(contentsOf: file)) as? [String: [[String: Any]]]
+    for entry in table?["malformed"] ?? [] {
       malformed.append(
         Malformed(
-          name: entry["name"]?.stringValue ?? "", bytes: Self.bytes(entry["request"]),
-          status: Int(entry["status"]?.integerValue ?? 0)))
+          name: entry["name"] as? String ?? "", bytes: Self.bytes(entry["request"]),
+          status: entry["status"] as? Int ?? 0))
     }
-    for entry in table["valid"]?.arrayValue ?? [] {
+    for entry in table?["valid"] ?? [] {
       valid.append(
         Valid(
-          name: entry["name"]?.stringValue ?? "", bytes: Self.bytes(entry["request"]),
-          bodies: (entry["bodies"]?.arrayValue ?? []).map(Self.bytes)))
+          name: entry["name"] as? String ?? "", bytes: Self.bytes(entry["request"]),
+          bodies: (entry["bodies"] as? [Any] ?? []).map(Self.bytes)))
     }
   }
 
   /// Each character of the table is one byte.
-  private static func bytes(_ value: JSONValue?) -> [UInt8] {
-    (value?.stringValue ?? "").unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) }
+  private static func bytes(_ value: Any?) -> [UInt8] {
+    (value as? String ?? "").unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) }
   }
 }
 
@@ -208,7 +207,8 @@ struct ResponseFramingTests {
     let parts = text.split(separator: "\r\n\r\n")
     #expect(parts[0].hasPrefix("HTTP/1.1 503 Service Unavailable\r\n"))
     #expect(parts[0].contains("\r\nConnection: close") && parts[0].contains("\r\nRetry-After: 1\r\n"))
-    let body = try JSONParser().parse(String(parts[1]))
-    #expect(body["status"] == 503 && body["reason"] == "overloaded" && body["title"] == "Service Unavailable")
+    let body = try #require(JSONSerialization.jsonObject(with: Data(parts[1].utf8)) as? [String: Any])
+    #expect(body["status"] as? Int == 503 && body["reason"] as? String == "overloaded")
+    #expect(body["title"] as? String == "Service Unavailable")
   }
 }

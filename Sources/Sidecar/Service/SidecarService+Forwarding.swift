@@ -39,6 +39,6 @@ extension SidecarService {
     guard !lifetime.isDraining else {
       return .failure(RPCFault(.shuttingDown, data: ["retryable": true, "outcome": "not_sent"]))
     }
-    return await CallChain(caller: caller, environment: calls).carryOut(call, by: body)
+    return await hub.counted { await CallChain(caller: caller, environment: calls).carryOut(call, by: body) }
   }
 }

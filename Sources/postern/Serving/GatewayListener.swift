@@ -72,7 +72,7 @@ struct GatewayListener: Sendable {
     return { file.current() ?? key.value }
   }
 
-  private static func log(_ rejection: RequestRejection, of caller: GatewayRequest.Caller, _ logger: Logger) {
+  private static func log(_ rejection: RequestRejection, of caller: GatewayRequest.Program, _ logger: Logger) {
     var metadata: Logger.Metadata = .of([
       .status: .stringConvertible(rejection.status), .reason: .string(rejection.reason),
       .error: .string(rejection.detail),
