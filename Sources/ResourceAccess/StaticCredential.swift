@@ -1,4 +1,4 @@
-import HTTPMessages
+package import HTTPMessages
 import OAuthClient
 import PosternCrypto
 public import PosternSupport
@@ -216,7 +216,7 @@ extension StaticCredential {
   func isNamed(inQueryOf url: HTTPURL) -> Bool { parts(of: url).contains { isReserved($0) } }
 
   /// `url` without that parameter: a server that redirects may copy the query that it got.
-  func removed(from url: HTTPURL) -> HTTPURL {
+  package func removed(from url: HTTPURL) -> HTTPURL {
     guard isNamed(inQueryOf: url) else { return url }
     let kept = parts(of: url).filter { !isReserved($0) }.joined(separator: "&")
     return (try? url.withoutQuery.addingQuery(kept)) ?? url.withoutQuery

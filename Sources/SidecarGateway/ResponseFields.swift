@@ -9,7 +9,7 @@ struct ResponseFields {
 
   init(of server: ResourceServer) {
     self.server = server
-    addresses = GatewayAddresses(resource: server.name, base: server.locations.baseURL)
+    addresses = GatewayAddresses(of: server)
   }
 
   /// The fields of `head`: without those of the hop to the server and those about its origin, with addresses that lead
@@ -75,12 +75,14 @@ struct GatewayAddresses {
   /// `/NAME`.
   private let prefix: String
   private let base: HTTPURL
+  private let credential: StaticCredential?
   /// The path of the base URL without a slash at its end.
   private let basePath: String
 
-  init(resource: String, base: HTTPURL) {
-    prefix = "/\(resource)"
-    self.base = base
+  init(of server: ResourceServer) {
+    prefix = "/\(server.name)"
+    base = server.locations.baseURL
+    credential = server.credential
     basePath = base.path.endsWithBytes(of: "/") ? String(base.path.dropLast()) : base.path
   }
 
@@ -95,8 +97,10 @@ struct GatewayAddresses {
     return isAbsolute ? reference : "\(target)\(fragment)"
   }
 
-  /// The gateway's path and query for a URL below the base URL; nil for another one.
+  /// The gateway's path and query for a URL below the base URL; nil for another one. Servers copy the query that they
+  /// got: the parameter of the resource's credential, which no program may send, is left out.
   private func path(to target: HTTPURL) -> String? {
+    let target = credential?.removed(from: target) ?? target
     guard target.lies(under: base) || target.origin == base.origin && target.path.hasSameBytes(as: basePath) else {
       return nil
     }

@@ -118,6 +118,8 @@ def test_curl(gateway: Gateway, directory: Path) -> None:
     run(*curl, "-c", jar, "http://postern/up/fields?Set-Cookie=a%3Db;Path%3D/v1;Secure")
     seen = json.loads(run(*curl, "-b", jar, "http://postern/up/x").stdout)
     assert ["cookie", "a=b"] in seen["headers"]
+    seen = json.loads(run(*curl, "-H", f"Postern-Key: {KEY}", "http://postern/up/x").stdout)
+    assert KEY not in json.dumps(seen), "needed on the loopback address only"
     key = ["curl", "-sS", "--fail-with-body", "-H", f"Postern-Key: {KEY}"]
     seen = json.loads(run(*key, f"{gateway.base}/up/x").stdout)
     assert KEY not in json.dumps(seen)

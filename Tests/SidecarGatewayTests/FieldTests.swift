@@ -128,6 +128,16 @@ struct ResponseFieldTests {
     #expect(result["Content-Location"] == expected)
   }
 
+  /// Catches a redirect that a program cannot follow, because the server has copied the parameter of the credential.
+  @Test("An address has the parameter of the resource's credential")
+  func credential() throws {
+    let server = try resource("https://api.test/v1/", .credential) {
+      $0.credential = try? StaticCredential(.query(name: "key")) { Secret("s") }
+    }
+    let result = try Self.fields(["Location": "/v1/x?a=1&key=***&b=2", "Link": "</v1/y?key=***>"], from: server)
+    #expect(result == ["Location": "/shop/x?a=1&b=2", "Link": "</shop/y>"])
+  }
+
   static let links: [(String, String)] = [
     ("</v1/orders?page=2>; rel=\"next\"", "</shop/orders?page=2>; rel=\"next\""),
     (

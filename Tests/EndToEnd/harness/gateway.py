@@ -80,6 +80,7 @@ class Upstream(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
     server: Upstream
 
     def log_message(self, *_: object) -> None:
