@@ -40,8 +40,8 @@ DEMO_PACKAGES := $(BUILD_PACKAGES) curl jq nodejs python3 python3-requests pytho
 TEST_PACKAGES := $(DEMO_PACKAGES) glewlwyd netcat-openbsd nginx-light openssl prometheus python3-pytest \
   redis-server sqlite3 wget
 # Everything else: a browser, the site, the package and the image, systemd's tools, other languages.
-ALL_PACKAGES := $(TEST_PACKAGES) buildah chromium debhelper dpkg-dev gcc libc6-dev libjsonrpccpp-dev lintian man-db \
-  node-typescript perl procps python3-markdown python3-pygments squid systemd util-linux
+ALL_PACKAGES := $(TEST_PACKAGES) apache2 buildah caddy chromium debhelper dpkg-dev gcc haproxy libc6-dev libjsonrpccpp-dev \
+  lintian lua-socket man-db node-typescript perl procps python3-markdown python3-pygments squid systemd util-linux
 # The example with Express (`test-node`, `test-documents`, `test-examples`): with two hundred small ones that nothing
 # else needs.
 NODE_PACKAGES := node-express

@@ -927,12 +927,11 @@ let package = Package(
     // MARK: - Layer 4: ForwardAuthentication, what front proxies want to know of a request
 
     .target(
-      name: "ForwardAuthentication", dependencies: ["AuthEngine", "HTTPMessages", "PosternJSON", "PosternSupport"]),
+      name: "ForwardAuthentication",
+      dependencies: ["HTTPMessages", "PosternConfiguration", "PosternJSON", "PosternSupport"]),
     .testTarget(
       name: "ForwardAuthenticationTests",
-      dependencies: [
-        "AuthEngine", "ForwardAuthentication", "HTTPMessages", "PosternJSON", "PosternSupport", "PosternTestSupport",
-      ]),
+      dependencies: ["ForwardAuthentication", "HTTPMessages", "PosternConfiguration", "PosternJSON", "PosternSupport"]),
 
     // MARK: - Layer 4: SidecarGateway, HTTP requests as calls
 

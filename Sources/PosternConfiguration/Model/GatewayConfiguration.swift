@@ -6,6 +6,8 @@ public import PosternSupport
 public struct GatewayConfiguration: Sendable, Equatable {
   /// Where programs connect; nil: nowhere.
   public var listen: GatewayListenConfiguration?
+  /// The APIs whose requests front proxies let Postern check, by name. Default none.
+  public var protect: [String: ProtectedAPIConfiguration] = [:]
 
   /// Whether nothing differs that is used at start only.
   func hasSameListener(as other: GatewayConfiguration) -> Bool {
@@ -20,6 +22,12 @@ extension GatewayConfiguration: ConfigurationSection {
       "listen", GatewayListenConfiguration.self,
       "Where programs send HTTP/1.1 requests for resources: a Unix socket, a loopback address, or both. Left out: nowhere.",
       commented: true)
+    protect = keys.map(
+      "protect", of: ProtectedAPIConfiguration.self,
+      """
+      Forward authentication: the APIs behind nginx, Caddy, Traefik, HAProxy, Envoy or Apache whose requests Postern checks, by the name \
+      in /.postern/auth/NAME.
+      """, exampleName: "orders")
   }
 }
 

@@ -1,8 +1,11 @@
+import Logging
 package import PosternJSON
 package import PosternJSONRPC
 import PosternSupport
 package import SidecarAccess
 package import SidecarCalls
+package import SidecarEngine
+import SidecarObservability
 
 // Calls that come in no message of a JSON-RPC connection: requests of programs that speak HTTP.
 extension SidecarService {
@@ -26,11 +29,21 @@ extension SidecarService {
     }.map { _ in }
   }
 
-  /// Carries out a call of a method, with all its rules, limits and records.
+  /// The configuration in force.
+  package var snapshot: ConfigurationSnapshot { running.current }
+
+  /// Carries out a call of a method, with all its rules, limits and records. `fault` ends it instead of its handler.
   package func call(
-    _ method: String, _ params: JSONValue?, by caller: PeerConnection
+    _ method: String, _ params: JSONValue?, endingWith fault: RPCFault? = nil, by caller: PeerConnection
   ) async -> Result<RPCResult, RPCFault> {
-    await carryOut(Call(key: 0, id: nil, method: method, params: params), by: caller)
+    var ending: MethodTable.WaitingHandler?
+    if let fault {
+      ending = { [callersLog, uid = caller.peer.uid] (_, _) async throws(RPCFault) in
+        callersLog.log(.notice, "forwarded request rejected", of: uid, .of([.reason: .string(fault.message)]))
+        throw fault
+      }
+    }
+    return await carryOut(Call(key: 0, id: nil, method: method, params: params), by: caller, ending)
   }
 
   private func carryOut(
