@@ -1,62 +1,20 @@
-"""`/.postern/auth/NAME`: nginx, Caddy, HAProxy and Apache with the files of examples/forward-auth."""
+"""nginx, Caddy, HAProxy and Apache with the files of examples/forward-auth, in front of an API."""
 from __future__ import annotations
 
-import base64
-import hashlib
-import json
-import os
-import pwd
 import signal
-import time
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, Optional
 
 import pytest
 
-from harness.fronts import API, PROGRAMS, Answer, Front, direct, program
+from harness.fronts import API, PROGRAMS, Front, await_socket, program
 from harness.issuer import IssuerDouble
+from harness.protected import AMBIGUOUS, TRICKS, Issuer, challenge, proof, settings
 from harness.sidecar import Sidecar
 from harness.signing import SigningKey
-from harness.users import ALICE, BOB, acting_as, needs_root, open_to_all
-from harness.waiting import eventually
+from harness.users import open_to_all
 
 Start = Callable[..., Sidecar]
-AUDIENCE = "https://orders.example.com"
-DPOP_KEY = SigningKey("ES256", kid=None)
-
-
-class Issuer:
-    """Signs access tokens."""
-
-    def __init__(self, double: IssuerDouble, key: SigningKey) -> None:
-        self.double, self.key = double, key
-        double.serve_keys(key.jwks())
-
-    def token(self, **changes: Any) -> str:
-        now = int(time.time())
-        claims = {
-            "iss": self.double.base, "sub": "alice", "aud": AUDIENCE, "exp": now + 300, "iat": now - 1,
-            "jti": str(time.monotonic_ns()), "client_id": "shop", "scope": "orders:read", **changes}
-        return self.key.sign({name: value for name, value in claims.items() if value is not None}, typ="at+jwt")
-
-    def bearer(self, **changes: Any) -> str:
-        return f"Bearer {self.token(**changes)}"
-
-    def bound(self, **changes: Any) -> str:
-        """A token for whoever has `DPOP_KEY`."""
-        public = DPOP_KEY.jwk(kid=None, use=None)
-        canonical = json.dumps({name: public[name] for name in ("crv", "kty", "x", "y")}, separators=(",", ":"))
-        digest = hashlib.sha256(canonical.encode()).digest()
-        return self.token(cnf={"jkt": base64.urlsafe_b64encode(digest).rstrip(b"=").decode()}, **changes)
-
-
-def proof(token: str, method: str, url: str, **claims: Any) -> List[Tuple[str, str]]:
-    """The fields of a request with a bound token."""
-    ath = base64.urlsafe_b64encode(hashlib.sha256(token.encode()).digest()).rstrip(b"=").decode()
-    claims = {
-        "htm": method, "htu": url, "iat": int(time.time()), "jti": str(time.monotonic_ns()), "ath": ath, **claims}
-    made = DPOP_KEY.sign(claims, typ="dpop+jwt", jwk=DPOP_KEY.jwk(kid=None, use=None))
-    return [("Authorization", f"DPoP {token}"), ("DPoP", made)]
 
 
 @pytest.fixture
@@ -77,19 +35,16 @@ def http(directory: Path) -> str:
     return str(directory / "http.sock")
 
 
-def settings(issuer: IssuerDouble, http: str, **orders: Any) -> Dict[str, Any]:
-    protected = {
-        "issuer": "corp", "audience": AUDIENCE, "requiredScopes": ["orders:read"], "identityHeaders": {"X-User": "sub"},
-        **orders}
-    everyone = {entry.pw_uid for entry in pwd.getpwall() if entry.pw_name in ("www-data", "haproxy")}
-    return {
-        "issuers": {"corp": {"issuer": issuer.base, "clientId": "api"}},
-        "gateway": {
-            "listen": {"path": http, "mode": "0666"},
-            "protect": {"orders": {name: value for name, value in protected.items() if value is not None}}},
-        "peers": [{"uid": os.getuid(), "methods": ["*"]}]
-        + [{"uid": uid, "methods": ["validateRequest"]} for uid in sorted(everyone - {os.getuid()})],
-    }
+@pytest.fixture
+def serve(start: Start, http: str) -> Start:
+    """Starts a sidecar, and waits for its gateway."""
+
+    def serve(changes: Dict[str, Any]) -> Sidecar:
+        sidecar = start(changes)
+        await_socket(http)
+        return sidecar
+
+    return serve
 
 
 @pytest.fixture(params=sorted(PROGRAMS))
@@ -102,21 +57,15 @@ def front(request: pytest.FixtureRequest, directory: Path, http: str, api: API) 
 
 
 @pytest.fixture
-def protect(start: Start, front: Front, issuer: IssuerDouble, http: str) -> Callable[..., Sidecar]:
+def protect(serve: Start, front: Front, issuer: IssuerDouble, http: str) -> Callable[..., Sidecar]:
     """Starts the sidecar behind the front, with changes to `gateway.protect.orders` and the issuer."""
 
     def protect(issuer_changes: Optional[Dict[str, Any]] = None, **orders: Any) -> Sidecar:
         changes = settings(issuer, http, **{"dialect": front.kind, "origin": front.origin, **orders})
         changes["issuers"]["corp"].update(issuer_changes or {})
-        return start(changes)
+        return serve(changes)
 
     return protect
-
-
-def challenge(answer: Answer) -> str:
-    values = answer.values("www-authenticate")
-    assert len(values) == 1, answer.fields
-    return values[0]
 
 
 def test_an_accepted_request_reaches_the_api_with_its_user(protect: Any, front: Front, tokens: Issuer, api: API) -> None:
@@ -237,21 +186,12 @@ def test_a_nonce_reaches_the_client(protect: Any, front: Front, tokens: Issuer, 
     assert len(api.received) == 1
 
 
-TRICKS = [
-    "/public/../orders", "/public/health/../../orders", "/public/%2e%2e/orders", "/public/health/%2E%2e/%2e%2e/orders", "//orders",
-    "/public//health/..//../orders", "/orders%2F..", "/public/health%2F..%2F..%2Forders", "/public/health/..%2f..%2forders",
-    "/public/%252e%252e/orders", "/public/health;/../../orders", "/public/health/..;/..;/orders", "/public/..%5corders",
-    "/public/health%00.css", "/PUBLIC/health", "/public/health/", "/public/health%3Fx", "/public/health%23", "/public//health",
-    "/./public/health", "/public/health;x", "/.postern/auth/orders", "/.postern-auth", "/orders?x=/public/health",
-]
-AMBIGUOUS = [path for path in TRICKS if ".." in path or "%2e%2e" in path.lower() or "//" in path or "%00" in path or "%5c" in path or "/./" in path]
-
-
 def test_no_spelling_of_a_path_goes_without_a_token(protect: Any, front: Front, tokens: Issuer, api: API) -> None:
     protect()
     for path in TRICKS + [r"/public\..\orders", "/#/../orders", "/orders#/public/health", "/public/health\u00e9", "/%zz"]:
         answer = front.request(path)
-        assert answer.status in (400, 401, 403, 404), (path, answer)
+        # What is no URL at all may be an error of the front's own request.
+        assert answer.status in (400, 401, 403, 404) or path not in TRICKS and answer.status >= 500, (path, answer)
         assert api.received == [], path
     assert front.request("/public/health").status == 200
     api.received.clear()
@@ -302,160 +242,3 @@ def test_a_hanging_postern_lets_nothing_pass(protect: Any, front: Front, tokens:
     finally:
         sidecar.signal(signal.SIGCONT)
     assert len(api.received) == 1
-
-
-# MARK: the endpoint itself
-
-
-NGINX = [("X-Original-Method", "POST"), ("X-Original-URI", "/orders/7?a=b")]
-FORWARDED = [("X-Forwarded-Method", "POST"), ("X-Forwarded-Uri", "/orders/7?a=b")]
-
-
-def test_the_answers_of_the_endpoint(start: Start, issuer: IssuerDouble, http: str, tokens: Issuer) -> None:
-    start(settings(issuer, http, identityHeaders={"X-User": "sub", "X-Groups": "groups", "X-Mail": "email"}))
-    token = tokens.bearer(groups=["a", "b,c"])
-    for method in ("GET", "HEAD", "POST", "DELETE", "OPTIONS"):
-        answer = direct(http, "/.postern/auth/orders", method, token=token)
-        assert answer.status == 200 and answer.body == b"" and answer.values("cache-control") == ["no-store"], method
-        assert [answer.values(name) for name in ("x-user", "x-groups", "x-mail")] == [["alice"], ["a,b%2Cc"], [""]]
-        assert not answer.values("www-authenticate") and not answer.values("content-type")
-    for path in ("auth/other", "auth", "auth/", "auth/ORDERS", "authorders", "auth//orders"):
-        assert direct(http, f"/.postern/{path}", token=token).status == 404, path
-    answer = direct(http, "/.postern/auth/orders", fields=[("X-User", "root")])
-    assert answer.status == 401 and answer.body == b"" and not answer.values("x-user")
-    assert answer.values("cache-control") == ["no-store"]
-    # A claim that no header can carry is an error of the configuration, and no user without a name.
-    assert direct(http, "/.postern/auth/orders", token=tokens.bearer(groups={"a": 1})).status == 500
-
-
-def test_fields_that_contradict_or_come_twice_are_never_accepted(
-    start: Start, issuer: IssuerDouble, http: str, tokens: Issuer
-) -> None:
-    sidecar = start(settings(issuer, http, origin="https://orders.example.com"))
-    token = tokens.bearer()
-
-    def status(fields: List[Tuple[str, str]], path: str = "", **options: Any) -> int:
-        return direct(http, f"/.postern/auth/orders{path}", fields=fields, token=token, **options).status
-
-    assert status(NGINX) == status(FORWARDED) == status(NGINX + FORWARDED) == 200
-    assert status([], "/orders/7?a=b", method="PUT") == 200
-    assert status(NGINX, "/orders/7?a=b", method="POST") == 200
-    for fields in [
-        NGINX + NGINX[:1], NGINX + NGINX[1:], FORWARDED + FORWARDED[1:], NGINX + [("X-Forwarded-Uri", "/public")],
-        NGINX + [("X-Forwarded-Method", "GET")], NGINX[:1] + FORWARDED[1:],
-        NGINX + [("X-Original-URL", "https://orders.example.com/orders/7?a=b")],
-        NGINX[:1] + [("X-Original-URL", "https://evil.example/orders/7")], NGINX[:1] + [("X-Original-URI", "/a/../b")],
-        NGINX[1:] + [("X-Original-Method", "GET, POST")],
-    ]:
-        assert status(fields) == 403, fields
-    assert status(NGINX, "/orders/8", method="POST") == 403
-    assert status(NGINX, "/orders/7?a=b", method="GET") == 403
-    assert "contradict each other" in sidecar.log()
-
-
-def test_a_proof_without_the_original_request_is_never_accepted(
-    start: Start, issuer: IssuerDouble, http: str, tokens: Issuer
-) -> None:
-    start(settings(issuer, http, origin=None))
-    token = tokens.bound()
-    url = "https://shop.example/orders/7"
-    host = [("X-Forwarded-Proto", "https"), ("X-Forwarded-Host", "shop.example")]
-
-    def status(*fields: Tuple[str, str], path: str = "", method: str = "GET") -> int:
-        made = proof(token, "POST", url)
-        return direct(http, f"/.postern/auth/orders{path}", method, fields=[*made, *fields]).status
-
-    for fields in [[], host, NGINX, NGINX[1:] + host, NGINX[:1] + host, NGINX + host[:1], NGINX + host[1:]]:
-        assert status(*fields) == 403, fields
-    assert status(*NGINX, *host) == 200
-    assert status(*FORWARDED, *host) == 200
-    assert status(*NGINX, *host, ("X-Forwarded-Host", "shop.example")) == 403
-    assert status(*NGINX, host[0], ("X-Forwarded-Host", "other.example")) == 401
-    # Envoy: its own request is the client's, and so is the host.
-    assert status(host[0], path="/orders/7?a=b", method="POST") == 401
-    envoy = proof(token, "POST", "https://postern/orders/7")
-    assert direct(http, "/.postern/auth/orders/orders/7?a=b", "POST", fields=[*envoy, host[0]]).status == 200
-
-
-def test_envoy(start: Start, issuer: IssuerDouble, http: str, tokens: Issuer) -> None:
-    start(settings(issuer, http, dialect="envoy", origin=AUDIENCE))
-    token = tokens.bound()
-    fields = proof(token, "PATCH", f"{AUDIENCE}/orders/7")
-    assert direct(http, "/.postern/auth/orders/orders/7?a=b", "PATCH", fields=fields + NGINX).status == 200
-    fields = proof(token, "POST", f"{AUDIENCE}/orders/7")
-    assert direct(http, "/.postern/auth/orders", "POST", fields=fields + NGINX).status == 403
-    for path in TRICKS:
-        if path in AMBIGUOUS:
-            answer = direct(http, f"/.postern/auth/orders{path}", token=tokens.bearer())
-            assert answer.status in (400, 403, 404), path
-
-
-def test_a_body_is_not_waited_for(start: Start, issuer: IssuerDouble, http: str, tokens: Issuer) -> None:
-    start(settings(issuer, http))
-    fields = [("Authorization", tokens.bearer()), ("Transfer-Encoding", "chunked")]
-    assert direct(http, "/.postern/auth/orders", "PUT", fields=fields).status == 200
-
-
-@needs_root
-def test_only_peers_of_the_method_and_the_issuer_may_be_fronts(
-    start: Start, issuer: IssuerDouble, http: str, tokens: Issuer
-) -> None:
-    changes = settings(issuer, http)
-    changes["issuers"]["other"] = {"issuer": "https://other.example", "clientId": "x"}
-    changes["peers"] += [
-        {"uid": ALICE, "methods": ["validateRequest"], "issuers": ["other"]}, {"uid": BOB, "methods": ["health"]}]
-    start(changes)
-    token = tokens.bearer()
-
-    def status(uid: int, name: str = "orders") -> int:
-        with acting_as(uid):
-            return direct(http, f"/.postern/auth/{name}", token=token).status
-
-    assert status(0) == 200 and status(0, "no") == 404
-    # What a rule hides is what does not exist.
-    assert status(ALICE) == 404 and status(ALICE, "no") == 404
-    assert status(BOB) == status(BOB, "no") == 403
-    assert status(4711) == status(4711, "no") == 403
-
-
-def test_a_reload_replaces_what_is_protected(
-    start: Start, issuer: IssuerDouble, http: str, tokens: Issuer, configuration: Dict[str, Any]
-) -> None:
-    sidecar = start(settings(issuer, http))
-    token = tokens.bearer()
-    assert direct(http, "/.postern/auth/orders", token=token).status == 200
-    written = json.loads(sidecar.configuration_path.read_text())
-    written["gateway"]["protect"]["orders"]["requiredScopes"] = ["orders:write"]
-    written["gateway"]["protect"]["more"] = {"issuer": "corp", "audience": AUDIENCE}
-    sidecar.write(written)
-    with sidecar.connect() as connection:
-        assert connection.call("reloadConfig")["changed"] == ["gateway"]
-    assert direct(http, "/.postern/auth/orders", token=token).status == 403
-    assert direct(http, "/.postern/auth/more", token=token).status == 200
-    del written["gateway"]["protect"]
-    sidecar.write(written)
-    with sidecar.connect() as connection:
-        connection.call("reloadConfig")
-    assert direct(http, "/.postern/auth/orders", token=token).status == 404
-
-
-def test_front_requests_count_as_calls(start: Start, issuer: IssuerDouble, http: str, tokens: Issuer, directory: Path) -> None:
-    """The audit log, the metrics and the rate limit are those of validateRequest, and no secret is in the log."""
-    changes = settings(issuer, http)
-    changes["peers"][0]["rate"] = {"perSecond": 0.001, "burst": 6}
-    changes["audit"] = {"path": str(directory / "audit.log")}
-    sidecar = start(changes)
-    token = tokens.token()
-    assert direct(http, "/.postern/auth/orders", token=f"Bearer {token}").status == 200
-    assert direct(http, "/.postern/auth/orders").status == 401
-    assert direct(http, "/.postern/auth/orders", token=f"Bearer {token}", fields=NGINX + NGINX).status == 403
-    with sidecar.connect() as connection:
-        metrics = connection.call("metrics")["text"]
-    assert 'method="validateRequest"' in metrics
-    for _ in range(6):
-        answer = direct(http, "/.postern/auth/orders", token=f"Bearer {token}")
-    assert answer.status == 503 and not answer.values("www-authenticate")
-    eventually(lambda: (directory / "audit.log").read_text().count("validateRequest") >= 3, what="the audit lines")
-    sidecar.stop()
-    for text in (sidecar.log(), (directory / "audit.log").read_text()):
-        assert token not in text and token.split(".")[2] not in text

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import pytest
 
 from harness import glewlwyd
-from harness.fronts import Answer, direct
+from harness.fronts import Answer, Relay, await_socket, direct
 from harness.playground import Playground
 from harness.ports import free_port
 from harness.sidecar import Sidecar
@@ -28,7 +28,9 @@ def http(directory: Path) -> str:
 
 @pytest.fixture
 def sidecar(start: Start, settings: Dict[str, Any], http: str) -> Sidecar:  # noqa: F811
-    return start({**settings, "gateway": {"listen": {"path": http}}})
+    made = start({**settings, "gateway": {"listen": {"path": http}}})
+    await_socket(http)
+    return made
 
 
 def send(http: str, body: bytes, issuer: str = "shop", kind: str = FORM[1], method: str = "POST") -> Answer:
@@ -91,6 +93,7 @@ def test_a_peer_needs_the_method_and_the_issuer(
         "peers": [
             {"uid": ALICE, "methods": ["*"]}, {"uid": BOB, "methods": ["validateLogoutToken"], "issuers": ["twin"]},
             {"uid": 0, "methods": ["health"]}]})
+    await_socket(http)
     with connect_as(ALICE, sidecar) as connection:
         login(connection, playground)
         token = logout_token(playground, user="alice")
@@ -106,8 +109,6 @@ def test_a_peer_needs_the_method_and_the_issuer(
 
 def test_the_logout_of_a_real_provider(start: Start, directory: Path) -> None:
     """glewlwyd posts its logout token to the loopback listener; a front adds the key in practice."""
-    from harness.fronts import Relay
-
     port = free_port()
     relay = Relay(port, str(directory / "http.sock"))
     provider = glewlwyd.Provider(
@@ -118,6 +119,7 @@ def test_the_logout_of_a_real_provider(start: Start, directory: Path) -> None:
             "idToken": {"requireLogoutExp": False},
         }
         sidecar = start({"issuers": {"corp": corp}, "gateway": {"listen": {"path": str(directory / "http.sock")}}})
+        await_socket(str(directory / "http.sock"))
         browser = glewlwyd.Browser(provider)
         with sidecar.connect() as connection:
             connection.call("subscribe", {"events": ["event.sessionEnded"]})

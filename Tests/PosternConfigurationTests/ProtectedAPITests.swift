@@ -91,7 +91,7 @@ import Testing
     )
     #expect(
       fixture.problems == [
-        "2:35: gateway.protect.a.issuer: there is no issuer corq; did you mean corp?"
+        "2:36: gateway.protect.a.issuer: there is no issuer corq; did you mean corp?"
       ])
     #expect(Self.load("").problems == [])
     #expect(Fixture("gateway: { protect: { a: {} } }").problems.count >= 2)

@@ -58,7 +58,7 @@ WEIGHTS = {"Methods": 0.55, "Swift reference": 0.4, "Migration": 0.8, "Working o
 LABELS = {
     "README.md": "Home", "proto-docs/README.md": "Overview", "proto-docs/reference/README.md": "All methods",
     "proto-docs/migration/README.md": "All", "proto-docs/python.md": "Python", "proto-docs/node.md": "Node", "proto-docs/swift.md": "Swift",
-    "proto-docs/other-languages.md": "Other languages", "proto-docs/refresh-across-processes.md": "Several processes", "proto-docs/adobe-pass.md": "Adobe Pass", "proto-docs/without-a-secret.md": "Without a secret", "proto-docs/on-behalf-of.md": "On behalf of", "proto-docs/gateway.md": "The gateway", "proto-docs/protect-an-api.md": "Protect an API", "SECURITY.md": "Security policy", "proto-docs/forward-authentication.md": "Forward authentication",
+    "proto-docs/other-languages.md": "Other languages", "proto-docs/refresh-across-processes.md": "Several processes", "proto-docs/adobe-pass.md": "Adobe Pass", "proto-docs/without-a-secret.md": "Without a secret", "proto-docs/on-behalf-of.md": "On behalf of", "proto-docs/gateway.md": "The gateway", "proto-docs/protect-an-api.md": "Protect an API", "proto-docs/forward-authentication.md": "Forward authentication", "SECURITY.md": "Security policy",
 }
 #: The order of the methods is that of the reference's own index.
 REFERENCE = "proto-docs/reference/README.md"

@@ -1,9 +1,11 @@
+import Logging
 package import PosternJSON
 package import PosternJSONRPC
 import PosternSupport
 package import SidecarAccess
 package import SidecarCalls
 package import SidecarEngine
+import SidecarObservability
 
 // Calls that come in no message of a JSON-RPC connection: requests of programs that speak HTTP.
 extension SidecarService {
@@ -35,7 +37,12 @@ extension SidecarService {
     _ method: String, _ params: JSONValue?, endingWith fault: RPCFault? = nil, by caller: PeerConnection
   ) async -> Result<RPCResult, RPCFault> {
     var ending: MethodTable.WaitingHandler?
-    if let fault { ending = { (_, _) async throws(RPCFault) in throw fault } }
+    if let fault {
+      ending = { [callersLog, uid = caller.peer.uid] (_, _) async throws(RPCFault) in
+        callersLog.log(.notice, "forwarded request rejected", of: uid, .of([.reason: .string(fault.message)]))
+        throw fault
+      }
+    }
     return await carryOut(Call(key: 0, id: nil, method: method, params: params), by: caller, ending)
   }
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from .ports import free_port
+from .waiting import eventually
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "forward-auth"
 _PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
@@ -106,7 +107,7 @@ class Front:
             "/etc/apache2/postern": f"{directory}/postern",
             "/run/nginx-orders.pid": f"{directory}/pid",
             "/run/apache-orders.pid": f"{directory}/pid",
-            "http {\n": "http {\n" + "".join(
+            "events {}\n\nhttp {\n": "events {}\n\nhttp {\n" + "".join(
                 f"  {name}_temp_path {directory}/{name};\n"
                 for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")),
         }
@@ -186,6 +187,15 @@ def direct(path: str, target: str, method: str = "GET", **options: Any) -> Answe
         connection.settimeout(20)
         connection.connect(path)
         return exchange(connection, method, target, "postern", **options)
+
+
+def await_socket(path: str) -> None:
+    """Returns once something listens at `path`."""
+    def listens() -> bool:
+        with socket.socket(socket.AF_UNIX) as probe:
+            return probe.connect_ex(path) == 0
+
+    eventually(listens, what=f"a listener at {path}")
 
 
 def _response(connection: socket.socket, method: str) -> Answer:
