@@ -10,7 +10,7 @@ import TokenValidation
 /// client certificates, RFC 9470 for how the user authenticated.
 ///
 /// The order is that of the cost: what needs no key comes first, then the proof's signature, the token, the API's
-/// requirements on it. A proof is used up last, so that a request that fails for any other reason can be sent again.
+/// requirements on it. A proof is used up last, so that a request that fails for any other reason leaves it usable.
 package struct RequestValidator: Sendable {
   /// The most scopes or authentication contexts that a request may be required to have.
   private static let maxEntries = 100
