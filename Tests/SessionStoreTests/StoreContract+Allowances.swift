@@ -69,7 +69,7 @@ extension StoreContract {
     #expect(try await store.usage(of: 1).bytes == 30)
   }
 
-  /// Of many calls with one value exactly one is the first, whichever uid calls; other values are their own.
+  /// Exactly one of many calls with one value is the first, whichever uid calls; other values are their own.
   func spendsOnce(_ store: any RecordStore) async throws {
     let now = SystemClock().wallNow
     let first = try await withThrowingTaskGroup(of: Int?.self) { group in
