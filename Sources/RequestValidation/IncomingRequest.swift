@@ -24,7 +24,7 @@ package struct IncomingRequest: Sendable {
   }
 }
 
-/// What an API requires of a request.
+/// The requirements of an API on a request.
 package struct RequestRequirements: Sendable, Equatable {
   /// Whether proofs of possession (RFC 9449) are accepted.
   package enum ProofRule: String, Sendable, Hashable, CaseIterable {
@@ -70,7 +70,7 @@ package enum RequestVerdict: Sendable {
   case rejected(RequestRejection)
 }
 
-/// What is known about a request that may pass.
+/// A request that may pass, and the token that it shows.
 package struct AcceptedRequest: Sendable {
   /// The claims of the JWT, or the members of the issuer's answer.
   package var claims: JSONObject

@@ -26,7 +26,7 @@ package struct ProofRules: Sendable, Equatable {
   }
 }
 
-/// What is wrong with a proof.
+/// The fault of a proof.
 struct ProofFault: Error, Sendable, Equatable {
   /// The part that is at fault: a claim, a header parameter, `field`, `form` or `signature`.
   let part: String

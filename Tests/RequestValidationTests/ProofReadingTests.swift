@@ -2,6 +2,7 @@ import AuthEngine
 import EngineTestSupport
 import HTTPMessages
 import JOSE
+import PosternCrypto
 import PosternJSON
 import PosternSupport
 import PosternTestSupport

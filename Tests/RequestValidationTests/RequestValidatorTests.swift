@@ -338,7 +338,8 @@ import Testing
     #expect(try await bench.code("Bearer opaque") == "aud_mismatch")
     bench.requirements.audience = nil
     #expect(calls.withLock { $0 } == 3)
-    try await CurrentPeer.$uid.withValue(77) { #expect(try await bench.code("Bearer opaque") == nil) }
+    let another = try await CurrentPeer.$uid.withValue(77) { [bench] in try await bench.code("Bearer opaque") }
+    #expect(another == nil)
     #expect(calls.withLock { $0 } == 4)
     isActive.withLock { $0 = false }
     bench.tokens.clock.advance(by: .seconds(29))
