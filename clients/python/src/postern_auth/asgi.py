@@ -5,7 +5,7 @@ app = Protect(app, AsyncClient(), issuer="corp", audience="https://orders.exampl
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, MutableMapping, Sequence
+from collections.abc import Awaitable, Iterable, MutableMapping, Sequence
 from typing import Any, Callable
 
 from . import _protection
@@ -93,11 +93,18 @@ class Protect:
         url = self._requirements.url(_HTTP.get(scheme, scheme), headers.get("host", []), _target(scope))
         if url is None:
             return _protection.without_host()
-        params = self._requirements.params(scope.get("method", "GET"), url, headers)
+        params = self._requirements.params(scope.get("method", "GET"), url, headers, _certificate(scope))
         try:
             return _protection.verdict(await self.client.call(_protection.METHOD, params, timeout=self._timeout))
         except PosternError as error:
             return _protection.failed(error)
+
+
+def _certificate(scope: Scope) -> str | None:
+    """The client's certificate, by ASGI's extension for TLS."""
+    tls: dict[str, Any] = (scope.get("extensions") or {}).get("tls") or {}
+    chain: Iterable[str] = tls.get("client_cert_chain") or ()
+    return next(iter(chain), None)
 
 
 def _target(scope: Scope) -> str:
