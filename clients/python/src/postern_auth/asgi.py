@@ -5,7 +5,7 @@ app = Protect(app, AsyncClient(), issuer="corp", audience="https://orders.exampl
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterable, MutableMapping, Sequence
+from collections.abc import Awaitable, MutableMapping, Sequence
 from typing import Any, Callable
 
 from . import _protection
@@ -102,9 +102,10 @@ class Protect:
 
 def _certificate(scope: Scope) -> str | None:
     """The client's certificate, by ASGI's extension for TLS."""
-    tls: dict[str, Any] = (scope.get("extensions") or {}).get("tls") or {}
-    chain: Iterable[str] = tls.get("client_cert_chain") or ()
-    return next(iter(chain), None)
+    extensions: dict[str, Any] = scope.get("extensions") or {}
+    tls: dict[str, Any] = extensions.get("tls") or {}
+    chain: list[str] = list(tls.get("client_cert_chain") or [])
+    return chain[0] if chain else None
 
 
 def _target(scope: Scope) -> str:
