@@ -1,4 +1,4 @@
-"""The gateway and programs that know nothing of it: they get a base URL, a socket or the listener's key, and no secret."""
+"""The gateway and programs that know nothing of it: they get a base URL, a socket or the listener's key, no secret."""
 from __future__ import annotations
 
 import functools
