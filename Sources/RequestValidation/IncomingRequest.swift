@@ -2,6 +2,7 @@ package import HTTPMessages
 package import KeySets
 package import OAuthClient
 package import PosternJSON
+import PosternSupport
 package import SessionRecords
 package import TokenValidation
 
