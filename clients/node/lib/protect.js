@@ -30,7 +30,7 @@ function protect(client, options = {}) {
     const url = urlOf(req, base, lines);
     if (url === undefined) return { status: 400, headers: [NO_STORE], body: JSON.stringify({ error: "invalid_request" }) };
     const headers = Object.fromEntries([...lines].filter(([name]) => !name.startsWith(":")));
-    const request = { method: req.method, url, headers };
+    const request = { method: req.method, url, headers, clientCertificate: certificateOf(req) };
     const params = { issuer, ...request, audience, requiredScopes, dpop, maxAge, acrValues, resourceMetadata };
     try {
       return judged(await client.call(METHOD, params, { timeoutMs }));
@@ -113,6 +113,14 @@ function urlOf(req, base, lines) {
   const hosts = lines.get(":authority") ?? lines.get("host") ?? [];
   if (hosts.length !== 1 || !/^[A-Za-z0-9.:_[\]-]+$/.test(hosts[0])) return undefined;
   return `${req.socket?.encrypted ? "https" : "http"}://${hosts[0]}${target}`;
+}
+
+/** The client's certificate in PEM, where the server has requested one; the sidecar compares it with the token's. */
+function certificateOf(req) {
+  const der = req.socket?.getPeerCertificate?.()?.raw;
+  if (der === undefined) return undefined;
+  const lines = der.toString("base64").match(/.{1,64}/g) ?? [];
+  return ["-----BEGIN CERTIFICATE-----", ...lines, "-----END CERTIFICATE-----", ""].join("\n");
 }
 
 function baseOf(publicUrl) {

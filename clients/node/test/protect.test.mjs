@@ -154,6 +154,20 @@ test("a request without one host, or with another form of target, is 400 before 
   assert.deepEqual([fake.requests.length, reached], [0, undefined]);
 });
 
+test("the certificate of the client's connection goes along, and no field that looks like one", async () => {
+  const der = Buffer.alloc(100, 7);
+  const check = protect(client, { audience });
+  const socket = { encrypted: true, getPeerCertificate: () => ({ raw: der }) };
+  const req = { method: "GET", url: "/", rawHeaders: ["Host", "a.example", "X-Client-Cert", "mine"], socket };
+  await check(req, {}, () => {});
+  const { url, clientCertificate } = fake.requests[0].params;
+  const [first, ...lines] = clientCertificate.trim().split("\n");
+  assert.deepEqual([url, first, lines.pop()], ["https://a.example/", "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"]);
+  assert.deepEqual([Buffer.from(lines.join(""), "base64"), lines[0].length], [der, 64]);
+  await check({ ...req, socket: { encrypted: true, getPeerCertificate: () => ({}) } }, {}, () => {});
+  assert.equal("clientCertificate" in fake.requests[1].params, false);
+});
+
 test("claims that a request brings along do not count", async (t) => {
   result = rejected;
   const change = (req) => Object.assign(req, { postern: { claims: { sub: "root" } } });

@@ -237,6 +237,17 @@ def test_the_public_url_takes_precedence_over_the_host(ask: Ask, double: Double)
     assert "audience" not in params
 
 
+def test_the_certificate_of_the_connection_goes_along(double: Double) -> None:
+    """Tokens that are bound to a certificate, and never accepted; and a certificate that a client writes itself."""
+    seen = answering(double, VALID)
+    pem = "-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n"
+    over_asgi(double.path, scope={"extensions": {"tls": {"client_cert_chain": [pem, "issuer's"]}}})
+    over_wsgi(double.path, environ={"SSL_CLIENT_CERT": pem})
+    over_asgi(double.path, scope={"extensions": {"tls": {"client_cert_chain": []}}})
+    over_wsgi(double.path, lines=[("SSL-Client-Cert", pem)], environ={"SSL_CLIENT_CERT": ""})
+    assert [message["params"].get("clientCertificate") for message in seen] == [pem, pem, None, None]
+
+
 def test_a_request_without_one_host_is_400(double: Double) -> None:
     """A URL that the middleware makes up."""
     answering(double, VALID)

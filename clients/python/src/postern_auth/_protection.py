@@ -86,14 +86,17 @@ class Requirements:
             return None
         return f"{scheme}://{hosts[0]}{target}"
 
-    def params(self, method: str, url: str, headers: Mapping[str, list[str]]) -> dict[str, Any]:
-        """The params of the call for one request."""
+    def params(
+        self, method: str, url: str, headers: Mapping[str, list[str]], certificate: str | None
+    ) -> dict[str, Any]:
+        """The params of the call for one request; `certificate` is the client's in PEM, of its TLS connection here."""
         return present(
             {
                 "issuer": self.issuer,
                 "method": method,
                 "url": url,
                 "headers": dict(headers),
+                "clientCertificate": certificate or None,
                 "audience": self.audience,
                 "requiredScopes": list(self.required_scopes) or None,
                 "dpop": self.dpop,

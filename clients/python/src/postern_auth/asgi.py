@@ -93,11 +93,19 @@ class Protect:
         url = self._requirements.url(_HTTP.get(scheme, scheme), headers.get("host", []), _target(scope))
         if url is None:
             return _protection.without_host()
-        params = self._requirements.params(scope.get("method", "GET"), url, headers)
+        params = self._requirements.params(scope.get("method", "GET"), url, headers, _certificate(scope))
         try:
             return _protection.verdict(await self.client.call(_protection.METHOD, params, timeout=self._timeout))
         except PosternError as error:
             return _protection.failed(error)
+
+
+def _certificate(scope: Scope) -> str | None:
+    """The client's certificate, by ASGI's extension for TLS."""
+    extensions: dict[str, Any] = scope.get("extensions") or {}
+    tls: dict[str, Any] = extensions.get("tls") or {}
+    chain: list[str] = list(tls.get("client_cert_chain") or [])
+    return chain[0] if chain else None
 
 
 def _target(scope: Scope) -> str:

@@ -80,7 +80,9 @@ class Protect:
         url = self._requirements.url(environ.get("wsgi.url_scheme", "http"), headers.get("host", []), _target(environ))
         if url is None:
             return _protection.without_host()
-        params = self._requirements.params(environ["REQUEST_METHOD"], url, headers)
+        # A variable of Apache's: a field of the client's would be HTTP_SSL_CLIENT_CERT.
+        certificate = environ.get("SSL_CLIENT_CERT")
+        params = self._requirements.params(environ["REQUEST_METHOD"], url, headers, certificate)
         try:
             return _protection.verdict(self.client.call(_protection.METHOD, params, timeout=self._timeout))
         except PosternError as error:
