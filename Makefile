@@ -39,9 +39,10 @@ DEMO_PACKAGES := $(BUILD_PACKAGES) curl jq nodejs python3 python3-requests pytho
 # `make test`: servers that tests start, and what speaks with them. promtool is in prometheus.
 TEST_PACKAGES := $(DEMO_PACKAGES) glewlwyd netcat-openbsd nginx-light openssl prometheus python3-pytest \
   redis-server sqlite3
-# Everything else: a browser, the site, the package and the image, systemd's tools, other languages.
-ALL_PACKAGES := $(TEST_PACKAGES) buildah chromium debhelper dpkg-dev gcc libc6-dev libjsonrpccpp-dev lintian man-db \
-  node-typescript perl procps python3-markdown python3-pygments squid systemd util-linux
+# Everything else: a browser, the site, the package and the image, systemd's tools, other languages, and the servers
+# that read requests and judge tokens in comparison (Tests/Differential).
+ALL_PACKAGES := $(TEST_PACKAGES) apache2 buildah chromium debhelper dpkg-dev gcc haproxy libapache2-mod-oauth2 libc6-dev \
+  libjsonrpccpp-dev lintian man-db node-typescript perl procps python3-markdown python3-pygments squid systemd util-linux
 # The example with Express (`test-node`, `test-documents`, `test-examples`): with two hundred small ones that nothing
 # else needs.
 NODE_PACKAGES := node-express
