@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import random
+import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Dict, Iterator, List, Union
 
 #: What follows each case on the same connection. Nothing of it may reach a server behind a rejected request.
 FOLLOWING = "GET /up/SMUGGLED HTTP/1.1\r\nHost: postern\r\nConnection: close\r\n\r\n"
 HOST = b"Host: postern\r\n"
+LISTENER_TABLE = Path(__file__).resolve().parents[1] / "EndToEnd" / "gateway-requests.json"
 Text = Union[str, bytes]
 
 
@@ -51,9 +55,23 @@ def cases() -> List[RequestCase]:
         for family, members in families.items() for case in members
     ]
     made += [RequestCase(f"valid-{case.name}", case.data, True) for case in valid()]
+    made += listener_table()
     names = [case.name for case in made]
     assert len(set(names)) == len(names), sorted(name for name in names if names.count(name) > 1)
     return made
+
+
+def listener_table() -> List[RequestCase]:
+    """The requests that the listener's own tests have, for this gateway's resource."""
+    table = json.loads(LISTENER_TABLE.read_text(encoding="utf-8")) if LISTENER_TABLE.exists() else {}
+
+    def data(text: str) -> bytes:
+        return octets(re.sub(r"(?i)( |http://postern)/a", r"\1/up/a", text))
+
+    return [
+        RequestCase(f"listener-{kind}-{entry['name']}", data(entry["request"]))
+        for kind, entries in table.items() for entry in entries
+    ]
 
 
 def named(**made: bytes) -> Iterator[RequestCase]:
@@ -70,10 +88,9 @@ def request_lines() -> Iterator[RequestCase]:
     line = lambda text: octets(text) + b"\r\n" + HOST + b"\r\n"
     yield from each("version-{}", [
         "http/1.1", "HTTP/1.2", "HTTP/2.0", "HTTP/1.10", "HTTP/01.1", "HTTP/1", "HTTP/1.", "HTTP/.1", "HTTP/1.1x",
-        "HTTP/1,1",
-        "HTTP /1.1", "HTTP/ 1.1", "HTTPS/1.1", "ICY/1.0", "HTTP/1.1 ", "HTTP/1.1\t", "HTTP/1.1 HTTP/1.1", "HTTP/0.9",
-        "HTTP/3.0", "HTTP/-1.1", "HTTP/1.1\0", "HTTP/1.\xb1", "XTTP/1.1", "HTTP/11", "HTTP/1.1;a", "HTTP/9.9",
-        "HTTP//1.1", "",
+        "HTTP/1,1", "HTTP /1.1", "HTTP/ 1.1", "HTTPS/1.1", "ICY/1.0", "HTTP/1.1 ", "HTTP/1.1\t", "HTTP/1.1 HTTP/1.1",
+        "HTTP/0.9", "HTTP/3.0", "HTTP/-1.1", "HTTP/1.1\0", "HTTP/1.\xb1", "XTTP/1.1", "HTTP/11", "HTTP/1.1;a",
+        "HTTP/9.9", "HTTP//1.1", "",
     ], lambda value: get(version=value))
     yield from each("method-{}", [
         "", "GE T", "G(T", "G@T", "GET:", "G,T", "G/T", "GET\0", "GET\x7f", "G\xe9T", "\"GET\"", "[GET]", "G{T", "G=T",
@@ -100,23 +117,17 @@ def request_lines() -> Iterator[RequestCase]:
 def targets() -> Iterator[RequestCase]:
     yield from each("{}", [
         "/up/a#f", "/up/a#", "/up/a?q#f", "/up/\\a", "/up\\..\\a", "/up/\xe9", "/up/\xc3\xa9", "/up/%zz", "/up/%",
-        "/up/%0",
-        "/up/%00", "/up/%0d%0a", "/up/a/../b", "/up/a/./b", "/up/..", "/../up/a", "/up/%2e%2e/a", "/up/%2E./a",
-        "/up/..%2fa",
-        "/up/%252e%252e/a", "//up/a", "/up//a", "/up/a//", "/./up/a", "/up/a\x7f", "/up/a\x01", "/up/a\0b", "/up/a\tb",
-        "/up/a\x0bb", "/up/<a>", "/up/\"a\"", "/up/{a}", "/up/a|b", "/up/a^b", "/up/a`b", "/up/a;b=../c", "/up/a%5cb",
-        "/up/%u0061",
-        "/up/a\x80", "/up/a?\xff", "/up/a?%", "/up/a?a b", "up/a", "?q", "*", "**", "/*", "a", ":", "postern:80",
-        "postern",
-        "http://other/up/a", "http://a@postern/up/a", "http://postern@other/up/a", "https://postern/up/a",
-        "ftp://postern/up/a",
-        "http:/up/a", "http:///up/a", "http:up/a", "http://postern", "http://postern?q", "http://postern#f",
-        "http://postern:/up/a",
+        "/up/%0", "/up/%00", "/up/%0d%0a", "/up/a/../b", "/up/a/./b", "/up/..", "/../up/a", "/up/%2e%2e/a",
+        "/up/%2E./a", "/up/..%2fa", "/up/%252e%252e/a", "//up/a", "/up//a", "/up/a//", "/./up/a", "/up/a\x7f",
+        "/up/a\x01", "/up/a\0b", "/up/a\tb", "/up/a\x0bb", "/up/<a>", "/up/\"a\"", "/up/{a}", "/up/a|b", "/up/a^b",
+        "/up/a`b", "/up/a;b=../c", "/up/a%5cb", "/up/%u0061", "/up/a\x80", "/up/a?\xff", "/up/a?%", "/up/a?a b", "up/a",
+        "?q", "*", "**", "/*", "a", ":", "postern:80", "postern", "http://other/up/a", "http://a@postern/up/a",
+        "http://postern@other/up/a", "https://postern/up/a", "ftp://postern/up/a", "http:/up/a", "http:///up/a",
+        "http:up/a", "http://postern", "http://postern?q", "http://postern#f", "http://postern:/up/a",
         "http://postern:x/up/a", "http://postern:99999/up/a", "http://postern:81/up/a", "http://postern\\up/a",
-        "http://[::1/up/a",
-        "http://[::1]x/up/a", "http://pos tern/up/a", "http://postern,other/up/a", "http://%70ostern/up/a",
-        "//postern/up/a",
-        "HTTP://other/up/a", "javascript://postern/up/a", "/up/" + "a" * 9_000, "/up/a?" + "a" * 9_000,
+        "http://[::1/up/a", "http://[::1]x/up/a", "http://pos tern/up/a", "http://postern,other/up/a",
+        "http://%70ostern/up/a", "//postern/up/a", "HTTP://other/up/a", "javascript://postern/up/a",
+        "/up/" + "a" * 9_000, "/up/a?" + "a" * 9_000,
     ], lambda value: get(target=value))
     yield RequestCase("asterisk-options", b"OPTIONS * HTTP/1.1\r\n" + HOST + b"\r\n")
     yield RequestCase("connect", b"CONNECT postern:80 HTTP/1.1\r\nHost: postern:80\r\n\r\n")
@@ -126,12 +137,10 @@ def targets() -> Iterator[RequestCase]:
 def hosts() -> Iterator[RequestCase]:
     yield from each("{}", [
         "", " ", "a@postern", "postern,other", "postern, postern", "postern other", "postern/", "postern/up",
-        "http://postern",
-        "postern:", "postern:x", "postern:99999", "postern:80:80", "postern:-1", "postern: 80", "[::1", "::1",
-        "[::1]x", "[x]", "[]",
-        "postern\tother", "postern\0", "postern\x0b", "post\xe9rn", "%70ostern", "postern?", "postern#",
-        "postern\\other", "\"postern\"",
-        "<postern>", "postern;", "*", "postern:80, other", "pos\x7ftern", "..", ":80", "postern\x01",
+        "http://postern", "postern:", "postern:x", "postern:99999", "postern:80:80", "postern:-1", "postern: 80",
+        "[::1", "::1", "[::1]x", "[x]", "[]", "postern\tother", "postern\0", "postern\x0b", "post\xe9rn", "%70ostern",
+        "postern?", "postern#", "postern\\other", "\"postern\"", "<postern>", "postern;", "*", "postern:80, other",
+        "pos\x7ftern", "..", ":80", "postern\x01",
     ], lambda value: get(host=b"Host: " + value + b"\r\n"))
     yield from named(
         missing=get(host=b""), twice=get(host=HOST + HOST), two=get(host=HOST + b"Host: other\r\n"),
@@ -153,10 +162,9 @@ def field_names() -> Iterator[RequestCase]:
         [octets("X-T" + mark + "A") for mark in "()<>@,;\\\"/[]?={} \t\0\x01\x0b\x0c\x1f\x7f\x80\xe9\xff"],
                     lambda value: get(value + b": 1\r\n"))
     yield from each("line-{}", [
-        ": 1", " : 1", ":", "X-T", "X-T 1", "X-T=1", "=1", "\x00: 1", "X-T : 1", "X-T\t: 1", "X-T\x0b: 1",
-        "X-T\xa0: 1", "X-T\0: 1",
-        " X-T: 1", "\tX-T: 1", " ", "\t", "\x0bX-T: 1", "\xef\xbb\xbfX-T: 1", "HTTP/1.1 200 OK", "GET /up/b HTTP/1.1",
-        "://", "X-T:1:",
+        ": 1", " : 1", ":", "X-T", "X-T 1", "X-T=1", "=1", "\x00: 1", "X-T : 1", "X-T\t: 1", "X-T\x0b: 1", "X-T\xa0: 1",
+        "X-T\0: 1", " X-T: 1", "\tX-T: 1", " ", "\t", "\x0bX-T: 1", "\xef\xbb\xbfX-T: 1", "HTTP/1.1 200 OK",
+        "GET /up/b HTTP/1.1", "://", "X-T:1:",
     ], lambda value: get(value + b"\r\n"))
     yield from each("first-{}", [" X-T: 1", "\tX-T: 1", " ", ": 1", "X-T : 1", "X-T"],
         lambda value: get(host=value + b"\r\n" + HOST))
@@ -176,8 +184,8 @@ def field_values() -> Iterator[RequestCase]:
     ], lambda value: get(b"X-T: a" + value + b"\r\n"))
     yield from each("hidden-{}", [
         "\nX-T-B: 2", "\rX-T-B: 2", "\r\r\nX-T-B: 2", "\n\rX-T-B: 2", "\0\r\nX-T-B: 2", "\n\n", "\r\r",
-        "\n\nGET /up/b HTTP/1.1\r\nA: b",
-        "\r\rGET /up/b HTTP/1.1\r\nA: b", "\r\n\n", "\n\r\n", "\r\n\rGET /up/b HTTP/1.1\r\nA: b",
+        "\n\nGET /up/b HTTP/1.1\r\nA: b", "\r\rGET /up/b HTTP/1.1\r\nA: b", "\r\n\n", "\n\r\n",
+        "\r\n\rGET /up/b HTTP/1.1\r\nA: b",
     ], lambda value: get(b"X-T: a" + value + b"\r\n"))
 
 
@@ -199,24 +207,19 @@ def line_endings() -> Iterator[RequestCase]:
 
 def content_lengths() -> Iterator[RequestCase]:
     yield from each("{}", [
-        "", " ", "+5", "-5", "0x5", "5,5", "5, 5", "5,", ",5", "5 5", "5;", "5.0", "5e0", "1_0", "\xb2", "5\0",
-        "5\x0b", "\x0b5", "5\x0c",
-        "99999999999999999999", "18446744073709551621", "9223372036854775808", "-0", "+0", "0x0", "0,0", "0, 5",
-        "5, 0", "\"5\"", "'5'",
-        "five", "5a", "a5", "0 5", "5\t5", "(5)", "5\xa0", "\xa05", "05h", "5\r", "1e1", "-1", "4294967301",
-        "Infinity", "NaN", "00x5",
-        "0" * 40 + "5",
+        "", " ", "+5", "-5", "0x5", "5,5", "5, 5", "5,", ",5", "5 5", "5;", "5.0", "5e0", "1_0", "\xb2", "5\0", "5\x0b",
+        "\x0b5", "5\x0c", "99999999999999999999", "18446744073709551621", "9223372036854775808", "-0", "+0", "0x0",
+        "0,0", "0, 5", "5, 0", "\"5\"", "'5'", "five", "5a", "a5", "0 5", "5\t5", "(5)", "5\xa0", "\xa05", "05h", "5\r",
+        "1e1", "-1", "4294967301", "Infinity", "NaN", "00x5", "0" * 40 + "5",
     ], lambda value: post(b"Content-Length: " + value + b"\r\n", "hello"))
     yield from each("two-{}", ["5|5", "5|0", "0|5", "5|6", "6|5", "5|", "|5", "5|5,5", "5|05", "5|-1", "5|x", "0|0"],
                     lambda value: post(b"".join(b"Content-Length: " + each + b"\r\n" for each in value.split(b"|")),
                     "hello"))
     yield from each("field-{}", [
         "Content-Length : 5", "Content-Length\t: 5", " Content-Length: 5", "Content-Length 5", "Content-Length\0: 5",
-        "Content-Length:\r\n 5",
-        "Content-Length: 5\r\n 5", "Content-Length: \r\n\t5", "Content Length: 5", "Content-Length:: 5",
-        "X: y\nContent-Length: 5",
-        "X: y\rContent-Length: 5", "Content-Length: 0\nContent-Length: 5", "Content-Length: 5\r\nContent-Length : 0",
-        "\xffContent-Length: 5",
+        "Content-Length:\r\n 5", "Content-Length: 5\r\n 5", "Content-Length: \r\n\t5", "Content Length: 5",
+        "Content-Length:: 5", "X: y\nContent-Length: 5", "X: y\rContent-Length: 5",
+        "Content-Length: 0\nContent-Length: 5", "Content-Length: 5\r\nContent-Length : 0", "\xffContent-Length: 5",
         "Content-Length: 0\r\n Content-Length: 5",
     ], lambda value: post(value + b"\r\n", "hello"))
     yield from named(
@@ -229,15 +232,12 @@ def transfer_encodings() -> Iterator[RequestCase]:
     body = "5\r\nhello\r\n0\r\n\r\n"
     yield from each("{}", [
         "", "chunked, chunked", "chunked, identity", "identity", "identity, chunked", "gzip", "gzip, chunked",
-        "chunked, gzip", "xchunked",
-        "chunkedx", "chunked;q=1", "chunked;", "chunked ;a=b", "\x0bchunked", "chunked\x0b", "\x0cchunked",
-        "chunked\0", "\0chunked",
-        "\"chunked\"", "'chunked'", "chunked,", ",chunked", "chunked chunked", "chunk", "chunked\xa0", "\xa0chunked",
-        "chun ked", "chunked\t,",
-        "x, chunked", "trailers, chunked", "chunked, x", "(chunked)", "chunked-", "deflate", "compress, chunked",
-        "x-chunked", "chunked=1",
-        "\xe7hunked", "cow", "null", "0", "chunked\r", "gzip;chunked", "chunked\x01", "CHUN\u212aED".encode(),
-        "chunked\x7f", ", ,chunked",
+        "chunked, gzip", "xchunked", "chunkedx", "chunked;q=1", "chunked;", "chunked ;a=b", "\x0bchunked",
+        "chunked\x0b", "\x0cchunked", "chunked\0", "\0chunked", "\"chunked\"", "'chunked'", "chunked,", ",chunked",
+        "chunked chunked", "chunk", "chunked\xa0", "\xa0chunked", "chun ked", "chunked\t,", "x, chunked",
+        "trailers, chunked", "chunked, x", "(chunked)", "chunked-", "deflate", "compress, chunked", "x-chunked",
+        "chunked=1", "\xe7hunked", "cow", "null", "0", "chunked\r", "gzip;chunked", "chunked\x01",
+        "CHUN\u212aED".encode(), "chunked\x7f", ", ,chunked",
     ], lambda value: post(b"Transfer-Encoding: " + value + b"\r\n", body))
     yield from each("two-{}", ["chunked|chunked", "chunked|identity", "identity|chunked", "chunked|", "|chunked",
         "x|chunked", "chunked|x",
@@ -252,14 +252,12 @@ def transfer_encodings() -> Iterator[RequestCase]:
                                   post("".join(fields if first == "length" else fields[::-1]), body))
     yield from each("field-{}", [
         "Transfer-Encoding : chunked", "Transfer-Encoding\t: chunked", " Transfer-Encoding: chunked",
-        "Transfer-Encoding:\r\n chunked",
-        "Transfer-Encoding:\r\n\tchunked", "Transfer-Encoding: chunked\r\n x", "Transfer-Encoding: x\r\n , chunked",
-        "Transfer Encoding: chunked",
-        "X: y\nTransfer-Encoding: chunked", "X: y\rTransfer-Encoding: chunked", "Transfer-Encoding\0: chunked",
-        "Transfer-Encoding:: chunked",
+        "Transfer-Encoding:\r\n chunked", "Transfer-Encoding:\r\n\tchunked", "Transfer-Encoding: chunked\r\n x",
+        "Transfer-Encoding: x\r\n , chunked", "Transfer Encoding: chunked", "X: y\nTransfer-Encoding: chunked",
+        "X: y\rTransfer-Encoding: chunked", "Transfer-Encoding\0: chunked", "Transfer-Encoding:: chunked",
         "Transfer-Encoding\x0b: chunked", "\xffTransfer-Encoding: chunked", "Transfer-Encoding chunked",
-        "Transfer-Encoding;: chunked",
-        "Foo: bar\r\n\tTransfer-Encoding: chunked", "Transfer-Encoding:\n chunked", "Transfer-Encoding: \0chunked",
+        "Transfer-Encoding;: chunked", "Foo: bar\r\n\tTransfer-Encoding: chunked", "Transfer-Encoding:\n chunked",
+        "Transfer-Encoding: \0chunked",
     ], lambda value: post(b"Content-Length: 15\r\n" + value + b"\r\n", body))
     yield from named(
         in_http_1_0=post("Transfer-Encoding: chunked\r\n", body, "HTTP/1.0"),
@@ -273,15 +271,14 @@ def transfer_encodings() -> Iterator[RequestCase]:
 def chunks() -> Iterator[RequestCase]:
     yield from each("size-{}", [
         "", "0x5", "+5", "-5", " 5", "\t5", "5 ", "5\t", "5  ", "5_", "5g", "x", "g5", "5.", "5,5", "5 5", "00x5",
-        "\x0b5", "5\x0b", "5\0", "\0005",
-        "5\x0c", "FFFFFFFFFFFFFFFF", "10000000000000005", "8000000000000005", "100000005", "FFFFFFFFFFFFFFFB", "-0",
-        "0" * 17 + "5", "0" * 300 + "5",
-        "\xb5", "5h", "\"5\"", "5\xa0", "05 ", "5:",
+        "\x0b5", "5\x0b", "5\0", "\0005", "5\x0c", "FFFFFFFFFFFFFFFF", "10000000000000005", "8000000000000005",
+        "100000005", "FFFFFFFFFFFFFFFB", "-0", "0" * 17 + "5", "0" * 300 + "5", "\xb5", "5h", "\"5\"", "5\xa0", "05 ",
+        "5:",
     ], lambda value: chunked(value + b"\r\nhello\r\n0\r\n\r\n"))
     yield from each("extension-{}", [
         ";a\nb", ";a\rb", ";\n", ";\r", ";a=\"b\r\n\"", ";a=\"b\n\"", ";a=\"b", ";a\0", ";a\x01", ";a\x7f", " ;a=b",
-        ";a=b;", ";;", ";", "; a", ";=b", ";a=",
-        ";a b", "a", ";a=\"\\\"\"", ";a=(", ";\xff", ";" + "a" * 5_000, "\t;a", ";a=b=c", ";a=\"\r\n0\r\n\r\n\"",
+        ";a=b;", ";;", ";", "; a", ";=b", ";a=", ";a b", "a", ";a=\"\\\"\"", ";a=(", ";\xff", ";" + "a" * 5_000, "\t;a",
+        ";a=b=c", ";a=\"\r\n0\r\n\r\n\"",
     ], lambda value: chunked(b"5" + value + b"\r\nhello\r\n0\r\n\r\n"))
     yield from each("size-end-{}", ["\n", "\r", "\r\r\n", "\n\r", "\r\n\r\n", "\r\n ", " \r\n", "\r \n", "\r\0\n"],
                     lambda value: chunked(b"5" + value + b"hello\r\n0\r\n\r\n"))
@@ -290,8 +287,7 @@ def chunks() -> Iterator[RequestCase]:
                     lambda value: chunked(b"5\r\nhello" + value + b"0\r\n\r\n"))
     yield from each("last-{}", [
         "0\n\n", "0\r\r", "0\r\n\n", "0\n\r\n", "0\r\n", "0", "0\r\n\r", "00x\r\n\r\n", "0 \r\n\r\n", "-0\r\n\r\n",
-        "0;\n\r\n\r\n", "0\r\nx", "\r\n\r\n", "",
-        "0\r\n \r\n", "0\r\n\r\r\n", "+0\r\n\r\n", "0x0\r\n\r\n",
+        "0;\n\r\n\r\n", "0\r\nx", "\r\n\r\n", "", "0\r\n \r\n", "0\r\n\r\r\n", "+0\r\n\r\n", "0x0\r\n\r\n",
     ], lambda value: chunked(b"5\r\nhello\r\n" + value))
     yield from named(
         too_short=chunked("4\r\nhello\r\n0\r\n\r\n"), too_long=chunked("6\r\nhello\r\n0\r\n\r\n"),
@@ -303,10 +299,9 @@ def chunks() -> Iterator[RequestCase]:
 def trailers() -> Iterator[RequestCase]:
     yield from each("{}", [
         "X-T", ": 1", " X-T: 1", "X-T : 1", "X-T: a\n", "X-T: a\rb", "X-T: a\0", "X-T: a\r\n b", "X T: 1",
-        "X-T: a\nX-T-B: 2", "X-T\x0b: 1",
-        "Content-Length: 5", "Transfer-Encoding: chunked", "Host: other", "Authorization: Bearer x",
-        "Postern-Session: s", "Cookie: a=b",
-        "Content_Length: 5", "X-T: " + "a" * 9_000, "\xff: 1", "GET /up/b HTTP/1.1", "X-T: \x7f", "X(T: 1",
+        "X-T: a\nX-T-B: 2", "X-T\x0b: 1", "Content-Length: 5", "Transfer-Encoding: chunked", "Host: other",
+        "Authorization: Bearer x", "Postern-Session: s", "Cookie: a=b", "Content_Length: 5", "X-T: " + "a" * 9_000,
+        "\xff: 1", "GET /up/b HTTP/1.1", "X-T: \x7f", "X(T: 1",
     ], lambda value: chunked(b"5\r\nhello\r\n0\r\n" + value + b"\r\n\r\n"))
     yield RequestCase("many", chunked("5\r\nhello\r\n0\r\n" + "X-T: 1\r\n" * 2_000 + "\r\n"))
 
@@ -314,25 +309,22 @@ def trailers() -> Iterator[RequestCase]:
 def hop_by_hop() -> Iterator[RequestCase]:
     yield from each("get-{}", [
         "Expect: x", "Expect: 200-ok", "Expect: 100-continue, x", "Expect: ", "Connection: Host",
-        "Connection: host, close", "Connection: a b",
-        "Connection: ,", "Connection: \0", "Connection: clo\x0bse", "Connection: close\r\nConnection: keep-alive",
-        "Connection: X-T\r\nX-T: 1",
+        "Connection: host, close", "Connection: a b", "Connection: ,", "Connection: \0", "Connection: clo\x0bse",
+        "Connection: close\r\nConnection: keep-alive", "Connection: X-T\r\nX-T: 1",
         "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__", "Upgrade: h2c",
         "Upgrade: websocket",
         "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
         "Connection: Upgrade\r\nUpgrade: TLS/1.0", "Connection: Upgrade\r\nUpgrade: foo/2, bar",
-        "Proxy-Connection: close", "Trailer: Host",
-        "Keep-Alive: timeout=1", "TE: trailers", "TE: chunked", "TE: gzip;q=1, chunked",
-        "Connection: Authorization\r\nAuthorization: Bearer x",
+        "Proxy-Connection: close", "Trailer: Host", "Keep-Alive: timeout=1", "TE: trailers", "TE: chunked",
+        "TE: gzip;q=1, chunked", "Connection: Authorization\r\nAuthorization: Bearer x",
         "Connection: Cookie\r\nCookie: a=b", "Connection: (x)", "Connection: \"close\"", "HTTP2-Settings: x",
         "Connection: Postern-Session",
     ], lambda value: get(value + b"\r\n"))
     body = "hello"
     yield from each("post-{}", [
         "Expect: x", "Expect: 100-continue\r\nExpect: 100-continue", "Expect: 100-continued",
-        "Connection: Content-Length",
-        "Connection: close, Content-Length", "Connection: Content-Type\r\nContent-Type: text/plain",
-        "Connection: Upgrade\r\nUpgrade: h2c",
+        "Connection: Content-Length", "Connection: close, Content-Length",
+        "Connection: Content-Type\r\nContent-Type: text/plain", "Connection: Upgrade\r\nUpgrade: h2c",
         "Connection: Upgrade\r\nUpgrade: websocket", "Connection: Transfer-Encoding",
         "Connection: Expect\r\nExpect: 100-continue",
     ], lambda value: post(value + b"\r\nContent-Length: 5\r\n", body))

@@ -18,4 +18,34 @@ class RequestDivergence(NamedTuple):
     reason: str
 
 
-REQUESTS: List[RequestDivergence] = []
+NORMALISED = (
+    "RFC 3986 2.3: URIs that differ in the replacement of an unreserved character with its corresponding"
+    " percent-encoded US-ASCII octet are equivalent"
+)
+
+REQUESTS: List[RequestDivergence] = [
+    RequestDivergence(
+        r"(target-http://postern\?q|listener-valid-absolute form with query only)$", "haproxy",
+        "RFC 9112 3.2.2: absolute-form is an absolute-URI, whose path may be empty (RFC 3986 3.3) before a query"),
+    RequestDivergence(r"host-\.\.$", "nginx", "RFC 3986 3.2.2: reg-name is any number of unreserved characters"),
+    RequestDivergence(
+        r"hop-get-Connection: close.*keep-al", "nginx",
+        "RFC 9112 9.3: if the close connection option is present, the connection will not persist after the current"
+        " response"),
+    *(
+        RequestDivergence(
+            r"hop-get-Connection: X-T", peer,
+            "RFC 9110 7.6.1: for each connection-option, an intermediary MUST remove any field with the same name")
+        for peer in ("nginx", "haproxy")
+    ),
+    *(
+        RequestDivergence(
+            r"(valid-target-/up/(%41|a\?q=%2e%2e/)|listener-valid-percent in the query)$", peer, NORMALISED)
+        for peer in ("nginx", "haproxy")
+    ),
+    RequestDivergence(
+        r"valid-value-X-T!#", "nginx", "RFC 9110 5.1: a field name is a token; nginx drops unusual ones"),
+    RequestDivergence(
+        r"valid-coding-blanks$", "nginx",
+        "RFC 9110 5.5: whitespace around a field value is excluded before it is evaluated, and 5.6.3: a tab is some"),
+]

@@ -14,6 +14,7 @@ from typing import Dict, Iterator, List, Optional, Sequence
 import pytest
 
 from harness.sidecar import Sidecar
+from harness.waiting import eventually
 
 import request_readers
 from request_cases import FOLLOWING, RequestCase, cases
@@ -42,9 +43,11 @@ def gateway(directory: Path) -> Iterator[Reader]:
     sidecar = Sidecar(own, {
         "listen": {"path": str(own / "postern.sock")},
         "store": {"kind": "memory"},
+        "development": {"plainHTTPOnLoopback": True},
         "gateway": {"listen": {"path": str(own / "http.sock")}},
         "resources": {"up": {"baseUrl": f"http://127.0.0.1:{upstream.port}/up/", "auth": "none"}},
     })
+    eventually((own / "http.sock").exists, what="the gateway's socket")
     yield Reader("gateway", upstream, unix(own / "http.sock"))
     assert sidecar.is_running(), sidecar.log()
     sidecar.stop()
