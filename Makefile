@@ -211,7 +211,7 @@ $(DIFFERENTIAL)/installed: Tests/Differential/requirements.txt | deps
 	@touch $@
 
 .PHONY: test-differential
-test-differential: deps release $(DIFFERENTIAL)/installed ## Thousands of tokens, judged here and by two other libraries
+test-differential: deps release $(DIFFERENTIAL)/installed ## Thousands of tokens and requests, judged here and by other programs
 	POSTERN_BIN=$(RELEASE)/postern $(call pytest,$(DIFFERENTIAL)/bin/python) Tests/Differential
 
 # What checks the files of deploy/: pinned, in a virtual environment of its own.
