@@ -244,6 +244,7 @@ let package = Package(
         .product(name: "NIOCore", package: nio),
         .product(name: "NIOHTTP1", package: nio),
         .product(name: "NIOPosix", package: nio),
+        "PosternCrypto",
         "PosternSupport",
         "SocketServer",
       ]
@@ -253,8 +254,10 @@ let package = Package(
       dependencies: [
         "GatewayServer",
         "HTTPMessages",
+        "PosternJSON",
         "PosternSupport",
         "PosternTestSupport",
+        "SocketServer",
       ]),
 
     // MARK: - Layer 2: LoopbackLogin, the end of a login in a browser on this machine
@@ -918,10 +921,13 @@ let package = Package(
 
     // MARK: - Layer 4: ForwardAuthentication, what front proxies want to know of a request
 
-    .target(name: "ForwardAuthentication", dependencies: ["AuthEngine", "HTTPMessages", "PosternJSON", "PosternSupport"]),
+    .target(
+      name: "ForwardAuthentication", dependencies: ["AuthEngine", "HTTPMessages", "PosternJSON", "PosternSupport"]),
     .testTarget(
       name: "ForwardAuthenticationTests",
-      dependencies: ["AuthEngine", "ForwardAuthentication", "HTTPMessages", "PosternJSON", "PosternSupport", "PosternTestSupport"]),
+      dependencies: [
+        "AuthEngine", "ForwardAuthentication", "HTTPMessages", "PosternJSON", "PosternSupport", "PosternTestSupport",
+      ]),
 
     // MARK: - Layer 4: SidecarGateway, HTTP requests as calls
 
@@ -952,8 +958,10 @@ let package = Package(
         "HTTPMessages",
         "PosternJSON",
         "PosternJSONRPC",
+        "PosternProtocol",
         "PosternSupport",
         "PosternTestSupport",
+        "Sidecar",
         "SidecarGateway",
       ]),
 

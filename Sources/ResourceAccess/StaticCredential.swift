@@ -207,7 +207,7 @@ extension StaticCredential {
 
 extension StaticCredential {
   /// Whether the header field of that name carries the secret, however it is spelt.
-  func isNamed(_ field: String) -> Bool {
+  package func isNamed(_ field: String) -> Bool {
     guard case .header(let name, _) = form else { return false }
     return HTTPFieldRules.canonical(field) == HTTPFieldRules.canonical(name)
   }

@@ -30,6 +30,9 @@ extension PosternConfiguration {
       }
     }
     checkPins(keys)
+    if let path = gateway.listen?.path, path == listen.path {
+      context.problem("is the path of listen.path, too", at: keys.path.key("gateway").key("listen").key("path"))
+    }
   }
 
   /// Checks that every server has pins where that is required, and TLS, without which there is no certificate.
