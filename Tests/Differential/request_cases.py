@@ -63,7 +63,7 @@ def cases() -> List[RequestCase]:
 
 def listener_table() -> List[RequestCase]:
     """The requests that the listener's own tests have, for this gateway's resource."""
-    table = json.loads(LISTENER_TABLE.read_text(encoding="utf-8")) if LISTENER_TABLE.exists() else {}
+    table = json.loads(LISTENER_TABLE.read_text(encoding="utf-8"))
 
     def data(text: str) -> bytes:
         return octets(re.sub(r"(?i)( |http://postern)/a", r"\1/up/a", text))
