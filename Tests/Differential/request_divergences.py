@@ -49,3 +49,26 @@ REQUESTS: List[RequestDivergence] = [
         r"valid-coding-blanks$", "nginx",
         "RFC 9110 5.5: whitespace around a field value is excluded before it is evaluated, and 5.6.3: a tab is some"),
 ]
+
+#: The same of responses: what the gateway passes on.
+RESPONSES: List[RequestDivergence] = [
+    *(
+        RequestDivergence(
+            r"field-fold", peer,
+            "RFC 9112 5.2: a gateway replaces the message by a 502 (nginx), or each obs-fold with one or more spaces"
+            " (here one, haproxy as many as the bytes it replaces)")
+        for peer in ("nginx", "haproxy")
+    ),
+    *(
+        RequestDivergence(
+            r"field-latin$", peer,
+            "RFC 9110 5.5: obs-text is opaque; a value that is not UTF-8 is read as ISO 8859-1, and passed on in UTF-8")
+        for peer in ("nginx", "haproxy")
+    ),
+    *(
+        RequestDivergence(
+            r"line-2$", peer,
+            "RFC 9112 2.3 has two numbers in a version; libcurl takes HTTP/2 alone, and reads the message as HTTP/1.1")
+        for peer in ("nginx", "haproxy")
+    ),
+]

@@ -39,8 +39,8 @@ PRESENTATION = [
         "RFC 7515 2: base64url without padding (cjose takes it)"),
     Divergence(
         r"bearer shown (in the query, too|another in the query)$", "token_repeated",
-        "RFC 6750 2: clients MUST NOT use more than one method to transmit the token in each request; 3.1: one that does"
-        " is malformed (mod_oauth2 does not look at the query unless it is configured to)"),
+        "RFC 6750 2: clients MUST NOT use more than one method to transmit the token in each request; 3.1: one that"
+        " does is malformed (mod_oauth2 does not look at the query unless it is configured to)"),
 ]
 
 #: The parts of a token.
