@@ -20,7 +20,7 @@ from harness.waiting import eventually
 import request_readers
 from request_divergences import RESPONSES
 from request_readers import HAPROXY, NGINX, TOKEN, Bytes, Unreadable, tcp, unix
-from response_cases import ResponseCase, cases
+from response_cases import cases
 
 pytestmark = pytest.mark.skipif(not (NGINX and HAPROXY), reason="needs nginx and haproxy")
 
