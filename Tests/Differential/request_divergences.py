@@ -46,7 +46,7 @@ REQUESTS: List[RequestDivergence] = [
     RequestDivergence(
         r"valid-value-X-T!#", "nginx", "RFC 9110 5.1: a field name is a token; nginx drops unusual ones"),
     RequestDivergence(
-        r"valid-coding-blanks$", "nginx",
+        r"(valid-coding-blanks|listener-valid-spaces and tabs around a value)$", "nginx",
         "RFC 9110 5.5: whitespace around a field value is excluded before it is evaluated, and 5.6.3: a tab is some"),
 ]
 
