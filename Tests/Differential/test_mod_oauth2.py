@@ -65,10 +65,12 @@ def postern(
             "dpop": {"past": "60s", "future": "5s"},
         }},
     })
-    with sidecar.connect(timeout=60) as connection:
-        yield ValidateRequest(connection, certificates)
-    assert sidecar.is_running(), sidecar.log()
-    sidecar.stop()
+    try:
+        with sidecar.connect(timeout=60) as connection:
+            yield ValidateRequest(connection, certificates)
+        assert sidecar.is_running(), sidecar.log()
+    finally:
+        sidecar.stop()
 
 
 Judged = Tuple[List[judges.Case], List[judges.Verdict], List[judges.Verdict]]

@@ -8,6 +8,7 @@ import shutil
 import tempfile
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Dict, Iterator, List, Optional, Sequence
 
@@ -47,27 +48,28 @@ def gateway(directory: Path) -> Iterator[Reader]:
         "gateway": {"listen": {"path": str(own / "http.sock")}},
         "resources": {"up": {"baseUrl": f"http://127.0.0.1:{upstream.port}/up/", "auth": "none"}},
     })
-    eventually((own / "http.sock").exists, what="the gateway's socket")
-    yield Reader("gateway", upstream, unix(own / "http.sock"))
-    assert sidecar.is_running(), sidecar.log()
-    sidecar.stop()
-    upstream.stop()
+    try:
+        eventually((own / "http.sock").exists, what="the gateway's socket")
+        yield Reader("gateway", upstream, unix(own / "http.sock"))
+        assert sidecar.is_running(), sidecar.log()
+    finally:
+        sidecar.stop()
+        upstream.stop()
 
 
 @pytest.fixture(scope="module")
 def peers(directory: Path) -> Iterator[List[Reader]]:
-    made, programs = [], []
-    for start in [request_readers.nginx, request_readers.haproxy]:
-        upstream = Upstream()
-        own = directory / start.__name__
-        own.mkdir()
-        program, port = start(own, upstream)
-        programs.append(program)
-        made.append(Reader(start.__name__, upstream, tcp(port)))
-    yield made
-    for reader, program in zip(made, programs):
-        program.stop()
-        reader.upstream.stop()
+    made = []
+    with ExitStack() as stack:
+        for start in [request_readers.nginx, request_readers.haproxy]:
+            upstream = Upstream()
+            stack.callback(upstream.stop)
+            own = directory / start.__name__
+            own.mkdir()
+            program, port = start(own, upstream)
+            stack.callback(program.stop)
+            made.append(Reader(start.__name__, upstream, tcp(port)))
+        yield made
 
 
 def outcomes(readers: Sequence[Reader], chosen: List[RequestCase], piecemeal: bool) -> Dict[str, List[Outcome]]:

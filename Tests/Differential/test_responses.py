@@ -9,6 +9,7 @@ import socketserver
 import tempfile
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
@@ -150,19 +151,18 @@ def connections(directory: Path, server: ScriptedServer) -> Iterator[Dict[str, C
         "gateway": {"listen": {"path": str(own / "http.sock")}},
         "resources": {"up": {"baseUrl": f"http://127.0.0.1:{server.port}/up/", "auth": "none"}},
     })
-    eventually((own / "http.sock").exists, what="the gateway's socket")
-    made, programs = {"gateway": unix(own / "http.sock")}, []
-    for start in [request_readers.nginx, request_readers.haproxy]:
-        folder = directory / start.__name__
-        folder.mkdir()
-        program, port = start(folder, server)
-        programs.append(program)
-        made[start.__name__] = tcp(port)
-    yield made
-    assert sidecar.is_running(), sidecar.log()
-    sidecar.stop()
-    for program in programs:
-        program.stop()
+    made = {"gateway": unix(own / "http.sock")}
+    with ExitStack() as stack:
+        stack.callback(sidecar.stop)
+        eventually((own / "http.sock").exists, what="the gateway's socket")
+        for start in [request_readers.nginx, request_readers.haproxy]:
+            folder = directory / start.__name__
+            folder.mkdir()
+            program, port = start(folder, server)
+            stack.callback(program.stop)
+            made[start.__name__] = tcp(port)
+        yield made
+        assert sidecar.is_running(), sidecar.log()
 
 
 def test_what_is_passed_on_has_one_reading(connections: Dict[str, Callable[[], socket.socket]]) -> None:
