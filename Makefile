@@ -39,9 +39,11 @@ DEMO_PACKAGES := $(BUILD_PACKAGES) curl jq nodejs python3 python3-requests pytho
 # `make test`: servers that tests start, and what speaks with them. promtool is in prometheus.
 TEST_PACKAGES := $(DEMO_PACKAGES) glewlwyd netcat-openbsd nginx-light openssl prometheus python3-pytest \
   redis-server sqlite3 wget
-# Everything else: a browser, the site, the package and the image, systemd's tools, other languages.
-ALL_PACKAGES := $(TEST_PACKAGES) apache2 buildah caddy chromium debhelper dpkg-dev gcc haproxy libc6-dev libjsonrpccpp-dev \
-  lintian lua-socket man-db node-typescript perl procps python3-markdown python3-pygments squid systemd util-linux
+# Everything else: a browser, the site, the package and the image, systemd's tools, other languages, front proxies, and
+# the servers that read requests and judge tokens in comparison (Tests/Differential).
+ALL_PACKAGES := $(TEST_PACKAGES) apache2 buildah caddy chromium debhelper dpkg-dev gcc haproxy libapache2-mod-oauth2 \
+  libc6-dev libjsonrpccpp-dev lintian lua-socket man-db node-typescript perl procps python3-markdown python3-pygments \
+  squid systemd util-linux
 # The example with Express (`test-node`, `test-documents`, `test-examples`): with two hundred small ones that nothing
 # else needs.
 NODE_PACKAGES := node-express
@@ -220,7 +222,7 @@ $(DIFFERENTIAL)/installed: Tests/Differential/requirements.txt | deps
 	@touch $@
 
 .PHONY: test-differential
-test-differential: deps release $(DIFFERENTIAL)/installed ## Thousands of tokens, judged here and by two other libraries
+test-differential: deps release $(DIFFERENTIAL)/installed ## Thousands of tokens and requests, judged here and by other programs
 	POSTERN_BIN=$(RELEASE)/postern $(call pytest,$(DIFFERENTIAL)/bin/python) Tests/Differential
 
 # What checks the files of deploy/: pinned, in a virtual environment of its own.
