@@ -220,11 +220,13 @@ def test_a_folded_first_field_harms_nothing(directory: Path) -> None:
         "development": {"plainHTTPOnLoopback": True},
         "resources": {"up": {"baseUrl": f"http://127.0.0.1:{server.port}/up/", "auth": "none"}},
     })
-    with sidecar.connect() as connection:
-        for number in range(50):
-            error = connection.error("fetchResource", {"resource": "up", "path": str(number % 5)})
-            assert error["code"] == 1013, error
-            assert connection.call("fetchResource", {"resource": "up", "path": "next"})["status"] == 200
-    assert sidecar.is_running(), sidecar.log()
-    sidecar.stop()
-    server.stop()
+    try:
+        with sidecar.connect() as connection:
+            for number in range(50):
+                error = connection.error("fetchResource", {"resource": "up", "path": str(number % 5)})
+                assert error["code"] == 1013, error
+                assert connection.call("fetchResource", {"resource": "up", "path": "next"})["status"] == 200
+        assert sidecar.is_running(), sidecar.log()
+    finally:
+        sidecar.stop()
+        server.stop()
