@@ -21,7 +21,7 @@ from harness.waiting import eventually
 import request_readers
 from request_divergences import RESPONSES
 from request_readers import HAPROXY, NGINX, TOKEN, Bytes, Unreadable, tcp, unix
-from response_cases import cases
+from response_cases import OK, SIZED, cases
 
 pytestmark = pytest.mark.skipif(not (NGINX and HAPROXY), reason="needs nginx and haproxy")
 
@@ -206,3 +206,27 @@ def test_what_is_passed_on_has_one_reading(connections: Dict[str, Callable[[], s
     assert not faults, f"{len(faults)} faults in {len(chosen)} cases\n" + "\n".join(faults[:30])
     stale = [each for each in RESPONSES if each not in used]
     assert not stale, f"stated divergences that did not occur: {stale}"
+
+
+def test_a_folded_first_field_harms_nothing(directory: Path) -> None:
+    """Would catch the use of freed memory in libcurl before 8.1.2 (curl issue 11101): a handle that is used again appends
+    a folded first field to the last field of an earlier response. Any server could end the process, or worse."""
+    server = ScriptedServer([OK + b" X-T: " + b"a" * length + b"\r\n" + SIZED for length in (1, 30, 200, 900, 3_000)])
+    own = directory / "folded"
+    own.mkdir(mode=0o700)
+    sidecar = Sidecar(own, {
+        "listen": {"path": str(own / "postern.sock")},
+        "store": {"kind": "memory"},
+        "development": {"plainHTTPOnLoopback": True},
+        "resources": {"up": {"baseUrl": f"http://127.0.0.1:{server.port}/up/", "auth": "none"}},
+    })
+    try:
+        with sidecar.connect() as connection:
+            for number in range(50):
+                error = connection.error("fetchResource", {"resource": "up", "path": str(number % 5)})
+                assert error["code"] == 1013, error
+                assert connection.call("fetchResource", {"resource": "up", "path": "next"})["status"] == 200
+        assert sidecar.is_running(), sidecar.log()
+    finally:
+        sidecar.stop()
+        server.stop()
