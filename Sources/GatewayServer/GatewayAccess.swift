@@ -21,7 +21,9 @@ struct GatewayAccess: Sendable {
       throw RequestRejection("the listener's key is missing or another one", status: 401, reason: "key_required")
     }
     fields[used] = nil
-    return fields
+    // Programs may send the key in two fields: it is for no other server.
+    guard let key = key()?.reveal() else { return fields }
+    return HTTPFields(fields.lines.filter { !$0.value.containsBytes(of: key) })
   }
 
   /// The field that has the key: `Postern-Key`, or where there is none, one that unchanged programs can be given.

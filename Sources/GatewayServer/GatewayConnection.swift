@@ -204,11 +204,14 @@ final class GatewayConnection: ChannelInboundHandler, @unchecked Sendable {
   func update() {
     guard phase != .closed else { return }
     if input.hasEnded, phase == .lingering, input.isAnswered { return link.channel.close(promise: nil) }
-    if phase == .open, input.hasEnded, pending.readableBytes == 0, !requestGuard.hasFailed {
+    if phase == .open, input.hasEnded, !requestGuard.hasFailed {
       // The request, or the next one, will never be whole.
-      guard exchange != nil, requestGuard.isComplete else { return leave() }
+      let isWhole = exchange != nil && requestGuard.isComplete
+      guard isWhole || pending.readableBytes > 0 else { return leave() }
       // Without credentials a closed connection looks like one whose client only sends no more.
-      if link.caller == .loopback, timer.input == nil { setInputDeadline(server.configuration.timeouts.linger) }
+      if isWhole, link.caller == .loopback, timer.input == nil {
+        setInputDeadline(server.configuration.timeouts.linger)
+      }
     }
     if phase == .open, exchange == nil, !requestGuard.isIdle, !timer.isForHead {
       setInputDeadline(server.configuration.timeouts.head)

@@ -60,7 +60,8 @@ package struct RequestHead: Sendable {
     host = try Self.host(fields, line)
     framing = try Self.framing(fields, line)
     options = Set(try Self.list(fields.values(of: "connection"), "Connection"))
-    guard options.isDisjoint(with: Self.indispensable) else {
+    let isReport = { (name: String) in Self.reports.contains { name.startsWithBytes(of: $0) } }
+    guard options.isDisjoint(with: Self.indispensable), !options.contains(where: isReport) else {
       throw RequestRejection("Connection names a field that is not of one hop")
     }
     let expectations = fields.values(of: "expect")
@@ -69,7 +70,9 @@ package struct RequestHead: Sendable {
       throw .unsupported("the only expectation that can be met is 100-continue", status: 417)
     }
     upgrades = !options.isDisjoint(with: ["upgrade"]) ? fields.values(of: "upgrade").map { $0.lowercasedASCII() } : []
-    guard !upgrades.contains(where: { $0.containsBytes(of: "websocket") }) else {
+    // A front passes its client's handshake on, for a verdict (RFC 9110 section 7.8 lets servers ignore the field).
+    let isOfFront = line.path.startsWithBytes(of: "/.postern/auth/")
+    guard isOfFront || !upgrades.contains(where: { $0.containsBytes(of: "websocket") }) else {
       throw .unsupported("WebSocket connections are not forwarded")
     }
   }
@@ -93,9 +96,12 @@ package struct RequestHead: Sendable {
 
   /// Fields that another server may rely on: whether they are there is not for `Connection` to decide.
   private static let indispensable: Set<String> = [
-    "authorization", "content-length", "content-type", "cookie", "expect", "host", "postern-continuation",
-    "postern-key", "postern-on-behalf-of", "postern-session", "transfer-encoding",
+    "authorization", "client-cert", "content-length", "content-type", "cookie", "dpop", "expect", "forwarded", "host",
+    "origin", "transfer-encoding",
   ]
+
+  /// The beginnings of names of fields by which a front reports its client's request, and of this listener's own.
+  private static let reports = ["postern-", "x-forwarded-", "x-original-", "x-rewrite-"]
 
   private static func host(_ fields: HTTPFields, _ line: RequestLine) throws(RequestRejection) -> String {
     let hosts = fields.values(of: "host")

@@ -95,11 +95,13 @@ package struct RequestValidator: Sendable {
   private func use(
     _ proof: ProofReading, of thumbprint: String, _ check: RequestCheck, _ uid: UInt32
   ) async throws(RequestCheck.Stop) {
+    let now = clock.wallNow
+    // Judging the token may have taken until after the end of the proof, when a record of its use is gone.
+    try check.proven { () throws(ProofFault) in try proof.check(at: now, check.source.proofs) }
     let isFirst: Bool
     do throws(StoreError) {
       isFirst = try await store.spend(
-        ProofReading.use(of: proof.jti, by: thumbprint), by: uid, until: proof.end(check.source.proofs),
-        at: clock.wallNow)
+        ProofReading.use(of: proof.jti, by: thumbprint), by: uid, until: proof.end(check.source.proofs), at: now)
     } catch {
       throw .undecided(.notRecorded(error))
     }

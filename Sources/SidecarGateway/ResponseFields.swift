@@ -55,18 +55,18 @@ struct ResponseFields {
     case "location", "content-location": addresses.rewritten(value, from: head.url)
     case "link": addresses.rewritten(link: value, from: head.url)
     case "refresh": addresses.rewritten(refresh: value, from: head.url)
-    case "set-cookie": cookie(value)
+    case "set-cookie": cookie(value, from: head.url)
     case "set-cookie2": nil
     default: value
     }
   }
 
   /// A `Set-Cookie` for the program: none of single sign-on, and none that is kept here.
-  private func cookie(_ value: String) -> String? {
+  private func cookie(_ value: String, from url: HTTPURL) -> String? {
     guard server.cookies == nil, let line = CookieLine(value),
       !server.headers.reservedCookies.contains(where: { $0.hasSameASCIILetters(as: line.name) })
     else { return nil }
-    return addresses.rewritten(cookie: value, line)
+    return addresses.rewritten(cookie: value, line, from: url)
   }
 }
 
@@ -156,7 +156,7 @@ struct GatewayAddresses {
 
   /// A `Set-Cookie` field: without `Domain`, which would be another host, without `Secure`, since nothing but a local
   /// socket is between gateway and program, and with the gateway's path. Nil where its path is not the resource's.
-  func rewritten(cookie value: String, _ line: CookieLine) -> String? {
+  func rewritten(cookie value: String, _ line: CookieLine, from url: HTTPURL) -> String? {
     let attributes = value.split(atByte: ";", omittingEmptySubsequences: false)
     // Browsers accept these names with `Secure` only.
     let prefix = line.name.lowercasedASCII()
@@ -171,6 +171,9 @@ struct GatewayAddresses {
     if let path = line.attributes["path"], path.startsWithBytes(of: "/") {
       guard let own = self.path(ofCookie: path) else { return nil }
       kept.append("Path=\(own)")
+    } else if [basePath, "\(basePath)/"].contains(where: url.path.hasSameBytes) {
+      // The program may have requested `/NAME`, whose folder is that of all resources (RFC 6265 section 5.1.4).
+      kept.append("Path=\(self.prefix)")
     }
     return kept.joined(separator: "; ")
   }
