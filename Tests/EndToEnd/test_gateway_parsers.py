@@ -180,9 +180,9 @@ def test_valid_requests_are_read_as_nginx_and_haproxy_read_them(recorder: Record
     compared = 0
     for case in TABLE["valid"]:
         request = closing(case["request"])
-        if b"HTTP/1.1 404 " in answer(servers["gateway"], request):
+        if b"application/problem+json" in answer(servers["gateway"], request):
             recorder.take()
-            continue  # a path without the resource's name, which goes no further
+            continue  # a path or query that goes no further, as in `fetchResource`
         ours = recorder.take()
         assert [body.decode("latin-1") for _, body in ours][:len(case["bodies"])] == case["bodies"], case["name"]
         for name in ("nginx", "haproxy"):
