@@ -17,7 +17,7 @@ extension PosternEngine {
     _ request: IncomingRequest, requiring requirements: RequestRequirements, from source: TokenSource, of uid: UInt32,
     deadline: Deadline = .never, trace: TraceContext? = nil
   ) async throws(RequestValidationError) -> RequestVerdict {
-    try await requests.verdict(
+    try await validators.requests.verdict(
       on: request, requiring: requirements, from: source, of: uid, deadline: deadline, trace: trace)
   }
 }

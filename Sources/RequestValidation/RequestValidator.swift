@@ -10,12 +10,13 @@ import TokenValidation
 /// client certificates, RFC 9470 for how the user authenticated.
 ///
 /// The order is that of the cost: what needs no key comes first, then the proof's signature, the token, the API's
-/// requirements on it. A proof is used up last, so that a request that fails for any other reason can be repeated.
+/// requirements on it. A proof is used up last, so that a request that fails for any other reason leaves it usable.
 package struct RequestValidator: Sendable {
   /// The most scopes or authentication contexts that a request may be required to have.
   private static let maxEntries = 100
 
-  private let judge: TokenJudge
+  /// Judges the tokens.
+  package let judge: TokenJudge
   private let nonces: ProofNonces
   private let store: any RecordStore
   private let clock: any EngineClock
@@ -30,7 +31,7 @@ package struct RequestValidator: Sendable {
   /// Returns the verdict on `request`. Throws where there is none: `malformed` for a call that makes no sense, anything
   /// else for what is out of reach at the moment.
   ///
-  /// A proof is good for one request, whichever uid asks: the APIs of several uids may be one to the client. `uid` has
+  /// A proof is good for one request, whichever uid calls: the APIs of several uids may be one to the client. `uid` has
   /// the share of the store that proofs use.
   package func verdict(
     on request: IncomingRequest, requiring requirements: RequestRequirements, from source: TokenSource, of uid: UInt32,
@@ -114,7 +115,7 @@ package struct RequestValidator: Sendable {
       throw .malformed("method", "is no HTTP method")
     }
     do throws(HTTPURLError) {
-      return try HTTPURL(request.url)
+      return try HTTPURL(String(request.url.prefix(beforeBytes: "?", "#")))
     } catch {
       throw .malformed("url", error.phrase)
     }
@@ -154,6 +155,7 @@ struct RequestCheck: Sendable {
     case undecided(RequestValidationError)
   }
 
+  /// Without query: browsers leave characters in a query that a URL may not have.
   let url: HTTPURL
   let certificate: String?
   let request: IncomingRequest
@@ -181,7 +183,7 @@ struct RequestCheck: Sendable {
   func presentation() throws(Stop) -> TokenPresentation {
     let shown: TokenPresentation
     do throws(PresentationFault) {
-      shown = try TokenPresentation(request.fields, query: url.query)
+      shown = try TokenPresentation(request.fields, query: request.query)
     } catch {
       switch error.answer {
       case .challenge: throw rejected(error.fault, 401)
@@ -232,7 +234,7 @@ struct RequestCheck: Sendable {
       nonce: key.nonce(for: url.origin, life: life, at: now))
   }
 
-  /// What `body` returns, with its fault as a rejection.
+  /// Returns the value of `body`, or throws its fault as a rejection.
   func proven<Value>(_ body: () throws(ProofFault) -> Value) throws(Stop) -> Value {
     do throws(ProofFault) {
       return try body()
@@ -286,7 +288,7 @@ struct RequestCheck: Sendable {
     (name: "scope", value: requirements.requiredScopes.joined(separator: " "))
   }
 
-  /// The challenge says how the user has to authenticate (RFC 9470 section 3).
+  /// The challenge has how the user has to authenticate (RFC 9470 section 3).
   private func insufficientAuthentication(_ fault: TokenFault, _ type: TokenType) -> Stop {
     var problem = ReadyResponses.Problem(error: "insufficient_user_authentication", description: fault.message)
     if !requirements.acrValues.isEmpty {
