@@ -75,7 +75,8 @@ extension SidecarGateway {
 
   /// Counts and records a request that cannot be judged; returns the first error, which may be another one.
   private func reject(_ fault: RPCFault, _ params: JSONValue?, _ caller: PeerConnection) async -> RPCFault {
-    guard case .failure(let first) = await service.call(ValidateRequest.name, params, endingWith: fault, by: caller) else {
+    guard case .failure(let first) = await service.call(ValidateRequest.name, params, endingWith: fault, by: caller)
+    else {
       return fault
     }
     return first

@@ -1,4 +1,4 @@
-"""An API that Postern protects: its issuer, proofs for tokens, its configuration, paths that servers read in two ways."""
+"""An API that Postern protects: its issuer, proofs, its configuration, and paths that servers read in two ways."""
 from __future__ import annotations
 
 import base64
