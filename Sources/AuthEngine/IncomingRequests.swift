@@ -5,7 +5,7 @@ package import RequestValidation
 extension PosternEngine {
   /// Removes what its issuer has reported about a token that was revoked.
   package func removeAnswers(about token: Secret<String>, at issuer: Issuer) {
-    requests.judge.answers.removeAnswers(about: token, at: issuer)
+    validators.requests.judge.answers.removeAnswers(about: token, at: issuer)
   }
 
   /// Decides whether a request that an API has received may pass.

@@ -142,6 +142,6 @@ struct ProofReading: Sendable {
   }
 
   /// Until when the proof could be accepted again. By the time it was made: one that was made ahead must not outlive
-  /// its record.
-  func end(_ rules: ProofRules) -> Timestamp { issuedAt + rules.past + .seconds(1) }
+  /// its record. The default is considered, too: keys of one issuer may be used without its configuration.
+  func end(_ rules: ProofRules) -> Timestamp { issuedAt + max(rules.past, ProofRules().past) + .seconds(1) }
 }
