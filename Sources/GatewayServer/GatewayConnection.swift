@@ -244,7 +244,6 @@ final class GatewayConnection: ChannelInboundHandler, @unchecked Sendable {
       reject(RequestRejection("the body did not come in time", status: 408, reason: "request_timeout"))
       return update()
     }
-    // A connection that is kept for a next request, or whose client has never sent one.
     if requestGuard.isIdle { return leave() }
     reject(RequestRejection("the request did not come in time", status: 408, reason: "request_timeout"))
   }
@@ -277,14 +276,10 @@ final class GatewayConnection: ChannelInboundHandler, @unchecked Sendable {
     update()
   }
 
-  /// Closes a connection without a request, now or behind the one that it has. One that is new may have its request on
-  /// the way.
+  /// Closes a connection without a request: a new one in a moment, since its request may be on the way.
   func drain() {
     guard phase == .open, exchange == nil, requestGuard.isIdle, pending.readableBytes == 0 else { return }
     guard input.requests == 0 else { return linger() }
     setInputDeadline(server.configuration.timeouts.acceptGrace)
   }
-
-  /// Closes it whatever there is.
-  func close() { link.channel.close(promise: nil) }
 }

@@ -186,7 +186,6 @@ extension GatewayConnection {
   }
 
   func stopReading(_ exchange: GatewayExchange) {
-    // What still comes stays in the socket until the response has ended.
     exchange.isReading = false
     exchange.body.finish(.failed("is not wanted any more"))
     passOn(exchange)

@@ -198,7 +198,7 @@ package final class GatewayServer: Sendable {
 
   /// Closes every connection now, and cancels what is being done for it.
   package func closeAll() {
-    for connection in state.withLock({ Array($0.open.values) }) { connection.perform { $0.close() } }
+    for connection in state.withLock({ Array($0.open.values) }) { connection.perform { $0.leave() } }
   }
 
   /// Stops listening, closes what is open, and ends the threads.
