@@ -22,7 +22,10 @@ import Testing
     let key = try TokenBench.keys.get().key(for: algorithm)
     var parameters: JSONObject = ["typ": "dpop+jwt"]
     parameters["jwk"] = try jwk ?? .object(#require(JWK(key.material).publicJSON()))
-    for member in header.members { parameters[member.name] = member.value == .null ? nil : member.value }
+    for member in header.members {
+      // `nil` alone would be the value null.
+      parameters[member.name] = member.value == .null ? JSONValue?.none : member.value
+    }
     var body: JSONObject = [
       "jti": "j-1", "htm": "GET", "htu": .string(url), "iat": .integer(now),
       "ath": "fUHyO2r2Z3DZ53EsNrWBb0xWXoaNy59IiKCAqksmQEo",
