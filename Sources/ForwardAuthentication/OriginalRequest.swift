@@ -136,12 +136,14 @@ struct OriginalRequest: Sendable, Equatable {
     guard text.utf8.count <= maxBytes else { throw .invalid(name, "is longer than 8 KiB") }
     guard text.utf8.first == UInt8(ascii: "/") else { throw .invalid(name, "does not begin with /") }
     guard !text.utf8.contains(UInt8(ascii: "#")) else { throw .invalid(name, "has a fragment") }
+    // Browsers leave characters in a query that a URL may not have.
+    guard text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else { throw .invalid(name, "is not printable ASCII") }
+    let path = String(text.prefix(beforeBytes: "?"))
     do throws(HTTPURLError) {
-      _ = try HTTPURL("https://unknown.invalid\(text)")
+      _ = try HTTPURL("https://unknown.invalid\(path)")
     } catch {
       throw .invalid(name, "is no path: the URL \(error.phrase)")
     }
-    let path = String(decoding: text.utf8.prefix { $0 != UInt8(ascii: "?") }, as: UTF8.self)
     let segments = path.utf8.dropFirst().split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
     guard segments.dropLast().allSatisfy({ !$0.isEmpty }) else { throw .invalid(name, "has an empty segment") }
     let dots = [".", ".."]
