@@ -140,16 +140,14 @@ package final class GatewayServer: Sendable {
     let isStranger = peer.map(configuration.isStranger) ?? false
     switch state.withLock({ $0.limits.admit(uid: uid, isStranger: isStranger) }) {
     case .rejected(_, let lingers):
+      configuration.onRejection(Self.program(peer), RejectedChannel.rejection)
       try pipeline.addHandler(
         RejectedChannel(lingers ? TimeAmount(configuration.timeouts.linger) : nil) { [self] in
           if lingers { state.withLock { $0.limits.releaseRejection() } }
         })
     case .admitted(let id):
-      let caller = peer.map {
-        GatewayRequest.Program.process(uid: $0.uid, gid: $0.gid, groups: $0.groups, pid: $0.pid ?? 0)
-      }
       let connection = GatewayConnection(
-        .init(id: id, caller: caller ?? .loopback, channel: channel, executor: executor), self)
+        .init(id: id, caller: Self.program(peer), channel: channel, executor: executor), self)
       state.withLock { $0.open[id] = connection }
       channel.closeFuture.whenComplete { [self] _ in
         state.withLock { state in
@@ -162,6 +160,12 @@ package final class GatewayServer: Sendable {
         ParsedRequestHandler(connection),
       ])
     }
+  }
+
+  /// Who is connected; without credentials a program on the loopback address.
+  private static func program(_ peer: PeerCredentials?) -> GatewayRequest.Program {
+    guard let peer else { return .loopback }
+    return .process(uid: peer.uid, gid: peer.gid, groups: peer.groups, pid: peer.pid ?? 0)
   }
 
   /// The guard's limits are lower.
@@ -283,7 +287,7 @@ package struct GatewaySockets: Sendable {
 private final class RejectedChannel: ChannelInboundHandler {
   typealias InboundIn = ByteBuffer
 
-  private static let rejection = RequestRejection(
+  static let rejection = RequestRejection(
     "there are too many connections", status: 503, reason: "overloaded")
 
   private let linger: TimeAmount?

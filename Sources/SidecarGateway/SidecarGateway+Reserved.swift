@@ -18,6 +18,9 @@ extension SidecarGateway {
   /// Answers a request below `/.postern/`; `path` is what follows.
   func reserved(_ path: String, _ request: GatewayRequest, _ response: any GatewayResponse) async {
     let parts = path.split(atByte: "/", maxSplits: 2, omittingEmptySubsequences: false).map(String.init)
+    guard parts.first == "auth" || !service.isStranger(connection(of: request).peer) else {
+      return await Problem(RPCFault(.peerForbidden)).send(response)
+    }
     switch (parts.first, parts.count) {
     case ("auth", 2...):
       let remainder = parts.count < 3 ? nil : "/\(parts[2])\(request.query.map { "?\($0)" } ?? "")"

@@ -18,6 +18,17 @@ extension SidecarService {
       connection: Self.firstForwarding &+ number, peer: peer, openedAt: calls.clock.monotonicNow)
   }
 
+  /// Counts and logs a request of a program, or its connection, that the gateway's listener rejected.
+  package func forwardingRejected(status: Int, reason: String, detail: String, of uid: UInt32?) {
+    calls.log.metrics.connectionRejected(reason)
+    callersLog.log(
+      .notice, "gateway: a request was rejected", of: uid ?? PeerID.ownUID,
+      .of([
+        .status: .stringConvertible(status), .reason: .string(reason), .error: .string(detail),
+        .uid: .string(uid.map { "\($0)" } ?? "loopback"),
+      ]))
+  }
+
   /// Fetches a resource for `program`, with all rules, limits and records of `fetchResource`. Without an error the
   /// program has the whole response.
   package func fetch(

@@ -41,7 +41,12 @@ struct GatewayListener: Sendable {
     options.connectionsPerUid = min(configuration.limits.connectionsPerUid, connections)
     options.key = key(listen, replacements)
     options.isStranger = { service.isStranger(Peer($0)) }
-    options.onRejection = { caller, rejection in log(rejection, of: caller, logger) }
+    options.onRejection = { caller, rejection in
+      var uid: UInt32?
+      if case .process(let user, _, _, _) = caller { uid = user }
+      service.forwardingRejected(
+        status: rejection.status, reason: rejection.reason, detail: rejection.detail, of: uid)
+    }
     let server: GatewayServer
     do throws(SocketServerError) {
       let endpoint = listen.path.map {
@@ -70,17 +75,5 @@ struct GatewayListener: Sendable {
       $0.reveal().utf8.count >= GatewayListenConfiguration.leastKey
     }
     return { file.current() ?? key.value }
-  }
-
-  private static func log(_ rejection: RequestRejection, of caller: GatewayRequest.Program, _ logger: Logger) {
-    var metadata: Logger.Metadata = .of([
-      .status: .stringConvertible(rejection.status), .reason: .string(rejection.reason),
-      .error: .string(rejection.detail),
-    ])
-    if case .process(let uid, _, _, let pid) = caller {
-      metadata[.uid] = .stringConvertible(uid)
-      metadata[.pid] = .stringConvertible(pid)
-    }
-    logger.debug("gateway: a request was rejected", metadata: metadata)
   }
 }
