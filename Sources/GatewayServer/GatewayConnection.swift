@@ -209,9 +209,7 @@ final class GatewayConnection: ChannelInboundHandler, @unchecked Sendable {
       let isWhole = exchange != nil && requestGuard.isComplete
       guard isWhole || pending.readableBytes > 0 else { return leave() }
       // Without credentials a closed connection looks like one whose client only sends no more.
-      if isWhole, link.caller == .loopback, timer.input == nil {
-        setInputDeadline(server.configuration.timeouts.linger)
-      }
+      if isWhole, link.caller == .loopback, timer.input == nil { setInputDeadline(server.configuration.timeouts.linger) }
     }
     if phase == .open, exchange == nil, !requestGuard.isIdle, !timer.isForHead {
       setInputDeadline(server.configuration.timeouts.head)

@@ -162,7 +162,7 @@ package final class GatewayServer: Sendable {
     }
   }
 
-  /// Who is connected; without credentials a program on the loopback address.
+  /// Returns who is connected; without credentials it is a program on the loopback address.
   private static func program(_ peer: PeerCredentials?) -> GatewayRequest.Program {
     guard let peer else { return .loopback }
     return .process(uid: peer.uid, gid: peer.gid, groups: peer.groups, pid: peer.pid ?? 0)

@@ -137,7 +137,7 @@ package final class IntrospectionAnswers: Sendable {
     let now = clock.monotonicNow
     switch verdict {
     case .valid(let members):
-      // A number that no duration can have would end the process.
+      // No duration has so large a number, and the conversion of one stops the process.
       let remaining = members["exp"]?.numberValue.map {
         Duration.seconds(min(max($0, -Self.lastSecond), Self.lastSecond)) - Self.sinceEpoch(clock.wallNow)
       }

@@ -209,8 +209,8 @@ def test_what_is_passed_on_has_one_reading(connections: Dict[str, Callable[[], s
 
 
 def test_a_folded_first_field_harms_nothing(directory: Path) -> None:
-    """Would catch the use of freed memory in libcurl before 8.1.2 (curl issue 11101): a handle that is used again appends
-    a folded first field to the last field of an earlier response. Any server could end the process, or worse."""
+    """Would catch the use of freed memory in libcurl before 8.1.2 (curl issue 11101): a handle that is used again
+    appends a folded first field to the last field of an earlier response. Any server could end the process."""
     server = ScriptedServer([OK + b" X-T: " + b"a" * length + b"\r\n" + SIZED for length in (1, 30, 200, 900, 3_000)])
     own = directory / "folded"
     own.mkdir(mode=0o700)

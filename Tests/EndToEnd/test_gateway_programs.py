@@ -24,7 +24,7 @@ needs_programs = pytest.mark.skipif(not (PROGRAMS / "aws").exists(), reason="nee
 
 
 class Bench:
-    """A gateway in front of a server with a key, and programs whose memory is searched while they wait for a response."""
+    """A gateway in front of a server with a key. The memory of programs is searched while they wait for a response."""
 
     def __init__(self, directory: Path, start: Callable[..., Sidecar]) -> None:
         self.secret = "upstream-" + secrets.token_hex(16)

@@ -1,4 +1,4 @@
-"""A server of what common programs speak: two language models, a Git repository, a package index, an object store."""
+"""A server of what common programs speak: two APIs of chats, a Git repository, a package index, an object store."""
 from __future__ import annotations
 
 import base64
@@ -50,8 +50,8 @@ def repository(folder: Path) -> None:
 
 
 class ProgramsServer:
-    """Serves until `stop`, and only requests with the header `X-Upstream-Key: SECRET`; any other gets 401. `before_end` is
-    called within each response, while the program waits for the rest of it."""
+    """Serves until `stop`, and only requests with the header `X-Upstream-Key: SECRET`; any other gets 401. `before_end`
+    is called within each response, while the program waits for the rest of it."""
 
     def __init__(self, secret: str, folder: Path) -> None:
         self.requests: List[Tuple[str, str, Dict[str, str]]] = []
