@@ -11,6 +11,8 @@ import sys
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional
 
+import console
+from harness import binaries
 from harness.ports import free_port
 from harness.sidecar import Sidecar
 from harness.waiting import eventually
@@ -19,6 +21,23 @@ ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
 #: What postern.yaml shows, and what a run replaces.
 PLAYGROUND, CALLBACK = "http://127.0.0.1:8080/", "http://127.0.0.1:8000/callback"
+
+
+def follow(name: str, addresses: Dict[str, str], directory: Path) -> None:
+    """Runs the commands of an example's README, and compares what they print."""
+    steps = console.steps((EXAMPLES / name / "README.md").read_text(encoding="utf-8"))
+    assert len(steps) >= 3, "the README has no commands"
+    real = []
+    for step in steps:
+        command = step.command
+        for shown, actual in addresses.items():
+            command = command.replace(shown, actual)
+        real.append(step._replace(command=command))
+    path = f"{Path(binaries.postern()).resolve().parent}:{os.environ['PATH']}"
+    outputs = console.outputs(real, directory, {**os.environ, "PATH": path}, 60)
+    assert len(outputs) == len(real), outputs
+    for step, output in zip(real, outputs):
+        assert not (difference := console.difference(step, output)), difference
 
 
 class Application:
@@ -106,9 +125,12 @@ class WebApplication(Application):
     def log(self) -> str:
         return self.log_path.read_text(encoding="utf-8", errors="replace")
 
-    def request(self, method: str, path: str, cookies: Optional[Dict[str, str]] = None, form: str = "") -> Response:
+    def request(
+        self, method: str, path: str, cookies: Optional[Dict[str, str]] = None, form: str = "", **headers: str
+    ) -> Response:
         """One request, from a browser with these cookies; redirects are not followed."""
-        headers = {"Cookie": "; ".join(f"{name}={value}" for name, value in (cookies or {}).items())}
+        if cookies:
+            headers["Cookie"] = "; ".join(f"{name}={value}" for name, value in cookies.items())
         if form:
             headers["Content-Type"] = "application/x-www-form-urlencoded"
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)

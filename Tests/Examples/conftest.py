@@ -10,7 +10,8 @@ from typing import Callable, Dict, Iterator, List
 
 import pytest
 
-sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[1] / "EndToEnd")]
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "EndToEnd"), str(HERE.parent / "Documents")]
 
 from application import Application, WebApplication  # noqa: E402
 from harness.chromium import Chromium, Page  # noqa: E402

@@ -14,6 +14,7 @@ from typing import Iterator, Tuple
 import pytest
 
 import walk
+from application import follow
 
 from harness.connection import Connection
 from harness.playground import Playground
@@ -81,6 +82,14 @@ def test_express_starts_as_the_others(express: "Tuple[subprocess.Popen[bytes], i
     process.terminate()
     assert process.wait(30) == 143
     assert not walk.listens(port) and not walk.listens(provider)
+
+
+def test_the_commands_of_the_readme_of_express(
+    express: "Tuple[subprocess.Popen[bytes], int]", provider: int, directory: Path
+) -> None:
+    """Catches a command about the API that does not work as it stands; other callers are in the Node client's tests."""
+    addresses = {"127.0.0.1:8080": f"127.0.0.1:{provider}", "127.0.0.1:8000": f"127.0.0.1:{express[1]}"}
+    follow("express", addresses, directory)
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ What a browser would not do, such as a callback with another browser's cookie, i
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import subprocess
@@ -17,7 +18,7 @@ from typing import Any, Callable, Dict, List
 
 import pytest
 
-from application import PLAYGROUND, WebApplication
+from application import PLAYGROUND, WebApplication, follow
 
 from harness.chromium import Page
 from harness.glewlwyd import Provider, Resource
@@ -235,6 +236,61 @@ def test_a_page_about_an_error(name: str, start: Callable[..., WebApplication], 
     assert response.status in (502, 503)
     assert re.search(r"<h1>[a-z_]+</h1>$", response.text), response.text
     assert re.search(r"GET /data: [a-z_]+: .+, trace [0-9a-f]{32}", application.log()), application.log()
+
+
+# MARK: the API for other programs
+
+
+def token(playground: Playground, scope: str = "orders", audience: str = "https://shop.example/api") -> str:
+    """An access token of a program without users."""
+    form = urllib.parse.urlencode({"grant_type": "client_credentials", "scope": scope, "audience": audience})
+    status, _, body = playground.request("POST", "/oidc/token", form.encode(), {
+        "Authorization": "Basic " + base64.b64encode(b"svc:svcsecret").decode(),
+        "Content-Type": "application/x-www-form-urlencoded"})
+    assert status == 200, body
+    return json.loads(body)["access_token"]
+
+
+def test_a_program_with_a_token(application: WebApplication, playground: Playground) -> None:
+    """Catches an API without the caller's claims, and one that a session or anything else opens, or that opens one."""
+    bearer = f"Bearer {token(playground)}"
+    found = application.request("GET", "/api/orders/7", Authorization=bearer)
+    assert (found.status, json.loads(found.text)) == (200, {"client": "svc", "order": "7", "subject": "svc"})
+    assert application.request("GET", "/api/other", Authorization=bearer).status == 404
+    assert application.request("GET", "/data", Authorization=bearer).status == 303
+    assert bearer[7:] not in application.log()
+
+
+def test_programs_that_the_api_rejects(application: WebApplication, playground: Playground) -> None:
+    """Catches an open path, a user's cookie that counts, a token for another API or with other scopes."""
+    cookies = logged_in(application, playground)
+    for path in ("/api/orders/7", "/api/", "/api/other"):
+        rejected = application.request("GET", path, cookies)
+        assert (rejected.status, rejected.text) == (401, "")
+        assert rejected.headers["WWW-Authenticate"].startswith("Bearer") and "error" not in rejected.headers["WWW-Authenticate"]
+    for given, status, error in [
+        ("wrong.wrong.wrong", 401, "invalid_token"),
+        (token(playground)[:-8] + "AAAAAAAA", 401, "invalid_token"),
+        (token(playground, audience=playground.base + "/resource"), 401, "invalid_token"),
+        (token(playground, scope="profile"), 403, "insufficient_scope"),
+    ]:
+        rejected = application.request("GET", "/api/orders/7", Authorization=f"Bearer {given}")
+        assert (rejected.status, json.loads(rejected.text)["error"]) == (status, error)
+        assert f'error="{error}"' in rejected.headers["WWW-Authenticate"]
+    assert 'scope="orders"' in rejected.headers["WWW-Authenticate"], "what the token lacks"
+
+
+def test_the_api_without_its_sidecar(application: WebApplication, playground: Playground) -> None:
+    """Catches an API that is open, or a challenge for a good token, while nobody can check tokens."""
+    bearer = f"Bearer {token(playground)}"
+    application.sidecar.stop()
+    rejected = application.request("GET", "/api/orders/7", Authorization=bearer)
+    assert rejected.status == 503 and rejected.headers["Retry-After"] and "WWW-Authenticate" not in rejected.headers
+
+
+def test_the_commands_of_the_readme(application: WebApplication, playground: Playground, directory: Path) -> None:
+    """Catches a command about the API that does not work as it stands, or prints something else."""
+    follow(application.folder.name, {PLAYGROUND: playground.base + "/", "http://127.0.0.1:8000": application.base}, directory)
 
 
 SECURE = {

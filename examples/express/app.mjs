@@ -1,8 +1,8 @@
-// A web application: its users log in, it fetches for them, and it has no token. The browser has a cookie with a random
-// id; the session's handle stays in this process, the tokens in the sidecar.
+// A web application: its users log in, it fetches for them, and it has no token of theirs. The browser has a cookie
+// with a random id; the session's handle stays in this process, the tokens in the sidecar.
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import express from "express";
-import { AdviceRequired, Client, createFetch, FetchFailed, NotAuthenticated, PosternError } from "postern-auth";
+import { AdviceRequired, Client, createFetch, FetchFailed, NotAuthenticated, PosternError, protect } from "postern-auth";
 
 const port = Number(process.env.PORT ?? 8000);
 // How browsers reach the application. Never from the `Host` header, which is the sender's.
@@ -123,6 +123,23 @@ function loggedIn(request, response, next) {
 async function show(response, fetched) {
   response.status(fetched.status).send(page("From the resource server", `<pre>${escaped(await fetched.text())}</pre>`));
 }
+
+// MARK: an API for other programs
+
+// They send an access token of their own. Cookies count for nothing here.
+const api = express.Router();
+const check = protect(client, {
+  issuer: "corp",
+  audience: "https://shop.example/api", // who the tokens must be for
+  publicUrl: origin,
+  requiredScopes: ["orders"],
+  onError: (error) => log(`api: ${error.message}`, error),
+});
+app.use("/api", check, api);
+
+api.get("/orders/:id", ({ params, postern: { claims } }, response) => {
+  response.json({ client: claims.client_id, order: params.id, subject: claims.sub });
+});
 
 // MARK: step-up (RFC 9470)
 

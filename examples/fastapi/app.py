@@ -1,4 +1,4 @@
-"""A web application with FastAPI: its users log in, and it fetches their orders. No token ever enters this process.
+"""A web application with FastAPI: its users log in, it fetches their orders. Their tokens never enter it.
 
     POSTERN_SOCKET=/run/postern/postern.sock python app.py     (with all that it needs: ../run fastapi)
 """
@@ -17,8 +17,10 @@ import uvicorn
 from fastapi import FastAPI, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from postern_auth import AdviceRequired, AsyncClient, FetchResult, JourneyStep, PosternError, Session
+from postern_auth.asgi import Protect
 
 ISSUER, RESOURCE = "corp", "orders"  # their names in postern.yaml
+AUDIENCE = "https://shop.example/api"  # who the tokens of other programs must be for
 LOGIN_COOKIE, SESSION_COOKIE = "shop_login", "shop_session"
 log = logging.getLogger("shop")
 LOGIN_AGAIN = {"not_authenticated", "session_not_found", "session_expired"}
@@ -50,6 +52,15 @@ async def lifespan(_: FastAPI) -> AsyncIterator[None]:
 
 
 app = FastAPI(lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
+# For other programs, which send an access token of their own. Cookies count for nothing here.
+api = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
+app.mount("/api", Protect(api, postern, issuer=ISSUER, audience=AUDIENCE, required_scopes=["orders"]))
+
+
+@api.get("/orders/{order_id}")
+async def order(order_id: str, request: Request) -> dict[str, str | None]:
+    claims = request.scope["postern"].claims
+    return {"client": claims.get("client_id"), "order": order_id, "subject": claims.get("sub")}
 
 
 def current(request: Request) -> Browser | None:

@@ -1,4 +1,4 @@
-"""A web application with Flask: its users log in, and it fetches their orders. No token ever enters this process.
+"""A web application with Flask: its users log in, it fetches their orders. Their tokens never enter it.
 
     POSTERN_SOCKET=/run/postern/postern.sock python app.py     (with all that it needs: ../run flask)
 """
@@ -12,9 +12,12 @@ from html import escape
 
 from flask import Flask, redirect, request
 from postern_auth import AdviceRequired, Client, FetchResult, JourneyStep, PosternError, Session
+from postern_auth.wsgi import Protect
+from werkzeug.middleware.dispatcher import DispatcherMiddleware
 from werkzeug.wrappers import Response
 
 ISSUER, RESOURCE = "corp", "orders"  # their names in postern.yaml
+AUDIENCE = "https://shop.example/api"  # who the tokens of other programs must be for
 LOGIN_COOKIE, SESSION_COOKIE = "shop_login", "shop_session"
 log = logging.getLogger("shop")
 LOGIN_AGAIN = {"not_authenticated", "session_not_found", "session_expired"}
@@ -37,6 +40,16 @@ browsers: dict[str, Browser] = {}
 
 app = Flask(__name__)
 postern = Client()  # the socket is $POSTERN_SOCKET; connects with the first call, so a server may fork before that
+# For other programs, which send an access token of their own. Cookies count for nothing here.
+api = Flask(__name__)
+protected = Protect(api, postern, issuer=ISSUER, audience=AUDIENCE, required_scopes=["orders"])
+app.wsgi_app = DispatcherMiddleware(app.wsgi_app, {"/api": protected})
+
+
+@api.get("/orders/<order_id>")
+def order(order_id: str) -> dict[str, str | None]:
+    claims = request.environ["postern.claims"]
+    return {"client": claims.get("client_id"), "order": order_id, "subject": claims.get("sub")}
 
 
 def current() -> Browser | None:

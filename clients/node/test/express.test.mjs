@@ -241,6 +241,48 @@ test("a session that has ended at the sidecar: the user logs in again", async ()
   assert.match((await browser.open(`${origin}/logout`, { method: "POST" })).text, /href="\/login"/);
 });
 
+/** An access token of a program without users. */
+async function token({ scope = "orders", audience = "https://shop.example/api" } = {}) {
+  const body = new URLSearchParams({ grant_type: "client_credentials", scope, audience });
+  const headers = { authorization: `Basic ${btoa("svc:svcsecret")}` };
+  const response = await fetch(`${provider}/oidc/token`, { method: "POST", headers, body });
+  return (await response.json()).access_token;
+}
+
+const callApi = (path, given) => fetch(`${origin}${path}`, { headers: given && { authorization: `Bearer ${given}` } });
+
+test("the API for other programs gives its caller's claims to the handler", async () => {
+  const response = await callApi("/api/orders/7", await token());
+  assert.equal(response.status, 200);
+  assert.deepEqual(await response.json(), { client: "svc", order: "7", subject: "svc" });
+  assert.equal((await callApi("/api/other", await token())).status, 404);
+  assert.equal((await callApi("/API/orders/7", await token())).status, 200, "Express ignores case");
+});
+
+test("no path of the API is open, and no user's cookie opens it", async () => {
+  const browser = new Browser();
+  await browser.loggedIn();
+  for (const path of ["/api/orders/7", "/API/orders/7", "/api", "/api/other"]) {
+    const { status, headers, text } = await browser.open(origin + path);
+    assert.deepEqual([status, text], [401, ""], path);
+    assert.match(headers.get("www-authenticate"), /^Bearer/);
+    assert.doesNotMatch(headers.get("www-authenticate"), /error/);
+  }
+});
+
+test("tokens that are invalid, for another API or with other scopes get the challenge for that", async () => {
+  const foreign = await token({ audience: `${provider}/resource` });
+  for (const [given, status, error] of [
+    ["wrong.wrong.wrong", 401, "invalid_token"],
+    [foreign, 401, "invalid_token"],
+    [await token({ scope: "profile" }), 403, "insufficient_scope"],
+  ]) {
+    const response = await callApi("/api/orders/7", given);
+    assert.deepEqual([response.status, (await response.json()).error], [status, error]);
+    assert.ok(response.headers.get("www-authenticate").includes(`error="${error}"`));
+  }
+});
+
 test("the run ends with the application", async () => {
   const ended = once(example, "exit");
   example.kill();
