@@ -30,7 +30,7 @@ static struct {
   const char *unix_path, *target, *host, *fields[MOST_FIELDS], *fields_path;
   unsigned port, connections, status, field_count;
   double seconds, warm_up, stall;
-  uint64_t requests, expected_bytes;
+  uint64_t requests, expected_bytes, first;
 } option = {.target = "/", .host = "localhost", .connections = 1, .status = 200, .seconds = 3, .warm_up = 0.5, .stall = 10};
 
 static struct histogram latency;
@@ -58,6 +58,7 @@ static void read_turns(const char *path) {
     buffer_append(turn, "\r\n\r\n", 4);
   }
   if (turn_count == 0) die("%s: no fields", path);
+  next_turn = option.first % turn_count;
   free(text.bytes);
 }
 
@@ -180,9 +181,9 @@ static void run_until(uint64_t deadline) {
 
 static const char usage[] =
     "usage: http_load --unix PATH | --port PORT [--target TARGET] [--host NAME] [--field FIELD]...\n"
-    "                 [--fields-from FILE] [--connections N] [--seconds S | --requests N] [--warm-up S] [--stall S]\n"
-    "                 [--expect-status N] [--expect-bytes N]\n"
-    "--fields-from: one field a line, sent in turn and from the first again after the last.";
+    "                 [--fields-from FILE [--first N]] [--connections N] [--seconds S | --requests N] [--warm-up S]\n"
+    "                 [--expect-status N] [--expect-bytes N] [--stall S]\n"
+    "--fields-from: one field a line, sent in turn, from line N (0) on, and from the first again after the last.";
 
 static void read_options(int argc, char **argv) {
   static const struct option names[] = {
@@ -192,7 +193,8 @@ static void read_options(int argc, char **argv) {
       {"connections", required_argument, NULL, 'c'},   {"seconds", required_argument, NULL, 'd'},
       {"requests", required_argument, NULL, 'n'},      {"warm-up", required_argument, NULL, 'w'},
       {"expect-status", required_argument, NULL, 's'}, {"expect-bytes", required_argument, NULL, 'e'},
-      {"stall", required_argument, NULL, 'S'},         {0}};
+      {"stall", required_argument, NULL, 'S'},         {"first", required_argument, NULL, 'i'},
+      {0}};
   for (int name; (name = getopt_long(argc, argv, "", names, NULL)) != -1;) switch (name) {
       case 'u': option.unix_path = optarg; break;
       case 'p': option.port = (unsigned)parse_whole("--port", optarg, 1, 65535); break;
@@ -209,6 +211,7 @@ static void read_options(int argc, char **argv) {
       case 'w': option.warm_up = parse_seconds("--warm-up", optarg); break;
       case 's': option.status = (unsigned)parse_whole("--expect-status", optarg, 200, 599); break;
       case 'e': option.expected_bytes = parse_whole("--expect-bytes", optarg, 1, 1000000000); break;
+      case 'i': option.first = parse_whole("--first", optarg, 0, 1000000000000); break;
       case 'S': option.stall = parse_seconds("--stall", optarg); break;
       default: die("%s", usage);
     }
