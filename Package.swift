@@ -367,6 +367,7 @@ let package = Package(
       dependencies: [
         "HTTPMessages",
         "JOSE",
+        "KeySets",
         "OAuthClient",
         "PosternCrypto",
         "PosternJSON",
@@ -378,9 +379,11 @@ let package = Package(
     .testTarget(
       name: "RequestValidationTests",
       dependencies: [
+        "AuthEngine",
         "EngineTestSupport",
         "HTTPMessages",
         "JOSE",
+        "KeySets",
         "OAuthClient",
         "PosternCrypto",
         "PosternJSON",
@@ -745,6 +748,7 @@ let package = Package(
         "PosternCrypto",
         "PosternJSON",
         "PosternSupport",
+        "RequestValidation",
         "SessionStore",
       ]
     ),
@@ -885,6 +889,7 @@ let package = Package(
         "PosternProtocol",
         "PosternSupport",
         "PosternTelemetry",
+        "RequestValidation",
         "SidecarAccess",
         "SidecarCalls",
         "SidecarEngine",
@@ -918,10 +923,13 @@ let package = Package(
 
     // MARK: - Layer 4: ForwardAuthentication, what front proxies want to know of a request
 
-    .target(name: "ForwardAuthentication", dependencies: ["AuthEngine", "HTTPMessages", "PosternJSON", "PosternSupport"]),
+    .target(
+      name: "ForwardAuthentication", dependencies: ["AuthEngine", "HTTPMessages", "PosternJSON", "PosternSupport"]),
     .testTarget(
       name: "ForwardAuthenticationTests",
-      dependencies: ["AuthEngine", "ForwardAuthentication", "HTTPMessages", "PosternJSON", "PosternSupport", "PosternTestSupport"]),
+      dependencies: [
+        "AuthEngine", "ForwardAuthentication", "HTTPMessages", "PosternJSON", "PosternSupport", "PosternTestSupport",
+      ]),
 
     // MARK: - Layer 4: SidecarGateway, HTTP requests as calls
 

@@ -2,6 +2,7 @@ public import KeySets
 public import OAuthClient
 import PosternJSON
 public import PosternSupport
+import RequestValidation
 public import TokenValidation
 
 /// Why an inbound token is not exchanged.
@@ -44,16 +45,7 @@ extension PosternEngine {
       let code = TokenFault.Code(rawValue: "token_too_large")
       throw .invalid(TokenFault(code, "the inbound token is larger than 64 KiB"))
     }
-    var claims: JSONObject?
-    if !text.isEmpty, !Self.looksLikeJWT(text), !issuer.clientID.isEmpty {
-      claims = try await introspected(token, wanted, issuer, tokens, keys, deadline, trace)
-    }
-    let judged: JSONObject
-    if let claims {
-      judged = claims
-    } else {
-      judged = try await verified(text, wanted, exchange, tokens, keys, deadline)
-    }
+    let judged = try await claims(of: token, wanted, exchange, issuer, tokens, keys, deadline, trace)
     let inbound = InboundToken(token, claims: judged)
     // The tolerance for clocks is no time in which a token could be used.
     if let expiry = inbound.expiresAt, expiry <= clock.wallNow {
@@ -62,61 +54,30 @@ extension PosternEngine {
     return inbound
   }
 
-  /// Whether `text` has the parts of a signed or an encrypted JWT: it is judged by keys, and no issuer sees it.
-  private static func looksLikeJWT(_ text: String) -> Bool {
-    let dots = text.utf8.count { $0 == UInt8(ascii: ".") }
-    return text.utf8.starts(with: "ey".utf8) && (dots == 2 || dots == 4)
-  }
-
-  private func verified(
-    _ token: String, _ audience: String, _ exchange: TokenExchange, _ tokens: IDTokenConfiguration,
-    _ keys: any KeySource, _ deadline: Deadline
+  private func claims(
+    of token: Secret<String>, _ audience: String, _ exchange: TokenExchange, _ issuer: Issuer,
+    _ tokens: IDTokenConfiguration, _ keys: any KeySource, _ deadline: Deadline, _ trace: TraceContext?
   ) async throws(InboundTokenError) -> JSONObject {
-    func judged(by format: AccessTokenExpectations.Format) async throws(InboundTokenError) -> TokenVerdict {
-      var expectations = AccessTokenExpectations(audience: audience)
-      expectations.format = format
-      do throws(KeySetError) {
-        return try await validators.accessTokens.validate(
-          token, expecting: expectations, configuration: tokens, keys: keys, deadline: deadline)
-      } catch {
-        throw .undecided(error)
-      }
-    }
-    var verdict = try await judged(by: .rfc9068)
-    // Entra's own tokens are of type JWT; one that states RFC 9068's type is judged by RFC 9068.
-    if exchange.dialect == .entra, verdict.fault?.code == .wrongTokenType {
-      verdict = try await judged(by: .entraUser)
-    }
-    switch verdict {
-    case .valid(let claims, _, _, _): return claims
-    case .invalid(let fault): throw .invalid(fault)
-    }
-  }
-
-  /// Returns the members of the issuer's answer; nil where it has no introspection endpoint.
-  private func introspected(
-    _ token: Secret<String>, _ audience: String, _ issuer: Issuer, _ tokens: IDTokenConfiguration,
-    _ keys: any KeySource, _ deadline: Deadline, _ trace: TraceContext?
-  ) async throws(InboundTokenError) -> JSONObject? {
-    let verdict: IntrospectionVerdict
-    do throws(IntrospectionError) {
-      verdict = try await introspector.verdict(
-        on: token, hint: "access_token", issuer: issuer,
-        expecting: IntrospectionExpectations(audience: audience, tokenType: TokenType.bearer.rawValue),
-        configuration: tokens, keys: keys, deadline: deadline, trace: trace)
+    var source = TokenSource(issuer: issuer, tokens: tokens, keys: keys)
+    source.acceptsEntra = exchange.dialect == .entra
+    let judged: JudgedToken
+    do throws(TokenJudgeError) {
+      judged = try await judge.judge(
+        token, from: source, expecting: AccessTokenExpectations(audience: audience),
+        orOpaque: IntrospectionExpectations(audience: audience, tokenType: TokenType.bearer.rawValue),
+        deadline: deadline, trace: trace)
     } catch {
-      if case .unanswered(let cause) = error, case .notPossible = cause.kind { return nil }
-      throw .notIntrospected(error)
-    }
-    switch verdict {
-    case .invalid(let fault): throw .invalid(fault)
-    case .valid(let claims):
-      // RFC 7800 section 3.1: it is no bearer token.
-      guard claims["cnf"] == nil else {
-        throw .invalid(TokenFault(.confirmationRequired, "the token is bound to a key", claim: "cnf"))
+      switch error {
+      case .invalid(let fault): throw .invalid(fault)
+      case .undecided(let error): throw .undecided(error)
+      case .notIntrospected(let error): throw .notIntrospected(error)
       }
-      return claims
     }
+    // RFC 7800 section 3.1: it is no bearer token.
+    guard judged.claims["cnf"] == nil else {
+      throw .invalid(TokenFault(.confirmationRequired, "the token is bound to a key", claim: "cnf"))
+    }
+    return judged.claims
   }
 }
 

@@ -3,6 +3,7 @@ public import HTTPMessages
 public import KeySets
 public import OAuthClient
 public import PosternSupport
+import RequestValidation
 public import ResourceAccess
 public import SDKCompatibility
 public import SessionRecords
@@ -69,6 +70,10 @@ public struct PosternEngine: Sendable {
   public let validators: TokenValidators
   /// Validates tokens by their issuer's introspection endpoint.
   public let introspector: TokenIntrospector
+  /// Judges the tokens that others have sent.
+  let judge: TokenJudge
+  /// Judges requests that others have sent.
+  let requests: RequestValidator
 
   /// An engine over `transport`, with `userAgent` as its product name, as in `shop/1.0`.
   public init(
@@ -90,6 +95,9 @@ public struct PosternEngine: Sendable {
     validators = TokenValidators(clock: clock)
     introspector = TokenIntrospector(
       transport: transport, clock: clock, observer: observer, userAgent: userAgent, discovery: discovery)
+    judge = TokenJudge(
+      validator: validators.accessTokens, answers: IntrospectionAnswers(introspector: introspector, clock: clock))
+    requests = RequestValidator(judge: judge, store: storage.store, clock: clock)
     preauthorizer = Preauthorizer(
       transport: transport, clock: clock, observer: observer, userAgent: userAgent, deviceTokens: deviceTokens,
       store: storage.store)

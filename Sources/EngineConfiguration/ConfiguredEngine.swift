@@ -2,6 +2,7 @@ package import AuthEngine
 package import HTTPMessages
 package import PosternConfiguration
 package import PosternSupport
+package import RequestValidation
 
 /// The engine's values that one configuration describes: issuers, resource servers, decision points, rules of token
 /// validation. Immutable: another configuration makes another.
@@ -175,6 +176,17 @@ package struct ConfiguredIssuer: Sendable {
   package let accessManager: AccessManager?
   /// Where codes of logins without a caller's own redirect URI are sent.
   package let redirectURI: String?
+  /// How long its answers about opaque tokens are kept.
+  let answerLife: Duration
+  let proofs: ProofRules
+
+  /// The issuer as the source of the tokens of requests, with its keys.
+  package func tokenSource(keys: any KeySource) -> TokenSource {
+    var source = TokenSource(issuer: issuer, tokens: tokens, keys: keys)
+    source.answerLife = answerLife
+    source.proofs = proofs
+    return source
+  }
 }
 
 /// The keys and key sets that callers may pass to validate a token.

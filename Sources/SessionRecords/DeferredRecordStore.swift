@@ -216,6 +216,15 @@ public final class DeferredRecordStore: RecordStore {
     try await use { (store) async throws(StoreError) in try await store.take(key) }
   }
 
+  /// Records a use.
+  public func spend(
+    _ value: [UInt8], by uid: UInt32, until expiry: Timestamp, at now: Timestamp
+  ) async throws(StoreError) -> Bool {
+    try await use { (store) async throws(StoreError) in
+      try await store.spend(value, by: uid, until: expiry, at: now)
+    }
+  }
+
   /// Takes a lease.
   public func lease(_ key: RecordKey, for duration: Duration) async throws(StoreError) -> RecordLease? {
     try await use { (store) async throws(StoreError) in try await store.lease(key, for: duration) }

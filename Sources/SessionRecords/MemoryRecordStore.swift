@@ -8,6 +8,7 @@ public final class MemoryRecordStore: RecordStore {
     /// The records that expire; replacing or removing a record leaves its old entry.
     var expiries = ExpiryOrder()
     var lastNumber: Int64 = 0
+    var spent = SpentValues()
     var isClosed = false
 
     mutating func noteExpiry(of record: StoredRecord) {
@@ -121,6 +122,16 @@ public final class MemoryRecordStore: RecordStore {
   /// Removes a record and returns it.
   public func take(_ key: RecordKey) async throws(StoreError) -> StoredRecord? {
     try access { state throws(StoreError) in Self.remove(key, from: &state) }
+  }
+
+  /// Records a use, until the process stops.
+  public func spend(
+    _ value: [UInt8], by uid: UInt32, until expiry: Timestamp, at now: Timestamp
+  ) async throws(StoreError) -> Bool {
+    let identity = try SpentValues.identity(value)
+    return try access { state throws(StoreError) in
+      try state.spent.spend(identity, by: uid, until: expiry, at: now)
+    }
   }
 
   /// Grants a lease, always.

@@ -38,6 +38,16 @@ public protocol RecordStore: Sendable {
   /// Removes a record and returns it: of several callers one gets it. Durable when it returns.
   func take(_ key: RecordKey) async throws(StoreError) -> StoredRecord?
 
+  /// Records that a value which is good for one use has been used: true for the first of any number of calls, in all
+  /// processes that use the store, false for the others until `expiry`.
+  ///
+  /// `value` is the value's hash, 32 bytes, and `expiry` at most an hour from `now`. The record outlives the
+  /// process where the store does. `unavailable` without capacity: never is a record dropped before its end. `uid` has
+  /// the share of the capacity that the record takes.
+  func spend(
+    _ value: [UInt8], by uid: UInt32, until expiry: Timestamp, at now: Timestamp
+  ) async throws(StoreError) -> Bool
+
   /// Takes the exclusive right to refresh a record, for at most `duration`; nil while another process has it.
   ///
   /// A store that one process has exclusively always grants it: inside a process the callers are serialized otherwise.
@@ -76,6 +86,24 @@ public protocol RecordStore: Sendable {
 extension RecordStore {
   private var unusedKey: RecordKey {
     RecordKey(collection: .session, id: [UInt8](repeating: 0, count: RecordKey.identifierByteCount))
+  }
+
+  /// Adds a record of the use, which expires.
+  public func spend(
+    _ value: [UInt8], by uid: UInt32, until expiry: Timestamp, at now: Timestamp
+  ) async throws(StoreError) -> Bool {
+    guard value.count >= RecordKey.identifierByteCount else { throw StoreError(.invalid, "the hash is too short") }
+    let id = Array(value.prefix(RecordKey.identifierByteCount))
+    do throws(StoreError) {
+      try await insert(
+        StoredRecord(
+          key: RecordKey(collection: .authorization, id: id), uid: uid, version: 1, expiresAt: expiry,
+          contents: Secret(Array("{}".utf8))))
+      return true
+    } catch {
+      guard error.kind == .conflict else { throw error }
+      return false
+    }
   }
 
   /// Adds a record, however much its uid has.

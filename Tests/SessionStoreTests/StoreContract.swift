@@ -24,6 +24,7 @@ enum StoreContract: String, Sendable, CaseIterable {
   case rejectsWhatCannotBeStored
   case survivesConcurrentWriters
   case letsOneOfManyTakers
+  case spendsOnce
   case failsWhenClosed
 
   func check(_ store: any RecordStore) async throws {
@@ -62,6 +63,7 @@ enum StoreContract: String, Sendable, CaseIterable {
     case .rejectsWhatCannotBeStored: await rejectsWhatCannotBeStored(store)
     case .survivesConcurrentWriters: try await survivesConcurrentWriters(store)
     case .letsOneOfManyTakers: try await letsOneOfManyTakers(store)
+    case .spendsOnce: try await spendsOnce(store)
     case .failsWhenClosed:
       await store.close()
       await store.close()

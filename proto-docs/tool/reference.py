@@ -28,7 +28,7 @@ CHAPTERS: List[Tuple[str, str, List[str]]] = [
         "fetchResource", "getTask", "listTasks", "suspendTask", "resumeTask", "cancelTask"]),
     ("Entitlements", "42-preauthorize", ["preauthorize", "authorize", "invalidateDecisions"]),
     ("Tokens", "43-tokens", [
-        "validateIdToken", "validateAccessToken", "validateLogoutToken", "introspectToken", "verifyJws", "decryptJwe"]),
+        "validateIdToken", "validateAccessToken", "validateRequest", "validateLogoutToken", "introspectToken", "verifyJws", "decryptJwe"]),
     ("Logins and step-up", "44-policy-advice", ["authenticate", "authenticateWithAdvice", "parseAdvice"]),
     ("Sessions", "5-sessions-and-tokens", [
         "beginAuthorization", "completeAuthorization", "beginDeviceAuthorization", "completeDeviceAuthorization",

@@ -3,6 +3,7 @@ import HTTPMessages
 import JOSE
 import PosternConfiguration
 import PosternSupport
+import RequestValidation
 
 /// Makes the issuers of a configuration.
 struct IssuerFactory {
@@ -35,7 +36,11 @@ struct IssuerFactory {
           minTTL: issuer.jwks.minTTL, maxTTL: issuer.jwks.maxTTL, cooldown: issuer.jwks.cooldown,
           staleIfError: issuer.jwks.staleIfError),
         scope: issuer.scope, implicit: try implicitAccess(name, issuer),
-        accessManager: try accessManager(name, issuer), redirectURI: issuer.redirectURI)
+        accessManager: try accessManager(name, issuer), redirectURI: issuer.redirectURI,
+        answerLife: issuer.introspection.cache,
+        proofs: ProofRules(
+          past: issuer.dpop.past, future: issuer.dpop.future, requiresNonce: issuer.dpop.nonce == .required,
+          nonceLife: issuer.dpop.nonceLife))
     }
     return issuers
   }

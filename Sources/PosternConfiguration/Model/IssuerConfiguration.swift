@@ -21,6 +21,10 @@ public struct IssuerConfiguration: Sendable, Equatable {
   public var idToken: IDTokenConfiguration
   /// How long key sets are kept.
   public var jwks: KeySetConfiguration
+  /// How long the issuer's answers about opaque tokens are kept.
+  public var introspection: IntrospectionConfiguration
+  /// The proofs of possession that come with its tokens to APIs.
+  public var dpop: ProofConfiguration
   /// How a registered profile is logged in without its user; nil where that is not set up.
   public var implicit: ImplicitGrantConfiguration?
   /// Endpoints that take precedence over the discovered ones.
@@ -59,6 +63,11 @@ extension IssuerConfiguration: ConfigurationSection {
       example: .shown("openid profile offline_access"))
     idToken = keys.section("idToken", IDTokenConfiguration.self, "Requirements on ID tokens.")
     jwks = keys.section("jwks", KeySetConfiguration.self, "How long the issuer's key set is kept.")
+    introspection = keys.section(
+      "introspection", IntrospectionConfiguration.self,
+      "How long the issuer's answers about opaque tokens are kept, for validateRequest.")
+    dpop = keys.section(
+      "dpop", ProofConfiguration.self, "DPoP proofs (RFC 9449) in requests that validateRequest judges.")
     implicit = keys.optionalSection(
       "implicit", ImplicitGrantConfiguration.self,
       "How a profile that was registered by an earlier login is logged in again without its user, for resources with auth: implicit."
@@ -137,6 +146,58 @@ extension KeySetConfiguration: ConfigurationSection {
     if minTTL > maxTTL {
       keys.problem("minTtl is longer than maxTtl", at: keys.isGiven("minTtl") ? "minTtl" : "maxTtl")
     }
+  }
+}
+
+/// How long an issuer's answers about opaque tokens are kept (RFC 7662).
+public struct IntrospectionConfiguration: Sendable, Equatable {
+  /// The time, at most until the token expires; 0: each request is a new one. Default 0.
+  public var cache: Duration
+}
+
+extension IntrospectionConfiguration: ConfigurationSection {
+  package init(reading keys: SectionReader) {
+    cache = keys.value(
+      "cache", .duration(upTo: .seconds(3600)), default: .zero,
+      "How long an answer is kept: as long a revoked token passes. A token that is not active is known as such for 10s at most.",
+      example: .shown("30s"))
+  }
+}
+
+/// The proofs of possession (RFC 9449) that come with an issuer's tokens.
+public struct ProofConfiguration: Sendable, Equatable {
+  /// Whether a proof needs a nonce.
+  public enum Nonce: String, Sendable, Hashable, CaseIterable {
+    /// It needs none.
+    case off
+    /// It needs one that an earlier response had.
+    case required
+  }
+
+  /// The age of a proof, at most. Default 1 minute.
+  public var past: Duration
+  /// How far ahead of this machine's clock a proof may be made. Default 5 seconds.
+  public var future: Duration
+  /// Whether a proof needs a nonce. Default off.
+  public var nonce: Nonce
+  /// How long a nonce is given out; it is good for twice as long at most. Default 5 minutes.
+  public var nonceLife: Duration
+}
+
+extension ProofConfiguration: ConfigurationSection {
+  package init(reading keys: SectionReader) {
+    let longest = Duration.seconds(300)
+    past = keys.value(
+      "past", .duration(.seconds(1)...longest), default: .seconds(60), "How old a proof may be, by its iat.")
+    future = keys.value(
+      "future", .duration(upTo: longest), default: .seconds(5),
+      "How far ahead of this machine's clock a proof may be made.")
+    nonce = keys.value(
+      "nonce", .choice(Nonce.self, placeholder: .off), default: .off,
+      "Whether a proof needs a nonce that an earlier response had: it cannot be made ahead of time then.")
+    nonceLife = keys.value(
+      "nonceLife", .duration(.seconds(10)...Duration.seconds(86_400)), default: .seconds(300),
+      "How long a nonce is given out; it is good for twice as long at most.")
   }
 }
 

@@ -148,6 +148,116 @@ public enum IntrospectToken: RPCMethod {
   }
 }
 
+/// `validateRequest`: whether a request that an API has received may pass.
+public enum ValidateRequest: RPCMethod {
+  public static let name = "validateRequest"
+  public static let bounds: PeerBounds = .issuers
+  public static let summary = "Decides whether a request may pass an API, and how the API answers if not"
+  public static let explanation =
+    "Finds the token (RFC 6750), checks the proof of possession (DPoP, RFC 9449) or the client certificate (RFC 8705) and validates the token, a JWT by the issuer's keys, an opaque one by introspection. A proof is good for one request, in all processes that share the store. A request that may not pass is a result, with the response to send; an error means that it could not be decided: the API answers 503."
+  public static let resultSummary = "The verdict"
+  public static let errors = RPCErrorCode.keySources + [.introspectionFailed, .storeUnavailable]
+
+  /// Whether proofs of possession are accepted.
+  public enum ProofRule: String, SchemaEnumeration, Sendable {
+    case optional, required, forbidden
+  }
+
+  /// How the token was shown.
+  public enum TokenType: String, SchemaEnumeration, Sendable {
+    case bearer = "Bearer"
+    case dpop = "DPoP"
+  }
+
+  public struct Params: RPCObject, IssuerReference {
+    public var issuer: String?
+    public var expectedIssuer: String?
+    public var jwks: JSONValue?
+    public var jwksUrl: String?
+    public var method: String
+    public var url: String
+    public var headers: [String: HeaderValue]
+    public var clientCertificate: String?
+    public var audience: String?
+    public var requiredScopes: [String]?
+    public var dpop: ProofRule?
+    public var maxAge: Int?
+    public var acrValues: [String]?
+    public var resourceMetadata: String?
+
+    /// Any client may send the request.
+    public var clientId: String? { nil }
+
+    public static let memberDocs = IssuerReferenceDocs.with([
+      "method": "The request's method, as the client sent it",
+      "url": "The request's absolute URL, as the client used it: behind a proxy, the proxy's",
+      "headers": "The request's headers, every line of them; Authorization and DPoP decide",
+      "clientCertificate": "The certificate of the client's TLS connection, PEM",
+      "audience": "The audience that the token must be for; default: the origin of url, or a URL at it",
+      "requiredScopes": "Scopes that must all be granted; insufficient_scope otherwise",
+      "dpop": "Whether a proof may, must or must not come with the token; default optional",
+      "maxAge": "How many seconds ago the user may have authenticated at most; requires auth_time",
+      "acrValues": "Authentication contexts of which acr must be one, the preferred one first",
+      "resourceMetadata": "Where the API's metadata is (RFC 9728), for the challenges",
+    ])
+  }
+
+  /// The keys that the token is bound to.
+  public struct Confirmation: RPCObject {
+    public var jkt: String?
+    public var x5tS256: String?
+
+    public static let memberDocs = [
+      "jkt": "Thumbprint of the proof's key (RFC 9449 section 6.1)",
+      "x5tS256": "SHA-256 thumbprint of the client certificate, base64url (RFC 8705 section 3.1)",
+    ]
+  }
+
+  /// Why a request may not pass: the first check that failed.
+  public struct Violation: RPCObject {
+    public var code: String
+    public var message: String
+    public var detail: String?
+    public var claim: String?
+    public var expected: JSONValue?
+    public var actual: JSONValue?
+
+    public static let memberDocs = TokenViolation.memberDocs.merging(
+      ["detail": "The part that is wrong, as htm of a proof"], uniquingKeysWith: { first, _ in first })
+  }
+
+  /// What the API answers.
+  public struct Response: RPCObject {
+    public var status: Int
+    public var headers: [String: String]
+
+    public static let memberDocs = [
+      "status": "400, 401 or 403",
+      "headers": "WWW-Authenticate and Cache-Control, with use_dpop_nonce DPoP-Nonce, too",
+    ]
+  }
+
+  public struct Result: RPCObject {
+    public var valid: Bool
+    public var claims: JSONValue?
+    public var tokenType: TokenType?
+    public var confirmation: Confirmation?
+    public var cached: Bool?
+    public var error: Violation?
+    public var response: Response?
+
+    public static let memberDocs = [
+      "valid": "Whether the request may pass",
+      "claims": "The token's claims, or the members of the issuer's answer; only when valid",
+      "tokenType": "How the token was shown; only when valid",
+      "confirmation": "The keys that the token is bound to; only when valid, and where there are some",
+      "cached": "Whether the signature was verified or the issuer answered at an earlier call; only when valid",
+      "error": "Why it may not; only when not valid",
+      "response": "What the API answers, without a body; only when not valid",
+    ]
+  }
+}
+
 /// `validateLogoutToken`: back-channel logout.
 public enum ValidateLogoutToken: RPCMethod {
   public static let name = "validateLogoutToken"

@@ -40,10 +40,12 @@ public final class FileRecordStore: RecordStore {
 
   private let queue: WorkQueue<any FileCall>
   private let presence: FileStorePresence
+  private let spent: SpentValueLog
 
-  private init(queue: WorkQueue<any FileCall>, presence: FileStorePresence) {
+  private init(queue: WorkQueue<any FileCall>, presence: FileStorePresence, spent: SpentValueLog) {
     self.queue = queue
     self.presence = presence
+    self.spent = spent
   }
 
   deinit { queue.close() }
@@ -70,24 +72,33 @@ public final class FileRecordStore: RecordStore {
     _ configuration: Configuration, options: FileStoreOptions
   ) async throws(StoreError) -> FileRecordStore {
     let queue = WorkQueue<any FileCall>(capacity: queueCapacity)
-    let ready = Reply<Result<FileStorePresence, StoreError>>()
+    let ready = Reply<Result<Opened, StoreError>>()
     try StoreThread.start("postern-store") {
       run(FileStoreOpening(configuration: configuration, options: options), queue, ready)
     }
-    return FileRecordStore(queue: queue, presence: try await ready.value().get())
+    let opened = try await ready.value().get()
+    return FileRecordStore(queue: queue, presence: opened.presence, spent: opened.spent)
+  }
+
+  /// What calls use of an open store.
+  private struct Opened: Sendable {
+    let presence: FileStorePresence
+    let spent: SpentValueLog
   }
 
   /// The thread.
   private static func run(
     _ opening: FileStoreOpening, _ queue: WorkQueue<any FileCall>,
-    _ ready: Reply<Result<FileStorePresence, StoreError>>
+    _ ready: Reply<Result<Opened, StoreError>>
   ) {
     do throws(StoreError) {
       let opened = try opening.open()
-      ready.fill(.success(try FileStorePresence(opened.directory)))
+      let spent = SpentValueLog(in: opened.directory)
+      ready.fill(.success(Opened(presence: try FileStorePresence(opened.directory), spent: spent)))
       var commit = GroupCommit(opened)
       while let calls = queue.next(atMost: batchLimit) { commit.perform(calls) }
       opened.database.close()
+      spent.close()
       // The lock is released last.
       withExtendedLifetime(opened.directory) {}
     } catch { ready.fill(.failure(error)) }
@@ -146,6 +157,17 @@ public final class FileRecordStore: RecordStore {
   /// Removes a record and returns it.
   public func take(_ key: RecordKey) async throws(StoreError) -> StoredRecord? {
     try await call(writes: true, surplus: Self.surplus) { table throws(StoreError) in try table.take(key) }
+  }
+
+  /// Records a use in a file of its own, over the end of the process, not over a loss of power. Not in a transaction:
+  /// there may be thousands in a second, and none is needed for longer than minutes.
+  public func spend(
+    _ value: [UInt8], by uid: UInt32, until expiry: Timestamp, at now: Timestamp
+  ) async throws(StoreError) -> Bool {
+    let identity = try SpentValues.identity(value)
+    return try await call(writes: false, of: uid) { [spent] _ throws(StoreError) in
+      try spent.spend(identity, by: uid, until: expiry, at: now)
+    }
   }
 
   /// Always granted.

@@ -27,6 +27,8 @@ struct RedisKeys: Sendable {
   func orders(_ collection: RecordKey.Collection) -> [UInt8] { bytes("order:\(collection.rawValue):") }
   /// The key of the number of bytes written for a uid, including removed ones.
   func written(_ uid: UInt32) -> [UInt8] { bytes("written:\(uid)") }
+  /// The key of a value that has been used.
+  func spent(_ identity: [UInt8]) -> [UInt8] { bytes("spent:") + Hexadecimal.encode(identity) }
   /// The key of the counter of added records.
   var sequence: [UInt8] { bytes("sequence") }
   /// All records, by expiry.

@@ -39,6 +39,8 @@ public final class RedisRecordStore: RecordStore {
   private static let queueCapacity = 2000
 
   private let queue: WorkQueue<RedisCall>
+  /// The uses of this process: they bound what it adds to the server, and answer for a value that comes again here.
+  private let spent = Locked(SpentValues())
 
   private init(queue: WorkQueue<RedisCall>) { self.queue = queue }
 
@@ -124,6 +126,26 @@ public final class RedisRecordStore: RecordStore {
   /// Removes a record and returns it.
   public func take(_ key: RecordKey) async throws(StoreError) -> StoredRecord? {
     try await call { table throws(StoreError) in try table.take(key) }
+  }
+
+  /// Records a use, among all sidecars that share the store.
+  public func spend(
+    _ value: [UInt8], by uid: UInt32, until expiry: Timestamp, at now: Timestamp
+  ) async throws(StoreError) -> Bool {
+    let identity = try SpentValues.identity(value)
+    let isFirstHere = try spent.withLock { spent throws(StoreError) in
+      try spent.spend(identity, by: uid, until: expiry, at: now)
+    }
+    guard isFirstHere else { return false }
+    do throws(StoreError) {
+      return try await call(of: uid) { table throws(StoreError) in
+        try table.spend(identity.bytes, for: expiry - now)
+      }
+    } catch {
+      // No verdict came of it, so that the same value may be tried again.
+      spent.withLock { $0.remove(identity) }
+      throw error
+    }
   }
 
   /// Takes the right to refresh a record, among all sidecars that share the store.

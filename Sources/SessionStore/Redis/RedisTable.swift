@@ -92,6 +92,16 @@ struct RedisTable {
     try removed(key).array?.first.map { $0 != .none } ?? false
   }
 
+  /// By the server's clock from now on, so that clocks that differ do not matter; for longer than needed, so that one
+  /// of a sidecar that is behind does not either.
+  func spend(_ identity: [UInt8], for life: Duration) throws(StoreError) -> Bool {
+    let milliseconds = min(max(1, (max(.zero, life) + Self.grace).wholeMilliseconds), Self.latest)
+    let token = SecureRandom.bytes(Self.tokenByteCount)
+    return try link.evaluate(
+      RedisScript.spend, keys: [keys.spent(identity)], [token, Array(String(milliseconds).utf8)]
+    ).integer == 1
+  }
+
   func lease(_ key: RecordKey, for duration: Duration) throws(StoreError) -> RecordLease? {
     let token = SecureRandom.bytes(Self.tokenByteCount)
     let milliseconds = min(max(1, duration.wholeMilliseconds), Self.latest)

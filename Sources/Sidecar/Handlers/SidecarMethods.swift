@@ -121,6 +121,9 @@ struct SidecarMethods {
     table.waitingForValue(ValidateAccessToken.self) { (params, context) async throws(RPCFault) in
       try await tokens.validateAccessToken(params, context)
     }
+    table.waitingForValue(ValidateRequest.self) { (params, context) async throws(RPCFault) in
+      try await tokens.validateRequest(params, context)
+    }
     table.waitingForValue(ValidateLogoutToken.self) { (params, context) async throws(RPCFault) in
       try await tokens.validateLogoutToken(params, context)
     }

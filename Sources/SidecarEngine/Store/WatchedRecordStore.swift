@@ -46,6 +46,14 @@ package struct WatchedRecordStore: RecordStore {
     try await write({ $0 != nil }) { () async throws(StoreError) in try await store.take(key) }
   }
 
+  package func spend(
+    _ value: [UInt8], by uid: UInt32, until expiry: Timestamp, at now: Timestamp
+  ) async throws(StoreError) -> Bool {
+    try await write({ $0 }) { () async throws(StoreError) in
+      try await store.spend(value, by: uid, until: expiry, at: now)
+    }
+  }
+
   package func purge(expiredAt now: Timestamp) async throws(StoreError) -> Int {
     try await write({ $0 > 0 }) { () async throws(StoreError) in try await store.purge(expiredAt: now) }
   }

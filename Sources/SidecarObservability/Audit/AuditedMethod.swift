@@ -10,6 +10,7 @@ enum AuditedMethod {
     Preauthorize.name: "decision",
     ValidateIDToken.name: "validation",
     ValidateAccessToken.name: "validation",
+    ValidateRequest.name: "validation",
     ValidateLogoutToken.name: "validation",
     IntrospectToken.name: "validation",
     FetchResource.name: "access",
@@ -38,7 +39,8 @@ enum AuditedMethod {
     var facts = JSONObject()
     func copy(_ names: String...) { for name in names { facts[name] = result[name].flatMap(AuditFact.bounded) } }
     switch method {
-    case ValidateIDToken.name, ValidateAccessToken.name, ValidateLogoutToken.name, IntrospectToken.name:
+    case ValidateIDToken.name, ValidateAccessToken.name, ValidateRequest.name, ValidateLogoutToken.name,
+      IntrospectToken.name:
       facts["reason"] = result["error"]?["code"]
       facts["key"] = result["key"]
       facts["subject"] = result["claims"]?["sub"].flatMap(AuditFact.bounded)

@@ -37,6 +37,7 @@ package enum Product {
     "validateAccessToken",
     "validateIdToken",
     "validateLogoutToken",
+    "validateRequest",
     "verifyJws",
   ]
   /// The methods of this build, as rules of `peers` list them.

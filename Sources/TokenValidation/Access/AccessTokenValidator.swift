@@ -51,6 +51,9 @@ public struct AccessTokenExpectations: Sendable {
   public var now: Timestamp?
   /// The format of the token.
   public var format = Format.rfc9068
+  /// Whether audience, binding and scope are left to a `PresentedTokenPolicy`, so that one verification serves every
+  /// requirement. Never without one.
+  var isJudgedByPolicy = false
 
   /// Expectations of the given parts; the others keep their defaults until they are set.
   public init(
@@ -60,6 +63,14 @@ public struct AccessTokenExpectations: Sendable {
     self.requiredScopes = requiredScopes
     self.clientID = clientID
     self.confirmation = confirmation
+  }
+
+  /// The expectations of a token whose audience, binding and scope a `PresentedTokenPolicy` judges.
+  package static func judgedByPolicy(format: Format = .rfc9068) -> AccessTokenExpectations {
+    var expectations = AccessTokenExpectations(audience: "")
+    expectations.format = format
+    expectations.isJudgedByPolicy = true
+    return expectations
   }
 }
 
@@ -92,8 +103,8 @@ struct AccessTokenPolicy: Sendable {
     var rules: [any ClaimRule] = [
       IssuerRule(issuer: configuration.issuer),
       SubjectRule(),
-      AudienceRule(audience: expectations.audience),
     ]
+    if !expectations.isJudgedByPolicy { rules.append(AudienceRule(audience: expectations.audience)) }
     rules.append(
       expectations.format == .entraUser ? DelegatedScopeRule() : ClientIDRule(clientID: expectations.clientID))
     rules += [
@@ -102,6 +113,7 @@ struct AccessTokenPolicy: Sendable {
       IssuedAtRule(maximumAge: configuration.maximumTokenAge),
     ]
     if expectations.format == .rfc9068 { rules.append(TokenIdentifierRule()) }
+    if expectations.isJudgedByPolicy { return rules }
     return rules + [
       ConfirmationRule(shown: expectations.confirmation),
       ScopeRule(required: expectations.requiredScopes),
@@ -118,6 +130,7 @@ struct AccessTokenPolicy: Sendable {
     fingerprint.add(expectations.confirmation?.member.value)
     fingerprint.add(expectations.clockSkew)
     fingerprint.add(expectations.format.rawValue)
+    fingerprint.add(expectations.isJudgedByPolicy)
     return fingerprint
   }
 }

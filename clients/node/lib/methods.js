@@ -30,6 +30,7 @@ const METHODS = {
   invalidateDecisions: ["invalidateDecisions", never],
   validateIdToken: ["validateIdToken", always],
   validateAccessToken: ["validateAccessToken", always],
+  validateRequest: ["validateRequest", never], // a proof is good once
   validateLogoutToken: ["validateLogoutToken", never], // a logout token is good once
   introspectToken: ["introspectToken", always],
   verifyJws: ["verifyJws", always],

@@ -69,6 +69,8 @@ export interface Methods {
     params: tokens.ValidateAccessTokenParams,
     options?: CallOptions,
   ): Promise<tokens.ValidateAccessTokenResult>;
+  /** Decides whether a request that an API has received may pass, and how the API answers if not. */
+  validateRequest(params: tokens.ValidateRequestParams, options?: CallOptions): Promise<tokens.ValidateRequestResult>;
   /** Validates a logout token (OpenID Connect Back-Channel Logout 1.0). */
   validateLogoutToken(
     params: tokens.ValidateLogoutTokenParams,

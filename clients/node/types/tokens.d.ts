@@ -35,6 +35,42 @@ export interface ValidateAccessTokenParams extends Issuer, WithMeta {
   now?: number;
 }
 
+export interface ValidateRequestParams extends Omit<Issuer, "clientId">, WithMeta {
+  method: string;
+  /** Absolute, as the client used it. */
+  url: string;
+  headers: Record<string, string | string[]>;
+  /** PEM. */
+  clientCertificate?: string;
+  audience?: string;
+  requiredScopes?: string[];
+  dpop?: "optional" | "required" | "forbidden";
+  maxAge?: number;
+  acrValues?: string[];
+  resourceMetadata?: string;
+}
+
+/** `response`: what the API sends to its client, without a body. */
+export type ValidateRequestResult =
+  | {
+      valid: true;
+      claims: JsonObject;
+      tokenType: "Bearer" | "DPoP";
+      confirmation?: { jkt?: string; x5tS256?: string };
+      cached: boolean;
+      error?: undefined;
+      response?: undefined;
+    }
+  | {
+      valid: false;
+      error: Rejection & { detail?: string };
+      response: { status: number; headers: Record<string, string> };
+      claims?: undefined;
+      tokenType?: undefined;
+      confirmation?: undefined;
+      cached?: undefined;
+    };
+
 export interface ValidateLogoutTokenParams extends Issuer, WithMeta {
   logoutToken: string;
   now?: number;

@@ -1,0 +1,23 @@
+package import OAuthClient
+package import PosternSupport
+package import RequestValidation
+
+extension PosternEngine {
+  /// Decides whether a request that an API has received may pass.
+  ///
+  /// - Parameters:
+  ///   - request: The request, as its client sent it.
+  ///   - requirements: What the API requires of it.
+  ///   - source: The issuer of its token.
+  ///   - uid: The user whose share of the store used proofs take.
+  ///   - deadline: The end of the wait for keys, an introspection or the store.
+  ///   - trace: The caller's distributed trace.
+  /// - Throws: `RequestValidationError`, where there is no verdict: the API answers 503, without a challenge.
+  package func validateRequest(
+    _ request: IncomingRequest, requiring requirements: RequestRequirements, from source: TokenSource, of uid: UInt32,
+    deadline: Deadline = .never, trace: TraceContext? = nil
+  ) async throws(RequestValidationError) -> RequestVerdict {
+    try await requests.verdict(
+      on: request, requiring: requirements, from: source, of: uid, deadline: deadline, trace: trace)
+  }
+}

@@ -1,0 +1,139 @@
+package import KeySets
+package import OAuthClient
+import PosternJSON
+package import PosternSupport
+package import TokenValidation
+
+/// Issuers' answers about tokens, kept for as long as the issuer's configuration permits: by default not at all.
+///
+/// Kept is only whether the issuer reports a token as active, with the members of its answer; times, audience and
+/// everything else are judged at each use. Users share no answers, as with `TokenIntrospector`'s requests. An error is
+/// never kept.
+package final class IntrospectionAnswers: Sendable {
+  /// The whole token, never a digest, with everything that its answer depends on.
+  private struct Question: Hashable, Sendable {
+    let uid: UInt32
+    let issuer: Issuer
+    let token: Secret<String>
+  }
+
+  private struct Answer: Sendable {
+    let verdict: IntrospectionVerdict
+    let until: MonotonicInstant
+  }
+
+  private typealias Answers = FairCache<UInt32, Question, Answer>
+
+  /// How long "not active" is kept, at most: a token may become valid.
+  static let maxInactiveLife = Duration.seconds(10)
+  private static let capacity = 10_000
+  private static let maxWeight = 32 << 20
+  /// Answers beyond this size are not kept: a few would displace all others.
+  private static let maxAnswerBytes = 16 << 10
+
+  private let introspector: TokenIntrospector
+  private let checker: IntrospectionChecker
+  private let clock: any EngineClock
+  private let active = Locked(Answers(capacity: capacity, maxWeight: maxWeight))
+  /// Apart, so that no number of invented tokens displaces an answer about a real one.
+  private let inactive = Locked(Answers(capacity: capacity, maxWeight: maxWeight))
+  private let flights: SingleFlight<Question, Answer, IntrospectionError>
+
+  package init(introspector: TokenIntrospector, clock: any EngineClock) {
+    self.introspector = introspector
+    checker = IntrospectionChecker(clock: clock)
+    self.clock = clock
+    flights = SingleFlight(clock: clock, cancelsAbandonedRuns: true) { end in
+      switch end {
+      case .cancelled: .unanswered(TokenError(.cancelled, "the wait for an introspection was cancelled"))
+      case .deadlineExceeded:
+        .unanswered(TokenError(.deadlineExceeded, "the deadline passed while waiting for an introspection"))
+      }
+    }
+  }
+
+  /// The number of kept answers.
+  package var count: Int { active.withLock { $0.count } + inactive.withLock { $0.count } }
+
+  /// Forgets what is kept about the tokens of a subject, or of a login, at `issuer`.
+  package func removeAnswers(of subject: String?, sid: String?, at issuer: Issuer) {
+    active.withLock { answers in
+      answers.removeAll { question, answer in
+        guard question.issuer.identifier == issuer.identifier, case .valid(let claims) = answer.verdict else {
+          return false
+        }
+        let names = { (claim: String, value: String?) in value.map { claims[claim]?.stringValue == $0 } ?? false }
+        return names("sub", subject) || names("sid", sid)
+      }
+    }
+  }
+
+  /// Returns the verdict on an opaque token, and whether it is by an answer of an earlier call. All callers of one user
+  /// that come while there is no answer wait for one request.
+  package func verdict(
+    on token: Secret<String>, issuer: Issuer, expecting expectations: IntrospectionExpectations,
+    configuration: IDTokenConfiguration, keys: any KeySource, keepingFor life: Duration, deadline: Deadline = .never,
+    trace: TraceContext? = nil
+  ) async throws(IntrospectionError) -> (verdict: IntrospectionVerdict, isCached: Bool) {
+    guard life > .zero else {
+      let verdict = try await introspector.verdict(
+        on: token, hint: "access_token", issuer: issuer, expecting: expectations, configuration: configuration,
+        keys: keys, deadline: deadline, trace: trace)
+      return (verdict, false)
+    }
+    let question = Question(uid: CurrentPeer.uid ?? PeerID.process.uid, issuer: issuer, token: token)
+    let (answer, isCached): (Answer, Bool)
+    if let known = known(question) {
+      (answer, isCached) = (known, true)
+    } else {
+      let introspector = introspector
+      answer = try await flights.value(for: question, deadline: deadline) {
+        [self] () async throws(IntrospectionError) in
+        // Another run may have ended since this caller looked.
+        if let known = known(question) { return known }
+        let verdict = try await introspector.verdict(
+          on: token, hint: "access_token", issuer: issuer, expecting: IntrospectionExpectations(),
+          configuration: configuration, keys: keys, trace: trace)
+        return keep(verdict, for: question, life)
+      }
+      isCached = false
+    }
+    guard case .valid(let members) = answer.verdict else { return (answer.verdict, isCached) }
+    let verdict = try checker.verdict(members: members, expecting: expectations, configuration: configuration)
+    return (verdict, isCached)
+  }
+
+  private func known(_ question: Question) -> Answer? {
+    let now = clock.monotonicNow
+    for answers in [active, inactive] {
+      guard let answer = answers.withLock({ $0[question] }) else { continue }
+      if answer.until > now { return answer }
+      answers.withLock { $0.remove(question) }
+    }
+    return nil
+  }
+
+  /// Keeps an answer until the end of its life or of its token.
+  private func keep(_ verdict: IntrospectionVerdict, for question: Question, _ life: Duration) -> Answer {
+    let now = clock.monotonicNow
+    switch verdict {
+    case .valid(let members):
+      let remaining = members["exp"]?.numberValue.map { Duration.seconds($0) - Self.sinceEpoch(clock.wallNow) }
+      let answer = Answer(verdict: verdict, until: now + min(life, remaining ?? life))
+      let size = JSONValue.object(members).weight(upTo: Self.maxAnswerBytes)
+      guard answer.until > now, size < Self.maxAnswerBytes else { return answer }
+      let weight = size + question.token.reveal().utf8.count
+      active.withLock { $0.set(answer, for: question, of: question.uid, weight: weight) }
+      return answer
+    case .invalid(let fault):
+      let answer = Answer(verdict: verdict, until: now + min(life, Self.maxInactiveLife))
+      guard fault.code == .inactive else { return answer }
+      inactive.withLock {
+        $0.set(answer, for: question, of: question.uid, weight: question.token.reveal().utf8.count)
+      }
+      return answer
+    }
+  }
+
+  private static func sinceEpoch(_ time: Timestamp) -> Duration { .milliseconds(time.millisecondsSinceEpoch) }
+}

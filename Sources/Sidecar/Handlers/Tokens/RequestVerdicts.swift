@@ -1,0 +1,97 @@
+import AuthEngine
+import EngineConfiguration
+import HTTPMessages
+import PosternJSON
+import PosternJSONRPC
+import PosternProtocol
+import PosternSupport
+import RequestValidation
+import SidecarCalls
+import SidecarEngine
+
+extension TokenHandlers {
+  /// `validateRequest`: params to requirements, the engine, and its verdict to a result.
+  func validateRequest(_ params: ValidateRequest.Params, _ context: CallContext) async throws(RPCFault) -> JSONValue {
+    let issuer = try TokenIssuer(params, context, engine.keySets)
+    var source = TokenSource(issuer: nil, tokens: issuer.tokens, keys: issuer.keys)
+    if let name = params.issuer { source = try context.runtime.issuer(name).tokenSource(keys: issuer.keys) }
+    let (request, requirements) = (params.request, try params.requirements())
+    let body: @Sendable () async throws(RPCFault) -> JSONValue = { [engine, source] () async throws(RPCFault) in
+      do throws(RequestValidationError) {
+        return VerdictResult.make(
+          try await engine.validateRequest(
+            request, requiring: requirements, from: source, of: context.uid, deadline: context.deadline,
+            trace: context.traceContext))
+      } catch {
+        throw ErrorMap.fault(error)
+      }
+    }
+    return try await issuer.isBounded ? body() : computation.run(context, body)
+  }
+}
+
+extension ValidateRequest.Params {
+  fileprivate var request: IncomingRequest {
+    var fields = HTTPFields()
+    for (name, value) in headers {
+      for line in value.values { fields.append(name, line) }
+    }
+    return IncomingRequest(method: method, url: url, fields: fields, clientCertificate: clientCertificate)
+  }
+
+  fileprivate func requirements() throws(RPCFault) -> RequestRequirements {
+    RequestRequirements(
+      audience: audience, requiredScopes: requiredScopes ?? [],
+      dpop: dpop.map(RequestRequirements.ProofRule.init) ?? .optional, maxAge: try InputLimits.maxAge(maxAge),
+      acrValues: acrValues ?? [], resourceMetadata: resourceMetadata)
+  }
+}
+
+extension RequestRequirements.ProofRule {
+  /// One case each: a case that only one side has does not compile.
+  fileprivate init(_ given: ValidateRequest.ProofRule) {
+    self =
+      switch given {
+      case .optional: .optional
+      case .required: .required
+      case .forbidden: .forbidden
+      }
+  }
+}
+
+extension VerdictResult {
+  fileprivate static func make(_ verdict: RequestVerdict) -> JSONValue {
+    switch verdict {
+    case .accepted(let request):
+      var result: JSONObject = [
+        "valid": true, "claims": .object(request.claims), "tokenType": .string(request.tokenType.rawValue),
+      ]
+      var confirmation = JSONObject()
+      if let jkt = request.jkt { confirmation["jkt"] = .string(jkt) }
+      if let thumbprint = request.x5tS256 { confirmation["x5tS256"] = .string(thumbprint) }
+      if !confirmation.isEmpty { result["confirmation"] = .object(confirmation) }
+      result["cached"] = .bool(request.isCached)
+      return .object(result)
+    case .rejected(let rejection):
+      var violation = error(rejection.fault)
+      if let detail = rejection.detail { violation["detail"] = .string(detail) }
+      let headers = JSONObject(rejection.response.fields.lines.map { ($0.name, .string($0.value)) })
+      return [
+        "valid": false, "error": .object(violation),
+        "response": ["status": .integer(Int64(rejection.response.status)), "headers": .object(headers)],
+      ]
+    }
+  }
+}
+
+extension ErrorMap {
+  /// Why there is no verdict on a request.
+  fileprivate static func fault(_ error: RequestValidationError) -> RPCFault {
+    switch error {
+    case .malformed(let member, let problem): .invalidParams("\(member) \(problem)", path: "/\(member)")
+    case .undecided(let error): fault(error)
+    case .notIntrospected(let error): fault(error)
+    case .notRecorded(let error): fault(SessionError(error))
+    }
+  }
+}
