@@ -402,9 +402,9 @@ static json_t *make_result(struct verdict verdict, json_t *claims, const struct 
                      *thumbprint ? "DPoP" : "Bearer", "confirmation",
                      *thumbprint ? json_pack("{s:s}", "jkt", thumbprint) : NULL, "cached", cached);
   }
-  return json_pack("{s:b, s:{s:s, s:s, s:s*}, s:{s:i, s:{s:[s], s:[s]}}}", "valid", 0, "error", "code", verdict.code,
+  return json_pack("{s:b, s:{s:s, s:s, s:s*}, s:{s:i, s:{s:s, s:s}}}", "valid", 0, "error", "code", verdict.code,
                    "message", verdict.message, "detail", verdict.detail, "response", "status", verdict.status, "headers",
-                   "www-authenticate", "DPoP algs=\"ES256\"", "cache-control", "no-store");
+                   "WWW-Authenticate", "DPoP algs=\"ES256\"", "Cache-Control", "no-store");
 }
 
 static void answer_call(struct connection *c, json_t *id, const char *method, json_t *params) {
