@@ -235,8 +235,8 @@ class GatewayBench:
         for streams in STREAMS:
             say(f"server-sent events, {streams} at a time")
             measured = {"direct": functools.partial(self.events, self.direct(self.events_base), streams)}
-            for nginx in self.nginx.values():
-                measured["nginx"] = functools.partial(self.events, ["--port", nginx.ports["events"]], streams)
+            if self.nginx:
+                measured["nginx"] = functools.partial(self.events, ["--port", self.nginx[1].ports["events"]], streams)
             for name, where in self.gateways().items():
                 measured[name] = functools.partial(self.events, where, streams, "/events/stream")
             points.append({"streams": streams, "lines": self.bench.interleave(measured)})
