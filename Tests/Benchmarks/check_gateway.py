@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Checks the part of a run about the gateway: its clients notice wrong responses, its yardsticks reject what they must."""
+"""Checks the part of a run about the gateway: its clients notice wrong responses, its yardsticks reject bad tokens."""
 from __future__ import annotations
 
 import hashlib
 import json
 import pathlib
+import random
 import socket
 import subprocess
 import sys
@@ -205,6 +206,26 @@ class Proofs(Case):
         unexpected = [json.loads(child.communicate(timeout=60)[0])["errors"]["unexpected"] for child in both]
         self.assertEqual(sum(unexpected), 2000)
         self.assertEqual(set(self.codes(lines[:20])), {"dpop_proof_replayed"})
+
+    def test_survives_hostile_requests(self) -> None:
+        path = self.directory / "proofs"
+        self.make("--proofs", path, "--count", 300)
+        good = [json.loads(line)["params"] for line in path.read_text(encoding="ascii").splitlines()]
+        chance = random.Random(7)
+        odd = ["", "/", "https://", "https:///a", "https://h/%", "https://h/%4", "https://h/" + "../" * 600, "é", 7, None, [], {}, [[]]]
+        hostile = []
+        for request in good:
+            name = chance.choice(["Authorization", "DPoP"])
+            text, at = request["headers"][name], chance.randrange(len(request["headers"][name]))
+            cut = chance.choice([text[:at], text[:at] + chance.choice(".=é{A") + text[at + 1 :], text + text, [text] * 2])
+            hostile.append(request | {"headers": request["headers"] | {name: cut}})
+            hostile.append(request | {chance.choice(["url", "method", "headers", "audience", "requiredScopes"]): chance.choice(odd)})
+        with wait_for_socket(self.path, self.server) as connection, connection.makefile("rb") as answers:
+            for number, request in enumerate(hostile):
+                text = json.dumps({"jsonrpc": "2.0", "id": number, "method": "validateRequest", "params": request})
+                connection.sendall(text.encode() + b"\n")
+                self.assertEqual(json.loads(answers.readline())["id"], number)
+        self.assertLessEqual(set(self.codes(good)), {None, "dpop_proof_replayed"})
 
     def test_the_keys_are_kept(self) -> None:
         keys = (self.directory / "jwks.json").read_bytes()

@@ -46,7 +46,7 @@ static void send_events(int fd) {
   for (unsigned i = 0; i < option.events; i++) {
     char event[EVENT_BYTES + 1], chunk[EVENT_BYTES + 16];
     if (i > 0) pause_ms(option.interval_ms);
-    // As long as one of a language model's: the rest is spaces.
+    // Each is equally long: the rest is spaces.
     int length = snprintf(event, sizeof event, "data: %llu", (unsigned long long)now_ns());
     snprintf(event + length, sizeof event - (size_t)length, "%*s\n\n", EVENT_BYTES - 2 - length, "");
     length = snprintf(chunk, sizeof chunk, "%x\r\n%s\r\n", EVENT_BYTES, event);

@@ -1,4 +1,4 @@
-"""The gateway beside other proxies, forward authentication beside njs, and the validation of requests beside C."""
+"""The gateway compared with other proxies, forward authentication with njs, and the validation of requests with C."""
 from __future__ import annotations
 
 import functools

@@ -3,7 +3,7 @@
 // servers it measures. Prints one line of JSON.
 //
 // A response counts only when it has the expected status, the length it states itself, and that of --expect-bytes. A
-// connection that the server closes, as announced, behind a response is opened anew; "connections" counts them all.
+// connection that the server closes, as announced, behind a response is replaced; "connections" counts them all.
 
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -36,13 +36,13 @@ static struct {
 static struct histogram latency;
 static uint64_t answered, total, issued, failed, opened, in_flight;
 static char sample[512]; // the first failure
-static struct buffer head, *turns; // the request without what differs; fields that are sent in turn
-static size_t turn_count, next_turn;
+static struct buffer head, *varied; // the request without what differs; fields that alternate
+static size_t varied_count, next_varied;
 static struct connection *connections;
 static bool issuing = true;
 static int epoll;
 
-static void read_turns(const char *path) {
+static void read_varied(const char *path) {
   struct buffer text = {0};
   read_file(path, &text);
   buffer_append(&text, "", 1);
@@ -50,15 +50,15 @@ static void read_turns(const char *path) {
   char *rest = text.bytes;
   for (char *line; (line = strsep(&rest, "\n")) != NULL;) {
     if (*line == '\0') continue;
-    if (turn_count == capacity) turns = realloc(turns, (capacity = capacity ? capacity * 2 : 1024) * sizeof *turns);
-    if (turns == NULL) die("out of memory");
-    struct buffer *turn = &turns[turn_count++];
-    *turn = (struct buffer){0};
-    buffer_append(turn, line, strlen(line));
-    buffer_append(turn, "\r\n\r\n", 4);
+    if (varied_count == capacity) varied = realloc(varied, (capacity = capacity ? capacity * 2 : 1024) * sizeof *varied);
+    if (varied == NULL) die("out of memory");
+    struct buffer *field = &varied[varied_count++];
+    *field = (struct buffer){0};
+    buffer_append(field, line, strlen(line));
+    buffer_append(field, "\r\n\r\n", 4);
   }
-  if (turn_count == 0) die("%s: no fields", path);
-  next_turn = option.first % turn_count;
+  if (varied_count == 0) die("%s: no fields", path);
+  next_varied = option.first % varied_count;
   free(text.bytes);
 }
 
@@ -75,7 +75,7 @@ static void make_request(void) {
     append_text(&head, "\r\n");
   }
   if (option.fields_path != NULL)
-    read_turns(option.fields_path);
+    read_varied(option.fields_path);
   else
     append_text(&head, "\r\n");
 }
@@ -110,9 +110,9 @@ static void issue(struct connection *c) {
   if (c->fd < 0) open_connection(c);
   c->out.length = c->written = 0;
   buffer_append(&c->out, head.bytes, head.length);
-  if (turn_count > 0) {
-    buffer_append(&c->out, turns[next_turn].bytes, turns[next_turn].length);
-    if (++next_turn == turn_count) next_turn = 0;
+  if (varied_count > 0) {
+    buffer_append(&c->out, varied[next_varied].bytes, varied[next_varied].length);
+    if (++next_varied == varied_count) next_varied = 0;
   }
   c->response = (struct response){.phase = HEAD};
   c->in_flight = true;
@@ -183,7 +183,7 @@ static const char usage[] =
     "usage: http_load --unix PATH | --port PORT [--target TARGET] [--host NAME] [--field FIELD]...\n"
     "                 [--fields-from FILE [--first N]] [--connections N] [--seconds S | --requests N] [--warm-up S]\n"
     "                 [--expect-status N] [--expect-bytes N] [--stall S]\n"
-    "--fields-from: one field a line, sent in turn, from line N (0) on, and from the first again after the last.";
+    "--fields-from: one field a line, one after the other from line N (0) on, and from the first again after the last.";
 
 static void read_options(int argc, char **argv) {
   static const struct option names[] = {

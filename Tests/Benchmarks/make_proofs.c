@@ -211,7 +211,7 @@ static void write_file(const char *path, const struct buffer *parts, unsigned co
   FILE *file = fopen(path, "w");
   if (file == NULL) die("%s: %s", path, strerror(errno));
   for (unsigned i = 0; i < count; i++)
-    if (fwrite(parts[i].bytes, 1, parts[i].length, file) != parts[i].length) die("%s: %s", path, strerror(errno));
+    if (parts[i].length > 0 && fwrite(parts[i].bytes, 1, parts[i].length, file) != parts[i].length) die("%s: %s", path, strerror(errno));
   if (fclose(file) != 0) die("%s: %s", path, strerror(errno));
 }
 
