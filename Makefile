@@ -38,10 +38,12 @@ BUILD_PACKAGES := ca-certificates g++ git libcurl4-openssl-dev libexpat1-dev lib
 DEMO_PACKAGES := $(BUILD_PACKAGES) curl jq nodejs python3 python3-requests python3-venv socat
 # `make test`: servers that tests start, and what speaks with them. promtool is in prometheus.
 TEST_PACKAGES := $(DEMO_PACKAGES) glewlwyd netcat-openbsd nginx-light openssl prometheus python3-pytest \
-  redis-server sqlite3
-# Everything else: a browser, the site, the package and the image, systemd's tools, other languages.
-ALL_PACKAGES := $(TEST_PACKAGES) buildah chromium debhelper dpkg-dev gcc libc6-dev libjsonrpccpp-dev lintian man-db \
-  node-typescript perl procps python3-markdown python3-pygments squid systemd util-linux
+  redis-server sqlite3 wget
+# Everything else: a browser, the site, the package and the image, systemd's tools, other languages, front proxies, and
+# the servers that read requests and judge tokens in comparison (Tests/Differential).
+ALL_PACKAGES := $(TEST_PACKAGES) apache2 buildah caddy chromium debhelper dpkg-dev gcc haproxy libapache2-mod-oauth2 \
+  libc6-dev libjsonrpccpp-dev lintian lua-socket man-db node-typescript perl procps python3-markdown python3-pygments \
+  squid systemd util-linux
 # The example with Express (`test-node`, `test-documents`, `test-examples`): with two hundred small ones that nothing
 # else needs.
 NODE_PACKAGES := node-express
@@ -122,7 +124,7 @@ clean: ## Remove everything that was built
 
 # One debug build serves unit tests and end-to-end tests, which run side by side: most of an end-to-end test is waiting.
 .PHONY: test
-test: deps-test test-architecture build-tests providers ## Everything that finds a broken product; 12 minutes on two cores
+test: deps-test test-architecture build-tests providers programs ## Everything that finds a broken product; 12 minutes on two cores
 	@$(call unit-tests,.build,$(UNIT_JOBS),timeout 2400) >.build/unit-tests.log 2>&1 & unit=$$!; trap 'kill $$unit' INT TERM; \
 	status=0; $(call end-to-end,$(DEBUG)) --usual || status=1; \
 	wait $$unit || status=1; cat .build/unit-tests.log; exit $$status
@@ -176,13 +178,23 @@ $(PROVIDERS)/installed: Tests/Providers/requirements.txt | deps-test
 .PHONY: providers
 providers: $(PROVIDERS)/installed # What the end-to-end tests take from PyPI
 
+# Programs as they are shipped, for the tests of the gateway: apart from the providers, whose versions others pin.
+PROGRAMS := .build/programs
+$(PROGRAMS)/installed: Tests/Providers/programs.txt | deps-test
+	$(PYTHON) -m venv $(PROGRAMS)
+	@$(call pip-install,$(PROGRAMS),$<)
+	@touch $@
+
+.PHONY: programs
+programs: $(PROGRAMS)/installed # Programs from PyPI that the tests of the gateway serve
+
 # Workers, with files of equal duration each (Tests/EndToEnd/durations.json).
 E2E_WORKERS ?= 6
 end-to-end = $(call binaries,$(1)) PYTHONPATH=$(CURDIR)/Tests/Tools \
   $(PYTHON) Tests/EndToEnd/workers.py --workers $(E2E_WORKERS) -p skips
 
 .PHONY: test-e2e
-test-e2e: deps release providers ## Black-box tests of the release build over the socket, all but the slow ones
+test-e2e: deps release providers programs ## Black-box tests of the release build over the socket, all but the slow ones
 	@$(call end-to-end,$(RELEASE))
 
 .PHONY: test-slow
@@ -190,7 +202,7 @@ test-slow: deps release providers ## Black-box tests that wait for limits of hal
 	@$(call end-to-end,$(RELEASE)) --slow -m slow
 
 .PHONY: record-durations
-record-durations: deps release providers ## Write Tests/EndToEnd/durations.json again, by which the workers share the files
+record-durations: deps release providers programs ## Write Tests/EndToEnd/durations.json again, by which the workers share the files
 	@$(call end-to-end,$(RELEASE)) --record
 
 .PHONY: test-documents
@@ -210,7 +222,7 @@ $(DIFFERENTIAL)/installed: Tests/Differential/requirements.txt | deps
 	@touch $@
 
 .PHONY: test-differential
-test-differential: deps release $(DIFFERENTIAL)/installed ## Thousands of tokens, judged here and by two other libraries
+test-differential: deps release $(DIFFERENTIAL)/installed ## Thousands of tokens and requests, judged here and by other programs
 	POSTERN_BIN=$(RELEASE)/postern $(call pytest,$(DIFFERENTIAL)/bin/python) Tests/Differential
 
 # What checks the files of deploy/: pinned, in a virtual environment of its own.

@@ -244,6 +244,7 @@ let package = Package(
         .product(name: "NIOCore", package: nio),
         .product(name: "NIOHTTP1", package: nio),
         .product(name: "NIOPosix", package: nio),
+        "PosternCrypto",
         "PosternSupport",
         "SocketServer",
       ]
@@ -255,6 +256,7 @@ let package = Package(
         "HTTPMessages",
         "PosternSupport",
         "PosternTestSupport",
+        "SocketServer",
       ]),
 
     // MARK: - Layer 2: LoopbackLogin, the end of a login in a browser on this machine
@@ -858,6 +860,7 @@ let package = Package(
       dependencies: [
         "AuthEngine",
         "EngineConfiguration",
+        "HTTPMessages",
         .product(name: "Logging", package: "swift-log"),
         "PosternCrypto",
         "PosternJSON",
@@ -924,12 +927,11 @@ let package = Package(
     // MARK: - Layer 4: ForwardAuthentication, what front proxies want to know of a request
 
     .target(
-      name: "ForwardAuthentication", dependencies: ["AuthEngine", "HTTPMessages", "PosternJSON", "PosternSupport"]),
+      name: "ForwardAuthentication",
+      dependencies: ["HTTPMessages", "PosternConfiguration", "PosternJSON", "PosternSupport"]),
     .testTarget(
       name: "ForwardAuthenticationTests",
-      dependencies: [
-        "AuthEngine", "ForwardAuthentication", "HTTPMessages", "PosternJSON", "PosternSupport", "PosternTestSupport",
-      ]),
+      dependencies: ["ForwardAuthentication", "HTTPMessages", "PosternConfiguration", "PosternJSON", "PosternSupport"]),
 
     // MARK: - Layer 4: SidecarGateway, HTTP requests as calls
 
@@ -960,8 +962,10 @@ let package = Package(
         "HTTPMessages",
         "PosternJSON",
         "PosternJSONRPC",
+        "PosternProtocol",
         "PosternSupport",
         "PosternTestSupport",
+        "SidecarCalls",
         "SidecarGateway",
       ]),
 

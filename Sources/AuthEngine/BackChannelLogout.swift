@@ -29,7 +29,7 @@ extension PosternEngine {
     let logout = SessionLogout(claims: claims, issuer: issuer, sessions: sessions)
     // First, so that a store that cannot be used leaves none of it in force.
     validators.verdicts.removeTokens(of: logout.subject, sid: logout.sid, issuer: issuer.issuer.identifier)
-    judge.answers.removeAnswers(of: logout.subject, sid: logout.sid, at: issuer.issuer)
+    validators.requests.judge.answers.removeAnswers(of: logout.subject, sid: logout.sid, at: issuer.issuer)
     // Both: few access tokens have a sid, and a token that is exchanged once more costs one request.
     if let sid = logout.sid { exchangedTokens.forget(sessionID: sid, at: issuer.issuer) }
     if let subject = logout.subject { exchangedTokens.forget(subject: subject, at: issuer.issuer) }

@@ -62,7 +62,7 @@ extension PosternEngine {
     source.acceptsEntra = exchange.dialect == .entra
     let judged: JudgedToken
     do throws(TokenJudgeError) {
-      judged = try await judge.judge(
+      judged = try await validators.requests.judge.judge(
         token, from: source, expecting: AccessTokenExpectations(audience: audience),
         orOpaque: IntrospectionExpectations(audience: audience, tokenType: TokenType.bearer.rawValue),
         deadline: deadline, trace: trace)

@@ -3,6 +3,11 @@ package import PosternSupport
 package import RequestValidation
 
 extension PosternEngine {
+  /// Removes what its issuer has reported about a token that was revoked.
+  package func removeAnswers(about token: Secret<String>, at issuer: Issuer) {
+    validators.requests.judge.answers.removeAnswers(about: token, at: issuer)
+  }
+
   /// Decides whether a request that an API has received may pass.
   ///
   /// - Parameters:
@@ -17,7 +22,7 @@ extension PosternEngine {
     _ request: IncomingRequest, requiring requirements: RequestRequirements, from source: TokenSource, of uid: UInt32,
     deadline: Deadline = .never, trace: TraceContext? = nil
   ) async throws(RequestValidationError) -> RequestVerdict {
-    try await requests.verdict(
+    try await validators.requests.verdict(
       on: request, requiring: requirements, from: source, of: uid, deadline: deadline, trace: trace)
   }
 }

@@ -70,10 +70,6 @@ public struct PosternEngine: Sendable {
   public let validators: TokenValidators
   /// Validates tokens by their issuer's introspection endpoint.
   public let introspector: TokenIntrospector
-  /// Judges the tokens that others have sent.
-  let judge: TokenJudge
-  /// Judges requests that others have sent.
-  let requests: RequestValidator
 
   /// An engine over `transport`, with `userAgent` as its product name, as in `shop/1.0`.
   public init(
@@ -92,12 +88,9 @@ public struct PosternEngine: Sendable {
     keySets = KeySetStore(
       transport: transport, clock: clock, observer: observer, userAgent: userAgent, discovery: discovery,
       keySetObserver: observers.keySets)
-    validators = TokenValidators(clock: clock)
     introspector = TokenIntrospector(
       transport: transport, clock: clock, observer: observer, userAgent: userAgent, discovery: discovery)
-    judge = TokenJudge(
-      validator: validators.accessTokens, answers: IntrospectionAnswers(introspector: introspector, clock: clock))
-    requests = RequestValidator(judge: judge, store: storage.store, clock: clock)
+    validators = TokenValidators(clock: clock, introspector: introspector, store: storage.store)
     preauthorizer = Preauthorizer(
       transport: transport, clock: clock, observer: observer, userAgent: userAgent, deviceTokens: deviceTokens,
       store: storage.store)
@@ -144,12 +137,17 @@ public struct TokenValidators: Sendable {
   public let logoutTokens: LogoutTokenValidator
   /// For logout tokens that are verified with callers' own keys: their replays have a memory of their own.
   package let foreignLogoutTokens: LogoutTokenValidator
+  /// For requests that others have sent, and for their tokens.
+  let requests: RequestValidator
 
-  init(clock: any EngineClock) {
+  init(clock: any EngineClock, introspector: TokenIntrospector, store: any RecordStore) {
     idTokens = IDTokenValidator(clock: clock, cache: verdicts)
     accessTokens = AccessTokenValidator(clock: clock, cache: verdicts)
     logoutTokens = LogoutTokenValidator(clock: clock)
     foreignLogoutTokens = LogoutTokenValidator(clock: clock)
+    let judge = TokenJudge(
+      validator: accessTokens, answers: IntrospectionAnswers(introspector: introspector, clock: clock))
+    requests = RequestValidator(judge: judge, store: store, clock: clock)
   }
 }
 

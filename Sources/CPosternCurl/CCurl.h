@@ -100,6 +100,14 @@ static inline CURLMcode postern_curl_multi_set_long(CURLM *multi, CURLMoption op
   return curl_multi_setopt(multi, option, value);
 }
 
+// TLS sessions that easy handles of one thread share; null without memory.
+static inline CURLSH *postern_curl_share_sessions(void) {
+  CURLSH *share = curl_share_init();
+  if (share && curl_share_setopt(share, CURLSHOPT_SHARE, CURL_LOCK_DATA_SSL_SESSION) == CURLSHE_OK) return share;
+  if (share) curl_share_cleanup(share);
+  return NULL;
+}
+
 static inline CURLMcode postern_curl_multi_set_socket(CURLM *multi, curl_socket_callback callback, void *data) {
   CURLMcode code = curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, data);
   return code != CURLM_OK ? code : curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, callback);

@@ -8,7 +8,7 @@ import PosternSupport
 /// libcurl keys both by the path of the file with the authorities, and knows nothing of pins. So that path is spelled
 /// in a way of its own for every such combination: the same file, to the system. A mark on the connection is looked at
 /// before every request as well.
-struct ConnectionTrust: Equatable {
+struct ConnectionTrust {
   /// The file of authorities as it was given; nil is libcurl's own.
   let caFile: String?
   /// The mark of all connections with this trust; nil where nothing distinguishes them.
@@ -57,11 +57,6 @@ struct ConnectionTrust: Equatable {
       throw TransportError(code: .tlsFailure, outcome: .notSent, detail: "OpenSSL has no SHA-256")
     }
     mark = digest
-  }
-
-  static func == (left: ConnectionTrust, right: ConnectionTrust) -> Bool {
-    left.mark == right.mark && left.caFile == right.caFile && left.authorities?.loaded === right.authorities?.loaded
-      && (left.authorities?.copy == nil) == (right.authorities?.copy == nil)
   }
 
   /// `path` in the spelling that belongs to the mark: a bit of it is a slash, with or without a dot behind it.

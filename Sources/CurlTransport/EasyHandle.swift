@@ -6,21 +6,22 @@ import PosternSupport
 /// libcurl's easy handle of one `Transfer`: the options it is set to, and what libcurl reports of its exchange.
 final class EasyHandle {
   private(set) var pointer: UnsafeMutableRawPointer
-  /// The shape that the handle is set up for; nil when it must be reset first.
+  /// The shape that the handle is set up for.
   private(set) var shape: RequestShape?
   /// Sets up connections made for the shape's trust; nil where it requires nothing.
   private(set) var guardian: ConnectionGuard?
   /// The way of the exchange to its server.
   let way = ProxyWay()
-  /// The mark of the proxy that libcurl's handle was used with; nil: it was used with none.
-  private var proxyMark: [UInt8]?
+  private let sessions: TLSSessions
+  private var isUsed = false
   private let errorText: UnsafeMutablePointer<CChar>
   private let (fieldLines, proxyLines) = (FieldLines(), FieldLines())
 
   /// Nil when libcurl has no memory.
-  init?() {
+  init?(_ sessions: TLSSessions) {
     guard let pointer = curl_easy_init() else { return nil }
     self.pointer = pointer
+    self.sessions = sessions
     errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
     errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
   }
@@ -50,18 +51,14 @@ final class EasyHandle {
     for exchange: Exchange, _ shape: RequestShape, _ configuration: CurlTransport.Configuration,
     attach: (inout Settings) -> Void
   ) throws(TransportError) -> Settings.Rejection? {
-    guard replaceHandle(for: shape.proxy) else {
+    guard replaceUsedHandle() else {
       throw TransportError(code: .internalError, outcome: .notSent, detail: "libcurl gives no handle")
     }
     var settings = Settings(easy: pointer)
-    if self.shape != shape {
-      self.shape = nil
-      curl_easy_reset(pointer)
-      setConstants(configuration, in: &settings)
-      attach(&settings)
-      shape.apply(to: &settings, sharesConnections: configuration.multiplexesHTTP2)
-      if let problem = setTrust(shape, in: &settings) { throw problem }
-    }
+    setConstants(configuration, in: &settings)
+    attach(&settings)
+    shape.apply(to: &settings, sharesConnections: configuration.multiplexesHTTP2)
+    if let problem = setTrust(shape, in: &settings) { throw problem }
     errorText[0] = 0
     try setRequest(exchange, shape, in: &settings)
     guard let rejection = settings.rejection else {
@@ -74,21 +71,23 @@ final class EasyHandle {
     return rejection
   }
 
-  /// Replaces libcurl's handle where it was used with another proxy, or with other credentials: libcurl 7.88 keeps some
-  /// of a handle's state over its reset (CVE-2026-7168). False when libcurl has no memory.
-  private func replaceHandle(for proxy: ProxyUse?) -> Bool {
-    guard proxyMark != proxy?.mark else { return true }
+  /// Replaces libcurl's handle after an exchange: libcurl 7.88 keeps some of its state over a reset. It includes a
+  /// proxy's credentials (CVE-2026-7168) and a pointer to the last field of the response, which is freed by then: a
+  /// folded first field of the next response is appended to it (curl issue 11101). False when libcurl has no memory.
+  private func replaceUsedHandle() -> Bool {
+    defer { isUsed = true }
+    guard isUsed else { return true }
     guard let new = curl_easy_init() else { return false }
     curl_easy_cleanup(pointer)
     pointer = new
     shape = nil
-    proxyMark = proxy?.mark
     return true
   }
 
   private func setConstants(_ configuration: CurlTransport.Configuration, in settings: inout Settings) {
     settings.set(CURLOPT_ERRORBUFFER, pointer: errorText)
     settings.set(CURLOPT_NOSIGNAL, 1)
+    if let sessions = sessions.pointer { settings.set(CURLOPT_SHARE, pointer: sessions) }
     // Ending an exchange must not wait for its name look-up: it would stop the whole loop. `TransferLoop.abort` waits
     // instead.
     settings.set(CURLOPT_QUICK_EXIT, 1)

@@ -53,6 +53,7 @@ struct LoopResources {
   let libcurlDecodings = LibcurlDecodings()
   let receiveQueue = ReceiveQueue()
   let keptBodies = KeptBodies()
+  let sessions = TLSSessions()
   let files: TrustFiles
   /// The clock of the deadlines.
   let clock: any EngineClock
@@ -64,6 +65,14 @@ struct LoopResources {
     files = TrustFiles(report: configuration.fileReport)
     clock = configuration.clock
   }
+}
+
+/// The TLS sessions of all easy handles of a loop.
+final class TLSSessions {
+  /// Nil without memory: nothing is resumed then.
+  let pointer = postern_curl_share_sessions()
+
+  deinit { curl_share_cleanup(pointer) }
 }
 
 /// The streams with content codings that libcurl undoes, one of each uid: for a stream that is paused libcurl keeps up

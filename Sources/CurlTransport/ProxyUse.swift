@@ -4,7 +4,7 @@ import HTTPMessages
 import PosternSupport
 
 /// The outbound proxy as one exchange goes through it: with the credentials, and the authorities, of now.
-struct ProxyUse: Equatable {
+struct ProxyUse {
   let origin: HTTPURL.Origin
   /// Identifies the proxy, its authorities and the credentials: no connection that was made with another is used.
   let mark: [UInt8]
@@ -74,10 +74,6 @@ struct ProxyUse: Equatable {
     var generator = SystemRandomNumberGenerator()
     return (0..<32).map { _ in UInt8.random(in: 0...255, using: &generator) }
   }()
-
-  static func == (left: ProxyUse, right: ProxyUse) -> Bool {
-    left.mark == right.mark && left.authorities?.loaded === right.authorities?.loaded
-  }
 
   var isSecure: Bool { origin.scheme == "https" }
 

@@ -2,9 +2,8 @@ import CPosternCurl
 import HTTPMessages
 import PosternSupport
 
-/// The facts that the options of an easy handle depend on. A handle whose last exchange had the same shape needs no
-/// reset: URL, fields and body are set every time.
-struct RequestShape: Equatable {
+/// The facts about an exchange that the options of its easy handle depend on, apart from URL, fields and body.
+struct RequestShape {
   let method: String
   let hasBody: Bool
   /// Whether the body comes from the request's control.

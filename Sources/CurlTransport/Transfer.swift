@@ -20,7 +20,7 @@ final class Transfer {
 
   /// Nil when libcurl has no memory.
   init?(_ resources: LoopResources, limits: ResponseHead.Limits) {
-    guard let handle = EasyHandle() else { return nil }
+    guard let handle = EasyHandle(resources.sessions) else { return nil }
     self.handle = handle
     opener = SocketOpener(handle)
     reception = ResponseReception(handle, resources, limits: limits)

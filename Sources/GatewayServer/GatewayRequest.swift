@@ -3,7 +3,7 @@ package import HTTPMessages
 /// A request of a program, as the listener read it: exactly one reading is possible, else it was rejected.
 package struct GatewayRequest: Sendable {
   /// The program at the other end.
-  package enum Caller: Sendable, Hashable {
+  package enum Program: Sendable, Hashable {
     /// A process on the Unix socket, by the kernel's word.
     case process(uid: UInt32, gid: UInt32, groups: [UInt32], pid: Int32)
     /// A program on the loopback address that has the listener's key.
@@ -12,13 +12,13 @@ package struct GatewayRequest: Sendable {
 
   /// The connection's number, unique in this process among the connections of the gateway.
   package var connection: UInt64
-  /// Who sends it.
-  package var caller: Caller
+  /// The program that sends it.
+  package var caller: Program
   /// The method, as sent: methods are case-sensitive.
   package var method: String
   /// The path, as sent, percent-encoding included. Begins with `/`; without a query.
   package var path: String
-  /// What follows the first `?`; nil: there is none.
+  /// The query, behind the first `?`; nil: there is none.
   package var query: String?
   /// The value of `Host`.
   package var authority: String
@@ -29,7 +29,7 @@ package struct GatewayRequest: Sendable {
   package var body: any GatewayRequestBody
 
   package init(
-    connection: UInt64, caller: Caller, method: String, path: String, query: String?, authority: String,
+    connection: UInt64, caller: Program, method: String, path: String, query: String?, authority: String,
     fields: HTTPFields, body: any GatewayRequestBody
   ) {
     self.connection = connection
@@ -43,7 +43,7 @@ package struct GatewayRequest: Sendable {
   }
 }
 
-/// The body of a request, read as it comes: nothing is read from the socket that nobody has asked for.
+/// The body of a request, read as it comes: nothing is read from the socket before it is wanted.
 package protocol GatewayRequestBody: Sendable {
   /// How many bytes it has; nil: it comes in chunks, and may be of any length. 0: there is none.
   var length: Int64? { get }
@@ -55,7 +55,7 @@ package protocol GatewayRequestBody: Sendable {
 package enum GatewayBodyPiece: Sendable {
   /// Some bytes, at least one.
   case bytes([UInt8])
-  /// It has ended as its framing says.
+  /// The body has ended as its framing requires.
   case end
   /// It cannot be read to its end, for a reason that continues "the request's body …".
   case failed(String)

@@ -13,13 +13,14 @@ package protocol GatewayResponse: Sendable {
   /// body goes in chunks (to HTTP/1.0: until the connection closes). The fields are sent as they are: they may have no
   /// `Content-Length`, `Transfer-Encoding` or `Connection`.
   func begin(status: Int, fields: HTTPFields, length: Int64?) async throws(GatewayClientGone)
-  /// Sends a piece at once, and returns when the client's side has room for the next. Ignored for `HEAD`, 204 and 304.
+  /// Sends a piece at once, and returns when the client's side has capacity for the next. Ignored for `HEAD`, 204 and
+  /// 304.
   func write(_ bytes: [UInt8]) async throws(GatewayClientGone)
   /// Ends the response.
   func end() async throws(GatewayClientGone)
 }
 
-/// The program has closed its connection, or does not read what it asked for.
+/// The program has closed its connection, or does not read what it requested.
 package struct GatewayClientGone: Error, Sendable {
   package init() {}
 }

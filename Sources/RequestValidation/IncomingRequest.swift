@@ -2,6 +2,7 @@ package import HTTPMessages
 package import KeySets
 package import OAuthClient
 package import PosternJSON
+import PosternSupport
 package import SessionRecords
 package import TokenValidation
 
@@ -9,7 +10,8 @@ package import TokenValidation
 package struct IncomingRequest: Sendable {
   /// The method, as the client sent it: methods are case-sensitive.
   package var method: String
-  /// The absolute URL as the client used it, query included. Behind a front it is the front's URL, not the API's own.
+  /// The absolute URL as the client used it, query included, in which any characters may be. Behind a front it is the
+  /// front's URL, not the API's own.
   package var url: String
   /// The fields of the request; of all of them, `Authorization` and `DPoP` decide.
   package var fields: HTTPFields
@@ -22,9 +24,16 @@ package struct IncomingRequest: Sendable {
     self.fields = fields
     self.clientCertificate = clientCertificate
   }
+
+  /// The query of the URL, as the client sent it.
+  var query: String? {
+    let whole = url.prefix(beforeBytes: "#")
+    let target = whole.prefix(beforeBytes: "?")
+    return target.utf8.count == whole.utf8.count ? nil : String(Substring(whole.utf8.dropFirst(target.utf8.count + 1)))
+  }
 }
 
-/// What an API requires of a request.
+/// The requirements of an API on a request.
 package struct RequestRequirements: Sendable, Equatable {
   /// Whether proofs of possession (RFC 9449) are accepted.
   package enum ProofRule: String, Sendable, Hashable, CaseIterable {
@@ -70,7 +79,7 @@ package enum RequestVerdict: Sendable {
   case rejected(RequestRejection)
 }
 
-/// What is known about a request that may pass.
+/// A request that may pass, and the token that it shows.
 package struct AcceptedRequest: Sendable {
   /// The claims of the JWT, or the members of the issuer's answer.
   package var claims: JSONObject

@@ -30,6 +30,8 @@ package final class IntrospectionAnswers: Sendable {
   private static let maxWeight = 32 << 20
   /// Answers beyond this size are not kept: a few would displace all others.
   private static let maxAnswerBytes = 16 << 10
+  /// Later times of an answer are as good as this one, in seconds since the epoch.
+  private static let lastSecond = 1e12
 
   private let introspector: TokenIntrospector
   private let checker: IntrospectionChecker
@@ -37,6 +39,9 @@ package final class IntrospectionAnswers: Sendable {
   private let active = Locked(Answers(capacity: capacity, maxWeight: maxWeight))
   /// Apart, so that no number of invented tokens displaces an answer about a real one.
   private let inactive = Locked(Answers(capacity: capacity, maxWeight: maxWeight))
+  /// How often answers were removed: one that was requested before a removal is not kept behind it. Changed and
+  /// compared with `active` locked.
+  private let removals = Locked(0)
   private let flights: SingleFlight<Question, Answer, IntrospectionError>
 
   package init(introspector: TokenIntrospector, clock: any EngineClock) {
@@ -58,6 +63,7 @@ package final class IntrospectionAnswers: Sendable {
   /// Forgets what is kept about the tokens of a subject, or of a login, at `issuer`.
   package func removeAnswers(of subject: String?, sid: String?, at issuer: Issuer) {
     active.withLock { answers in
+      removals.withLock { $0 += 1 }
       answers.removeAll { question, answer in
         guard question.issuer.identifier == issuer.identifier, case .valid(let claims) = answer.verdict else {
           return false
@@ -91,10 +97,11 @@ package final class IntrospectionAnswers: Sendable {
         [self] () async throws(IntrospectionError) in
         // Another run may have ended since this caller looked.
         if let known = known(question) { return known }
+        let begun = removals.withLock { $0 }
         let verdict = try await introspector.verdict(
           on: token, hint: "access_token", issuer: issuer, expecting: IntrospectionExpectations(),
           configuration: configuration, keys: keys, trace: trace)
-        return keep(verdict, for: question, life)
+        return keep(verdict, for: question, life, since: begun)
       }
       isCached = false
     }
@@ -113,17 +120,35 @@ package final class IntrospectionAnswers: Sendable {
     return nil
   }
 
-  /// Keeps an answer until the end of its life or of its token.
-  private func keep(_ verdict: IntrospectionVerdict, for question: Question, _ life: Duration) -> Answer {
+  /// Removes the answers about `token` at `issuer`: it was revoked here.
+  package func removeAnswers(about token: Secret<String>, at issuer: Issuer) {
+    active.withLock { answers in
+      removals.withLock { $0 += 1 }
+      answers.removeAll { question, _ in
+        question.issuer.identifier == issuer.identifier && question.token == token
+      }
+    }
+  }
+
+  /// Keeps an answer until the end of its life or of its token, unless answers were removed since it was requested.
+  private func keep(
+    _ verdict: IntrospectionVerdict, for question: Question, _ life: Duration, since begun: Int
+  ) -> Answer {
     let now = clock.monotonicNow
     switch verdict {
     case .valid(let members):
-      let remaining = members["exp"]?.numberValue.map { Duration.seconds($0) - Self.sinceEpoch(clock.wallNow) }
+      // A number that no duration can have would end the process.
+      let remaining = members["exp"]?.numberValue.map {
+        Duration.seconds(min(max($0, -Self.lastSecond), Self.lastSecond)) - Self.sinceEpoch(clock.wallNow)
+      }
       let answer = Answer(verdict: verdict, until: now + min(life, remaining ?? life))
       let size = JSONValue.object(members).weight(upTo: Self.maxAnswerBytes)
       guard answer.until > now, size < Self.maxAnswerBytes else { return answer }
       let weight = size + question.token.reveal().utf8.count
-      active.withLock { $0.set(answer, for: question, of: question.uid, weight: weight) }
+      active.withLock { answers in
+        guard removals.withLock({ $0 }) == begun else { return }
+        answers.set(answer, for: question, of: question.uid, weight: weight)
+      }
       return answer
     case .invalid(let fault):
       let answer = Answer(verdict: verdict, until: now + min(life, Self.maxInactiveLife))

@@ -26,7 +26,7 @@ package struct ProofRules: Sendable, Equatable {
   }
 }
 
-/// What is wrong with a proof.
+/// The fault of a proof.
 struct ProofFault: Error, Sendable, Equatable {
   /// The part that is at fault: a claim, a header parameter, `field`, `form` or `signature`.
   let part: String
@@ -98,10 +98,11 @@ struct ProofReading: Sendable {
     guard claims["htm"]?.stringValue?.hasSameBytes(as: method) == true else {
       throw ProofFault("htm", "the proof is for another method")
     }
-    guard let text = claims["htu"]?.stringValue, let target = try? HTTPURL(text) else {
+    guard let text = claims["htu"]?.stringValue, let target = try? HTTPURL(String(text.prefix(beforeBytes: "?", "#")))
+    else {
       throw ProofFault("htu", "htu is missing or no URL")
     }
-    guard target.withoutQuery == url.withoutQuery else { throw ProofFault("htu", "the proof is for another URL") }
+    guard target == url.withoutQuery else { throw ProofFault("htu", "the proof is for another URL") }
   }
 
   /// Rule 11: the proof was made at about this time.
@@ -141,6 +142,6 @@ struct ProofReading: Sendable {
   }
 
   /// Until when the proof could be accepted again. By the time it was made: one that was made ahead must not outlive
-  /// its record.
-  func end(_ rules: ProofRules) -> Timestamp { issuedAt + rules.past + .seconds(1) }
+  /// its record. The default is considered, too: keys of one issuer may be used without its configuration.
+  func end(_ rules: ProofRules) -> Timestamp { issuedAt + max(rules.past, ProofRules().past) + .seconds(1) }
 }

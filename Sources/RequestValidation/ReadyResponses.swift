@@ -3,8 +3,8 @@ import OAuthClient
 package import PosternJSON
 import PosternSupport
 
-/// Makes an API's responses to requests that may not pass (RFC 6750 section 3, RFC 9449 section 7.1, RFC 9470 section 3,
-/// RFC 9728 section 5.1).
+/// Makes an API's responses to requests that may not pass (RFC 6750 section 3, RFC 9449 section 7.1, RFC 9470 section
+/// 3, RFC 9728 section 5.1).
 struct ReadyResponses: Sendable {
   /// The error of a challenge.
   struct Problem: Sendable {

@@ -10,12 +10,13 @@ import TokenValidation
 /// client certificates, RFC 9470 for how the user authenticated.
 ///
 /// The order is that of the cost: what needs no key comes first, then the proof's signature, the token, the API's
-/// requirements on it. A proof is used up last, so that a request that fails for any other reason can be repeated.
+/// requirements on it. A proof is used up last, so that a request that fails for any other reason leaves it usable.
 package struct RequestValidator: Sendable {
   /// The most scopes or authentication contexts that a request may be required to have.
   private static let maxEntries = 100
 
-  private let judge: TokenJudge
+  /// Judges the tokens.
+  package let judge: TokenJudge
   private let nonces: ProofNonces
   private let store: any RecordStore
   private let clock: any EngineClock
@@ -30,7 +31,7 @@ package struct RequestValidator: Sendable {
   /// Returns the verdict on `request`. Throws where there is none: `malformed` for a call that makes no sense, anything
   /// else for what is out of reach at the moment.
   ///
-  /// A proof is good for one request, whichever uid asks: the APIs of several uids may be one to the client. `uid` has
+  /// A proof is good for one request, whichever uid calls: the APIs of several uids may be one to the client. `uid` has
   /// the share of the store that proofs use.
   package func verdict(
     on request: IncomingRequest, requiring requirements: RequestRequirements, from source: TokenSource, of uid: UInt32,
@@ -94,11 +95,13 @@ package struct RequestValidator: Sendable {
   private func use(
     _ proof: ProofReading, of thumbprint: String, _ check: RequestCheck, _ uid: UInt32
   ) async throws(RequestCheck.Stop) {
+    let now = clock.wallNow
+    // Judging the token may have taken until after the end of the proof, when a record of its use is gone.
+    try check.proven { () throws(ProofFault) in try proof.check(at: now, check.source.proofs) }
     let isFirst: Bool
     do throws(StoreError) {
       isFirst = try await store.spend(
-        ProofReading.use(of: proof.jti, by: thumbprint), by: uid, until: proof.end(check.source.proofs),
-        at: clock.wallNow)
+        ProofReading.use(of: proof.jti, by: thumbprint), by: uid, until: proof.end(check.source.proofs), at: now)
     } catch {
       throw .undecided(.notRecorded(error))
     }
@@ -114,7 +117,7 @@ package struct RequestValidator: Sendable {
       throw .malformed("method", "is no HTTP method")
     }
     do throws(HTTPURLError) {
-      return try HTTPURL(request.url)
+      return try HTTPURL(String(request.url.prefix(beforeBytes: "?", "#")))
     } catch {
       throw .malformed("url", error.phrase)
     }
@@ -154,6 +157,7 @@ struct RequestCheck: Sendable {
     case undecided(RequestValidationError)
   }
 
+  /// Without query: browsers leave characters in a query that a URL may not have.
   let url: HTTPURL
   let certificate: String?
   let request: IncomingRequest
@@ -181,7 +185,7 @@ struct RequestCheck: Sendable {
   func presentation() throws(Stop) -> TokenPresentation {
     let shown: TokenPresentation
     do throws(PresentationFault) {
-      shown = try TokenPresentation(request.fields, query: url.query)
+      shown = try TokenPresentation(request.fields, query: request.query)
     } catch {
       switch error.answer {
       case .challenge: throw rejected(error.fault, 401)
@@ -232,7 +236,7 @@ struct RequestCheck: Sendable {
       nonce: key.nonce(for: url.origin, life: life, at: now))
   }
 
-  /// What `body` returns, with its fault as a rejection.
+  /// Returns the value of `body`, or throws its fault as a rejection.
   func proven<Value>(_ body: () throws(ProofFault) -> Value) throws(Stop) -> Value {
     do throws(ProofFault) {
       return try body()
@@ -286,7 +290,7 @@ struct RequestCheck: Sendable {
     (name: "scope", value: requirements.requiredScopes.joined(separator: " "))
   }
 
-  /// The challenge says how the user has to authenticate (RFC 9470 section 3).
+  /// The challenge has how the user has to authenticate (RFC 9470 section 3).
   private func insufficientAuthentication(_ fault: TokenFault, _ type: TokenType) -> Stop {
     var problem = ReadyResponses.Problem(error: "insufficient_user_authentication", description: fault.message)
     if !requirements.acrValues.isEmpty {

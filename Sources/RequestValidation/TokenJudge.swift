@@ -6,7 +6,7 @@ package import TokenValidation
 
 /// An issuer of access tokens, as its configuration describes it.
 package struct TokenSource: Sendable {
-  /// The issuer, which is asked about opaque tokens; nil: it is known by its keys only, and has none.
+  /// The issuer, for the introspection of opaque tokens; nil: it is known by its keys only, and has none.
   package var issuer: Issuer?
   /// The rules for its tokens.
   package var tokens: IDTokenConfiguration
@@ -39,7 +39,7 @@ package enum TokenJudgeError: Error, Sendable {
 /// A genuine token.
 package struct JudgedToken: Sendable {
   package let claims: JSONObject
-  /// Whether the issuer was asked about it: the claims are the members of its answer.
+  /// Whether the claims are the members of an answer of the issuer.
   package let isOpaque: Bool
   package let isCached: Bool
 }

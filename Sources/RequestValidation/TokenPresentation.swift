@@ -82,10 +82,30 @@ struct TokenPresentation: Sendable {
     }
   }
 
-  /// Whether the query, normalised by `HTTPURL`, has RFC 6750's parameter.
+  /// Whether the query has RFC 6750's parameter, however its name is encoded.
   private static func hasToken(_ query: String?) -> Bool {
     guard let query else { return false }
-    return query.split(atByte: "&").contains { $0.prefix(beforeBytes: "=").elementsEqual("access_token") }
+    return query.split(atByte: "&").contains { part in
+      decoded(part.prefix(beforeBytes: "=").utf8).elementsEqual("access_token".utf8)
+    }
+  }
+
+  /// Returns the bytes of a percent-encoded name; what is not encoded properly stays as it is.
+  private static func decoded(_ name: Substring.UTF8View) -> [UInt8] {
+    var bytes: [UInt8] = []
+    var rest = name[...]
+    while let byte = rest.popFirst() {
+      let digits = rest.prefix(2)
+      guard byte == UInt8(ascii: "%"), digits.count == 2,
+        let value = UInt8(String(decoding: digits, as: UTF8.self), radix: 16)
+      else {
+        bytes.append(byte)
+        continue
+      }
+      bytes.append(value)
+      rest = rest.dropFirst(2)
+    }
+    return bytes
   }
 
   private static func missing(_ message: String) -> PresentationFault {

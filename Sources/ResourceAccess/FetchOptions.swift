@@ -46,6 +46,9 @@ public struct FetchOptions: Sendable {
     public var peerID = PeerID.process
     /// The inbound token for whose user the request is made, with `onBehalfOf`.
     public var onBehalfOf: InboundToken?
+    /// Whether the request is forwarded for a program that speaks HTTP: it may have any method but CONNECT and TRACE,
+    /// and where its body is supplied nothing but `deadline` bounds the time until the response begins.
+    package var isForwarded = false
   }
 
   /// The rules about tokens in place of the resource server's rules.

@@ -18,7 +18,11 @@ struct FetchTimer {
   init(_ options: FetchOptions, _ server: ResourceServer, clock: any EngineClock) {
     let timeout = min(options.timeout ?? server.bounds.timeout, ResourceServer.maxTimeout)
     started = clock.monotonicNow
-    limit = options.context.deadline.earlier(Deadline(in: timeout, on: clock))
+    limit = options.context.deadline
+    // How long a body takes to come is up to the program that sends it.
+    if !options.context.isForwarded || options.streaming.supply == nil {
+      limit = limit.earlier(Deadline(in: timeout, on: clock))
+    }
     isBoundByCaller = options.timeout != nil
     self.clock = clock
     callerDeadline = options.context.deadline

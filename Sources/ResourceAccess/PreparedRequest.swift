@@ -1,9 +1,11 @@
 import HTTPMessages
 import OAuthClient
 import PosternJSON
+import PosternSupport
 
 /// A call's request, checked against its resource server and ready to be sent but for `Authorization`.
 struct PreparedRequest {
+  /// The method by whose rules the request is retried.
   let method: HTTPMethod
   let message: HTTPRequest
 
@@ -15,9 +17,10 @@ struct PreparedRequest {
   private static let maxMultipartBytes = 1 << 30
 
   init(
-    _ request: ResourceRequest, to server: ResourceServer, supply: BodySupply?, trace: TraceContext?
+    _ request: ResourceRequest, to server: ResourceServer, supply: BodySupply?, _ context: FetchOptions.Context
   ) throws(ResourceError) {
-    method = try HTTPMethod(named: request.method)
+    let (method, name) = try Self.method(of: request, isForwarded: context.isForwarded)
+    self.method = method
     var fields = try HeaderRules(server).checked(request.headers)
     var url = try server.url(forPath: request.path)
     try Self.checkQuery(of: url, for: server, path: ["path"])
@@ -42,13 +45,27 @@ struct PreparedRequest {
       }
     }
     if body != nil, server.payloadEncryption != nil { try PayloadEncryption.check(fields) }
-    trace?.add(to: &fields)
-    var message = HTTPRequest(method: method.rawValue, url: url, fields: fields, body: body)
+    context.trace?.add(to: &fields)
+    var message = HTTPRequest(method: name, url: url, fields: fields, body: body)
     if let supply {
       try Self.check(supply, instead: body, of: method, server)
       message.streamedBody = StreamedRequestBody(length: supply.length)
     }
     self.message = message
+  }
+
+  /// The method with its name. A forwarded request has the name as it came; one that is not known here is retried as
+  /// rarely as POST.
+  private static func method(
+    of request: ResourceRequest, isForwarded: Bool
+  ) throws(ResourceError) -> (HTTPMethod, name: String) {
+    guard isForwarded, HTTPMethod(rawValue: request.method) == nil, HTTPFieldRules.isName(request.method),
+      !["CONNECT", "TRACE"].contains(request.method.uppercasedASCII())
+    else {
+      let method = try HTTPMethod(named: request.method)
+      return (method, method.rawValue)
+    }
+    return (.post, request.method)
   }
 
   /// The parameter that carries the resource's credential is the resource's own.

@@ -74,7 +74,7 @@ public final class ResourceFetcher: Sendable {
         "an encrypted response is authenticated at its end only: it cannot be delivered in pieces", retryable: false)
     }
     let prepared = try PreparedRequest(
-      request, to: server, supply: options.streaming.supply, trace: options.context.trace)
+      request, to: server, supply: options.streaming.supply, options.context)
     options.task?.began(server.shown(prepared.message.url))
     try Self.checkPolicy(of: options, for: server, at: prepared.message.url)
     let timer = FetchTimer(options, server, clock: upstream.clock)

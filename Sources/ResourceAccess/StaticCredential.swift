@@ -1,4 +1,4 @@
-import HTTPMessages
+package import HTTPMessages
 import OAuthClient
 import PosternCrypto
 public import PosternSupport
@@ -207,7 +207,7 @@ extension StaticCredential {
 
 extension StaticCredential {
   /// Whether the header field of that name carries the secret, however it is spelt.
-  func isNamed(_ field: String) -> Bool {
+  package func isNamed(_ field: String) -> Bool {
     guard case .header(let name, _) = form else { return false }
     return HTTPFieldRules.canonical(field) == HTTPFieldRules.canonical(name)
   }
@@ -216,7 +216,7 @@ extension StaticCredential {
   func isNamed(inQueryOf url: HTTPURL) -> Bool { parts(of: url).contains { isReserved($0) } }
 
   /// `url` without that parameter: a server that redirects may copy the query that it got.
-  func removed(from url: HTTPURL) -> HTTPURL {
+  package func removed(from url: HTTPURL) -> HTTPURL {
     guard isNamed(inQueryOf: url) else { return url }
     let kept = parts(of: url).filter { !isReserved($0) }.joined(separator: "&")
     return (try? url.withoutQuery.addingQuery(kept)) ?? url.withoutQuery

@@ -61,6 +61,10 @@ package struct SpentValues: Sendable {
   ) throws(StoreError) -> Bool {
     purge(at: now)
     if let entry = entries[value], entry.expiry > now { return false }
+    // Records of that time may have been removed: the call has waited for too long, or the clock was set back.
+    guard expiry.secondsSinceEpoch >= purgedAt else {
+      throw StoreError(.unavailable, "whether a value was used before is not known any more: its time has passed")
+    }
     guard expiry - now <= Self.maxLife else { throw StoreError(.invalid, "a used value that expires too late") }
     guard FairShare.allows(counts[uid] ?? 0, free: capacity - entries.count) else {
       throw StoreError(.unavailable, "the store has no capacity for more used values of this user", isOverload: true)

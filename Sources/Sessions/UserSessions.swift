@@ -192,8 +192,9 @@ public final class UserSessions: Sendable, ConciseStringConvertible {
   ) async throws(SessionError) -> AccessToken {
     let found = try await refresher.token(
       TokenQuery(
-        handle: handle, uid: uid, issuer: issuer, scope: scope, audience: audience, isNarrow: isNarrow,
-        mayLackScope: mayLackScope, rejected: rejected, minimumLife: minimumLife, deadline: deadline, trace: trace))
+        handle: handle, uid: uid, issuer: issuer, scope: scope, audience: audience,
+        ownToken: (isNarrow: isNarrow, mayLackScope: mayLackScope), rejected: rejected, minimumLife: minimumLife,
+        deadline: deadline, trace: trace))
     proactive.schedule(found, issuer)
     return found.token
   }

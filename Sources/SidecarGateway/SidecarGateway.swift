@@ -1,1 +1,85 @@
-import GatewayServer
+package import GatewayServer
+import Glibc
+import HTTPMessages
+import PosternJSON
+import PosternJSONRPC
+import PosternProtocol
+package import PosternSupport
+package import Sidecar
+import SidecarAccess
+import SidecarCalls
+
+/// Answers the requests of programs on the gateway's listener: `/NAME/…` is a fetch from the resource NAME, with all
+/// rules of `fetchResource`; `/.postern/…` is the gateway's own.
+package struct SidecarGateway: GatewayResponder {
+  let service: SidecarService
+  let clock: any EngineClock
+
+  package init(_ service: SidecarService, clock: any EngineClock) {
+    self.service = service
+    self.clock = clock
+  }
+
+  package func respond(to request: GatewayRequest, with response: any GatewayResponse) async {
+    switch GatewayRoute(path: request.path, query: request.query) {
+    case .resource(let name, let path): await fetch(name, path, request, response)
+    case .reserved(let path): await reserved(path, request, response)
+    case .rejected(let reason):
+      await Problem(RPCFault(.invalidURL, "the path \(reason)", data: ["outcome": "not_sent"])).send(response)
+    }
+  }
+
+  private func fetch(
+    _ name: String, _ path: String, _ request: GatewayRequest, _ response: any GatewayResponse
+  ) async {
+    let fields: RequestFields
+    do throws(RPCFault) {
+      fields = try RequestFields(request.fields)
+    } catch {
+      return await Problem(error).send(response)
+    }
+    var fetch = ForwardedFetch(resource: name, path: path, method: request.method)
+    fetch.session = fields.session
+    fetch.onBehalfOf = fields.onBehalfOf.map { Secret($0) }
+    fetch.continuation = fields.continuation
+    fetch.traceparent = fields.traceparent
+    fetch.byteCount = Int(clamping: request.body.length ?? 0)
+    let exchange = ForwardedExchange(request, fields, response, clock: clock)
+    let caller = connection(of: request)
+    await exchange.end(
+      with: exchange.streamsBody
+        ? watched(fetch, exchange, caller) : service.fetch(fetch, for: exchange, by: caller))
+  }
+
+  /// The outcome of a fetch whose body is sent while it is read; an error when the server stalls meanwhile.
+  private func watched(
+    _ fetch: ForwardedFetch, _ exchange: ForwardedExchange, _ caller: PeerConnection
+  ) async -> Result<Void, RPCFault> {
+    await withTaskGroup(of: Result<Void, RPCFault>?.self) { [service] group in
+      group.addTask { await service.fetch(fetch, for: exchange, by: caller) }
+      group.addTask {
+        guard await exchange.watch.hasStalled() else { return nil }
+        return .failure(
+          RPCFault(
+            .deadlineExceeded, "the server did not take the request's body in time", data: ["outcome": "sent_no_reply"])
+        )
+      }
+      defer { group.cancelAll() }
+      while let first = await group.next() {
+        if let first { return first }
+      }
+      return .failure(RPCFault(.requestCancelled))
+    }
+  }
+
+  /// The connection of a request, as calls see it. A program on the loopback address has the key, which only the
+  /// sidecar's own user can read: it is that user.
+  func connection(of request: GatewayRequest) -> PeerConnection {
+    let peer =
+      switch request.caller {
+      case .process(let uid, let gid, let groups, let pid): Peer(uid: uid, gid: gid, groups: groups, pid: pid)
+      case .loopback: Peer(uid: PeerID.ownUID, gid: getgid())
+      }
+    return service.forwardingConnection(request.connection, of: peer)
+  }
+}

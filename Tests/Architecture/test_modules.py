@@ -26,7 +26,7 @@ CONFINED = {
     "CPosternTLS": {"CurlTransport"},
     "CPosternYAML": {"PosternYAML"},
     "CPosternZlib": {"CurlTransport"},
-    "NIO*": {"SocketServer", "StatusServer"},
+    "NIO*": {"GatewayServer", "SocketServer", "StatusServer"},
 }
 
 # The engine, bottom-up. A module imports only modules to the left of it.

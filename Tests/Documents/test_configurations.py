@@ -57,7 +57,12 @@ def material(tmp_path_factory):
 
 def completed(block, material):
     """The block with what it leaves out, and files that are there."""
-    text = re.sub(r"\b(\w*File): (/[^\s,}]+)", lambda match: f"{match.group(1)}: {material(match.group(1))}", block)
+    def file(match):
+        # The gateway's key is a text, the store's 32 bytes.
+        key = "textFile" if match.group(2).endswith("/gateway-key") else match.group(1)
+        return f"{match.group(1)}: {material(key)}"
+
+    text = re.sub(r"\b(\w*File): (/[^\s,}]+)", file, block)
     text = re.sub(r"^audit:\n  path: \S+", f"audit:\n  path: {material('path')}", text)
     text = text.replace("group: app", "group: root")  # which every machine has
     if text.startswith("degradation:"):

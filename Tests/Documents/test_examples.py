@@ -16,7 +16,8 @@ from harness.ports import free_port  # noqa: E402  (and the harness)
 PAGES = stages.ROOT / "proto-docs"
 #: Pages whose commands are run. Any other page with the comment is run, too; the test fails when one of these loses it.
 RUN = {
-    "configuration.md", "five-minutes.md", "framing.md", "on-behalf-of.md", "operations.md", "python.md", "sessions.md",
+    "configuration.md", "five-minutes.md", "framing.md", "gateway.md", "on-behalf-of.md", "operations.md", "protect-an-api.md",
+    "python.md", "sessions.md",
     "socat.md", "step-up.md", "wire.md", "../README.md",
 }
 #: Pages whose commands other tests run: Tests/Examples, Tests/OtherLanguages.
@@ -154,7 +155,9 @@ def test_commands_of_a_page(stage, name):
 def free_addresses():
     """For a page that starts its own playground: another port than the one it shows, which may be in use."""
     port = free_port()
-    return {stages.PLAYGROUND: f"127.0.0.1:{port}", "--port 8080": f"--port {port}"}
+    addresses = {stages.PLAYGROUND: f"127.0.0.1:{port}", "--port 8080": f"--port {port}"}
+    # The gateway's, and that of an API.
+    return {**addresses, **{shown: f"127.0.0.1:{free_port()}" for shown in ("127.0.0.1:7080", "127.0.0.1:9000")}}
 
 
 def exchanged(text, by):

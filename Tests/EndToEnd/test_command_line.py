@@ -156,7 +156,7 @@ def test_the_log_names_the_file_that_was_found(directory: Path, start: Callable[
 
 COMMANDS = [
     [], ["serve"], ["call"], ["login"], ["probe"], ["check-config"], ["doctor"], ["jose", "verify"], ["jose", "decrypt"],
-    ["jose", "inspect"], ["audit", "verify"],
+    ["jose", "inspect"], ["audit", "verify"], ["url"], ["credential"], ["run"],
 ]
 
 
@@ -223,6 +223,7 @@ def test_completions_know_methods_params_and_names(directory: Path) -> None:
     line = "postern call fetchResource stream:=t"
     assert offered(directory, line, "t", *words, "stream", ":=", "t", **none) == ["true"]
     assert offered(directory, "postern login ", "", "postern", "login", "", **none)[0] == "corp"
+    assert offered(directory, "postern url b", "b", "postern", "url", "b", **none) == ["billing"]
     assert "postern.yaml" in offered(directory, "postern doctor po", "po", "postern", "doctor", "po", **none)
 
 

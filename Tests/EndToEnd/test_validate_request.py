@@ -329,7 +329,12 @@ def test_two_sidecars_share_what_is_used(
 ) -> None:
     store = redis_store({"store": {"keyFile": str(directory / "store-key")}}, redis, directory)
     settings["issuers"]["corp"]["dpop"] = {"nonce": "off"}
-    one, other = [start({**settings, "store": store}) for _ in range(2)]
+
+    def both() -> List[Sidecar]:
+        return [start({**settings, "store": store, "listen": {"path": str(directory / f"{next(numbers)}.sock")}})
+                for _ in range(2)]
+
+    one, other = both()
     with one.connect(timeout=60) as first, other.connect(timeout=60) as second:
         for result in pairs(client, [first, second], 250):
             assert sorted(map(str, result)) == ["None", "dpop_proof_replayed"]
@@ -342,7 +347,7 @@ def test_two_sidecars_share_what_is_used(
         assert code(judge(first, f"DPoP {bound}", proof)) is None
         assert code(judge(second, f"DPoP {bound}", proof)) == "dpop_proof_replayed"
     settings["issuers"]["corp"]["dpop"] = {"nonce": "required"}
-    one, other = [start({**settings, "store": store}) for _ in range(2)]
+    one, other = both()
     with one.connect() as first, other.connect() as second:
         nonce = judge(first, f"DPoP {bound}", client.proof(bound))["response"]["headers"]["DPoP-Nonce"]
         assert code(judge(second, f"DPoP {bound}", client.proof(bound, nonce=nonce))) is None
@@ -416,7 +421,7 @@ def test_hostile_input(start: Start, connect: Connect, settings: Dict[str, Any],
     secret = "A" * 40
     hostile = [
         "", ".", "..", "...", "a.b.c", "e30.e30.e30", secret * 300, "é", "\x00", f"{secret}\r\nX-Injected: 1",
-        client.proof(bound)[:-10], client.proof(bound).replace(".", ".."), client.token(), b64url(b"{" * 5000),
+        client.proof(bound)[:-10], client.proof(bound).replace(".", ".."), client.token(exp=1), b64url(b"{" * 5000),
         client.proof(bound, iat=1e300), client.proof(bound, jti={"a": 1}), client.proof(bound, htu=secret * 10),
     ]
     for text in hostile:

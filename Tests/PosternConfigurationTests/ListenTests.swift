@@ -26,6 +26,38 @@ struct ListenTests {
     #expect(configuration.peers?.map(\.gid) == [3000])
   }
 
+  // Catches an address that every program of the machine can use, and a listener that a reload cannot change.
+  @Test(
+    "The gateway listens where it is safe, or not at all",
+    arguments: [
+      ("{ path: /run/http.sock, mode: \"0660\" }", nil),
+      ("{ address: \"127.0.0.1:7080\", key: 0123456789abcdef }", nil),
+      ("{ path: /run/http.sock, address: \"[::1]:7080\", key: 0123456789abcdef }", nil),
+      ("{ address: \"localhost:7080\", key: 0123456789abcdef }", nil),
+      ("{ mode: \"0660\" }", "needs path, address, or both"), ("{ address: \"127.0.0.1:7080\" }", "needs keyFile"),
+      ("{ address: \"192.0.2.1:7080\", key: 0123456789abcdef }", "must be a loopback address"),
+      ("{ address: \"127.0.0.1:7080\", key: 0123456789abcde }", "fewer than 16 characters"),
+      ("{ path: /run/http.sock, key: 0123456789abcdef }", "goes with address only"),
+    ] as [(String, String?)])
+  func gateway(text: String, problem: String?) throws {
+    let fixture = Fixture("gateway: { listen: \(text) }")
+    if let problem {
+      #expect(fixture.problems.count == 1 && fixture.problems[0].contains(problem), "\(fixture.problems)")
+    } else {
+      let configuration = try fixture.configuration()
+      #expect(configuration.gateway.listen?.mode == (text.contains("mode") ? 0o660 : 0o600))
+      #expect(configuration.keysThatTakeARestart(from: PosternConfiguration()) == ["gateway"])
+      #expect(PosternConfiguration().keysThatTakeARestart(from: configuration) == ["gateway"])
+    }
+  }
+
+  // Catches two listeners that replace each other's socket.
+  @Test("The gateway's socket is not the one of callers")
+  func sameSocket() {
+    let problems = Fixture("{ listen: { path: /run/a.sock }, gateway: { listen: { path: /run/a.sock } } }").problems
+    #expect(problems.count == 1 && problems[0].contains("gateway.listen.path"), "\(problems)")
+  }
+
   @Test("Only a store that stays where it is takes its keys without a restart")
   func restarts() throws {
     func store(_ text: String) throws -> PosternConfiguration { try Fixture("store: { \(text) }").configuration() }

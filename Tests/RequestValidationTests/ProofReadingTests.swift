@@ -2,6 +2,7 @@ import AuthEngine
 import EngineTestSupport
 import HTTPMessages
 import JOSE
+import PosternCrypto
 import PosternJSON
 import PosternSupport
 import PosternTestSupport
@@ -222,6 +223,8 @@ import Testing
       Shown(lines: ["Bearert"], code: "token_missing", answer: .challenge),
       Shown(lines: [], query: "access_token=t", code: "token_missing", answer: .challenge),
       Shown(lines: ["Bearer t"], query: "a=b&access_token=t", code: "token_repeated", answer: .malformed),
+      Shown(lines: ["Bearer t"], query: "acces%73%5ftoken=t", code: "token_repeated", answer: .malformed),
+      Shown(lines: ["Bearer t"], query: "a|{}=%zz&%"),
       Shown(lines: ["Bearer t"], query: "access_token", code: "token_repeated", answer: .malformed),
       Shown(lines: ["Bearer a", "Bearer b"], code: "token_repeated", answer: .malformed),
       Shown(lines: ["Bearer a, Bearer b"], code: "token_repeated", answer: .malformed),

@@ -69,7 +69,7 @@ extension StoreContract {
     #expect(try await store.usage(of: 1).bytes == 30)
   }
 
-  /// Of many calls with one value exactly one is the first, whichever uid calls; other values are their own.
+  /// Exactly one of many calls with one value is the first, whichever uid calls; other values are their own.
   func spendsOnce(_ store: any RecordStore) async throws {
     let now = SystemClock().wallNow
     let first = try await withThrowingTaskGroup(of: Int?.self) { group in
@@ -79,7 +79,7 @@ extension StoreContract {
           return try await store.spend(value, by: UInt32(call % 2), until: now + .seconds(60), at: now) ? call / 2 : nil
         }
       }
-      return try await group.reduce(into: []) { found, value in if let value { found.append(value) } }
+      return try await group.reduce(into: [Int]()) { found, value in if let value { found.append(value) } }
     }
     #expect(first.sorted() == Array(0..<100))
     #expect(try await store.spend(Records.key(1).id, by: 9, until: now + .seconds(60), at: now) == false)

@@ -81,6 +81,7 @@ struct PeerScopeTests {
       ofPass("pass.authorize", ["resources": ["x"]]), ofPass("pass.logout"),
       ofIssuer("validateIdToken", ["idToken": "x"]),
       ofIssuer("validateAccessToken", ["accessToken": "x", "audience": "a"]),
+      ofIssuer("validateRequest", ["method": "GET", "url": "https://api.test/", "headers": [:]]),
       ofIssuer("validateLogoutToken", ["logoutToken": "x"]),
       ofIssuer("introspectToken", ["token": "x"]),
       ofIssuer("createSession", ["grant": tokens]),

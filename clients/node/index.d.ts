@@ -6,6 +6,7 @@ import { CallOptions, Methods } from "./types/methods";
 import { ConnectionError, PosternError } from "./types/errors";
 import { AbortSignal, ByteStream, RequestInit, Response, URL } from "./types/platform";
 import { PassMethods } from "./types/pass";
+import { ProtectOptions, Protection } from "./types/protect";
 import { ListSessionsParams, Session } from "./types/sessions";
 
 export * from "./types/common";
@@ -19,6 +20,7 @@ export * from "./types/events";
 export * from "./types/errors";
 export * from "./types/methods";
 export * from "./types/pass";
+export * from "./types/protect";
 
 declare global {
   interface SymbolConstructor {
@@ -154,3 +156,9 @@ export interface PosternFetch<Answer extends Response = PosternResponse> {
 /** A function like `fetch` that uses the sidecar. */
 export function createFetch(options: FetchOptions & { streaming: true }): PosternFetch<StreamingResponse>;
 export function createFetch(options?: FetchOptions): PosternFetch;
+
+/**
+ * A middleware for Express and `node:http` that lets requests through whose access token the sidecar accepts, with an
+ * `Accepted` in `req.postern`. Others get the sidecar's response, with its challenge; where it cannot decide, 503.
+ */
+export function protect(client: Client, options: ProtectOptions): Protection;

@@ -5,6 +5,7 @@ export const {
   Client,
   createFetch,
   FetchFailed,
+  protect,
   PosternError,
   ConnectionError,
   ConnectionFailed,

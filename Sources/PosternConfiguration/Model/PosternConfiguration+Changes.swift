@@ -9,7 +9,7 @@ extension PosternConfiguration {
 
   /// The top-level keys, or parts of them, that are read at start only.
   public static let keysReadAtStart: Set<String> = [
-    "listen", "store", "log", "telemetry", "audit", "hardening", "http", "limits",
+    "listen", "store", "log", "telemetry", "audit", "hardening", "http", "limits", "gateway",
   ]
 
   /// The keys of `keysReadAtStart` that differ from `earlier`'s. A store at the same location accepts new keys and
@@ -18,6 +18,7 @@ extension PosternConfiguration {
     changedKeys(from: earlier).filter { key in
       switch key {
       case "store": !store.isSameLocation(as: earlier.store)
+      case "gateway": !gateway.hasSameListener(as: earlier.gateway)
       case "outbound": outbound.proxy?.auth == .negotiate && earlier.outbound.proxy?.auth != .negotiate
       default: Self.keysReadAtStart.contains(key)
       }
@@ -31,6 +32,7 @@ extension PosternConfiguration {
     Comparison("limits") { $0.limits },
     Comparison("tokens") { $0.tokens },
     Comparison("http") { $0.http },
+    Comparison("gateway") { $0.gateway },
     Comparison("store") { $0.store },
     Comparison("validation") { $0.validation },
     Comparison("issuers") { $0.issuers },

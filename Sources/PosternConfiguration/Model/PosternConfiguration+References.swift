@@ -30,6 +30,13 @@ extension PosternConfiguration {
       }
     }
     checkPins(keys)
+    for (name, api) in gateway.protect where issuers[api.issuer] == nil {
+      let path = keys.path.key("gateway").key("protect").key(name).key("issuer")
+      context.problem(Self.unknown("issuer", api.issuer, among: issuers.keys), at: path)
+    }
+    if let path = gateway.listen?.path, path == listen.path {
+      context.problem("is the path of listen.path, too", at: keys.path.key("gateway").key("listen").key("path"))
+    }
   }
 
   /// Checks that every server has pins where that is required, and TLS, without which there is no certificate.

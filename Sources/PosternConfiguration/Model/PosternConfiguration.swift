@@ -13,6 +13,8 @@ public struct PosternConfiguration: Sendable, Equatable {
   public var tokens: TokensConfiguration
   /// The optional HTTP listener for health and metrics.
   public var http: HTTPConfiguration
+  /// HTTP for programs that cannot be changed.
+  public var gateway: GatewayConfiguration
   /// Where sessions are kept.
   public var store: StoreConfiguration
   /// Keys and key sets that callers may pass to validate a token.
@@ -54,6 +56,7 @@ extension PosternConfiguration: ConfigurationSection {
     limits = keys.section("limits", LimitsConfiguration.self, "Limits on callers.")
     tokens = keys.section("tokens", TokensConfiguration.self, "Whether tokens may leave the sidecar.")
     http = keys.section("http", HTTPConfiguration.self, "An HTTP listener for health and metrics.")
+    gateway = keys.section("gateway", GatewayConfiguration.self, "HTTP for programs that cannot be changed.")
     store = keys.section("store", StoreConfiguration.self, "Where sessions are kept.")
     validation = keys.section(
       "validation", ValidationConfiguration.self, "Keys and key sets that callers may pass to validate a token.")

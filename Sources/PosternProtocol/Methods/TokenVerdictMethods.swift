@@ -226,7 +226,7 @@ public enum ValidateRequest: RPCMethod {
       ["detail": "The part that is wrong, as htm of a proof"], uniquingKeysWith: { first, _ in first })
   }
 
-  /// What the API answers.
+  /// The response of the API.
   public struct Response: RPCObject {
     public var status: Int
     public var headers: [String: String]
@@ -250,10 +250,10 @@ public enum ValidateRequest: RPCMethod {
       "valid": "Whether the request may pass",
       "claims": "The token's claims, or the members of the issuer's answer; only when valid",
       "tokenType": "How the token was shown; only when valid",
-      "confirmation": "The keys that the token is bound to; only when valid, and where there are some",
+      "confirmation": "The keys that a valid token is bound to; only for such a token",
       "cached": "Whether the signature was verified or the issuer answered at an earlier call; only when valid",
-      "error": "Why it may not; only when not valid",
-      "response": "What the API answers, without a body; only when not valid",
+      "error": "Why it may not; only when it is not",
+      "response": "The response for the API to send, without a body; only when it is not",
     ]
   }
 }

@@ -80,7 +80,7 @@ public final class FileRecordStore: RecordStore {
     return FileRecordStore(queue: queue, presence: opened.presence, spent: opened.spent)
   }
 
-  /// What calls use of an open store.
+  /// The parts of an open store that calls use.
   private struct Opened: Sendable {
     let presence: FileStorePresence
     let spent: SpentValueLog

@@ -3,11 +3,12 @@ import PosternSupport
 import SessionRecords
 
 /// The uses of a file store's process and of those before it: in memory, and in two files to which each use is added
-/// before it is answered. A process that is killed loses none; what a loss of power loses is shorter than a start takes.
+/// before it is answered. A process that is killed loses none; a loss of power loses the last ones, in less time than a
+/// start takes.
 ///
 /// There are two files so that none has to be rewritten: one whose records have all expired is emptied and becomes the
-/// current one. A record has the identity, the expiry, the uid and a check value; a torn one at the end, of a full disk,
-/// is overwritten.
+/// current one. A record has the identity, the expiry, the uid and a check value; a torn one at the end, of a full
+/// disk, is overwritten.
 final class SpentValueLog: Sendable {
   private static let names = ["spent-1.log", "spent-2.log"]
   private static let recordByteCount = 32

@@ -156,8 +156,8 @@ enum RedisScript {
     return {count, bytes}
     """
 
-  /// KEYS value. ARGV token, milliseconds. 1 for the first use: repeating that one after a lost answer is safe, since it
-  /// knows its token again.
+  /// KEYS value. ARGV token, milliseconds. 1 for the first use, which knows its token again: repeating it after a lost
+  /// answer is safe.
   static let spend = """
     if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 end
     return redis.call('GET', KEYS[1]) == ARGV[1] and 1 or 0

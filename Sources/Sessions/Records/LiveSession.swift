@@ -35,11 +35,11 @@ package struct LiveSession: Sendable {
   /// may lack a part of the scope and there is no way to another.
   func slot(of query: TokenQuery) -> TokenSlot {
     let slot = TokenSlot(scope: query.scope, audience: query.audience)
-    guard !query.isNarrow, query.audience == nil else { return slot }
+    guard !query.ownToken.isNarrow, query.audience == nil else { return slot }
     guard let scope = query.scope, let granted = contents.grant.scope, !ScopeText.covers(granted, scope) else {
       return .session
     }
-    return query.mayLackScope && !contents.isRefreshable && tokens[slot] == nil ? .session : slot
+    return query.ownToken.mayLackScope && !contents.isRefreshable && tokens[slot] == nil ? .session : slot
   }
 
   /// The session as callers see it.

@@ -4,6 +4,7 @@ import PosternJSON
 import PosternJSONRPC
 import PosternProtocol
 import PosternSupport
+import SidecarCalls
 
 extension ErrorMap {
   /// A journey's error.

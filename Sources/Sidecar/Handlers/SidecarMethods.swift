@@ -24,21 +24,25 @@ struct SidecarMethods {
 
   private var computation: CPUOffload { CPUOffload(clock: clock, pool: pool) }
 
+  /// The handler of fetches, whose tasks are those of the table.
+  func fetching() -> FetchResourceHandler {
+    FetchResourceHandler(
+      engine: engine, tasks: TaskRegistry(clock: clock), stopped: suspended, pool: pool, clock: clock,
+      isTraced: isTraced, trail: trail)
+  }
+
   /// The table of methods.
-  func table() -> MethodTable {
-    let tasks = TaskRegistry(clock: clock)
+  func table(_ fetch: FetchResourceHandler) -> MethodTable {
     let lists = ListAnswers(computation: computation)
     var table = MethodTable()
     addProcessMethods(to: &table)
     addConnectionMethods(to: &table)
-    let fetch = FetchResourceHandler(
-      engine: engine, tasks: tasks, stopped: suspended, pool: pool, clock: clock, isTraced: isTraced, trail: trail)
     table.waitingForText(FetchResource.self) {
       (params: consuming FetchResource.Params, context) async throws(RPCFault) in
       try await fetch(params, context)
     }
     addDecisionMethods(to: &table)
-    addTaskMethods(tasks, lists, to: &table)
+    addTaskMethods(fetch.tasks, lists, to: &table)
     addTokenMethods(to: &table)
     addSessionMethods(lists, to: &table)
     addAdviceMethods(to: &table)

@@ -7,14 +7,20 @@ import SidecarObservability
 
 /// Opens and closes connections, and drains them at the end.
 final class ConnectionLifetime: Sendable {
-  private let calls: CallEnvironment
+  let calls: CallEnvironment
+  /// Carries out the fetches of programs without a JSON-RPC connection.
+  let fetches: FetchResourceHandler
   private let hub: EventHub
   private let running: RunningConfiguration
   private let pool: FairPool
   private let draining = Locked(false)
 
-  init(_ calls: CallEnvironment, _ hub: EventHub, _ running: RunningConfiguration, pool: FairPool) {
+  init(
+    _ calls: CallEnvironment, _ hub: EventHub, _ running: RunningConfiguration, _ fetches: FetchResourceHandler,
+    pool: FairPool
+  ) {
     self.calls = calls
+    self.fetches = fetches
     self.hub = hub
     self.running = running
     self.pool = pool

@@ -26,7 +26,7 @@ struct MetricsExposition: Sendable {
     let own =
       metrics.exposition(
         for: scope, openConnections: connections.count,
-        inFlight: connections.reduce(0) { $0 + ($1.conversation?.inFlightCount ?? 0) },
+        inFlight: connections.reduce(hub.otherCallCount) { $0 + ($1.conversation?.inFlightCount ?? 0) },
         waiting: callLimiter.waitingCount,
         startedAt: startedAt, version: Product.version)
       + OriginMetrics.exposition(

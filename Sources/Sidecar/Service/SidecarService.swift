@@ -25,7 +25,7 @@ package final class SidecarService: Sendable {
   private let readinessWatch: ReadinessWatch
   private let reloader: ConfigurationReloader
   private let exposition: MetricsExposition
-  private let lifetime: ConnectionLifetime
+  let lifetime: ConnectionLifetime
 
   /// A service on `configuration`.
   package init(_ configuration: PosternConfiguration, _ dependencies: Dependencies) throws(ConfigurationProblems) {
@@ -85,9 +85,10 @@ package final class SidecarService: Sendable {
       engine: engine, health: health, exposition: exposition, reloader: reloader, hardening: hardening,
       suspended: suspended,
       pool: pool, trail: trail, isTraced: dependencies.process.isTraced, clock: clock)
+    let fetches = methods.fetching()
     let limiter = PeerRateLimiter(clock: clock)
     calls = CallEnvironment(
-      methods: methods.table(), snapshot: { [running] in running.current }, clock: clock, pool: pool,
+      methods: methods.table(fetches), snapshot: { [running] in running.current }, clock: clock, pool: pool,
       rateLimit: RateLimitStep(limiter: limiter, metrics: metrics),
       concurrency: ConcurrencyStep(peers: limiter, limiter: callLimiter, hub: hub, metrics: metrics),
       trace: TraceStep(
@@ -96,7 +97,7 @@ package final class SidecarService: Sendable {
       log: CallLog(
         metrics: metrics, logger: logger, logsAccess: configuration.log.access, clock: clock,
         onCallEnd: dependencies.onCallEnd))
-    lifetime = ConnectionLifetime(calls, hub, running, pool: pool)
+    lifetime = ConnectionLifetime(calls, hub, running, fetches, pool: pool)
 
     monitor.configurationLoaded(
       issuers: configuration.issuers.keys.sorted(), decisionPoints: configuration.preauthorization.keys.sorted())

@@ -5,6 +5,7 @@ package import PosternSupport
 /// All connections, for what concerns more than one: events and draining.
 package final class EventHub: Sendable {
   private let callers = Locked<[UInt64: PeerConnection]>([:])
+  private let otherCalls = Locked(0)
   private let access = Locked(AccessRules(rules: [], ownUID: 0))
   private let clock: any EngineClock
 
@@ -18,6 +19,16 @@ package final class EventHub: Sendable {
   }
 
   package var connections: [PeerConnection] { callers.withLock { Array($0.values) } }
+
+  /// How many calls are under way that came on none of these connections.
+  package var otherCallCount: Int { otherCalls.withLock { $0 } }
+
+  /// Carries out a call that came on none of these connections.
+  package func counted<Outcome>(_ call: () async -> Outcome) async -> Outcome {
+    otherCalls.withLock { $0 += 1 }
+    defer { otherCalls.withLock { $0 -= 1 } }
+    return await call()
+  }
 
   /// From here on `rules` say which connections may hear of what.
   package func use(_ rules: AccessRules) { access.withLock { $0 = rules } }

@@ -28,7 +28,20 @@ package final class CallChain: CallDispatcher {
     self.environment = environment
   }
 
-  package func dispatch(_ call: Call) -> Dispatch {
+  package func dispatch(_ call: Call) -> Dispatch { dispatch(call, by: nil) }
+
+  /// Carries out a call that came in no message, by the same steps: `body` is run instead of the method's handler,
+  /// which has to be one that may wait.
+  package func carryOut(
+    _ call: Call, by body: MethodTable.WaitingHandler? = nil
+  ) async -> Result<RPCResult, RPCFault> {
+    switch dispatch(call, by: body) {
+    case .answered(let outcome): outcome
+    case .work(let work): await work()
+    }
+  }
+
+  private func dispatch(_ call: Call, by replacement: MethodTable.WaitingHandler?) -> Dispatch {
     let handler = environment.methods[call.method]
     let end = CallEnd(of: call, isKnown: handler != nil, from: caller, environment)
     let snapshot = environment.snapshot()
@@ -56,7 +69,7 @@ package final class CallChain: CallDispatcher {
         let slot = try environment.concurrency.takeSlot(for: call.method, params, rule, caller)
         environment.trace.start(call.method, continuing: meta.traceparent, since: end.start, &context)
         context.audit = environment.audit.entry(for: call.method, params)
-        return work(call.method, CallParams(params), body, context, slot, end)
+        return work(call.method, CallParams(params), replacement ?? body, context, slot, end)
       }
     } catch {
       // Only an error shows its trace: such a call causes nothing upstream.

@@ -4,9 +4,9 @@ import PosternSupport
 ///
 /// While other uids have connections, a uid gets at most three times what is free (`FairShare`). Strangers, whose calls
 /// are all rejected, get few in any case. Not a `ConcurrencyLimiter`: a connection is accepted or rejected at once.
-struct ConnectionLimits: Sendable {
+package struct ConnectionLimits: Sendable {
   /// The decision about a new connection.
-  enum Decision: Hashable {
+  package enum Decision: Hashable {
     case admitted(id: UInt64)
     /// Rejected; `lingers` is false when too many rejections already wait for their peers to read.
     case rejected(RejectionReason, lingers: Bool)
@@ -30,13 +30,14 @@ struct ConnectionLimits: Sendable {
   /// Open connections.
   private(set) var total = 0
 
-  init(connections: Int, connectionsPerUid: Int) {
+  /// The limits of one listener.
+  package init(connections: Int, connectionsPerUid: Int) {
     self.connections = connections
     self.connectionsPerUid = connectionsPerUid
   }
 
   /// Counts a new connection of `uid`, or rejects it. `isFull`: the uid has passed all the descriptors that it may.
-  mutating func admit(uid: UInt32, isStranger: Bool = false, isFull: Bool = false) -> Decision {
+  package mutating func admit(uid: UInt32, isStranger: Bool = false, isFull: Bool = false) -> Decision {
     if let reason = isFull
       ? .connectionsPerUid(limit: connectionsPerUid) : rejection(of: uid, isStranger: isStranger)
     {
@@ -71,7 +72,7 @@ struct ConnectionLimits: Sendable {
   }
 
   /// An admitted connection of `uid` is over.
-  mutating func release(uid: UInt32, isStranger: Bool = false) {
+  package mutating func release(uid: UInt32, isStranger: Bool = false) {
     total -= 1
     Self.countDown(&byUid, uid)
     guard isStranger else { return }
@@ -88,7 +89,7 @@ struct ConnectionLimits: Sendable {
   func hasConnections(of uid: UInt32) -> Bool { byUid[uid] != nil }
 
   /// A lingering rejection is over.
-  mutating func releaseRejection() { lingering -= 1 }
+  package mutating func releaseRejection() { lingering -= 1 }
 }
 
 /// Why a connection was rejected right after it was accepted.

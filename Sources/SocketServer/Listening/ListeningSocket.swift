@@ -1,17 +1,17 @@
 import Glibc
 
 /// A listening Unix stream socket, ready to be given to the event loop, which then owns the descriptor.
-struct ListeningSocket: Sendable {
+package struct ListeningSocket: Sendable {
   /// Connections that may wait to be accepted; the kernel caps it at `net.core.somaxconn`.
-  static let backlog: CInt = 1024
+  package static let backlog: CInt = 1024
 
-  let descriptor: CInt
+  package let descriptor: CInt
   /// The file we made; nil for an inherited socket, whose file is the service manager's.
-  let file: SocketFile?
+  package let file: SocketFile?
   let path: String?
 
   /// Listens at `endpoint`; `lock` is that of its path, opened here when it was not before.
-  init(_ endpoint: SocketServer.Endpoint, lock: SocketLock? = nil) throws(SocketServerError) {
+  package init(_ endpoint: SocketServer.Endpoint, lock: SocketLock? = nil) throws(SocketServerError) {
     switch endpoint {
     case .inherited(let socket):
       descriptor = socket.descriptor

@@ -1,7 +1,7 @@
 import Glibc
 
 /// A socket file this process has made, known by its inode.
-struct SocketFile: Sendable {
+package struct SocketFile: Sendable {
   let address: UnixAddress
   private let lock: SocketLock
   private let device: dev_t
@@ -19,7 +19,7 @@ struct SocketFile: Sendable {
   }
 
   /// Takes the file away if it is still the one we made: a successor's stays.
-  func remove() {
+  package func remove() {
     // Without the lock (the directory is gone, say) there is nothing that could safely be done.
     guard let directory = try? DirectoryLock(for: address, by: lock),
       let status = try? Self.status(of: address, in: directory),

@@ -23,7 +23,7 @@ public struct PeerCredentials: Sendable, Hashable {
   }
 
   /// Reads the credentials of the peer of a connected Unix socket from the kernel.
-  init(socket descriptor: CInt) throws(SocketServerError) {
+  package init(socket descriptor: CInt) throws(SocketServerError) {
     var (uid, gid, pid): (UInt32, UInt32, Int32) = (0, 0, 0)
     let failed = clinux_peer_credentials(descriptor, &uid, &gid, &pid)
     guard failed == 0 else { throw .system(call: "getsockopt(SO_PEERCRED)", errno: failed) }

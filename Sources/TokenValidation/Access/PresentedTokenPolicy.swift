@@ -3,8 +3,8 @@ import JOSE
 package import PosternJSON
 package import PosternSupport
 
-/// What an API requires of the token that a request shows, apart from its origin and its times. A value without state:
-/// it is checked at every use of a token, whether that was verified for this use or earlier.
+/// The requirements of an API on the token that a request shows, apart from its origin and its times. A value without
+/// state: it is checked at every use of a token, whether that was verified for this use or earlier.
 package struct PresentedTokenPolicy: Sendable {
   /// The audience that a token must be for.
   package enum Audience: Sendable {

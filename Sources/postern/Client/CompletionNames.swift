@@ -33,6 +33,9 @@ enum CompletionNames {
     return Set(names.map { String($0) }).filter(isPlain).sorted()
   }
 
+  /// The resources of the configuration.
+  static func resources() -> [String] { (configuration?.resources.keys.filter(isPlain) ?? []).sorted() }
+
   /// The params of the method among `words`, the one at `index` being typed: a whole word for each value that is known,
   /// else the name.
   ///
@@ -91,9 +94,20 @@ enum CompletionNames {
   /// The configuration, as far as names go: a secret that this user cannot read does not matter.
   private static var configuration: PosternConfiguration? {
     guard let path = try? DefaultConfiguration.path() else { return nil }
-    let loader = ConfigurationLoader { path, limit in
-      .success(ConfigurationFile(bytes: ConfigurationFile.contents(of: path, limit: limit) ?? Array("unknown".utf8)))
-    }
-    return try? loader.load(path: path, environment: ProcessEnvironment.current).configuration
+    return try? ConfigurationNames.read(path)
+  }
+}
+
+/// The configuration, as far as names, URLs and paths go.
+enum ConfigurationNames {
+  /// Reads the file at `path`; a secret, or another file that it names, may be unreadable for this user.
+  static func read(_ path: String) throws(ConfigurationProblems) -> PosternConfiguration {
+    let loader = ConfigurationLoader(readFile: { file, limit in
+      let unknown = ConfigurationFile(bytes: Array("unknown to this user".utf8))
+      guard file != path else { return SystemFiles.read(file, limit: limit) }
+      return .success(
+        ConfigurationFile.contents(of: file, limit: limit).map { ConfigurationFile(bytes: $0) } ?? unknown)
+    })
+    return try loader.load(path: path, environment: ProcessEnvironment.current).configuration
   }
 }

@@ -33,10 +33,15 @@ struct SandboxPlan: Sendable {
     // Full files of the audit log are renamed, and new ones made.
     let auditDirectory = (configuration.audit?.path).map(FileLocations.directory)
     policy.writable = Set([storeDirectory, auditDirectory, "/dev/null"].compactMap { $0 })
-    if let socketPath { policy.socketDirectories.insert(FileLocations.directory(of: socketPath)) }
+    let gateway = configuration.gateway.listen
+    for path in [socketPath, gateway?.path] {
+      if let path { policy.socketDirectories.insert(FileLocations.directory(of: path)) }
+    }
     policy.connectPorts = Self.limitsPorts(configuration) ? Self.ports(of: loaded) : nil
     policy.bindPorts = Set(
-      [configuration.http.listen?.split(separator: ":").last.flatMap { UInt16($0) }].compactMap { $0 })
+      [configuration.http.listen, gateway?.address].compactMap {
+        $0?.split(separator: ":").last.flatMap { UInt16($0) }
+      })
   }
 
   /// The files with devices' ids.

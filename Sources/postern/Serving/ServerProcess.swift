@@ -1,5 +1,6 @@
 import AuthEngine
 import CurlTransport
+import GatewayServer
 import Glibc
 import HTTPMessages
 import Logging
@@ -72,6 +73,7 @@ struct ServerProcess {
     // Under the sandbox no such file can be made.
     let lock = try? inherited == nil ? SocketLock(for: ownSocket) : nil
     if let problem = lock?.file.problem { logger.warning("the socket's path cannot be locked: \(problem)") }
+    let gatewayLock = GatewayListener.lock(loaded.configuration.gateway)
     let plan = SandboxPlan(
       loaded, configurationPath: path, socketPath: inherited == nil ? ownSocket : nil, environment: environment)
     // The last thing that is done on the only thread.
@@ -130,21 +132,26 @@ struct ServerProcess {
       audit?.reopen()
       service.requestReload()
     }
+    let gatewayConnections = GatewayListener.share(of: descriptors.connections, loaded.configuration)
     let server: SocketServer
     do {
       var socket = Self.socketConfiguration(loaded.configuration, endpoint, service)
       socket.lock = lock
-      if descriptors.connections < socket.limits.connections {
+      let connections = descriptors.connections - gatewayConnections
+      if connections < socket.limits.connections {
         logger.warning(
           "fewer connections than limits.connections: the limit of open files is \(descriptors.limit)",
-          metadata: .of([.connections: .stringConvertible(descriptors.connections)]))
-        socket.limits.connections = descriptors.connections
+          metadata: .of([.connections: .stringConvertible(connections)]))
+        socket.limits.connections = connections
       }
       server = try await SocketServer.start(socket) { SocketBridge($0, service, memory) }
     } catch {
       throw Failure(description: error.description)
     }
+    let gateway: GatewayListener?
     do throws(Failure) {
+      gateway = try await GatewayListener.start(
+        loaded.configuration, connections: gatewayConnections, lock: gatewayLock, service, replacements, logger)
       for missing in try hardening.endStart() { logger.notice("hardening: \(missing)") }
     } catch {
       await server.shutdown()
@@ -174,10 +181,12 @@ struct ServerProcess {
     logger.info("draining")
     manager.stopping()
     await server.stopListening()
+    await gateway?.server.drain()
     await Self.acceptGracePeriod(service)
-    await Self.drain(service, storage, for: loaded.configuration.listen.drain, logger)
+    await Self.drain(service, gateway?.server, storage, for: loaded.configuration.listen.drain, logger)
     supervising?.cancel()
     await status?.close()
+    await gateway?.server.shutdown()
     await server.shutdown()
     await storage.store.close()
     service.finishAudit()
@@ -262,22 +271,26 @@ struct ServerProcess {
   }
 
   private static func drain(
-    _ service: SidecarService, _ storage: SessionStorage, for time: Duration, _ logger: Logger
+    _ service: SidecarService, _ gateway: GatewayServer?, _ storage: SessionStorage, for time: Duration,
+    _ logger: Logger
   ) async {
     let end = Deadline(in: time, on: SystemClock())
     service.drain()
     let handOver = StoreHandOver(storage) { await service.writeUnsavedSessions() }
-    guard await !ends(service, within: time) else { return await handOver.finish(by: end) }
-    let count = service.finish()
+    guard await !ends(service, gateway, within: time) else { return await handOver.finish(by: end) }
+    let count = service.finish() + (gateway?.connectionCount ?? 0)
+    gateway?.closeAll()
     logger.warning("calls were cut off", metadata: .of([.count: .stringConvertible(count)]))
-    _ = await ends(service, within: closingTime)
+    _ = await ends(service, gateway, within: closingTime)
   }
 
   /// Whether the last connection is gone in time.
-  private static func ends(_ service: SidecarService, within time: Duration) async -> Bool {
+  private static func ends(
+    _ service: SidecarService, _ gateway: GatewayServer?, within time: Duration
+  ) async -> Bool {
     let clock = SystemClock()
     let deadline = Deadline(in: time, on: clock)
-    while service.connectionCount > 0 {
+    while service.connectionCount > 0 || gateway?.connectionCount ?? 0 > 0 {
       guard !deadline.hasPassed(on: clock) else { return false }
       try? await clock.sleep(for: .milliseconds(5))
     }

@@ -3,6 +3,7 @@
 const { Client } = require("./client.js");
 const errors = require("./errors.js");
 const { createFetch, FetchFailed } = require("./fetch.js");
+const { protect } = require("./protect.js");
 
 /** Former names of classes, for programs that catch by them. */
 const FORMER = {
@@ -17,4 +18,4 @@ const FORMER = {
   TokenError: errors.ValidationUndecided,
 };
 
-module.exports = { Client, createFetch, FetchFailed, ...errors, ...FORMER };
+module.exports = { Client, createFetch, FetchFailed, protect, ...errors, ...FORMER };

@@ -50,6 +50,15 @@ export interface ValidateRequestParams extends Omit<Issuer, "clientId">, WithMet
   resourceMetadata?: string;
 }
 
+export interface RequestRejection {
+  code: string;
+  message: string;
+  detail?: string;
+  claim?: string;
+  expected?: Json;
+  actual?: Json;
+}
+
 /** `response`: what the API sends to its client, without a body. */
 export type ValidateRequestResult =
   | {
@@ -63,7 +72,7 @@ export type ValidateRequestResult =
     }
   | {
       valid: false;
-      error: Rejection & { detail?: string };
+      error: RequestRejection;
       response: { status: number; headers: Record<string, string> };
       claims?: undefined;
       tokenType?: undefined;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import math
@@ -27,7 +28,7 @@ from test_delegates import PASSWORD
 
 import postern_auth
 from postern_auth import AsyncClient, Client
-from postern_auth._http import MOST_BODY, collected, timeout_of
+from postern_auth._http import MOST_BODY, Target, collected, timeout_of
 from postern_auth.aiohttp import PosternResponse, PosternSession
 from postern_auth.httpx import AsyncPosternTransport, PosternTransport
 from postern_auth.requests import PosternAdapter
@@ -528,3 +529,46 @@ def test_nothing_of_these_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
         "import postern_auth, postern_auth.__main__\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=30)
+
+
+def test_the_inbound_token_is_that_of_each_request(double: Double) -> None:
+    """A session with the token of its first user for all that come later, or one that leaves as a header."""
+    seen: list[dict[str, Any]] = []
+
+    def script(peer: Peer) -> None:
+        for message in peer.messages():
+            if "id" in message:
+                seen.append(message["params"])
+                peer.reject(message, "/resource")
+
+    double.scripts = [script]
+    tokens = iter(["a", None, "b", "c"])
+    with Client(double.path) as client:
+        session = requests.Session()
+        session.mount("http+postern://", PosternAdapter(client, on_behalf_of=lambda: next(tokens)))
+        for _ in range(2):
+            with pytest.raises(requests.RequestException):
+                session.get("http+postern://billing/orders")
+        with httpx.Client(transport=PosternTransport(client, on_behalf_of=lambda: next(tokens))) as http:
+            with pytest.raises(httpx.TransportError):
+                http.get("http+postern://billing/orders")
+
+    async def awaited() -> None:
+        async with AsyncClient(double.path) as client:
+            own = PosternSession(client, resource="billing", on_behalf_of=lambda: next(tokens))
+            with pytest.raises(aiohttp.ClientError):
+                await own.get("orders")
+            transport = AsyncPosternTransport(client, on_behalf_of="fixed")
+            async with httpx.AsyncClient(transport=transport) as http:
+                with pytest.raises(httpx.TransportError):
+                    await http.get("http+postern://billing/orders")
+
+    asyncio.run(awaited())
+    assert [params.get("onBehalfOf") for params in seen] == [
+        {"token": "a"},
+        None,
+        {"token": "b"},
+        {"token": "c"},
+        {"token": "fixed"},
+    ]
+    assert "fixed" not in repr(Target(None, None, None, on_behalf_of="fixed"))

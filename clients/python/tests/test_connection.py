@@ -195,6 +195,7 @@ def test_what_was_sent_is_repeated_when_it_reads(double: Double) -> None:
         ("fetchResource", {**PARAMS, "task": "named"}),
         ("createSession", {}),
         ("validateLogoutToken", {}),
+        ("validateRequest", {}),
         ("refreshSession", {}),
         ("endSession", {}),
         ("authenticate", {}),

@@ -189,6 +189,7 @@ def test_members_go_out_as_they_came_in() -> None:
             value, read_as = sample(schema), getattr(types, CLASSES[where])
             if CLASSES[where] in VERDICTS:
                 del value["error"]
+                value.pop("response", None)  # of a rejected request
                 value["valid"], read_as = True, get_args(read_as)[0]
             read = read_as.from_json({**value, "ofANewerSidecar": 1})
             assert read.to_json() == value, where

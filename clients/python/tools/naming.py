@@ -135,6 +135,7 @@ class Verdict:
 
 VERDICTS = {
     "TokenVerdict": Verdict("ValidToken", "InvalidToken", "token_verdict"),
+    "RequestVerdict": Verdict("AcceptedRequest", "RejectedRequest", "request_verdict"),
     "IntrospectionVerdict": Verdict("ValidIntrospection", "InvalidIntrospection", "introspection_verdict"),
     "JWSVerdict": Verdict("ValidJWS", "InvalidJWS", "jws_verdict"),
     "JWEVerdict": Verdict("ValidJWE", "InvalidJWE", "jwe_verdict"),

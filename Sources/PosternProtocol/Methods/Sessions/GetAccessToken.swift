@@ -59,6 +59,9 @@ public struct OnBehalfOf: RPCObject {
   /// The audience that it must be for.
   public var audience: String?
 
+  /// A token for the audience that the resource's configuration names.
+  public init(token: String) { self.token = token }
+
   public static let memberDocs = [
     "token":
       "The access token that the caller received from its own client, at most 64 KiB; validated before it is exchanged",

@@ -2,6 +2,7 @@ import AuthEngine
 import HTTPMessages
 import PosternJSONRPC
 import PosternProtocol
+import SidecarCalls
 
 /// `parseAdvice`.
 enum AdviceParsing {

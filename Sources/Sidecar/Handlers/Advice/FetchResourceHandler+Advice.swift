@@ -18,28 +18,56 @@ extension FetchResourceHandler {
       throw .invalidParams("continuation excludes \(other)", path: "/\(other)")
     }
     let timeout = try Self.timeout(params)
-    let unknown = RPCFault(.continuationUnknown, data: ["path": "/continuation"])
+    let found = try await suspended(continuation, context)
+    let options = found.known.origin.options
+    let bodies = try await bodies(params, descriptors, options, found.server)
+    return try await resume(continuation, found, timeout: timeout, context) { (fetch) async throws(RPCFault) in
+      var fetch = fetch
+      if bodies != nil { fetch.stream = nil }
+      return try await carryOut(fetch, bodies, context)
+    }
+  }
+
+  private static let unknown = RPCFault(.continuationUnknown, data: ["path": "/continuation"])
+
+  /// A suspended fetch with its server and session in the current configuration.
+  struct Suspended {
+    let known: SuspendedFetches.Fetch
+    let server: ResourceServer
+    let session: FetchSession?
+  }
+
+  /// The fetch that the caller can continue under `continuation`; it stays suspended.
+  func suspended(_ continuation: String, _ context: CallContext) async throws(RPCFault) -> Suspended {
     guard let known = stopped.fetch(continuation, of: context.uid), context.runtime.shows(known) else {
-      throw unknown
+      throw Self.unknown
     }
     let server = try server(known.origin.resource, context).applying(known.origin.options)
-    guard server.locations.baseURL == known.origin.baseURL else { throw unknown }
+    guard server.locations.baseURL == known.origin.baseURL else { throw Self.unknown }
     let session = try await engine.session(known.session.text, .user, server.tokens.issuer, context)
     context.audit?.note(server, session)
-    let bodies = try await bodies(params, descriptors, known.origin.options, server)
+    return Suspended(known: known, server: server, session: session)
+  }
+
+  /// Takes a suspended fetch, and continues it by `body`.
+  func resume<Outcome>(
+    _ continuation: String, _ found: Suspended, timeout: Duration? = nil, _ context: CallContext,
+    _ body: (Fetch) async throws(RPCFault) -> Outcome
+  ) async throws(RPCFault) -> Outcome {
     // Before it is taken, so that a call that is rejected here can be retried.
-    guard tasks.running(known.origin.task, of: context.uid) == nil else { throw Self.taskIsRunning }
-    guard let taken = stopped.take(continuation, of: context.uid) else { throw unknown }
-    let fetch = taken.value
-    var options = fetch.origin.options
-    options.session = session
+    guard tasks.running(found.known.origin.task, of: context.uid) == nil else { throw Self.taskIsRunning }
+    guard let taken = stopped.take(continuation, of: context.uid) else { throw Self.unknown }
+    let origin = taken.value.origin
+    var options = origin.options
+    options.session = found.session
     options.context.deadline = context.deadline
     options.timeout = timeout ?? options.timeout
     options.context.trace = context.traceContext
     do throws(RPCFault) {
-      return try await carryOut(
-        fetch.origin.request, server, options, fetch.origin.task, stream: bodies == nil ? fetch.origin.stream : nil,
-        bodies, progress: fetch.progress, context)
+      return try await body(
+        Fetch(
+          request: origin.request, server: found.server, options: options, task: origin.task, stream: origin.stream,
+          progress: taken.value.progress))
     } catch {
       // What the user has agreed to is as good as it was, unless the fetch waits under another continuation already.
       if error.data["outcome"] == .string(TransportError.Outcome.notSent.rawValue), error.data["continuation"] == nil {

@@ -5,6 +5,7 @@ import PosternJSONRPC
 import PosternProtocol
 import PosternSupport
 import SidecarAccess
+import SidecarCalls
 import SidecarObservability
 
 /// Sends requests about policy advice to the calling connection: `delegate.onPolicyAdviceReceived`,
@@ -82,11 +83,6 @@ struct PolicyDelegate: AuthorizationPolicyDelegate {
     return await DelegateQuestion.ask(
       connection, method, params, within: patience, by: deadline ?? self.deadline, clock)
   }
-}
-
-extension PolicyAdviceDescription {
-  /// The advice as JSON.
-  var json: JSONValue? { try? JSONValueEncoder().encode(self) }
 }
 
 /// A request of the sidecar to the calling connection, which has only so long to answer (wire.md section 6).

@@ -30,9 +30,7 @@ struct FetchResourceHandler: Sendable {
   ) async throws(RPCFault) -> JSONText {
     var params = params
     let descriptors = context.descriptors.take()
-    guard !context.runtime.checksForDebugger || !isTraced() else {
-      throw RPCFault(.debuggerAttached, data: ["outcome": "not_sent", "retryable": false])
-    }
+    try checkForDebugger(context)
     if let continuation = params.continuation { return try await resume(continuation, params, descriptors, context) }
     let name = try resourceName(params, context)
     let request = try ResourceRequest(params)
@@ -48,7 +46,7 @@ struct FetchResourceHandler: Sendable {
     }
     let bodies = try await bodies(params, descriptors, options, server)
     params.dropContent()
-    options.session = try await session(params, server, context)
+    options.session = try await session(params.session, server, context)
     let inbound = params.onBehalfOf.take()
     context.audit?.note(server, options.session)
     options.context.cookieScope = CookieScope(uid: context.uid, session: options.session?.handle)
@@ -56,25 +54,81 @@ struct FetchResourceHandler: Sendable {
       throw .invalidParams("A task's name has 1 to 128 bytes", path: "/task")
     }
     let task = params.task ?? NetworkTask.generatedIdentifier()
-    return try await carryOut(request, server, options, task, stream: stream, bodies, inbound: inbound, context)
+    return try await carryOut(
+      Fetch(request: request, server: server, options: options, task: task, stream: stream, inbound: inbound), bodies,
+      context)
   }
 
-  /// Runs a fetch as a task of the caller's.
-  func carryOut(
-    _ request: ResourceRequest, _ server: ResourceServer, _ options: FetchOptions, _ task: String, stream: BodyStream?,
-    _ bodies: FetchBodies?, inbound: OnBehalfOf? = nil, progress: AdviceProgress? = nil, _ context: CallContext
-  ) async throws(RPCFault) -> JSONText {
+  /// Throws when a debugger is attached, and the configuration wants nothing fetched then.
+  func checkForDebugger(_ context: CallContext) throws(RPCFault) {
+    guard context.runtime.checksForDebugger, isTraced() else { return }
+    throw RPCFault(.debuggerAttached, data: ["outcome": "not_sent", "retryable": false])
+  }
+
+  /// A fetch whose parts have been checked.
+  struct Fetch {
+    let request: ResourceRequest
+    let server: ResourceServer
+    var options: FetchOptions
+    let task: String
+    var stream: BodyStream?
+    var inbound: OnBehalfOf?
+    var progress: AdviceProgress?
+    /// Whether another call can send its request, once advice is satisfied.
+    var mayContinue = true
+  }
+
+  /// Runs a fetch as a task of the caller's, with its bodies in messages or `bodies`.
+  func carryOut(_ fetch: Fetch, _ bodies: FetchBodies?, _ context: CallContext) async throws(RPCFault) -> JSONText {
+    var fetch = fetch
+    // The request's descriptor ends with this call: such a fetch cannot continue in another one.
+    fetch.mayContinue = bodies?.hasReader != true
+    let task = fetch.task
+    let outcome = try await run(fetch, context) { [stream = fetch.stream] options in
+      if case .pieces(let withHead, let asFrames) = stream {
+        let delivery = ChunkDelivery(to: context.caller, task: task, asFrames: asFrames)
+        options.streaming.deliver = delivery.deliver
+        if withHead { options.streaming.deliverHead = delivery.deliver }
+      }
+      bodies?.apply(to: &options)
+    }
+    do throws(ResourceError) {
+      let response = try outcome.get()
+      return await pool.run(for: context.caller, if: response.body.count >= JSONRPCConnection.longText) {
+        FetchResult.text(response, task: task, bodyBytes: bodies?.bytesWritten)
+      }
+    } catch {
+      if let fault = bodies?.fault(behind: error) { throw fault }
+      throw await fault(error, of: fetch, context)
+    }
+  }
+
+  /// The error of a fetch, without what it would reveal of an issuer that the caller's rule hides.
+  func fault(_ error: ResourceError, of fetch: Fetch, _ context: CallContext) async -> RPCFault {
+    // It has the response with the advice.
+    let length = error.stop?.response?.body.count ?? 0
+    let (task, wait) = (fetch.task, fetch.server.advice?.wait)
+    let fault = await pool.run(for: context.caller, if: length >= JSONRPCConnection.longText) { [clock] in
+      ErrorMap.fault(error, task: task, wait: wait, at: clock.wallNow)
+    }
+    let isHidden = error.issuer.map { !context.runtime.scope.contains(issuer: $0) } ?? false
+    return isHidden ? ErrorMap.withoutIssuer(fault) : fault
+  }
+
+  /// Runs a fetch as a task of the caller's. `stream` sets where its bodies come from and go to.
+  func run(
+    _ fetch: Fetch, _ context: CallContext, stream: (inout FetchOptions) -> Void
+  ) async throws(RPCFault) -> Result<ResourceResponse, ResourceError> {
     let uid = context.caller.peer.uid
-    var options = options
+    let (request, server, task) = (fetch.request, fetch.server, fetch.task)
+    var options = fetch.options
     let deadline = Deadline(instant: options.timeout.map { clock.monotonicNow + $0 }).earlier(options.context.deadline)
     if let rules = server.advice, server.authentication == .user {
       // Without anything of this connection's: it may be gone by then.
       let kept = SuspendedFetches.Origin(
         uid: uid, resource: server.name, baseURL: server.locations.baseURL, request: request, options: options,
-        stream: stream, task: task, wait: rules.wait)
-      // The request's descriptor ends with this call: such a fetch cannot continue in another one.
-      options.advice = advice(
-        rules, kept, progress, mayContinue: bodies?.hasReader != true, by: deadline, context)
+        stream: fetch.stream, task: task, wait: rules.wait)
+      options.advice = advice(rules, kept, fetch.progress, mayContinue: fetch.mayContinue, by: deadline, context)
     }
     options.tokenRules.tokenDelegate = TokenRefreshDelegate(
       caller: context.caller, task: task, deadline: deadline, clock: clock)
@@ -83,34 +137,20 @@ struct FetchResourceHandler: Sendable {
     }
     let networkTask = NetworkTask(identifier: task, request: request, clock: clock)
     options.task = networkTask
-    if case .pieces(let withHead, let asFrames) = stream {
-      let delivery = ChunkDelivery(to: context.caller, task: task, asFrames: asFrames)
-      options.streaming.deliver = delivery.deliver
-      if withHead { options.streaming.deliverHead = delivery.deliver }
-    }
-    bodies?.apply(to: &options)
+    stream(&options)
     guard tasks.begin(networkTask, for: server.name, of: uid) else { throw Self.taskIsRunning }
     defer { tasks.end(networkTask, of: uid) }
-    if inbound != nil || server.authentication == .onBehalfOf {
+    if fetch.inbound != nil || server.authentication == .onBehalfOf {
       // The caller's time limit is that of the validation as well.
       options.context.deadline = deadline
-      options.onBehalfOf = try await inboundToken(inbound, server, networkTask, by: deadline, context)
+      options.onBehalfOf = try await inboundToken(fetch.inbound, server, networkTask, by: deadline, context)
     }
     do throws(ResourceError) {
       let response = try await engine.fetcher.fetch(request, from: server, options: options)
       context.audit?.note(response)
-      return await pool.run(for: context.caller, if: response.body.count >= JSONRPCConnection.longText) {
-        FetchResult.text(response, task: task, bodyBytes: bodies?.bytesWritten)
-      }
+      return .success(response)
     } catch {
-      if let fault = bodies?.fault(behind: error) { throw fault }
-      // It has the response with the advice.
-      let length = error.stop?.response?.body.count ?? 0
-      let fault = await pool.run(for: context.caller, if: length >= JSONRPCConnection.longText) { [clock] in
-        ErrorMap.fault(error, task: task, wait: server.advice?.wait, at: clock.wallNow)
-      }
-      let isHidden = error.issuer.map { !context.runtime.scope.contains(issuer: $0) } ?? false
-      throw isHidden ? ErrorMap.withoutIssuer(fault) : fault
+      return .failure(error)
     }
   }
 
@@ -147,18 +187,19 @@ struct FetchResourceHandler: Sendable {
     context.runtime.accessManager(behind: server).flatMap { engine.sessions.cookieName(of: $0) }
   }
 
-  private func session(
-    _ params: FetchResource.Params, _ server: ResourceServer, _ context: CallContext
+  /// The session that a fetch uses: that of the handle, or the peer's only one; nil where it uses none.
+  func session(
+    _ handle: String?, _ server: ResourceServer, _ context: CallContext
   ) async throws(RPCFault) -> FetchSession? {
     let kind: SessionKind
     switch server.authentication {
     case .user: kind = .user
     case .implicit: kind = .implicit
     case .clientCredentials, .credential, .onBehalfOf, .none:
-      try await engine.rejectSession(params.session, context)
+      try await engine.rejectSession(handle, context)
       return nil
     }
-    return try await engine.session(params.session, kind, server.tokens.issuer, context)
+    return try await engine.session(handle, kind, server.tokens.issuer, context)
   }
 
   /// The validated inbound token; nil also when the task was cancelled meanwhile: then its fetch ends at once.

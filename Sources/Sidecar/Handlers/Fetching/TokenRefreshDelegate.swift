@@ -5,6 +5,7 @@ import PosternJSONRPC
 import PosternProtocol
 import PosternSupport
 import SidecarAccess
+import SidecarCalls
 
 /// Requests from the calling connection whether a response requires another token (`delegate.evaluateTokenRefresh`,
 /// wire.md section 6).

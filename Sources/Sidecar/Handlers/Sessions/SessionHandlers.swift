@@ -182,9 +182,11 @@ struct SessionHandlers: Sendable {
       }
       guard let token = params.token else { throw SessionError.invalid("session or token is needed", path: ["token"]) }
       guard let name = params.issuer else { throw SessionError.invalid("token needs issuer", path: ["issuer"]) }
+      let issuer = try context.runtime.issuerLookup(engine)(name)
       try await engine.sessions.revoke(
-        Secret(token), hint: params.tokenTypeHint, at: context.runtime.issuerLookup(engine)(name),
-        for: context.uid, deadline: context.deadline, trace: context.traceContext)
+        Secret(token), hint: params.tokenTypeHint, at: issuer, for: context.uid, deadline: context.deadline,
+        trace: context.traceContext)
+      engine.removeAnswers(about: Secret(token), at: issuer.issuer)
       return RevokeToken.Result(revoked: true)
     } catch {
       throw ErrorMap.fault(error)

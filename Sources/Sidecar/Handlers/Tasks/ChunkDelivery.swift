@@ -4,6 +4,7 @@ import PosternJSONRPC
 import PosternProtocol
 import PosternSupport
 import SidecarAccess
+import SidecarCalls
 
 /// Sends a response in pieces to the calling connection, no faster than it reads: its head as
 /// `fetchResource.head`, its body as `fetchResource.chunk`.

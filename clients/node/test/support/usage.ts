@@ -1,6 +1,6 @@
 // Compiled, never run: what a program may write, and (@ts-expect-error) what it may not.
-import { AdviceRequired, Client, createFetch, FetchFailed, PosternError, SessionError } from "postern-auth";
-import type { GetInfoResult, Grant, Journey } from "postern-auth";
+import { AdviceRequired, Client, createFetch, FetchFailed, PosternError, protect, SessionError } from "postern-auth";
+import type { Accepted, GetInfoResult, Grant, Journey } from "postern-auth";
 
 export async function usage(signal: AbortSignal): Promise<void> {
   const client = new Client({ socketPath: "/run/postern/postern.sock", timeoutMs: 1000 });
@@ -87,4 +87,11 @@ export async function usage(signal: AbortSignal): Promise<void> {
   client.ref().unref();
   await client.close();
   await client[Symbol.asyncDispose]();
+
+  const check = protect(client, { issuer: "corp", audience: "https://orders.example.com", requiredScopes: ["orders:read"] });
+  const req = { method: "GET", url: "/", rawHeaders: [] as string[], postern: undefined as Accepted | undefined };
+  const res = { statusCode: 200, setHeader: (_: string, __: string) => {}, end: () => {} };
+  await check(req, res, () => req.postern?.claims["sub"]);
+  // @ts-expect-error not one of the kinds
+  protect(client, { audience: "a", dpop: "maybe" });
 }

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import AsyncIterable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Callable, Optional, Union, cast
 from urllib.parse import unquote, urlsplit
 
 from ._limits import REQUEST_BYTES
@@ -46,6 +46,10 @@ ADDED_BY_LIBRARIES = frozenset(
 MOST_BODY = REQUEST_BYTES * 3 // 4 - (256 << 10)
 
 
+#: The access token that this program has received from its own client, or what returns the one of the moment.
+InboundToken = Union[str, Callable[[], Optional[str]]]
+
+
 @dataclass(frozen=True)
 class Target:
     """The client, resource and URL of a request."""
@@ -57,6 +61,7 @@ class Target:
     follow_redirects: bool | None = None
     #: The timeout of each fetch in the sidecar; None: the resource's.
     timeout_ms: int | None = None
+    on_behalf_of: InboundToken | None = field(default=None, repr=False)
 
     def params(self, method: str, url: str, headers: Iterable[tuple[str, str]], body: bytes) -> dict[str, Any]:
         """The members of a fetch, for `fetch` and `stream`; `body` is bytes."""
@@ -80,8 +85,13 @@ class Target:
             "body": body or None,
             "followRedirects": follow,
             "timeoutMs": self.timeout_ms,
+            "onBehalfOf": self._inbound(),
         }
         return present(members)
+
+    def _inbound(self) -> dict[str, str] | None:
+        token = self.on_behalf_of() if callable(self.on_behalf_of) else self.on_behalf_of
+        return None if token is None else {"token": token}
 
 
 # `Client.fetch_resource` sends an explicit timeout as that of the fetch, too, in place of the resource's. The timeout

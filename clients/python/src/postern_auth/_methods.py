@@ -43,6 +43,7 @@ from .types import (
     PassSession,
     PassSessionStatus,
     Preauthorization,
+    RequestVerdict,
     ResponseWithAdvice,
     Session,
     SessionEnd,
@@ -55,6 +56,7 @@ from .types import (
     introspection_verdict,
     jwe_verdict,
     jws_verdict,
+    request_verdict,
     token_verdict,
 )
 
@@ -613,6 +615,68 @@ class Methods:
             }
         )
         return self._invoke("validateAccessToken", params, token_verdict, timeout, traceparent)
+
+    def validate_request(
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str | Sequence[str]],
+        *,
+        issuer: str | None = None,
+        expected_issuer: str | None = None,
+        jwks: Mapping[str, Any] | None = None,
+        jwks_url: str | None = None,
+        client_certificate: str | None = None,
+        audience: str | None = None,
+        required_scopes: Sequence[str] | None = None,
+        dpop: Literal["optional", "required", "forbidden"] | None = None,
+        max_age: int | None = None,
+        acr_values: Sequence[str] | None = None,
+        resource_metadata: str | None = None,
+        timeout: float | None = None,
+        traceparent: str | None = None,
+    ) -> RequestVerdict:
+        """Decides whether a request may pass an API, and how the API answers if not.
+
+        Finds the token (RFC 6750), checks the proof of possession (DPoP, RFC 9449) or the client certificate (RFC
+        8705) and validates the token, a JWT by the issuer's keys, an opaque one by introspection. A proof is good
+        for one request, in all processes that share the store. A request that may not pass is a result, with the
+        response to send; an error means that it could not be decided: the API answers 503.
+
+        :param method: The request's method, as the client sent it.
+        :param url: The request's absolute URL, as the client used it: behind a proxy, the proxy's.
+        :param headers: The request's headers, every line of them; Authorization and DPoP decide.
+        :param issuer: A configured issuer's name; excludes expected_issuer, jwks and jwks_url.
+        :param expected_issuer: Instead of issuer: the expected iss, with jwks or jwks_url.
+        :param jwks: Instead of issuer: the key set, where the configuration allows it (validation.inlineJwks).
+        :param jwks_url: Instead of issuer: where the key set is; its origin must be in validation.jwksOrigins.
+        :param client_certificate: The certificate of the client's TLS connection, PEM.
+        :param audience: The audience that the token must be for; default: the origin of url, or a URL at it.
+        :param required_scopes: Scopes that must all be granted; insufficient_scope otherwise.
+        :param dpop: Whether a proof may, must or must not come with the token; default optional.
+        :param max_age: How many seconds ago the user may have authenticated at most; requires auth_time.
+        :param acr_values: Authentication contexts of which acr must be one, the preferred one first.
+        :param resource_metadata: Where the API's metadata is (RFC 9728), for the challenges.
+        """
+        params: dict[str, Any] = present(
+            {
+                "method": method,
+                "url": url,
+                "headers": headers,
+                "issuer": issuer,
+                "expectedIssuer": expected_issuer,
+                "jwks": jwks,
+                "jwksUrl": jwks_url,
+                "clientCertificate": client_certificate,
+                "audience": audience,
+                "requiredScopes": required_scopes,
+                "dpop": dpop,
+                "maxAge": max_age,
+                "acrValues": acr_values,
+                "resourceMetadata": resource_metadata,
+            }
+        )
+        return self._invoke("validateRequest", params, request_verdict, timeout, traceparent)
 
     def validate_logout_token(
         self,

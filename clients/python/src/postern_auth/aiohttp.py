@@ -22,7 +22,7 @@ from ._arguments import milliseconds
 from ._async_streams import AsyncResourceStream
 from ._chunks import ResponseHead
 from ._conveniences import decoded
-from ._http import Target, cannot_stream, collected, timeout_of
+from ._http import InboundToken, Target, cannot_stream, collected, timeout_of
 from .aio import AsyncClient
 from .errors import DeadlineExceeded, PosternError
 from .types import Auth, FetchResult
@@ -184,6 +184,8 @@ class PosternSession:
     :param streaming: Returns responses before their bodies, which then have no size limit: use them with `async with`.
     :param total_timeout: Seconds for each fetch in the sidecar, at most 600; default: the resource's timeout.
     :param timeout_ms: Deprecated: `total_timeout`, in milliseconds.
+    :param on_behalf_of: The inbound token on whose user's behalf the resource is fetched, or a function that returns
+        the one of the request in progress, called for each request.
     """
 
     def __init__(
@@ -199,10 +201,12 @@ class PosternSession:
         streaming: bool = False,
         total_timeout: float | None = None,
         timeout_ms: int | None = None,
+        on_behalf_of: InboundToken | None = None,
     ) -> None:
         self.client = client
         self._streaming = streaming
         self._options = (resource, auth, session)
+        self._on_behalf_of = on_behalf_of
         self._timeout_ms = milliseconds(total_timeout, timeout_ms, "total_timeout")
         self._headers = dict(headers or {})
         self._timeout = timeout
@@ -287,7 +291,7 @@ class PosternSession:
         chosen: Any = self._timeout if timeout is _OWN else timeout
         bound = None if chosen is _OWN else timeout_of(chosen)
         resource, auth, session = self._options
-        target = Target(resource, auth, session, allow_redirects, self._timeout_ms)
+        target = Target(resource, auth, session, allow_redirects, self._timeout_ms, self._on_behalf_of)
         try:
             arguments = target.params(method, url, sent.items(), collected(data))
             response = await self._sent(arguments, bound)

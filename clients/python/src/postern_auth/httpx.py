@@ -17,7 +17,7 @@ from . import _http
 from ._arguments import milliseconds
 from ._async_streams import AsyncResourceStream
 from ._chunks import ResponseHead
-from ._http import Target, cannot_stream, collected, collected_async, timeout_of
+from ._http import InboundToken, Target, cannot_stream, collected, collected_async, timeout_of
 from ._streams import ResourceStream
 from ._tokens import Origins, TokenSource, credentials, explained
 from .aio import AsyncClient
@@ -137,6 +137,8 @@ class PosternTransport(_Transport, httpx.BaseTransport):
         unless it streams.
     :param total_timeout: Seconds for each fetch in the sidecar, at most 600; default: the resource's timeout.
     :param timeout_ms: Deprecated: `total_timeout`, in milliseconds.
+    :param on_behalf_of: The inbound token on whose user's behalf the resource is fetched, or a function that returns
+        the one of the request in progress, called for each request.
     """
 
     def __init__(
@@ -150,9 +152,10 @@ class PosternTransport(_Transport, httpx.BaseTransport):
         streaming: bool = False,
         total_timeout: float | None = None,
         timeout_ms: int | None = None,
+        on_behalf_of: InboundToken | None = None,
     ) -> None:
         bound = milliseconds(total_timeout, timeout_ms, "total_timeout")
-        super().__init__(Target(resource, auth, session, follow_redirects, bound), streaming)
+        super().__init__(Target(resource, auth, session, follow_redirects, bound, on_behalf_of), streaming)
         self.client = client
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
@@ -193,9 +196,10 @@ class AsyncPosternTransport(_Transport, httpx.AsyncBaseTransport):
         streaming: bool = False,
         total_timeout: float | None = None,
         timeout_ms: int | None = None,
+        on_behalf_of: InboundToken | None = None,
     ) -> None:
         bound = milliseconds(total_timeout, timeout_ms, "total_timeout")
-        super().__init__(Target(resource, auth, session, follow_redirects, bound), streaming)
+        super().__init__(Target(resource, auth, session, follow_redirects, bound, on_behalf_of), streaming)
         self.client = client
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:

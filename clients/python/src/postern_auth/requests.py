@@ -28,7 +28,7 @@ from urllib3.util import parse_url
 from . import _http
 from ._arguments import milliseconds
 from ._chunks import ResponseHead
-from ._http import Target, cannot_stream, collected, timeout_of
+from ._http import InboundToken, Target, cannot_stream, collected, timeout_of
 from ._streams import ResourceStream
 from ._tokens import Origins, TokenSource, credentials, explained
 from .client import Client
@@ -121,6 +121,8 @@ class PosternAdapter(BaseAdapter):
         `requests` does, and reports them in `history`.
     :param total_timeout: Seconds for each fetch in the sidecar, at most 600; default: the resource's timeout.
     :param timeout_ms: Deprecated: `total_timeout`, in milliseconds.
+    :param on_behalf_of: The inbound token on whose user's behalf the resource is fetched, or a function that returns
+        the one of the request in progress, called for each request.
     """
 
     def __init__(
@@ -133,11 +135,12 @@ class PosternAdapter(BaseAdapter):
         follow_redirects: bool | None = None,
         total_timeout: float | None = None,
         timeout_ms: int | None = None,
+        on_behalf_of: InboundToken | None = None,
     ) -> None:
         super().__init__()
         self.client = client
         bound = milliseconds(total_timeout, timeout_ms, "total_timeout")
-        self._target = Target(resource, auth, session, follow_redirects, bound)
+        self._target = Target(resource, auth, session, follow_redirects, bound, on_behalf_of)
 
     def send(  # noqa: PLR0917 - as requests calls it
         self,

@@ -27,6 +27,7 @@ from ._headers import Headers
 from ._wire import items, mapping, optional, optional_time, present, time, wire
 
 __all__ = [
+    "AcceptedRequest",
     "AccessToken",
     "Advice",
     "Auth",
@@ -81,7 +82,11 @@ __all__ = [
     "PassSessionStatus",
     "PassShownDevice",
     "Preauthorization",
+    "ReadyResponse",
+    "RejectedRequest",
     "RememberedMvpd",
+    "RequestVerdict",
+    "RequestViolation",
     "ResponseWithAdvice",
     "Session",
     "SessionEnd",
@@ -1072,6 +1077,190 @@ class Confirmation:
                 "x5tS256": wire(self.x5t_s256),
             }
         )
+
+
+@dataclass(frozen=True)
+class RequestViolation:
+    """The first check that failed; switch on `code`."""
+
+    #: The first failing check; callers switch on it.
+    code: str
+    #: For people and logs.
+    message: str
+    #: The part that is wrong, as htm of a proof.
+    detail: str | None = None
+    #: The claim or header parameter concerned.
+    claim: str | None = None
+    #: The value that would have passed, where it may be shown.
+    expected: Any | None = None
+    #: The value that was found, where it may be shown.
+    actual: Any | None = None
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> RequestViolation:
+        """Reads it from the protocol's members."""
+        made = object.__new__(cls)
+        members: dict[str, Any] = made.__dict__
+        members["code"] = value["code"]
+        members["message"] = value["message"]
+        members["detail"] = value.get("detail")
+        members["claim"] = value.get("claim")
+        members["expected"] = value.get("expected")
+        members["actual"] = value.get("actual")
+        return made
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "code": wire(self.code),
+                "message": wire(self.message),
+                "detail": wire(self.detail),
+                "claim": wire(self.claim),
+                "expected": wire(self.expected),
+                "actual": wire(self.actual),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class ReadyResponse:
+    """What the API sends to its client, without a body."""
+
+    #: 400, 401 or 403.
+    status: int
+    #: WWW-Authenticate and Cache-Control, with use_dpop_nonce DPoP-Nonce, too.
+    headers: dict[str, str] = field(repr=False)
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> ReadyResponse:
+        """Reads it from the protocol's members."""
+        made = object.__new__(cls)
+        members: dict[str, Any] = made.__dict__
+        members["status"] = value["status"]
+        members["headers"] = value["headers"]
+        return made
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "status": wire(self.status),
+                "headers": wire(self.headers),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class AcceptedRequest:
+    """A request that may pass. It is true."""
+
+    #: Whether the request may pass.
+    valid: Literal[True]
+    #: The token's claims, or the members of the issuer's answer; only when valid.
+    claims: dict[str, Any] = field(repr=False)
+    #: How the token was shown; only when valid.
+    token_type: Literal["Bearer", "DPoP"]
+    #: Whether the signature was verified or the issuer answered at an earlier call; only when valid.
+    cached: bool
+    #: The keys that a valid token is bound to; only for such a token.
+    confirmation: Confirmation | None = None
+    #: Why it may not; only when it is not.
+    error: None = None
+    #: The response for the API to send, without a body; only when it is not.
+    response: None = None
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> AcceptedRequest:
+        """Reads it from the protocol's members."""
+        made = object.__new__(cls)
+        members: dict[str, Any] = made.__dict__
+        members["valid"] = value["valid"]
+        members["claims"] = value["claims"]
+        members["token_type"] = value["tokenType"]
+        members["cached"] = value["cached"]
+        members["confirmation"] = optional(Confirmation.from_json, value.get("confirmation"))
+        members["error"] = None
+        members["response"] = None
+        return made
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "valid": wire(self.valid),
+                "claims": wire(self.claims),
+                "tokenType": wire(self.token_type),
+                "cached": wire(self.cached),
+                "confirmation": wire(self.confirmation),
+                "error": wire(self.error),
+                "response": wire(self.response),
+            }
+        )
+
+    def __bool__(self) -> Literal[True]:
+        return True
+
+
+@dataclass(frozen=True)
+class RejectedRequest:
+    """A request that may not, with the response to send. It is false."""
+
+    #: Whether the request may pass.
+    valid: Literal[False]
+    #: Why it may not; only when it is not.
+    error: RequestViolation
+    #: The response for the API to send, without a body; only when it is not.
+    response: ReadyResponse
+    #: The token's claims, or the members of the issuer's answer; only when valid.
+    claims: None = field(default=None, repr=False)
+    #: How the token was shown; only when valid.
+    token_type: None = None
+    #: The keys that a valid token is bound to; only for such a token.
+    confirmation: Confirmation | None = None
+    #: Whether the signature was verified or the issuer answered at an earlier call; only when valid.
+    cached: None = None
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> RejectedRequest:
+        """Reads it from the protocol's members."""
+        made = object.__new__(cls)
+        members: dict[str, Any] = made.__dict__
+        members["valid"] = value["valid"]
+        members["error"] = RequestViolation.from_json(value["error"])
+        members["response"] = ReadyResponse.from_json(value["response"])
+        members["claims"] = None
+        members["token_type"] = None
+        members["confirmation"] = optional(Confirmation.from_json, value.get("confirmation"))
+        members["cached"] = None
+        return made
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "valid": wire(self.valid),
+                "error": wire(self.error),
+                "response": wire(self.response),
+                "claims": wire(self.claims),
+                "tokenType": wire(self.token_type),
+                "confirmation": wire(self.confirmation),
+                "cached": wire(self.cached),
+            }
+        )
+
+    def __bool__(self) -> Literal[False]:
+        return False
+
+
+#: Whether a request may pass an API, true if it may. One that may not is no exception.
+RequestVerdict = Union[AcceptedRequest, RejectedRequest]
+
+
+def request_verdict(value: dict[str, Any]) -> RequestVerdict:
+    """Reads it from the protocol's members."""
+    is_valid = value["valid"] is True
+    return AcceptedRequest.from_json(value) if is_valid else RejectedRequest.from_json(value)
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,14 @@
-import AuthEngine
-import HTTPMessages
-import PosternJSON
-import PosternProtocol
+package import AuthEngine
+package import HTTPMessages
+package import PosternJSON
+package import PosternProtocol
 import PosternSupport
 
 /// A resource's response as it goes over the wire: `FetchResource.Result`, written piece by piece because it is the hot
 /// path. A test decodes it as that type, strictly.
-enum FetchResult {
+package enum FetchResult {
   /// `bodyBytes`: how many bytes of the body were written to a descriptor; nil: it was not.
-  static func text(_ response: ResourceResponse, task: String, bodyBytes: Int64? = nil) -> JSONText {
+  package static func text(_ response: ResourceResponse, task: String, bodyBytes: Int64? = nil) -> JSONText {
     let text = JSONComposer(capacity: 768 + response.body.count + response.body.count / 8)
     writeHead(task, response.status, response.reason, response.url, response.fields, to: text)
     if let bodyBytes {
@@ -38,7 +38,7 @@ enum FetchResult {
   }
 
   /// The members of a result that are known before the body.
-  static func text(_ head: HTTPResponseHead, task: String) -> JSONText {
+  package static func text(_ head: HTTPResponseHead, task: String) -> JSONText {
     let text = JSONComposer()
     writeHead(task, head.status, head.reason, head.url, head.fields, to: text)
     text.literal("}")
@@ -64,7 +64,7 @@ enum FetchResult {
   }
 
   /// Lower-case names to their values in order; names in the order of their first line.
-  static func headers(_ fields: HTTPFields) -> JSONText {
+  package static func headers(_ fields: HTTPFields) -> JSONText {
     let text = JSONComposer()
     write(fields, to: text)
     return text.finished()
@@ -146,4 +146,23 @@ private struct FieldGroups: Sequence, IteratorProtocol {
     }
     return nil
   }
+}
+
+extension PolicyAdviceDescription {
+  /// The engine's advice as it goes over the wire.
+  package init(_ advice: PolicyAdvice) {
+    self.init(type: advice.type)
+    if advice.type != PolicyAdvice.Name.insufficientUserAuthentication { value = advice.value }
+    txId = advice.txId
+    if advice.isCompositeAdvice {
+      authIndexType = "composite_advice"
+      authIndexValue = CompositeAdvice.xml([advice])
+    }
+    realm = advice.realm
+    acrValues = advice.acrValues
+    maxAge = advice.maxAge
+  }
+
+  /// The advice as JSON.
+  package var json: JSONValue? { try? JSONValueEncoder().encode(self) }
 }

@@ -1,0 +1,328 @@
+import Glibc
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+package import PosternSupport
+package import SocketServer
+
+/// Serves HTTP/1.1 to programs on a Unix socket, a loopback address, or both; the responder decides what they get.
+///
+/// The event loops are its own: what happens here delays no caller of the other socket by more than the processors that
+/// both use.
+package final class GatewayServer: Sendable {
+  /// The limits of what clients may use, and how long they may take.
+  package struct Configuration: Sendable {
+    /// The sizes of a request's parts.
+    package var request = RequestGuard.Limits()
+    /// How many connections may be open.
+    package var connections = 1024
+    /// How many of them may belong to one uid, or to all programs on the loopback address.
+    package var connectionsPerUid = 256
+    package var timeouts = Timeouts()
+    /// The threads that read and write.
+    package var eventLoops = min(System.coreCount, 2)
+    /// The key that programs on the loopback address need, as it is now; nil: none of them is served.
+    package var key: @Sendable () -> Secret<String>? = { nil }
+    /// Whether all requests of a process are rejected. Such uids have few connections, each and all together.
+    package var isStranger: @Sendable (PeerCredentials) -> Bool = { _ in false }
+    /// Gets what was rejected before the responder saw it.
+    package var onRejection: @Sendable (GatewayRequest.Program, RequestRejection) -> Void = { _, _ in }
+
+    package init() {}
+  }
+
+  package struct Timeouts: Sendable {
+    /// For a header section, from the connection's begin or the section's first byte.
+    package var head = Duration.seconds(30)
+    /// For the next request.
+    package var idle = Duration.seconds(60)
+    /// For bytes of a body that are waited for, and for the client to take what waits for it. A body also has to come
+    /// with 64 KiB, or its end, in ten times as long.
+    package var stall = Duration.seconds(30)
+    /// For the rest of a body that was not wanted.
+    package var discard = Duration.seconds(5)
+    /// For the client's end after this side has closed, and on the loopback address for a response after the client's
+    /// side has closed.
+    package var linger = Duration.seconds(1)
+    /// For the first request of a connection that is new when the server drains.
+    package var acceptGrace = Duration.milliseconds(50)
+  }
+
+  private struct State {
+    var limits: ConnectionLimits
+    var open: [UInt64: GatewayConnection] = [:]
+    var channels: [any Channel] = []
+    var responders = 0
+    var isDraining = false
+    var hasStopped = false
+  }
+
+  /// How long cancelled responders may take.
+  private static let closingTime = Duration.seconds(5)
+
+  /// The port of the loopback address; nil without one.
+  package let port: Int?
+  let configuration: Configuration
+  let access: GatewayAccess
+  let responder: any GatewayResponder
+  private let file: SocketFile?
+  private let group: MultiThreadedEventLoopGroup
+  private let executors: [ObjectIdentifier: EventLoopTaskExecutor]
+  private let state: Locked<State>
+
+  private init(_ sockets: GatewaySockets, _ configuration: Configuration, _ responder: any GatewayResponder) {
+    self.configuration = configuration
+    self.responder = responder
+    access = GatewayAccess(key: configuration.key)
+    port = sockets.loopback?.port
+    file = sockets.unix?.file
+    group = MultiThreadedEventLoopGroup(numberOfThreads: max(1, configuration.eventLoops))
+    executors = Dictionary(
+      uniqueKeysWithValues: group.makeIterator().map { (ObjectIdentifier($0), EventLoopTaskExecutor($0)) })
+    state = Locked(
+      State(
+        limits: ConnectionLimits(
+          connections: configuration.connections, connectionsPerUid: configuration.connectionsPerUid)))
+  }
+
+  /// Serves the connections of `sockets`, which it owns from now on.
+  package static func start(
+    _ sockets: GatewaySockets, _ configuration: Configuration, responder: some GatewayResponder
+  ) async throws(SocketServerError) -> GatewayServer {
+    let server = GatewayServer(sockets, configuration, responder)
+    var descriptors = [sockets.unix?.descriptor, sockets.loopback?.descriptor].compactMap { $0 }
+    do {
+      while let descriptor = descriptors.first {
+        let channel = try await server.serve(descriptor, isUnix: descriptor == sockets.unix?.descriptor)
+        descriptors.removeFirst()
+        server.state.withLock { $0.channels.append(channel) }
+        // NIO has set a shorter queue.
+        listen(descriptor, ListeningSocket.backlog)
+      }
+    } catch {
+      for descriptor in descriptors { close(descriptor) }
+      await server.shutdown()
+      throw .eventLoop(reason: "\(error)")
+    }
+    return server
+  }
+
+  private func serve(_ descriptor: CInt, isUnix: Bool) async throws -> any Channel {
+    try await ServerBootstrap(group: group)
+      .serverChannelInitializer { channel in
+        channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(AcceptPause()) }
+      }
+      // Nothing is read that is not wanted.
+      .childChannelOption(.autoRead, value: false)
+      .childChannelOption(.maxMessagesPerRead, value: 1)
+      // A client that has closed its side, as `printf … | socat` does, still gets its response.
+      .childChannelOption(.allowRemoteHalfClosure, value: true)
+      .childChannelOption(.writeBufferWaterMark, value: .init(low: 32 << 10, high: 128 << 10))
+      .childChannelInitializer { [self] channel in
+        channel.eventLoop.makeCompletedFuture { try self.accept(channel, isUnix: isUnix) }
+      }
+      .withBoundSocket(descriptor)
+      .get()
+  }
+
+  /// Sets up a new connection, on its event loop. One that cannot be served fails, and is closed.
+  private func accept(_ channel: any Channel, isUnix: Bool) throws {
+    let pipeline = channel.pipeline.syncOperations
+    let peer: PeerCredentials? =
+      isUnix
+      ? try pipeline.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { try PeerCredentials(socket: $0) }
+      : nil
+    guard peer != nil || !isUnix, let executor = executors[ObjectIdentifier(channel.eventLoop)] else {
+      throw ChannelError.operationUnsupported
+    }
+    // Programs on the loopback address are counted as one user, with a number that no user has.
+    let uid = peer?.uid ?? .max
+    let isStranger = peer.map(configuration.isStranger) ?? false
+    switch state.withLock({ $0.limits.admit(uid: uid, isStranger: isStranger) }) {
+    case .rejected(_, let lingers):
+      try pipeline.addHandler(
+        RejectedChannel(lingers ? TimeAmount(configuration.timeouts.linger) : nil) { [self] in
+          if lingers { state.withLock { $0.limits.releaseRejection() } }
+        })
+    case .admitted(let id):
+      let caller = peer.map {
+        GatewayRequest.Program.process(uid: $0.uid, gid: $0.gid, groups: $0.groups, pid: $0.pid ?? 0)
+      }
+      let connection = GatewayConnection(
+        .init(id: id, caller: caller ?? .loopback, channel: channel, executor: executor), self)
+      state.withLock { $0.open[id] = connection }
+      channel.closeFuture.whenComplete { [self] _ in
+        state.withLock { state in
+          state.open[id] = nil
+          state.limits.release(uid: uid, isStranger: isStranger)
+        }
+      }
+      try pipeline.addHandlers([
+        connection, ByteToMessageHandler(HTTPRequestDecoder(limitConfiguration: decoderLimits)),
+        ParsedRequestHandler(connection),
+      ])
+    }
+  }
+
+  /// The guard's limits are lower.
+  private var decoderLimits: NIOHTTPDecoderLimitConfiguration {
+    var limits = NIOHTTPDecoderLimitConfiguration()
+    limits.maxHeaderFieldSize = configuration.request.section
+    limits.maxHeaderListSize = configuration.request.section
+    limits.maxHeaderFieldCount = configuration.request.fields + 1
+    return limits
+  }
+
+  /// How many connections are open.
+  package var connectionCount: Int { state.withLock { $0.open.count } }
+
+  /// Counts tasks: the loops end behind the last one.
+  func responderStarts() { state.withLock { $0.responders += 1 } }
+
+  func responderEnds() { state.withLock { $0.responders -= 1 } }
+
+  /// Whether connections end behind their response.
+  var isDraining: Bool { state.withLock { $0.isDraining } }
+
+  /// Stops accepting and takes the socket file away. Connections that have a request get its response and end, others
+  /// end now.
+  package func drain() async {
+    let channels = state.withLock { state in
+      defer { (state.channels, state.isDraining) = ([], true) }
+      return state.channels
+    }
+    if !channels.isEmpty { file?.remove() }
+    for channel in channels { try? await channel.close().get() }
+    for connection in state.withLock({ Array($0.open.values) }) { connection.perform { $0.drain() } }
+  }
+
+  /// Closes every connection now, and cancels what is being done for it.
+  package func closeAll() {
+    for connection in state.withLock({ Array($0.open.values) }) { connection.perform { $0.close() } }
+  }
+
+  /// Stops listening, closes what is open, and ends the threads.
+  package func shutdown() async {
+    await drain()
+    closeAll()
+    let isFirst = state.withLock { state in
+      defer { state.hasStopped = true }
+      return !state.hasStopped
+    }
+    guard isFirst else { return }
+    let end = ContinuousClock.now + Self.closingTime
+    while state.withLock({ $0.responders }) > 0, ContinuousClock.now < end {
+      try? await Task.sleep(for: .milliseconds(1))
+    }
+    try? await group.shutdownGracefully()
+  }
+}
+
+/// The listening sockets of a gateway: made while the process starts, before it gives up the right to.
+package struct GatewaySockets: Sendable {
+  let unix: ListeningSocket?
+  let loopback: (descriptor: CInt, port: Int)?
+
+  /// Listens on a Unix socket, an address, or both. `lock` is that of the socket's path.
+  package init(
+    unix: SocketServer.Endpoint?, lock: SocketLock?, address: String?
+  ) throws(SocketServerError) {
+    let unix = try unix.map { endpoint throws(SocketServerError) in try ListeningSocket(endpoint, lock: lock) }
+    self.unix = unix
+    do throws(SocketServerError) {
+      loopback = try address.map { address throws(SocketServerError) in try Self.listen(on: address) }
+    } catch {
+      unix?.file?.remove()
+      if let unix { Glibc.close(unix.descriptor) }
+      throw error
+    }
+  }
+
+  /// Closes what will not be served.
+  package func close() {
+    unix?.file?.remove()
+    for descriptor in [unix?.descriptor, loopback?.descriptor] { if let descriptor { Glibc.close(descriptor) } }
+  }
+
+  private static func listen(on address: String) throws(SocketServerError) -> (CInt, Int) {
+    guard let colon = address.utf8.lastIndex(of: UInt8(ascii: ":")),
+      let port = UInt16(address[address.utf8.index(after: colon)...])
+    else {
+      throw .system(call: "listen(\(address))", errno: EINVAL)
+    }
+    var host = String(address[..<colon])
+    if host == "localhost" { host = "127.0.0.1" }
+    if host.startsWithBytes(of: "["), host.endsWithBytes(of: "]") { host = String(host.dropFirst().dropLast()) }
+    guard host == "::1" || host.startsWithBytes(of: "127."),
+      let socketAddress = try? SocketAddress(ipAddress: host, port: Int(port))
+    else { throw .system(call: "listen(\(address)), which is no loopback address", errno: EADDRNOTAVAIL) }
+    let descriptor = socket(
+      host == "::1" ? AF_INET6 : AF_INET,
+      CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
+    guard descriptor >= 0 else { throw .system(call: "socket", errno: errno) }
+    var isOn: CInt = 1
+    setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &isOn, socklen_t(MemoryLayout<CInt>.size))
+    let failed = socketAddress.withSockAddr { bind(descriptor, $0, socklen_t($1)) == 0 ? 0 : errno }
+    guard failed == 0, Glibc.listen(descriptor, ListeningSocket.backlog) == 0 else {
+      let failed = failed == 0 ? errno : failed
+      Glibc.close(descriptor)
+      throw .system(call: "listen(\(address))", errno: failed)
+    }
+    var bound = sockaddr_storage()
+    var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+    let isKnown = withUnsafeMutablePointer(to: &bound) { pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &length) == 0 }
+    }
+    // The port is in the same bytes of both families.
+    let actual = withUnsafeBytes(of: bound) { UInt16($0[2]) << 8 | UInt16($0[3]) }
+    return (descriptor, isKnown ? Int(actual) : Int(port))
+  }
+}
+
+/// A connection over a limit: gets its response, and is closed.
+private final class RejectedChannel: ChannelInboundHandler {
+  typealias InboundIn = ByteBuffer
+
+  private static let rejection = RequestRejection(
+    "there are too many connections", status: 503, reason: "overloaded")
+
+  private let linger: TimeAmount?
+  private let onEnd: () -> Void
+
+  init(_ linger: TimeAmount?, onEnd: @escaping () -> Void) {
+    self.linger = linger
+    self.onEnd = onEnd
+  }
+
+  func channelActive(context: ChannelHandlerContext) {
+    let channel = context.channel
+    let written = channel.writeAndFlush(ByteBuffer(bytes: Self.rejection.response))
+    guard let linger else { return channel.close(promise: nil) }
+    written.whenComplete { _ in channel.close(mode: .output, promise: nil) }
+    channel.eventLoop.scheduleTask(in: linger) { channel.close(promise: nil) }
+    channel.read()
+  }
+
+  func channelReadComplete(context: ChannelHandlerContext) { context.channel.read() }
+
+  func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+    if case .inputClosed? = event as? ChannelEvent { context.channel.close(promise: nil) }
+  }
+
+  func channelInactive(context: ChannelHandlerContext) { onEnd() }
+}
+
+/// Pauses accepting after a failed `accept`: without descriptors the listening socket stays readable.
+private final class AcceptPause: ChannelInboundHandler, @unchecked Sendable {
+  // Sendable because it has no variables.
+  typealias InboundIn = any Channel
+
+  private static let pause = TimeAmount.milliseconds(100)
+
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    guard context.channel.isActive else { return }
+    let channel = context.channel
+    try? channel.syncOptions?.setOption(.autoRead, value: false)
+    context.eventLoop.scheduleTask(in: Self.pause) { try? channel.syncOptions?.setOption(.autoRead, value: true) }
+  }
+}

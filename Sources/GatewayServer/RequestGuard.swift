@@ -1,0 +1,248 @@
+import HTTPMessages
+import PosternSupport
+
+/// Reads the bytes of one connection before the parser does, and lets nothing through that two parsers could read in
+/// two ways: every line is checked when its CR LF has come, and the framing of the body is followed to its last byte.
+///
+/// The verdict does not depend on how the bytes are split: the first fault in their order decides.
+package struct RequestGuard: Sendable {
+  /// A finding about the bytes that were used.
+  package enum Event: Sendable {
+    /// The header section has ended. `section`: the request line, the fields but `Upgrade`, and the empty line.
+    case head(RequestHead, section: [UInt8])
+    /// All the bytes that were used belong to the body and its framing.
+    case body
+    /// Nothing on this connection can be read any more.
+    case rejected(RequestRejection)
+  }
+
+  /// The largest sizes.
+  package struct Limits: Sendable, Hashable {
+    /// Bytes of the target.
+    package var target = 8 << 10
+    /// Bytes of one field line.
+    package var field = 16 << 10
+    /// Bytes of the header section.
+    package var section = 32 << 10
+    /// Fields of the header section.
+    package var fields = 100
+    /// Bytes of the extensions of one chunk.
+    package var chunkExtension = 256
+    /// Bytes of all trailers.
+    package var trailers = 4 << 10
+
+    package init() {}
+  }
+
+  private enum State: Sendable {
+    case head
+    case body(Int64)
+    case chunk(ChunkPart)
+    case complete
+    case failed(RequestRejection)
+  }
+
+  private enum ChunkPart: Sendable {
+    case size(Int64, digits: Int)
+    case `extension`(Int64, Int)
+    case sizeEnd(Int64)
+    case data(Int64)
+    case dataEnd(hasCR: Bool)
+    case trailer
+  }
+
+  private let limits: Limits
+  private var state = State.head
+  private var section: [UInt8] = []
+  private var lineStart = 0
+  private var hasCR = false
+  private var hasEmptyLine = false
+  private var line: RequestLine?
+  private var fields: [HTTPFields.Field] = []
+
+  package init(_ limits: Limits = Limits()) { self.limits = limits }
+
+  /// Whether the request has been read to its end.
+  package var isComplete: Bool { if case .complete = state { true } else { false } }
+
+  /// Whether nothing of a request has come yet.
+  package var isIdle: Bool { if case .head = state { section.isEmpty && !hasEmptyLine } else { false } }
+
+  /// Whether nothing can be read any more.
+  package var hasFailed: Bool { if case .failed = state { true } else { false } }
+
+  /// Has everything rejected that still comes.
+  package mutating func fail(_ rejection: RequestRejection) { state = .failed(rejection) }
+
+  /// Reads on behind a request that has ended.
+  package mutating func startNext() { self = RequestGuard(limits) }
+
+  /// Reads some bytes; the caller passes the others again. Without an event more are needed.
+  package mutating func read(_ bytes: UnsafeRawBufferPointer) -> (used: Int, event: Event?) {
+    do throws(RequestRejection) {
+      switch state {
+      case .head: return try readHead(bytes)
+      case .body(let left):
+        let count = min(left, Int64(bytes.count))
+        state = count == left ? .complete : .body(left - count)
+        return (Int(count), count > 0 ? .body : nil)
+      case .chunk: return try readChunks(bytes)
+      case .complete: return (0, nil)
+      case .failed(let rejection): throw rejection
+      }
+    } catch {
+      state = .failed(error)
+      return (bytes.count, .rejected(error))
+    }
+  }
+
+  // MARK: - The header section
+
+  private mutating func readHead(_ bytes: UnsafeRawBufferPointer) throws(RequestRejection) -> (Int, Event?) {
+    for (index, byte) in bytes.enumerated() {
+      guard try isLineEnd(byte) else {
+        try checkSizes()
+        continue
+      }
+      let end = section.count - 2
+      let content = section[lineStart..<end]
+      if let line {
+        guard content.isEmpty else {
+          try addField(content)
+          continue
+        }
+        let head = try RequestHead(line, HTTPFields(fields))
+        return (index + 1, finishHead(head))
+      }
+      guard content.isEmpty else {
+        line = try RequestLine(content, targetLimit: limits.target)
+        lineStart = section.count
+        continue
+      }
+      // One empty line before a request is the end of the body before it, of clients of the last century.
+      guard !hasEmptyLine else { throw RequestRejection("there is no request line") }
+      hasEmptyLine = true
+      section.removeAll(keepingCapacity: true)
+    }
+    return (bytes.count, nil)
+  }
+
+  /// Adds a byte of a line; true when it is the last one.
+  private mutating func isLineEnd(_ byte: UInt8) throws(RequestRejection) -> Bool {
+    section.append(byte)
+    if hasCR {
+      guard byte == 0x0A else { throw RequestRejection("CR without LF") }
+      hasCR = false
+      return true
+    }
+    switch byte {
+    case 0x0D: hasCR = true
+    case 0x0A: throw RequestRejection("LF without CR")
+    case 0x09, 0x20...0x7E, 0x80...0xFF: break
+    default: throw RequestRejection("a control character")
+    }
+    return false
+  }
+
+  private func checkSizes() throws(RequestRejection) {
+    let count = section.count - lineStart
+    if line == nil, count > limits.target + 300 { throw .tooLarge("the request line is too long", status: 414) }
+    if line != nil, count > limits.field { throw .tooLarge("a field is too long") }
+    if section.count > limits.section { throw .tooLarge("the header section is too long") }
+  }
+
+  private mutating func addField(_ content: ArraySlice<UInt8>) throws(RequestRejection) {
+    let field = try HTTPFields.Field(line: content)
+    guard fields.count < limits.fields else { throw .tooLarge("there are too many fields") }
+    fields.append(field)
+    // The parser behind would wait for another protocol; a server may ignore the field (RFC 9110 section 7.8).
+    if field.name.lowercasedASCII() == "upgrade" { section.removeSubrange(lineStart...) }
+    lineStart = section.count
+  }
+
+  private mutating func finishHead(_ head: RequestHead) -> Event {
+    switch head.framing {
+    case .none: state = .complete
+    case .length(let length): state = .body(length)
+    case .chunked: state = .chunk(.size(0, digits: 0))
+    }
+    let section = section
+    self.section = []
+    lineStart = 0
+    return .head(head, section: section)
+  }
+
+  // MARK: - Chunks (RFC 9112 section 7.1)
+
+  private mutating func readChunks(_ bytes: UnsafeRawBufferPointer) throws(RequestRejection) -> (Int, Event?) {
+    var index = 0
+    while index < bytes.count, case .chunk(let part) = state {
+      if case .data(let left) = part {
+        let count = min(left, Int64(bytes.count - index))
+        index += Int(count)
+        state = .chunk(count == left ? .dataEnd(hasCR: false) : .data(left - count))
+      } else {
+        state = try next(part, bytes[index])
+        index += 1
+      }
+    }
+    return (index, index > 0 ? .body : nil)
+  }
+
+  private mutating func next(_ part: ChunkPart, _ byte: UInt8) throws(RequestRejection) -> State {
+    switch part {
+    case .size(let size, let digits):
+      if let digit = hexValue(byte) {
+        guard digits < 16, size <= Int64.max >> 4 else { throw RequestRejection("a chunk's size is too large") }
+        return .chunk(.size(size << 4 | digit, digits: digits + 1))
+      }
+      guard digits > 0 else { throw RequestRejection("a chunk has no size") }
+      return try endSize(size, byte, extensionBytes: 0)
+    case .extension(let size, let count): return try endSize(size, byte, extensionBytes: count)
+    case .sizeEnd(let size):
+      guard byte == 0x0A else { throw RequestRejection("CR without LF in a chunk") }
+      return .chunk(size == 0 ? .trailer : .data(size))
+    case .data: return state
+    case .dataEnd(let hasCR):
+      guard byte == (hasCR ? 0x0A : 0x0D) else { throw RequestRejection("a chunk is longer than its size") }
+      return .chunk(hasCR ? .size(0, digits: 0) : .dataEnd(hasCR: true))
+    case .trailer:
+      guard try isLineEnd(byte) else {
+        if section.count > limits.trailers { throw .tooLarge("the trailers are too long") }
+        return .chunk(.trailer)
+      }
+      let content = section[lineStart..<(section.count - 2)]
+      lineStart = section.count
+      return content.isEmpty ? .complete : try checkTrailer(content)
+    }
+  }
+
+  /// Quoted values are rejected with their quotation mark: what they contain is where parsers differ.
+  private func endSize(_ size: Int64, _ byte: UInt8, extensionBytes: Int) throws(RequestRejection) -> State {
+    if byte == 0x0D { return .chunk(.sizeEnd(size)) }
+    let isBegun = extensionBytes > 0
+    let isAllowed =
+      byte == UInt8(ascii: ";")
+      || isBegun && (byte == UInt8(ascii: "=") || HTTPFieldRules.isName(String(UnicodeScalar(byte))))
+    guard isAllowed else { throw RequestRejection("a chunk's size is not hexadecimal digits") }
+    guard extensionBytes < limits.chunkExtension else { throw RequestRejection("a chunk's extensions are too long") }
+    return .chunk(.extension(size, extensionBytes + 1))
+  }
+
+  /// Trailers are dropped; those that would be fields of framing or of rights are not even accepted.
+  private func checkTrailer(_ content: ArraySlice<UInt8>) throws(RequestRejection) -> State {
+    let name = HTTPFieldRules.canonical(try HTTPFields.Field(line: content).name)
+    guard !HTTPFieldRules.isReserved(name), !name.startsWithBytes(of: "postern-"), name != "cookie" else {
+      throw RequestRejection("a trailer has the name of a field that decides about the request")
+    }
+    return .chunk(.trailer)
+  }
+
+  private func hexValue(_ byte: UInt8) -> Int64? {
+    switch byte {
+    case 0x30...0x39: Int64(byte - 0x30)
+    case 0x41...0x46, 0x61...0x66: Int64((byte | 0x20) - 0x61 + 10)
+    default: nil
+    }
+  }
+}

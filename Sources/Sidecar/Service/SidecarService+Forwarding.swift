@@ -1,0 +1,57 @@
+import Logging
+package import PosternJSON
+package import PosternJSONRPC
+import PosternSupport
+package import SidecarAccess
+package import SidecarCalls
+package import SidecarEngine
+import SidecarObservability
+
+// Calls that come in no message of a JSON-RPC connection: requests of programs that speak HTTP.
+extension SidecarService {
+  /// Numbers from here on are those of the gateway's connections.
+  private static let firstForwarding: UInt64 = 1 << 48
+
+  /// The gateway's connection of that number, as calls see it.
+  package func forwardingConnection(_ number: UInt64, of peer: Peer) -> PeerConnection {
+    PeerConnection(
+      connection: Self.firstForwarding &+ number, peer: peer, openedAt: calls.clock.monotonicNow)
+  }
+
+  /// Fetches a resource for `program`, with all rules, limits and records of `fetchResource`. Without an error the
+  /// program has the whole response.
+  package func fetch(
+    _ fetch: ForwardedFetch, for program: any ForwardingProgram, by caller: PeerConnection
+  ) async -> Result<Void, RPCFault> {
+    await carryOut(fetch.call, by: caller) { [handler = lifetime.fetches] (_, context) async throws(RPCFault) in
+      try await handler.carryOut(fetch, for: program, context)
+      return .value(.null)
+    }.map { _ in }
+  }
+
+  /// The configuration in force.
+  package var snapshot: ConfigurationSnapshot { running.current }
+
+  /// Carries out a call of a method, with all its rules, limits and records. `fault` ends it instead of its handler.
+  package func call(
+    _ method: String, _ params: JSONValue?, endingWith fault: RPCFault? = nil, by caller: PeerConnection
+  ) async -> Result<RPCResult, RPCFault> {
+    var ending: MethodTable.WaitingHandler?
+    if let fault {
+      ending = { [callersLog, uid = caller.peer.uid] (_, _) async throws(RPCFault) in
+        callersLog.log(.notice, "forwarded request rejected", of: uid, .of([.reason: .string(fault.message)]))
+        throw fault
+      }
+    }
+    return await carryOut(Call(key: 0, id: nil, method: method, params: params), by: caller, ending)
+  }
+
+  private func carryOut(
+    _ call: Call, by caller: PeerConnection, _ body: MethodTable.WaitingHandler? = nil
+  ) async -> Result<RPCResult, RPCFault> {
+    guard !lifetime.isDraining else {
+      return .failure(RPCFault(.shuttingDown, data: ["retryable": true, "outcome": "not_sent"]))
+    }
+    return await hub.counted { await CallChain(caller: caller, environment: calls).carryOut(call, by: body) }
+  }
+}

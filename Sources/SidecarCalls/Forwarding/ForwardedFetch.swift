@@ -1,0 +1,68 @@
+package import AuthEngine
+package import HTTPMessages
+import PosternJSON
+package import PosternJSONRPC
+import PosternProtocol
+package import PosternSupport
+
+/// A request of a program that speaks HTTP, as a fetch: `fetchResource` without its messages.
+package struct ForwardedFetch: Sendable {
+  /// The resource server's name in the configuration.
+  package var resource: String
+  /// The path behind the resource's base URL, with its query: empty, or with a slash or question mark first.
+  package var path: String
+  /// The method, as sent.
+  package var method: String
+  /// The handle of a session; nil: the peer's only one.
+  package var session: String?
+  /// An inbound token.
+  package var onBehalfOf: Secret<String>?
+  /// The continuation of the same request, which was suspended at an advice.
+  package var continuation: String?
+  /// The position in the program's trace.
+  package var traceparent: String?
+  /// How many bytes the request's body has, as far as that is known.
+  package var byteCount = 0
+
+  package init(resource: String, path: String, method: String) {
+    self.resource = resource
+    self.path = path
+    self.method = method
+  }
+
+  /// The parts of a request that depend on the resource server it is for.
+  package struct Content: Sendable {
+    /// The fields to send.
+    package var fields: HTTPFields
+    /// The body; nil: none, or it is supplied.
+    package var body: [UInt8]?
+    /// The body, read while it is sent. Such a request is sent once.
+    package var supply: BodySupply?
+
+    package init(fields: HTTPFields, body: [UInt8]? = nil, supply: BodySupply? = nil) {
+      self.fields = fields
+      self.body = body
+      self.supply = supply
+    }
+  }
+
+  /// The call, for audit log, trace and metrics.
+  package var call: Call {
+    var params: JSONObject = ["resource": .string(resource)]
+    params["session"] = session.map { .string($0) }
+    params["meta"] = traceparent.map { ["traceparent": .string($0)] }
+    var call = Call(key: 0, id: nil, method: FetchResource.name, params: .object(params))
+    call.byteCount = byteCount
+    return call
+  }
+}
+
+/// The program behind a forwarded fetch.
+package protocol ForwardingProgram: Sendable {
+  /// The request's content for `server`; called once, when the program may send it.
+  func content(for server: ResourceServer) async throws(RPCFault) -> ForwardedFetch.Content
+  /// Takes the head of the response, once. False ends the fetch.
+  func begin(_ head: HTTPResponseHead, from server: ResourceServer) async -> Bool
+  /// Takes the next bytes of the response, and returns when it can take more. False ends the fetch.
+  func deliver(_ piece: [UInt8]) async -> Bool
+}

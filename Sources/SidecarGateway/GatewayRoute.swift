@@ -1,0 +1,55 @@
+/// Where a request of a program leads, by its path.
+enum GatewayRoute: Equatable {
+  /// To a resource server: the name, and the path behind its base URL with the query, as `ForwardedFetch.path` has it.
+  case resource(String, path: String)
+  /// To the gateway itself: the path behind `/.postern/`.
+  case reserved(String)
+  /// Nowhere: two servers could read the path differently. With the reason, which continues "the path".
+  case rejected(String)
+
+  private static let slash = UInt8(ascii: "/")
+  private static let reservedName = ".postern"
+
+  /// The route of a path and query as they were sent.
+  init(path: String, query: String?) {
+    let bytes = path.utf8
+    guard bytes.first == Self.slash else {
+      self = .rejected("does not begin with a slash")
+      return
+    }
+    guard !bytes.contains(UInt8(ascii: "\\")) else {
+      self = .rejected("holds a backslash")
+      return
+    }
+    // Before they are resolved: nothing leads from one resource to another.
+    guard !bytes.split(separator: Self.slash).contains(where: Self.isDotSegment) else {
+      self = .rejected("holds a dot segment")
+      return
+    }
+    let rest = bytes.dropFirst()
+    let name = String(Substring(rest.prefix { $0 != Self.slash }))
+    let behind = String(Substring(rest.dropFirst(name.utf8.count)))
+    if name == Self.reservedName {
+      self = .reserved(String(behind.dropFirst()))
+    } else {
+      self = .resource(name, path: query.map { "\(behind)?\($0)" } ?? behind)
+    }
+  }
+
+  /// Whether a segment is `.` or `..`, its dots encoded or not.
+  private static func isDotSegment(_ segment: Substring.UTF8View) -> Bool {
+    var rest = segment
+    var dots = 0
+    while let byte = rest.popFirst() {
+      if byte == UInt8(ascii: "%") {
+        guard rest.popFirst() == UInt8(ascii: "2"), rest.popFirst().map({ $0 | 0x20 }) == UInt8(ascii: "e") else {
+          return false
+        }
+      } else if byte != UInt8(ascii: ".") {
+        return false
+      }
+      dots += 1
+    }
+    return (1...2).contains(dots)
+  }
+}

@@ -1,0 +1,83 @@
+import AuthEngine
+import HTTPMessages
+import PosternJSONRPC
+import PosternSupport
+
+/// The fields of a program's request: those that are for Postern, and the others.
+struct RequestFields {
+  /// The handle of a session (`Postern-Session`).
+  private(set) var session: String?
+  /// An inbound token (`Postern-On-Behalf-Of`).
+  private(set) var onBehalfOf: String?
+  /// The continuation of a suspended request (`Postern-Continuation`).
+  private(set) var continuation: String?
+  /// The position in the program's trace (`traceparent`).
+  private(set) var traceparent: String?
+  /// The fields for the resource server, before its rules.
+  private var others = HTTPFields()
+
+  /// Takes the fields apart. A name of Postern's that it does not know is an error: a misspelt one would use another
+  /// session than the program meant.
+  init(_ fields: HTTPFields) throws(RPCFault) {
+    for line in fields.lines {
+      switch line.name.lowercasedASCII() {
+      case "postern-session": try Self.set(&session, line)
+      case "postern-on-behalf-of": try Self.set(&onBehalfOf, line)
+      case "postern-continuation": try Self.set(&continuation, line)
+      case "traceparent": traceparent = traceparent ?? line.value
+      default:
+        guard !HTTPFieldRules.canonical(line.name).startsWithBytes(of: "postern-") else {
+          throw Self.fault("No such field for Postern", line)
+        }
+        others.append(line.name, line.value)
+      }
+    }
+  }
+
+  private static func set(_ value: inout String?, _ line: HTTPFields.Field) throws(RPCFault) {
+    guard value == nil else { throw fault("The field is given twice", line) }
+    guard !line.value.isEmpty else { throw fault("The field is empty", line) }
+    value = line.value
+  }
+
+  private static func fault(_ message: String, _ line: HTTPFields.Field) -> RPCFault {
+    .invalidParams(message, path: "/headers/\(String(decoding: line.name.utf8.prefix(256), as: UTF8.self))")
+  }
+
+  /// The fields that go to `server`: without those that programs send by themselves and that no caller may send. What
+  /// is left is checked as the headers of `fetchResource` are.
+  func forwarded(to server: ResourceServer) -> HTTPFields {
+    var result = HTTPFields()
+    for line in others.lines {
+      let canonical = HTTPFieldRules.canonical(line.name)
+      guard !HTTPFieldRules.isReserved(line.name), !Self.hops.contains(canonical),
+        !canonical.startsWithBytes(of: "x-forwarded-"), server.credential?.isNamed(line.name) != true
+      else { continue }
+      guard canonical == "cookie" else {
+        result.append(line.name, line.value)
+        continue
+      }
+      let cookies = Self.cookies(line.value, without: server.headers.reservedCookies)
+      if !cookies.isEmpty { result.append(line.name, cookies) }
+    }
+    return result
+  }
+
+  /// Fields by which proxies state who their client is, and the codings that are negotiated by the transport.
+  private static let hops: Set<String> = ["accept-encoding", "cookie2", "forwarded", "x-real-ip"]
+
+  /// The pairs of a `Cookie` field without those of reserved names: those are the single sign-on cookies.
+  private static func cookies(_ value: String, without reserved: Set<String>) -> String {
+    guard !reserved.isEmpty else { return value }
+    func isReserved(_ pair: Substring) -> Bool {
+      // Some servers separate cookies by commas, too.
+      pair.split(atByte: ",").contains { part in
+        let name = HTTPFieldRules.trimmed(String(part.prefix(beforeBytes: "=")))
+        return reserved.contains { $0.hasSameASCIILetters(as: name) }
+      }
+    }
+    let pairs = value.split(atByte: ";")
+    guard pairs.contains(where: isReserved) else { return value }
+    return pairs.filter { !isReserved($0) }.map { HTTPFieldRules.trimmed(String($0)) }.joined(separator: "; ")
+  }
+}

@@ -1,0 +1,137 @@
+"""`POST /.postern/backchannel-logout/ISSUER`: back-channel logout without a receiver of one's own."""
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+from typing import Any, Callable, Dict
+from urllib.parse import urlencode
+
+import pytest
+
+from harness import glewlwyd
+from harness.fronts import Answer, Relay, await_socket, direct
+from harness.playground import Playground
+from harness.ports import free_port
+from harness.sidecar import Sidecar
+from harness.users import ALICE, BOB, acting_as, connect_as, needs_root, open_to_all
+from test_backchannel_logout import login, logout_token, post, sessions, settings  # noqa: F401 (a fixture)
+
+Start = Callable[..., Sidecar]
+FORM = ("Content-Type", "application/x-www-form-urlencoded")
+
+
+@pytest.fixture
+def http(directory: Path) -> str:
+    return str(directory / "http.sock")
+
+
+@pytest.fixture
+def sidecar(start: Start, settings: Dict[str, Any], http: str) -> Sidecar:  # noqa: F811
+    made = start({**settings, "gateway": {"listen": {"path": http}}})
+    await_socket(http)
+    return made
+
+
+def send(http: str, body: bytes, issuer: str = "shop", kind: str = FORM[1], method: str = "POST") -> Answer:
+    return direct(http, f"/.postern/backchannel-logout/{issuer}", method, fields=[("Content-Type", kind)], body=body)
+
+
+def form(token: str) -> bytes:
+    return urlencode({"logout_token": token}).encode()
+
+
+def test_a_logout_token_ends_sessions(sidecar: Sidecar, http: str, playground: Playground) -> None:
+    with sidecar.connect() as connection:
+        connection.call("subscribe", {"events": ["event.sessionEnded"]})
+        first, second = [login(connection, playground) for _ in range(2)]
+        answer = send(http, form(logout_token(playground, user="alice", sid=first["claims"]["sid"])))
+        assert answer.status == 200 and answer.body == b"" and answer.values("cache-control") == ["no-store"]
+        assert connection.receive()["params"]["session"] == first["session"]
+        assert sessions(connection) == [second["session"]]
+        token = logout_token(playground, user="alice")
+        assert send(http, form(token)).status == 200
+        assert sessions(connection) == []
+        assert send(http, form(token)).status == 400
+        # A user without sessions is logged out as well.
+        assert send(http, form(logout_token(playground, user="alice")), kind=FORM[1] + "; charset=utf-8").status == 200
+
+
+def test_what_is_no_logout_token_ends_nothing(sidecar: Sidecar, http: str, playground: Playground) -> None:
+    with sidecar.connect() as connection:
+        session = login(connection, playground)["session"]
+        token = logout_token(playground, user="alice")
+        wrong = logout_token(playground, user="alice", type="at+jwt")
+        for body, kind in [
+            (b"", FORM[1]), (form(token) + b"&" + form(token), FORM[1]), (b"logout_token=", FORM[1]), (b"logout_token=%zz", FORM[1]),
+            (b"token=x", FORM[1]), (b"x" * (64 << 10), FORM[1]), (form("x" * (1 << 20)), FORM[1]), (form(wrong), FORM[1]),
+            (json.dumps({"logout_token": token}).encode(), "application/json"), (form(token), "text/plain"), (form(token), ""),
+        ]:
+            answer = send(http, body, kind=kind)
+            assert answer.status == 400 and answer.values("cache-control") == ["no-store"], (body[:40], kind, answer)
+            said = json.loads(answer.body)
+            assert said["error"] == "invalid_request" and isinstance(said["error_description"], str)
+            assert token not in answer.body.decode()
+        assert send(http, form(token), issuer="other").status == 404
+        assert send(http, form(token), issuer="shop/more").status == 404
+        for method in ("GET", "PUT", "DELETE"):
+            answer = send(http, form(token), method=method)
+            assert answer.status == 405 and answer.values("allow") == ["POST"]
+        assert sessions(connection) == [session]
+        assert send(http, form(token)).status == 200
+    sidecar.stop()
+    assert token not in sidecar.log()
+
+
+@needs_root
+def test_a_peer_needs_the_method_and_the_issuer(
+    start: Start, settings: Dict[str, Any], http: str, playground: Playground, directory: Path  # noqa: F811
+) -> None:
+    open_to_all(directory)
+    sidecar = start({
+        **settings, "listen": {"mode": "0666"}, "gateway": {"listen": {"path": http, "mode": "0666"}},
+        "peers": [
+            {"uid": ALICE, "methods": ["*"]}, {"uid": BOB, "methods": ["validateLogoutToken"], "issuers": ["twin"]},
+            {"uid": 0, "methods": ["health"]}]})
+    await_socket(http)
+    with connect_as(ALICE, sidecar) as connection:
+        login(connection, playground)
+        token = logout_token(playground, user="alice")
+        assert send(http, form(token)).status == 403
+        with acting_as(BOB):
+            assert send(http, form(token)).status == 404
+            assert send(http, form(token), issuer="no").status == 404
+        assert len(sessions(connection)) == 1
+        with acting_as(ALICE):
+            assert send(http, form(token)).status == 200
+        assert sessions(connection) == []
+
+
+def test_the_logout_of_a_real_provider(start: Start, directory: Path) -> None:
+    """glewlwyd posts its logout token to the loopback listener; a front adds the key in practice."""
+    port = free_port()
+    relay = Relay(port, str(directory / "http.sock"))
+    provider = glewlwyd.Provider(
+        directory / "glewlwyd", "--logout-uri", f"http://127.0.0.1:{port}/.postern/backchannel-logout/corp", token_seconds=60)
+    try:
+        corp = {
+            "issuer": provider.issuer, "clientId": "svc", "clientSecret": "svcsecret", "scope": "openid orders",
+            "idToken": {"requireLogoutExp": False},
+        }
+        sidecar = start({"issuers": {"corp": corp}, "gateway": {"listen": {"path": str(directory / "http.sock")}}})
+        await_socket(str(directory / "http.sock"))
+        browser = glewlwyd.Browser(provider)
+        with sidecar.connect() as connection:
+            connection.call("subscribe", {"events": ["event.sessionEnded"]})
+            begun = connection.call("beginAuthorization", {"issuer": "corp", "redirectUri": "http://127.0.0.1/cb"})
+            callback = browser.authorize(begun["authorizationUrl"])
+            session = connection.call("completeAuthorization", {"callbackUrl": callback})
+            browser.log_out(session["claims"]["sid"])
+            event = connection.receive()
+            assert event["method"] == "event.sessionEnded" and event["params"]["session"] == session["session"]
+            assert sessions(connection) == []
+        sidecar.signal(signal.SIGTERM)
+        sidecar.wait()
+    finally:
+        provider.stop()
+        relay.stop()

@@ -1,0 +1,256 @@
+import AuthEngine
+import GatewayServer
+import HTTPMessages
+import PosternJSON
+import PosternJSONRPC
+import PosternProtocol
+import PosternSupport
+import PosternTestSupport
+import SidecarCalls
+import Testing
+
+@testable import SidecarGateway
+
+/// A response that keeps what it is given.
+private final class KeptResponse: GatewayResponse {
+  struct Contents {
+    var status: Int?
+    var fields = HTTPFields()
+    var length: Int64?
+    var body: [UInt8] = []
+    var hasEnded = false
+    var isGone = false
+  }
+
+  let contents = Locked(Contents())
+
+  func begin(status: Int, fields: HTTPFields, length: Int64?) async throws(GatewayClientGone) {
+    try change { ($0.status, $0.fields, $0.length) = (status, fields, length) }
+  }
+
+  func write(_ bytes: [UInt8]) async throws(GatewayClientGone) { try change { $0.body += bytes } }
+
+  func end() async throws(GatewayClientGone) { try change { $0.hasEnded = true } }
+
+  private func change(_ body: (inout Contents) -> Void) throws(GatewayClientGone) {
+    let isGone = contents.withLock { contents in
+      if !contents.isGone { body(&contents) }
+      return contents.isGone
+    }
+    if isGone { throw GatewayClientGone() }
+  }
+}
+
+/// A body of the given pieces.
+private final class KeptBody: GatewayRequestBody {
+  let length: Int64?
+  private let pieces: Locked<[GatewayBodyPiece]>
+
+  init(_ length: Int64?, _ pieces: [GatewayBodyPiece] = []) {
+    self.length = length
+    self.pieces = Locked(pieces)
+  }
+
+  func next() async -> GatewayBodyPiece {
+    pieces.withLock { $0.isEmpty ? .end : $0.removeFirst() }
+  }
+}
+
+@Suite("A request and its response are passed on as they are")
+struct ExchangeTests {
+  private let response = KeptResponse()
+  private let clock = ManualClock()
+
+  private func exchange(_ method: String = "POST", _ body: KeptBody = KeptBody(0)) throws -> ForwardedExchange {
+    let request = GatewayRequest(
+      connection: 1, caller: .loopback, method: method, path: "/shop/x", query: nil, authority: "postern",
+      fields: [:], body: body)
+    return ForwardedExchange(request, try RequestFields([:]), response, clock: clock)
+  }
+
+  private func head(_ fields: HTTPFields = [:]) throws -> HTTPResponseHead {
+    HTTPResponseHead(status: 200, url: try HTTPURL("https://api.test/v1/x"), fields: fields)
+  }
+
+  /// Catches a small body that cannot be used for a retry, a large one that is kept in memory, and a lost length.
+  @Test(
+    "A body is kept, or sent while it is read, against its length",
+    arguments: [(0, false), (1, false), (1 << 20, false), (1 << 20 + 1, true), (nil, true)] as [(Int64?, Bool)])
+  func bodies(length: Int64?, streams: Bool) async throws {
+    let exchange = try exchange("POST", KeptBody(length, [.bytes([1]), .bytes([2])]))
+    #expect(exchange.streamsBody == streams)
+    let content = try await exchange.content(for: resource())
+    guard streams else {
+      #expect(content.supply == nil)
+      #expect(content.body == (length == 0 ? nil : [1, 2]))
+      return
+    }
+    let supply = try #require(content.supply)
+    #expect(content.body == nil)
+    #expect(supply.length == length)
+    #expect(!supply.rewind())
+    var bytes: [UInt8] = []
+    while case .bytes(let piece) = await supply.next(), !piece.isEmpty { bytes += piece }
+    #expect(bytes == [1, 2])
+  }
+
+  /// Catches half a body that passes for a whole one.
+  @Test("A body that breaks off is sent as complete")
+  func brokenBody() async throws {
+    let short = try exchange("POST", KeptBody(5, [.bytes([1]), .failed("broke off")]))
+    await #expect(throws: RPCFault(.invalidParams)) { try await short.content(for: resource()) }
+    let long = try await exchange("PUT", KeptBody(nil, [.failed("broke off")])).content(for: resource())
+    guard case .failed(let reason)? = await long.supply?.next() else {
+      Issue.record("it has not failed")
+      return
+    }
+    #expect(reason == "the request's body broke off")
+  }
+
+  /// Catches bytes after a HEAD that a server would take for the next request.
+  @Test("A body goes with HEAD")
+  func head() async throws {
+    let exchange = try exchange("HEAD", KeptBody(1, [.bytes([1])]))
+    await #expect(throws: RPCFault(.invalidParams)) { try await exchange.content(for: resource()) }
+  }
+
+  /// Catches a response that is not ended, or loses its length.
+  @Test("A whole response does not arrive as one")
+  func wholeResponse() async throws {
+    let exchange = try exchange()
+    #expect(await exchange.begin(try head(["Content-Length": "3", "ETag": "1"]), from: try resource()))
+    #expect(await exchange.deliver([1, 2]))
+    #expect(await exchange.deliver([3]))
+    await exchange.end(with: .success(()))
+    let contents = response.contents.withLock { $0 }
+    #expect(contents.status == 200)
+    #expect(contents.fields == ["ETag": "1"])
+    #expect(contents.length == 3)
+    #expect(contents.body == [1, 2, 3])
+    #expect(contents.hasEnded)
+  }
+
+  /// Catches half a response that looks like a whole one, and an error in the midst of a body.
+  @Test("A response that breaks off ends cleanly")
+  func brokenResponse() async throws {
+    let exchange = try exchange()
+    #expect(await exchange.begin(try head(), from: try resource()))
+    #expect(await exchange.deliver([1]))
+    await exchange.end(with: .failure(RPCFault(.protocolError)))
+    let contents = response.contents.withLock { $0 }
+    #expect(!contents.hasEnded)
+    #expect(contents.body == [1])
+  }
+
+  /// Catches a fetch that goes on for a program that has gone.
+  @Test("A program that has gone is sent more")
+  func gone() async throws {
+    let exchange = try exchange()
+    #expect(await exchange.begin(try head(), from: try resource()))
+    response.contents.withLock { $0.isGone = true }
+    #expect(await !exchange.deliver([1]))
+    await exchange.end(with: .success(()))
+    #expect(!response.contents.withLock { $0.hasEnded })
+  }
+
+  /// Catches an error that a program cannot read.
+  @Test("An error before the response is not the response")
+  func error() async throws {
+    await (try exchange()).end(
+      with: .failure(RPCFault(.serverUnreachable, "connection refused", data: ["outcome": "not_sent"])))
+    let contents = response.contents.withLock { $0 }
+    #expect(contents.status == 502)
+    #expect(contents.hasEnded)
+    #expect(contents.length == Int64(contents.body.count))
+    let problem = try JSONParser().parse(contents.body)
+    #expect(problem["outcome"] == "not_sent")
+    #expect(problem["detail"] == "connection refused")
+  }
+
+  /// Catches a server that takes no more of a body, and is waited for without end; and a program that takes its time
+  /// and is cut off.
+  @Test("A server that stalls is waited for, or a slow program is not")
+  func stalls() async throws {
+    let watch = UploadWatch(clock: clock)
+    async let stalled = watch.hasStalled()
+    watch.programActs()
+    for _ in 0..<100 { await advance(by: .seconds(1)) }
+    watch.serverActs(within: .seconds(30))
+    for _ in 0..<40 where clock.sleeperCount > 0 { await advance(by: .seconds(1)) }
+    #expect(await stalled)
+  }
+
+  /// Catches a response that is cut off by the time limit of its request.
+  @Test("The watch goes on after the response has begun")
+  func watchEnds() async throws {
+    let exchange = try exchange("PUT", KeptBody(nil))
+    _ = try await exchange.content(for: resource())
+    #expect(await exchange.begin(try head(), from: try resource()))
+    #expect(await !exchange.watch.hasStalled())
+  }
+
+  private func advance(by duration: Duration) async {
+    while clock.sleeperCount == 0 { await Task.yield() }
+    clock.advance(by: duration)
+    for _ in 0..<20 { await Task.yield() }
+  }
+}
+
+@Suite("Errors are problems as RFC 9457 has them")
+struct ProblemTests {
+  static let problems: [(RPCFault, Int)] = [
+    (.invalidParams("x", path: "/resource"), 404), (.invalidParams("x", path: "/headers/X"), 400),
+    (RPCFault(.notAuthenticated), 401), (RPCFault(.sessionNotFound), 401), (RPCFault(.sessionExpired), 401),
+    (RPCFault(.adviceRequired), 401), (RPCFault(.peerForbidden), 403), (RPCFault(.serverUnreachable), 502),
+    (RPCFault(.tlsFailure), 502), (RPCFault(.deadlineExceeded), 504), (RPCFault(.overloaded), 503),
+    (RPCFault(.shuttingDown), 503), (RPCFault(.invalidURL), 400), (RPCFault(.invalidHeaders), 400),
+    (RPCFault(.methodNotAllowed), 405), (RPCFault(.messageTooLarge), 413), (RPCFault(.internalError), 500),
+  ]
+
+  /// Catches a status by which a program would do the wrong thing.
+  @Test("An error has another status than its meaning", arguments: problems)
+  func statuses(fault: RPCFault, expected: Int) throws {
+    let problem = Problem(fault)
+    #expect(problem.status == expected)
+    let members = try JSONParser().parse(problem.body)
+    #expect(members["status"] == .integer(Int64(expected)))
+    #expect(members["code"] == .integer(Int64(fault.code.code)))
+    #expect(members["reason"] == .string(fault.code.reason))
+    #expect(problem.fields["Content-Type"] == "application/problem+json")
+    #expect((problem.fields["WWW-Authenticate"] != nil) == (expected == 401))
+    #expect((problem.fields["Retry-After"] != nil) == (expected == 503))
+  }
+
+  /// Catches a new error of the protocol that would become a 500 without a decision.
+  @Test("An error of the protocol has no status")
+  func table() {
+    let codes = ProtocolMethods.all.flatMap { $0.errors } + RPCErrorCode.common
+    for code in codes { #expect(Problem.statuses[code] != nil, "\(code.reason)") }
+    #expect(codes.count > 40)
+  }
+
+  /// Catches members that programs need and lose, and a response's body that is shown twice.
+  @Test("The members of an error are not those of the problem")
+  func members() throws {
+    let fault = RPCFault(
+      .adviceRequired,
+      data: [
+        "continuation": "c", "expiresAt": "t", "advices": [["type": "a"]], "traceId": "0f", "path": "/continuation",
+        "response": ["body": "secret"],
+      ])
+    let problem = try JSONParser().parse(Problem(fault).body)
+    #expect(problem["continuation"] == "c")
+    #expect(problem["advices"]?.arrayValue?.first?["type"] == "a")
+    #expect(problem["traceId"] == "0f")
+    #expect(problem["response"] == nil)
+    #expect(problem["path"] == nil)
+    #expect(problem["type"] == "urn:postern:error:advice_required")
+  }
+
+  /// Catches a delay of no time, by which programs would try again at once.
+  @Test("The delay before another try is rounded down", arguments: [(1, "1"), (1000, "1"), (1001, "2"), (0, "1")])
+  func retryAfter(milliseconds: Int64, expected: String) {
+    let problem = Problem(RPCFault(.overloaded, data: ["retryAfterMs": .integer(milliseconds)]))
+    #expect(problem.fields["Retry-After"] == expected)
+  }
+}

@@ -1,0 +1,234 @@
+import AuthEngine
+import HTTPMessages
+import PosternJSONRPC
+import PosternSupport
+import Testing
+
+@testable import SidecarGateway
+
+/// A resource server for tables.
+func resource(
+  _ base: String = "https://api.test/v1/", _ authentication: ResourceServer.Authentication = .user,
+  _ change: (inout ResourceServer) -> Void = { _ in }
+) throws -> ResourceServer {
+  var server = ResourceServer(
+    name: "shop", baseURL: try HTTPURL(base), authentication: authentication, reservedCookies: ["iPlanetDirectoryPro"])
+  change(&server)
+  return server
+}
+
+@Suite("The fields of a program's request are for Postern, for the resource server, or dropped")
+struct RequestFieldTests {
+  /// Catches a session, an inbound token or a continuation that is ignored, and goes up instead.
+  @Test("A field for Postern is not read, or is forwarded")
+  func own() throws {
+    let fields = try RequestFields([
+      "Postern-Session": "s1", "postern-on-behalf-of": "token", "POSTERN-CONTINUATION": "c1", "traceparent": "00-1",
+      "X-Own": "1",
+    ])
+    #expect(fields.session == "s1")
+    #expect(fields.onBehalfOf == "token")
+    #expect(fields.continuation == "c1")
+    #expect(fields.traceparent == "00-1")
+    #expect(fields.forwarded(to: try resource()) == ["X-Own": "1"])
+  }
+
+  static let rejected: [HTTPFields] = [
+    ["Postern-Sesion": "s1"], ["Postern_Session": "s1"], ["postern-": "x"], ["Postern-Session": ""],
+    ["Postern-Session": "a", "postern-session": "a"], ["Postern-On-Behalf-Of": "a", "Postern-On-Behalf-Of": "b"],
+    ["Postern-Continuation": "a", "X": "1", "Postern-Continuation": "a"],
+  ]
+
+  /// Catches a misspelt or doubled name by which another session would be used than the program meant.
+  @Test("A field for Postern that it does not know, or knows twice, is let through", arguments: rejected)
+  func isRejected(fields: HTTPFields) {
+    #expect(throws: RPCFault(.invalidParams)) { try RequestFields(fields) }
+  }
+
+  static let dropped = [
+    "Authorization", "authorization", "DPoP", "Host", "User-Agent", "Connection", "Keep-Alive", "TE", "Trailer",
+    "Transfer-Encoding", "Upgrade", "Expect", "Content-Length", "Proxy-Authorization", "Proxy-Connection", "Proxy-X",
+    "Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X_Forwarded_Proto", "X-Forwarded-Anything", "X-Real-IP",
+    "Accept-Encoding", "Cookie2", "traceparent", "X-Api-Key", "x_api_key",
+  ]
+
+  /// Catches a credential, a statement about the client, or a field of the hop that goes up.
+  @Test("A field that no program may send goes to the resource server", arguments: dropped)
+  func isDropped(name: String) throws {
+    let server = try resource("https://api.test/", .credential) {
+      $0.credential = try? StaticCredential(.header(name: "X-Api-Key", prefix: "")) { Secret("s") }
+      $0.headers.allowedHeaders = ["X-Forwarded-Host"]
+    }
+    let fields = try RequestFields([name: "1", "Accept": "*/*"])
+    #expect(fields.forwarded(to: server) == ["Accept": "*/*"])
+  }
+
+  /// Catches conditions, ranges and a program's own fields that are lost on the way.
+  @Test("A field of the request itself is lost")
+  func kept() throws {
+    let given: HTTPFields = [
+      "Accept": "text/event-stream", "Content-Type": "text/plain", "Range": "bytes=0-1", "If-None-Match": "\"a\"",
+      "If-Range": "\"b\"", "X-Own": "1", "X-Own": "2", "Accept-Language": "de", "tracestate": "a=b",
+      "Idempotency-Key": "7", "X-HTTP-Method-Override": "PUT",
+    ]
+    #expect(try RequestFields(given).forwarded(to: try resource()) == given)
+  }
+
+  static let cookies: [(String, String?)] = [
+    ("a=1; b=2", "a=1; b=2"), ("iPlanetDirectoryPro=x", nil), ("IPLANETDIRECTORYPRO=x; a=1", "a=1"),
+    ("a=1;iPlanetDirectoryPro=x;b=2", "a=1; b=2"), ("a=1,iPlanetDirectoryPro=x; b=2", "b=2"),
+    ("a=iPlanetDirectoryPro", "a=iPlanetDirectoryPro"),
+    ("a=1; iPlanetDirectoryPro", "a=1"), ("", nil),
+  ]
+
+  /// Catches a single sign-on cookie that goes up in some spelling, and other cookies that are lost with it.
+  @Test("A reserved cookie goes up, or another one does not", arguments: cookies)
+  func cookie(value: String, expected: String?) throws {
+    let fields = try RequestFields(["Cookie": value]).forwarded(to: try resource())
+    #expect(fields["Cookie"] == expected)
+  }
+}
+
+@Suite("The fields of a response lead programs to the gateway")
+struct ResponseFieldTests {
+  private static func fields(
+    _ fields: HTTPFields, at url: String = "https://api.test/v1/orders/7", from server: ResourceServer
+  ) throws -> HTTPFields {
+    ResponseFields(of: server).fields(of: HTTPResponseHead(status: 200, url: try HTTPURL(url), fields: fields))
+  }
+
+  static let addresses: [(base: String, reference: String, expected: String?)] = [
+    // Below the base URL, in each form.
+    ("https://api.test/v1/", "https://api.test/v1/orders/8", "/shop/orders/8"),
+    ("https://api.test/v1/", "https://API.test:443/v1/x?a=%2F#top", "/shop/x?a=%2F#top"),
+    ("https://api.test/v1/", "/v1/x", "/shop/x"), ("https://api.test/v1/", "//api.test/v1/x", "/shop/x"),
+    ("https://api.test/v1/", "8", "/shop/orders/8"), ("https://api.test/v1/", "../x", "/shop/x"),
+    ("https://api.test/v1/", "?page=2", "/shop/orders/7?page=2"), ("https://api.test/v1/", "/v1/", "/shop/"),
+    ("https://api.test/v1/", "/v1", "/shop"), ("https://api.test/v1", "/v1", "/shop"),
+    ("https://api.test/v1", "/v1/x", "/shop/x"), ("https://api.test/", "/", "/shop/"),
+    ("https://api.test/", "/v1/x", "/shop/v1/x"), ("https://api.test/v1/", "/v1/gr%C3%BCn", "/shop/gr%C3%BCn"),
+    ("https://api.test/v1/", "/v1/gr\u{FC}n", "/shop/gr%C3%BCn"), ("https://api.test/v1/", "/v1/a b", "/shop/a%20b"),
+    // Elsewhere: as it is, or complete.
+    ("https://api.test/v1/", "https://other.test/v1/x", "https://other.test/v1/x"),
+    ("https://api.test/v1/", "http://api.test/v1/x", "http://api.test/v1/x"),
+    ("https://api.test/v1/", "https://api.test/v10/x", "https://api.test/v10/x"),
+    ("https://api.test/v1/", "/login?to=/v1/", "https://api.test/login?to=/v1/"),
+    ("https://api.test/v1", "/v10", "https://api.test/v10"), ("https://api.test/v1/", "../../x", "https://api.test/x"),
+    ("https://api.test/v1/", "/v1/../admin", "https://api.test/admin"),
+    ("https://api.test/v1/", "//other.test/v1/x", "https://other.test/v1/x"),
+    ("https://api.test/v1/", "myapp://done", "myapp://done"), ("https://api.test/v1/", "/v1/%zz", nil),
+  ]
+
+  /// Catches an address that leads a program around the gateway, or to another resource.
+  @Test("An address leads elsewhere than the server meant", arguments: addresses)
+  func address(base: String, reference: String, expected: String?) throws {
+    let result = try Self.fields(
+      ["Location": reference, "Content-Location": reference], from: try resource(base))
+    #expect(result["Location"] == expected)
+    #expect(result["Content-Location"] == expected)
+  }
+
+  /// Catches a redirect that a program cannot follow, because the server has copied the parameter of the credential.
+  @Test("An address has the parameter of the resource's credential")
+  func credential() throws {
+    let server = try resource("https://api.test/v1/", .credential) {
+      $0.credential = try? StaticCredential(.query(name: "key")) { Secret("s") }
+    }
+    let result = try Self.fields(["Location": "/v1/x?a=1&key=***&b=2", "Link": "</v1/y?key=***>"], from: server)
+    #expect(result == ["Location": "/shop/x?a=1&b=2", "Link": "</shop/y>"])
+  }
+
+  static let links: [(String, String)] = [
+    ("</v1/orders?page=2>; rel=\"next\"", "</shop/orders?page=2>; rel=\"next\""),
+    (
+      "<https://api.test/v1/a>; rel=next, <https://other.test/b>;rel=x",
+      "</shop/a>; rel=next, <https://other.test/b>;rel=x"
+    ),
+    ("</v1/a>; title=\"see </v1/b>, \\\"<c>\\\"\"; rel=up", "</shop/a>; title=\"see </v1/b>, \\\"<c>\\\"\"; rel=up"),
+    ("</v1/a", "</v1/a"), ("", ""),
+  ]
+
+  /// Catches pagination that leaves the gateway, and texts between quotation marks that are taken for targets.
+  @Test("The targets of a link stay, or other parts of it change", arguments: links)
+  func link(value: String, expected: String) throws {
+    #expect(try Self.fields(["Link": value], from: try resource())["Link"] == expected)
+  }
+
+  static let refreshes: [(String, String)] = [
+    ("5", "5"), ("5; url=/v1/done", "5; url=/shop/done"), ("0;URL='https://api.test/v1/a'", "0; url=/shop/a"),
+    ("3, url = \"https://other.test/\"", "3; url=https://other.test/"), ("5; text", "5; text"),
+  ]
+
+  /// Catches a reload of another page than the server meant.
+  @Test("The address of a refresh is not the gateway's", arguments: refreshes)
+  func refresh(value: String, expected: String) throws {
+    #expect(try Self.fields(["Refresh": value], from: try resource())["Refresh"] == expected)
+  }
+
+  static let cookies: [(base: String, String, expected: String?)] = [
+    ("https://api.test/v1/", "a=b", "a=b"),
+    ("https://api.test/v1/", "a=b; HttpOnly; Max-Age=5", "a=b; HttpOnly; Max-Age=5"),
+    ("https://api.test/v1/", "a=b; Domain=.test; Secure; SameSite=Lax", "a=b; SameSite=Lax"),
+    ("https://api.test/v1/", "a=b; Path=/v1/cart; HttpOnly", "a=b; HttpOnly; Path=/shop/cart"),
+    ("https://api.test/v1/", "a=b; path=/", "a=b; Path=/shop"),
+    ("https://api.test/v1/", "a=b; Path=/v1", "a=b; Path=/shop"),
+    ("https://api.test/v1/", "a=b; Path=/v1/", "a=b; Path=/shop"),
+    ("https://api.test/", "a=b; Path=/x", "a=b; Path=/shop/x"),
+    ("https://api.test/", "a=b; Path=/", "a=b; Path=/shop"),
+    ("https://api.test/a/b/", "a=b; Path=/a", "a=b; Path=/shop"),
+    ("https://api.test/v1/", "a=b; Path=relative", "a=b"), ("https://api.test/v1/", "a=b; Path=/v1; Path=/v2", nil),
+    ("https://api.test/v1/", "a=b; Path=/v2", nil), ("https://api.test/v1/", "a=b; Path=/v10", nil),
+    ("https://api.test/a/b/", "a=b; Path=/a/bc", nil), ("https://api.test/v1/", "iplanetdirectorypro=x; Path=/", nil),
+    ("https://api.test/v1/", "novalue", nil),
+    ("https://api.test/v1/", "__Host-a=b; Secure; Path=/", "__Host-a=b; Secure; Path=/shop"),
+  ]
+
+  /// Catches cookies that go to other resources, that no program would keep, or that are single sign-on's.
+  @Test("A cookie reaches the wrong requests, or the wrong program", arguments: cookies)
+  func cookie(base: String, value: String, expected: String?) throws {
+    #expect(try Self.fields(["Set-Cookie": value], from: try resource(base))["Set-Cookie"] == expected)
+  }
+
+  /// Catches cookies that Postern keeps, and a program gets as well.
+  @Test("A cookie that is kept here is handed out")
+  func keptCookies() throws {
+    let server = try resource { $0.cookies = CookiePolicy() }
+    #expect(try Self.fields(["Set-Cookie": "a=b"], from: server) == [:])
+  }
+
+  /// Catches fields of the hop that reach the program, by name and as the server names them.
+  @Test("A field of the hop to the server reaches the program")
+  func hop() throws {
+    let result = try Self.fields(
+      [
+        "Connection": "close, X-Hop", "X-Hop": "1", "Keep-Alive": "timeout=5", "Transfer-Encoding": "chunked",
+        "Content-Length": "5", "Upgrade": "h2c", "Trailer": "X", "Proxy-Authenticate": "Basic", "Alt-Svc": "h3",
+        "Strict-Transport-Security": "max-age=1", "Postern-Session": "x", "Set-Cookie2": "a=b", "ETag": "\"1\"",
+        "Date": "now", "X": "1", "X": "2",
+      ], from: try resource())
+    #expect(result == ["ETag": "\"1\"", "Date": "now", "X": "1", "X": "2"])
+  }
+
+  /// Catches a challenge to Postern's credential that a program takes for one to its own.
+  @Test("A challenge to Postern's token reaches the program", arguments: ResourceServer.Authentication.allCases)
+  func challenges(authentication: ResourceServer.Authentication) throws {
+    let challenge: HTTPFields = ["WWW-Authenticate": "Bearer", "DPoP-Nonce": "n", "Authentication-Info": "x"]
+    let result = try Self.fields(challenge, from: try resource("https://api.test/", authentication))
+    #expect(result == (authentication == .none ? challenge : [:]))
+  }
+
+  static let lengths: [(Int, HTTPFields, String, Int64?)] = [
+    (200, ["Content-Length": "5"], "GET", 5), (200, ["Content-Length": "5"], "HEAD", 5), (200, [:], "GET", nil),
+    (204, ["Content-Length": "0"], "GET", nil), (304, ["Content-Length": "5"], "GET", nil),
+    (200, ["Content-Length": "5", "Transfer-Encoding": "chunked"], "GET", nil),
+    (200, ["Content-Length": "5", "Content-Length": "5"], "GET", 5), (200, ["Content-Length": "-5"], "GET", nil),
+    (200, ["Content-Length": "99999999999999999999"], "GET", nil),
+  ]
+
+  /// Catches a length that is not that of the bytes which follow.
+  @Test("The length of a response is not its body's", arguments: lengths)
+  func length(status: Int, fields: HTTPFields, method: String, expected: Int64?) throws {
+    let head = HTTPResponseHead(status: status, url: try HTTPURL("https://api.test/"), fields: fields)
+    #expect(ResponseFields.length(of: head, to: method) == expected)
+  }
+}

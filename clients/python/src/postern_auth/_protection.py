@@ -1,0 +1,175 @@
+"""The common part of the middlewares that check who calls an API."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+from urllib.parse import quote, urlsplit
+
+from ._wire import members, present
+from .errors import PosternError
+
+METHOD = "validateRequest"
+#: Seconds that a verdict may take. The request waits for it.
+TIMEOUT = 10.0
+_OWN = {"content-type", "content-length", "transfer-encoding", "connection"}
+#: What a path may have as it is (RFC 3986): the rest was percent-encoded when the server decoded it.
+_PATH = "/:@!$&'()*+,;=-._~"
+
+log = logging.getLogger("postern_auth")
+
+DPoP = Literal["optional", "required", "forbidden"]
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """Who sends a request: the claims of its token."""
+
+    #: The claims of the access token, or what its issuer returned about it.
+    claims: dict[str, Any]
+    #: `Bearer` or `DPoP`.
+    token_type: str
+    #: The key or certificate that the token is bound to, and the request has proved: `jkt`, `x5tS256`.
+    confirmation: dict[str, str] = field(default_factory=dict[str, str])
+
+    def __repr__(self) -> str:
+        return f"<Accepted {self.token_type}>"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the client gets instead of the API's response."""
+
+    status: int
+    headers: list[tuple[str, str]]
+    body: bytes = b""
+
+    def lines(self) -> list[tuple[str, str]]:
+        """The header lines, with those of the body."""
+        own = [("Content-Length", str(len(self.body)))]
+        return [*self.headers, *([("Content-Type", "application/json")] if self.body else []), *own]
+
+
+@dataclass(frozen=True)
+class Requirements:
+    """What a token must fulfil, and under which URL clients know the API."""
+
+    issuer: str | None
+    audience: str | None
+    public_url: str | None
+    required_scopes: Sequence[str]
+    dpop: DPoP | None
+    max_age: int | None
+    acr_values: Sequence[str]
+    resource_metadata: str | None
+
+    def __post_init__(self) -> None:
+        # Without both, a token would be judged by a host that its sender has chosen.
+        if not self.audience and not self.public_url:
+            raise ValueError("audience or public_url is needed: a token must be for this API, and not for another one")
+        if isinstance(self.required_scopes, str) or isinstance(self.acr_values, str):
+            raise TypeError("required_scopes and acr_values are lists of strings")
+        if self.public_url is not None:
+            parts = urlsplit(self.public_url)
+            if parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment:
+                raise ValueError("public_url is the URL of the API as clients use it, without a query")
+
+    def url(self, scheme: str, hosts: Sequence[str], target: str) -> str | None:
+        """The URL that the client used; None where the request does not name exactly one host."""
+        if self.public_url is not None:
+            return self.public_url.rstrip("/") + target
+        if len(hosts) != 1 or not re.fullmatch(r"[A-Za-z0-9.:_\[\]-]+", hosts[0]):
+            return None
+        return f"{scheme}://{hosts[0]}{target}"
+
+    def params(
+        self, method: str, url: str, headers: Mapping[str, list[str]], certificate: str | None
+    ) -> dict[str, Any]:
+        """The params of the call for one request; `certificate` is the client's in PEM, of its TLS connection here."""
+        return present(
+            {
+                "issuer": self.issuer,
+                "method": method,
+                "url": url,
+                "headers": dict(headers),
+                "clientCertificate": certificate or None,
+                "audience": self.audience,
+                "requiredScopes": list(self.required_scopes) or None,
+                "dpop": self.dpop,
+                "maxAge": self.max_age,
+                "acrValues": list(self.acr_values) or None,
+                "resourceMetadata": self.resource_metadata,
+            }
+        )
+
+
+def grouped(lines: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """Name, in lower case, to the values of its lines in their order."""
+    headers: dict[str, list[str]] = {}
+    for name, value in lines:
+        headers.setdefault(name.lower(), []).append(value)
+    return headers
+
+
+def encoded(path: str) -> str:
+    """A path that was decoded, percent-encoded again."""
+    return quote(path, safe=_PATH, encoding="latin-1")
+
+
+def verdict(result: Any) -> Accepted | Answer:
+    """The verdict of the sidecar. What is no verdict lets nothing pass."""
+    found = members(result) or {}
+    claims = members(found.get("claims"))
+    token_type = found.get("tokenType")
+    if found.get("valid") is True and claims is not None and isinstance(token_type, str):
+        return Accepted(claims, token_type, members(found.get("confirmation")) or {})
+    response = members(found.get("response")) or {}
+    status = response.get("status")
+    if found.get("valid") is not False or not isinstance(status, int) or not 400 <= status < 500:
+        log.error("the sidecar's answer to %s is no verdict", METHOD)
+        return undecided()
+    lines = _lines(members(response.get("headers")) or {})
+    body = _body(lines)
+    if not any(name.lower() == "cache-control" for name, _ in lines):
+        lines.append(("Cache-Control", "no-store"))
+    return Answer(status, lines, body)
+
+
+def failed(error: PosternError) -> Answer:
+    """The answer where there is no verdict: never a challenge, by which clients would give up a good token."""
+    log.error("a request was not validated: %s", error)
+    return undecided(error.retry_after)
+
+
+def undecided(after: float | None = None) -> Answer:
+    """503: the API cannot find out who calls."""
+    seconds = str(max(1, int(-(-after // 1)))) if after else "1"
+    return Answer(503, [("Retry-After", seconds), ("Cache-Control", "no-store")])
+
+
+def without_host() -> Answer:
+    """400: no, or no single, host that the request is for."""
+    return Answer(400, [("Cache-Control", "no-store")], _json({"error": "invalid_request"}))
+
+
+def _lines(headers: Mapping[str, Any]) -> list[tuple[str, str]]:
+    lines: list[tuple[str, str]] = []
+    for name, values in headers.items():
+        if name.lower() not in _OWN:
+            lines += [(name, str(value)) for value in ([values] if isinstance(values, str) else values)]
+    return lines
+
+
+def _body(lines: Iterable[tuple[str, str]]) -> bytes:
+    """The error of the challenge as JSON; empty where the request had no token at all."""
+    challenge = ", ".join(value for name, value in lines if name.lower() == "www-authenticate")
+    found: dict[str, str] = dict(re.findall(r'\b(error|error_description)="([^"\\]*)"', challenge))
+    return _json(found) if "error" in found else b""
+
+
+def _json(value: Mapping[str, str]) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode()

@@ -1,0 +1,373 @@
+"""The middlewares that check who calls an API."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import MutableMapping
+from typing import Any, Callable
+from wsgiref.util import setup_testing_defaults
+
+import pytest
+from double import Double, Peer
+from harness.playground import Playground
+from harness.sidecar import Sidecar
+
+from postern_auth import AsyncClient, Client, _protection, asgi, wsgi
+
+AUDIENCE = "https://orders.example.com"
+CLAIMS = {"sub": "alice", "scope": "orders:read"}
+VALID = {"valid": True, "claims": CLAIMS, "tokenType": "Bearer", "cached": False}
+CHALLENGE = 'Bearer realm="corp", error="invalid_token", error_description="the token has expired", DPoP algs="ES256"'
+REJECTED = {
+    "valid": False,
+    "error": {"code": "token_expired", "message": "expired"},
+    "response": {"status": 401, "headers": {"WWW-Authenticate": [CHALLENGE], "DPoP-Nonce": "n1"}},
+}
+
+#: One answer: status, header lines with names in lower case, body, and what the application got.
+Answer = tuple[Any, list[tuple[str, str]], bytes, Any]
+Ask = Callable[..., Answer]
+
+
+def answering(double: Double, answer: Any) -> list[dict[str, Any]]:
+    """Has the double answer each call with `answer`, a result or an error; collects the params."""
+    seen: list[dict[str, Any]] = []
+
+    def script(peer: Peer) -> None:
+        for message in peer.messages():
+            if "id" not in message:
+                continue
+            seen.append(message)
+            kind = "error" if isinstance(answer, dict) and "code" in answer else "result"
+            peer.send({"jsonrpc": "2.0", "id": message["id"], kind: answer})
+
+    double.scripts = [script]
+    return seen
+
+
+def over_wsgi(path: str, /, *, method: str = "GET", lines: Any = (), environ: Any = None, **options: Any) -> Answer:
+    """A request to an application behind `wsgi.Protect`."""
+    reached: list[Any] = []
+
+    def app(environ: Any, start_response: Any) -> list[bytes]:
+        reached.append(environ["postern"])
+        assert environ["postern.claims"] == environ["postern"].claims
+        start_response("200 OK", [("Content-Type", "text/plain")])
+        return [b"inside"]
+
+    own: dict[str, Any] = {}
+    setup_testing_defaults(own)
+    url, _, query = options.pop("target", "/orders").partition("?")
+    own.update(REQUEST_METHOD=method, PATH_INFO=url, QUERY_STRING=query, HTTP_HOST="api.example.com")
+    for name, value in lines:
+        key = "HTTP_" + name.upper().replace("-", "_")
+        own[key] = f"{own[key]},{value}" if key in own and name != "Host" else value
+    own.update(environ or {})
+    started: list[Any] = []
+    with Client(path) as client:
+        protected = wsgi.Protect(app, client, **{"issuer": "corp", "audience": AUDIENCE, **options})
+        body = b"".join(protected(own, lambda *head: started.append(head)))  # type: ignore[arg-type]
+    status, headers = started[0]
+    return int(status[:3]), [(name.lower(), value) for name, value in headers], body, (reached or [None])[0]
+
+
+def scope_of(options: dict[str, Any], lines: Any, method: str) -> dict[str, Any]:
+    url, _, query = options.pop("target", "/orders").partition("?")
+    headers = [(b"host", b"api.example.com"), *((n.lower().encode(), v.encode("latin-1")) for n, v in lines)]
+    return {
+        "type": "http",
+        "method": method,
+        "scheme": "http",
+        "path": url,
+        "raw_path": url.encode(),
+        "query_string": query.encode(),
+        "headers": headers,
+        **options.pop("scope", {}),
+    }
+
+
+def over_asgi(path: str, /, *, method: str = "GET", lines: Any = (), **options: Any) -> Answer:
+    """A request to an application behind `asgi.Protect`."""
+    reached: list[Any] = []
+    sent: list[MutableMapping[str, Any]] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        reached.append(scope["postern"])
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.accept"})
+        else:
+            await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/plain")]})
+            await send({"type": "http.response.body", "body": b"inside"})
+
+    async def receive() -> MutableMapping[str, Any]:
+        return {"type": "websocket.connect"}
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        sent.append(message)
+
+    scope = scope_of(options, lines, method)
+
+    async def run() -> None:
+        async with AsyncClient(path) as client:
+            protected = asgi.Protect(app, client, **{"issuer": "corp", "audience": AUDIENCE, **options})
+            await protected(scope, receive, send)
+
+    asyncio.run(run())
+    start = sent[0]
+    headers = [(name.decode(), value.decode()) for name, value in start.get("headers", ())]
+    body = b"".join(message.get("body", b"") for message in sent[1:])
+    return start.get("status", start["type"]), headers, body, (reached or [None])[0]
+
+
+BOTH = pytest.mark.parametrize("ask", [over_wsgi, over_asgi], ids=["wsgi", "asgi"])
+
+
+@BOTH
+def test_a_valid_token_reaches_the_application_with_its_claims(ask: Ask, double: Double) -> None:
+    """A middleware that rejects what the sidecar accepts, or that loses the claims."""
+    seen = answering(double, VALID)
+    status, _, body, accepted = ask(
+        double.path, lines=[("Authorization", "Bearer t")], target="/a%20b/c?q=%2F&r", required_scopes=["orders:read"]
+    )
+    assert (status, body) == (200, b"inside")
+    assert (accepted.claims, accepted.token_type, accepted.confirmation) == (CLAIMS, "Bearer", {})
+    assert "alice" not in repr(accepted)
+    [message] = seen
+    params = message["params"]
+    assert message["method"] == "validateRequest"
+    assert params.pop("headers").items() >= {"authorization": ["Bearer t"], "host": ["api.example.com"]}.items()
+    params.pop("meta", None)
+    assert params == {
+        "issuer": "corp",
+        "method": "GET",
+        "url": params["url"],
+        "audience": AUDIENCE,
+        "requiredScopes": ["orders:read"],
+    }
+    assert params["url"].startswith("http://api.example.com/a%") and params["url"].endswith("c?q=%2F&r")
+
+
+@BOTH
+@pytest.mark.parametrize("method", ["GET", "HEAD", "POST"])
+def test_a_rejection_is_passed_on_as_it_is(ask: Ask, double: Double, method: str) -> None:
+    """A challenge or nonce that clients never see, a body after HEAD, a request that gets through nevertheless."""
+    answering(double, REJECTED)
+    status, headers, body, reached = ask(double.path, method=method)
+    assert status == 401 and reached is None
+    assert ("www-authenticate", CHALLENGE) in headers and ("dpop-nonce", "n1") in headers
+    assert ("cache-control", "no-store") in headers
+    expected = {"error": "invalid_token", "error_description": "the token has expired"}
+    assert dict(headers)["content-type"] == "application/json"
+    if method == "HEAD":
+        assert body == b"" and int(dict(headers)["content-length"]) > 0
+    else:
+        assert json.loads(body) == expected and int(dict(headers)["content-length"]) == len(body)
+
+
+@BOTH
+def test_a_request_without_a_token_gets_the_bare_challenge(ask: Ask, double: Double) -> None:
+    """A body, or an error, where RFC 6750 wants none."""
+    answering(double, {**REJECTED, "response": {"status": 401, "headers": {"WWW-Authenticate": ["Bearer", "DPoP"]}}})
+    status, headers, body, reached = ask(double.path)
+    assert (status, body, reached) == (401, b"", None)
+    assert [value for name, value in headers if name == "www-authenticate"] == ["Bearer", "DPoP"]
+    assert "content-type" not in dict(headers)
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("answer", "after"),
+    [
+        ({"code": 2003, "message": "no keys", "data": {"reason": "jwks_fetch_failed", "retryAfterMs": 2500}}, "3"),
+        ({"code": 5008, "message": "the store"}, "1"),
+        ({"code": -32602, "message": "no such issuer"}, "1"),
+        ({"code": -32020, "message": "not for this user"}, "1"),
+        ({}, "1"),
+        (None, "1"),
+        ({"valid": True}, "1"),
+        ({"valid": True, "claims": [], "tokenType": "Bearer"}, "1"),
+        ({"valid": 1, "claims": {}, "tokenType": "Bearer"}, "1"),
+        ({"valid": False}, "1"),
+        ({"valid": False, "response": {"status": 200, "headers": {}}}, "1"),
+        ({"valid": "false", "response": {"status": 401, "headers": {}}}, "1"),
+    ],
+)
+def test_what_is_no_verdict_lets_nothing_through(ask: Ask, double: Double, answer: Any, after: str) -> None:
+    """A fault that opens the API, or a 401 after which clients give up a token that is good."""
+    answering(double, answer)
+    status, headers, body, reached = ask(double.path, lines=[("Authorization", "Bearer t")])
+    assert (status, body, reached) == (503, b"", None)
+    assert dict(headers)["retry-after"] == after and "www-authenticate" not in dict(headers)
+
+
+@BOTH
+def test_without_a_sidecar_nothing_gets_through(ask: Ask, double: Double) -> None:
+    """A connection error that becomes a success, or an exception."""
+    double.stop()
+    assert ask(double.path)[0] == 503
+
+
+@BOTH
+def test_lines_of_one_name_stay_apart_or_joined(ask: Ask, double: Double) -> None:
+    """Two tokens of which the sidecar sees one, and the application the other."""
+    seen = answering(double, REJECTED)
+    ask(double.path, lines=[("Authorization", "Bearer a"), ("Authorization", "Bearer b"), ("X-Name", "J\xf6rg")])
+    headers = seen[0]["params"]["headers"]
+    assert headers["authorization"] in (["Bearer a", "Bearer b"], ["Bearer a,Bearer b"])
+    assert headers["x-name"] == ["J\xf6rg"]
+
+
+@BOTH
+def test_the_public_url_takes_precedence_over_the_host(ask: Ask, double: Double) -> None:
+    """A proof for another host that the sender has named."""
+    seen = answering(double, VALID)
+    options = {"audience": None, "public_url": "https://api.example.com/shop/", "dpop": "required"}
+    ask(
+        double.path,
+        lines=[("X-Forwarded-Host", "evil.example")],
+        target="/orders?x=1",
+        max_age=60,
+        acr_values=["2"],
+        **options,
+    )
+    params = seen[0]["params"]
+    assert params["url"] == "https://api.example.com/shop/orders?x=1"
+    assert (params["dpop"], params["maxAge"], params["acrValues"]) == ("required", 60, ["2"])
+    assert "audience" not in params
+
+
+def test_the_certificate_of_the_connection_goes_along(double: Double) -> None:
+    """Tokens that are bound to a certificate, and never accepted; and a certificate that a client writes itself."""
+    seen = answering(double, VALID)
+    pem = "-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n"
+    over_asgi(double.path, scope={"extensions": {"tls": {"client_cert_chain": [pem, "issuer's"]}}})
+    over_wsgi(double.path, environ={"SSL_CLIENT_CERT": pem})
+    over_asgi(double.path, scope={"extensions": {"tls": {"client_cert_chain": []}}})
+    over_wsgi(double.path, lines=[("SSL-Client-Cert", pem)], environ={"SSL_CLIENT_CERT": ""})
+    assert [message["params"].get("clientCertificate") for message in seen] == [pem, pem, None, None]
+
+
+def test_a_request_without_one_host_is_400(double: Double) -> None:
+    """A URL that the middleware makes up."""
+    answering(double, VALID)
+    assert over_asgi(double.path, scope={"headers": []})[0] == 400
+    assert over_asgi(double.path, lines=[("host", "other.example")])[0] == 400
+    assert over_asgi(double.path, scope={"headers": [(b"host", b"a@b/c?d")]})[0] == 400
+    assert over_wsgi(double.path, environ={"HTTP_HOST": ""})[0] == 400
+
+
+@pytest.mark.parametrize(
+    ("environ", "target"),
+    [
+        ({"PATH_INFO": "/a b/\xc3\xbc", "QUERY_STRING": ""}, "/a%20b/%C3%BC"),
+        ({"SCRIPT_NAME": "/api", "PATH_INFO": "/x", "QUERY_STRING": "a=b"}, "/api/x?a=b"),
+        ({"RAW_URI": "/a%2Fb?c=d", "PATH_INFO": "/a/b", "QUERY_STRING": "c=d"}, "/a%2Fb?c=d"),
+        ({"RAW_URI": "http://other.example/", "PATH_INFO": "/a", "QUERY_STRING": ""}, "/a"),
+        ({"PATH_INFO": "", "QUERY_STRING": ""}, "/"),
+    ],
+)
+def test_the_url_is_that_of_the_client(double: Double, environ: dict[str, str], target: str) -> None:
+    """A proof (DPoP) of an honest client that fails because of a path that was decoded."""
+    seen = answering(double, VALID)
+    over_wsgi(double.path, environ=environ)
+    assert seen[0]["params"]["url"] == "http://api.example.com" + target
+
+
+def test_a_path_without_its_raw_bytes_is_encoded(double: Double) -> None:
+    """The same, for servers without `raw_path`, and for those that leave the query in it."""
+    seen = answering(double, VALID)
+    over_asgi(double.path, scope={"path": "/a b/\xfc", "raw_path": None})
+    over_asgi(double.path, target="/x?q", scope={"raw_path": b"/x?q"})
+    urls = [message["params"]["url"] for message in seen]
+    assert urls == ["http://api.example.com/a%20b/%C3%BC", "http://api.example.com/x?q"]
+
+
+def test_a_websocket_is_checked_when_it_is_opened(double: Double) -> None:
+    """A connection that is accepted before its token, or a rejection that the server does not understand."""
+    scope = {"type": "websocket", "scheme": "wss"}
+    seen = answering(double, VALID)
+    assert over_asgi(double.path, scope=scope)[0] == "websocket.accept"
+    assert seen[0]["params"]["url"] == "https://api.example.com/orders" and seen[0]["params"]["method"] == "GET"
+    answering(double, REJECTED)
+    double.stop()
+    double.listen()
+    assert over_asgi(double.path, scope=scope)[0] == "websocket.close"
+    scope["extensions"] = {"websocket.http.response": {}}  # type: ignore[assignment]
+    status, headers, body, reached = over_asgi(double.path, scope=scope)
+    assert status == 401 and reached is None and b"invalid_token" in body and ("dpop-nonce", "n1") in headers
+
+
+def test_other_scopes_of_asgi() -> None:
+    """A server that cannot start because its lifespan is checked, and a kind of connection that is not."""
+    started: list[str] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        started.append(scope["type"])
+
+    async def never(*_: Any) -> Any:
+        raise AssertionError
+
+    protected = asgi.Protect(app, AsyncClient("/nowhere"), audience=AUDIENCE)
+    asyncio.run(protected({"type": "lifespan"}, never, never))
+    assert started == ["lifespan"]
+    with pytest.raises(RuntimeError):
+        asyncio.run(protected({"type": "quic"}, never, never))
+
+
+def test_a_middleware_that_would_accept_any_audience_is_not_made() -> None:
+    """Tokens that another API has received, and uses here."""
+
+    async def app(*_: Any) -> None: ...
+
+    wrong: tuple[dict[str, Any], ...] = (
+        {},
+        {"public_url": "orders.example.com"},
+        {"public_url": "https://a.example/?q"},
+    )
+    for options in wrong:
+        with pytest.raises(ValueError):
+            asgi.Protect(app, AsyncClient("/nowhere"), issuer="corp", **options)
+    with pytest.raises(TypeError):
+        asgi.Protect(app, AsyncClient("/nowhere"), audience=AUDIENCE, required_scopes="orders:read")
+    with pytest.raises(TypeError):
+        asgi.Protect(app, Client("/nowhere"), audience=AUDIENCE)  # type: ignore[arg-type]
+    with pytest.raises(TypeError):
+        wsgi.Protect(lambda *_: [], AsyncClient("/nowhere"), audience=AUDIENCE)  # type: ignore[arg-type]
+
+
+def test_a_hostile_description_is_no_json_of_its_own() -> None:
+    """A body that a value of the token has written."""
+    lines = [("WWW-Authenticate", 'Bearer error="invalid_token", error_description="a\\"b"')]
+    answer = _protection.verdict({**REJECTED, "response": {"status": 401, "headers": dict(lines)}})
+    assert isinstance(answer, _protection.Answer) and json.loads(answer.body) == {"error": "invalid_token"}
+
+
+# Against the real sidecar
+
+
+@BOTH
+def test_tokens_of_an_issuer(ask: Ask, sidecar: Sidecar, client: Client, playground: Playground) -> None:
+    """A difference between the double and the sidecar."""
+    token = client.get_access_token(resource="orders").access_token
+    options: dict[str, Any] = {"issuer": "play", "audience": playground.base + "/resource"}
+    sent = [("Authorization", f"Bearer {token}")]
+    status, _, body, accepted = ask(sidecar.path, lines=sent, required_scopes=["orders"], **options)
+    assert (status, body, accepted.token_type) == (200, b"inside", "Bearer") and accepted.claims["sub"] == "svc"
+    status, headers, body, _ = ask(sidecar.path, **options)
+    assert (status, body) == (401, b"") and "Bearer" in dict(headers)["www-authenticate"]
+    cases: list[tuple[Any, dict[str, Any], int, str]] = [
+        ([("Authorization", f"Bearer {token}x")], {}, 401, "invalid_token"),
+        (sent, {"audience": "https://other.example.com"}, 401, "invalid_token"),
+        (sent, {"required_scopes": ["orders", "admin"]}, 403, "insufficient_scope"),
+        (sent, {"dpop": "required"}, 401, "invalid_token"),
+        ([*sent, *sent], {}, 400, "invalid_request"),
+        (sent, {"max_age": 1}, 401, "insufficient_user_authentication"),
+    ]
+    for lines, own, expected, error in cases:
+        status, headers, body, reached = ask(sidecar.path, lines=lines, **{**options, **own})
+        assert (status, reached) == (expected, None), (own, headers)
+        assert json.loads(body)["error"] == error or own.get("dpop"), (own, body)
+        assert dict(headers)["cache-control"] == "no-store"
+        assert f'error="{json.loads(body)["error"]}"' in dict(headers)["www-authenticate"]
+    assert ask(sidecar.path, lines=sent, **{**options, "issuer": "none"})[0] == 503
