@@ -375,8 +375,9 @@ bench-engine: deps-demo # The engine's side of the token benchmark, a package of
 
 # Nothing else needs these: the benchmark runs without them and reports that they are missing.
 .PHONY: bench-deps
-bench-deps: deps-demo ## Install what the benchmarks compare with: nginx, Node, oidc-agent, Python libraries
-	@Tests/Tools/install-packages nginx-light node-jose nodejs oidc-agent-cli python3-venv
+bench-deps: deps-demo ## Install what the benchmarks compare with: nginx, mitmproxy, Node, oidc-agent, Python libraries
+	@Tests/Tools/install-packages libnginx-mod-http-js mitmproxy nginx-light node-jose nodejs oidc-agent-cli \
+	  python3-venv redis-server squid
 	[ -x .build/benchmark-peers/bin/python ] || $(PYTHON) -m venv .build/benchmark-peers
 	@$(call pip-install,.build/benchmark-peers,Tests/Benchmarks/peers/requirements.txt)
 

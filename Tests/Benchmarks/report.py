@@ -9,6 +9,7 @@ import report_adobe_pass
 import report_clients
 import report_fairness
 import report_fetch
+import report_gateway
 import report_oauth
 import report_outbound
 import report_preauthorize
@@ -20,7 +21,7 @@ import report_workers
 from tables import compared, met, table
 
 # Sections that give their rounds in their own text.
-WITH_ROUNDS = ("fetch", "outbound", "sidecar", "preauthorize", "adobe", "clients", "oauth", "workers", "scale")
+WITH_ROUNDS = ("fetch", "outbound", "gateway", "sidecar", "preauthorize", "adobe", "clients", "oauth", "workers", "scale")
 START_MS, IDLE_MIB, FLAT_SHARE, FLAT_KIB = 15, 18, 0.05, 1024
 
 
@@ -187,6 +188,7 @@ MAKERS = {
     "sidecar": _sidecar_section,
     "fetch": report_fetch.sections,
     "outbound": report_outbound.sections,
+    "gateway": report_gateway.sections,
     "preauthorize": report_preauthorize.sections,
     "adobe": report_adobe_pass.sections,
     "clients": report_clients.sections,
@@ -206,6 +208,7 @@ HEADINGS = {
     "sidecar": ["C sidecar"],
     "fetch": ["`fetchResource`"],
     "outbound": ["Warm fetches by", "through a proxy"],
+    "gateway": ["through the gateway", "with forward authentication", "`validateRequest`", "at two replicas"],
     "preauthorize": ["`preauthorize`"],
     "adobe": ["Adobe Pass", "`pass.authorize`"],
     "clients": ["through the clients"],

@@ -21,6 +21,7 @@ from c_sidecar import CSidecarBench
 from clients import ClientBench
 from fairness import FairnessBench
 from fetch import FetchBench
+from gateway import GatewayBench
 from oauth import OAuthBench
 from outbound import OutboundBench
 from preauthorize import PreauthorizeBench
@@ -296,6 +297,7 @@ SECTIONS = {
     "sidecar": lambda bench: CSidecarBench(bench).measure(say),
     "fetch": lambda bench: FetchBench(bench).measure(say),
     "outbound": lambda bench: OutboundBench(bench).measure(say),
+    "gateway": lambda bench: GatewayBench(bench).measure(say),
     "preauthorize": lambda bench: PreauthorizeBench(bench).measure(say),
     "adobe": lambda bench: AdobePassBench(bench).measure(say),
     "clients": lambda bench: ClientBench(bench).measure(say),
@@ -349,6 +351,8 @@ def read_options():
     parser.add_argument("--soak-fetches", type=int, help="fetchResource requests of the soak (100000)")
     parser.add_argument("--tokens", type=int, help="tokens made for each algorithm (20000)")
     parser.add_argument("--sessions", type=int, help="sessions made in the file store (10000)")
+    parser.add_argument("--proofs", type=int, help="requests with a DPoP proof in one measurement (20000)")
+    parser.add_argument("--pairs", type=int, help="proofs that are shown to two replicas at once (10000)")
     parser.add_argument("--devices", type=int, help="devices that log in at Adobe Pass (1000)")
     parser.add_argument(
         "--upstream-concurrency", type=int, default=8, help="its limits.concurrency; 0: none (%(default)s)"
@@ -366,6 +370,8 @@ def read_options():
         "tokens": 20_000,
         "sessions": 10_000,
         "devices": 1_000,
+        "proofs": 20_000,
+        "pairs": 10_000,
         "warm_up": 0.5,
         "trial": 1.0,
         "settle": 1.0,
@@ -381,6 +387,8 @@ def read_options():
         "tokens": 10_000,
         "sessions": 1_000,
         "devices": 100,
+        "proofs": 2_000,
+        "pairs": 1_000,
         "warm_up": 0.1,
         "trial": 0.2,
         "settle": 0.3,
@@ -390,9 +398,9 @@ def read_options():
             setattr(options, name, value)
     options.only = [section.strip() for section in options.only.split(",")]
     unknown = [section for section in options.only if section not in SECTIONS]
-    counts = (options.rounds, options.fetch_rounds, options.starts, options.devices)
+    counts = (options.rounds, options.fetch_rounds, options.starts, options.devices, options.proofs, options.pairs)
     if unknown or min(counts) < 1 or min(options.seconds, options.fetch_seconds) <= 0:
-        parser.error(f"unknown section {unknown[0]!r}" if unknown else "rounds, starts, devices and seconds must be positive")
+        parser.error(f"unknown section {unknown[0]!r}" if unknown else "counts and seconds must be positive")
     return options
 
 

@@ -69,7 +69,7 @@ class SigningKey:
             if self.alg in ("EdDSA", "Ed448"):
                 return self._openssl("pkeyutl", "-sign", "-rawin", "-inkey", key.name, "-in", text.name)
             made = self._openssl("dgst", "-sha256", "-sign", key.name, text.name)
-        return made if self.alg == "RS256" else _raw(made)
+        return made if self.alg == "RS256" else raw_signature(made)
 
     def _public(self) -> Dict[str, Any]:
         if self.alg == "RS256":
@@ -89,7 +89,7 @@ class SigningKey:
         return subprocess.run(["openssl", *arguments], input=input, capture_output=True, check=True).stdout
 
 
-def _raw(der: bytes) -> bytes:
+def raw_signature(der: bytes) -> bytes:
     """An ECDSA signature as r and s (RFC 7518 section 3.4)."""
     def integer(position: int) -> tuple[bytes, int]:
         length = der[position + 1]
