@@ -54,7 +54,8 @@ struct GatewayAccess: Sendable {
     case "aws4-hmac-sha256":
       // `Credential=IDENTIFIER/20261127/eu-west-1/s3/aws4_request, SignedHeaders=…, Signature=…`
       let name = "Credential="
-      guard let scope = String(parts[1]).split(atByte: ",").first.map(String.init), scope.startsWithBytes(of: name) else {
+      guard let scope = String(parts[1]).split(atByte: ",").first.map(String.init), scope.startsWithBytes(of: name)
+      else {
         return nil
       }
       return String(Substring(scope.utf8.dropFirst(name.utf8.count)).prefix(beforeBytes: "/"))

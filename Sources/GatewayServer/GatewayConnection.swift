@@ -42,6 +42,8 @@ final class GatewayConnection: ChannelInboundHandler, @unchecked Sendable {
     requestGuard = RequestGuard(server.configuration.request)
   }
 
+  private var timeouts: GatewayServer.Timeouts { server.configuration.timeouts }
+
   /// Runs `body` on the event loop: at once, where this is it.
   func perform(_ body: @escaping @Sendable (GatewayConnection) -> Void) {
     let loop = link.channel.eventLoop
@@ -53,7 +55,6 @@ final class GatewayConnection: ChannelInboundHandler, @unchecked Sendable {
   func handlerAdded(context: ChannelHandlerContext) { self.context = context }
 
   func channelActive(context: ChannelHandlerContext) {
-    let timeouts = server.configuration.timeouts
     // One that was accepted when the server began to drain, and is not in its list.
     setInputDeadline(server.isDraining ? timeouts.acceptGrace : timeouts.head)
     update()
@@ -209,10 +210,10 @@ final class GatewayConnection: ChannelInboundHandler, @unchecked Sendable {
       let isWhole = exchange != nil && requestGuard.isComplete
       guard isWhole || pending.readableBytes > 0 else { return leave() }
       // Without credentials a closed connection looks like one whose client only sends no more.
-      if isWhole, link.caller == .loopback, timer.input == nil { setInputDeadline(server.configuration.timeouts.linger) }
+      if isWhole, link.caller == .loopback, timer.input == nil { setInputDeadline(timeouts.linger) }
     }
     if phase == .open, exchange == nil, !requestGuard.isIdle, !timer.isForHead {
-      setInputDeadline(server.configuration.timeouts.head)
+      setInputDeadline(timeouts.head)
       timer.isForHead = true
     }
     if !input.hasEnded, !input.isReading, phase == .lingering || (pending.readableBytes == 0 && wantsBytes) {
@@ -254,7 +255,7 @@ final class GatewayConnection: ChannelInboundHandler, @unchecked Sendable {
     requestGuard.startNext()
     input.discardable = 0
     guard !server.isDraining else { return linger() }
-    setInputDeadline(server.configuration.timeouts.idle)
+    setInputDeadline(timeouts.idle)
     advance()
   }
 
@@ -265,7 +266,7 @@ final class GatewayConnection: ChannelInboundHandler, @unchecked Sendable {
     phase = .lingering
     pending.clear()
     timer.output = nil
-    setInputDeadline(server.configuration.timeouts.linger)
+    setInputDeadline(timeouts.linger)
     link.channel.writeAndFlush(ByteBuffer(bytes: bytes)).whenComplete { [self] _ in
       input.isAnswered = true
       link.channel.close(mode: .output, promise: nil)
@@ -278,6 +279,6 @@ final class GatewayConnection: ChannelInboundHandler, @unchecked Sendable {
   func drain() {
     guard phase == .open, exchange == nil, requestGuard.isIdle, pending.readableBytes == 0 else { return }
     guard input.requests == 0 else { return linger() }
-    setInputDeadline(server.configuration.timeouts.acceptGrace)
+    setInputDeadline(timeouts.acceptGrace)
   }
 }
