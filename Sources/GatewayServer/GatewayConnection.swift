@@ -213,8 +213,7 @@ final class GatewayConnection: ChannelInboundHandler, @unchecked Sendable {
       if isWhole, link.caller == .loopback, timer.input == nil { setInputDeadline(timeouts.linger) }
     }
     if phase == .open, exchange == nil, !requestGuard.isIdle, !timer.isForHead {
-      setInputDeadline(timeouts.head)
-      timer.isForHead = true
+      setInputDeadline(timeouts.head, isForHead: true)
     }
     if !input.hasEnded, !input.isReading, phase == .lingering || (pending.readableBytes == 0 && wantsBytes) {
       input.isReading = true
@@ -223,9 +222,9 @@ final class GatewayConnection: ChannelInboundHandler, @unchecked Sendable {
     timer.arm(on: link.channel.eventLoop) { [weak self] in self?.timedOut() }
   }
 
-  func setInputDeadline(_ time: Duration) {
+  func setInputDeadline(_ time: Duration, isForHead: Bool = false) {
     timer.input = .now() + TimeAmount(time)
-    timer.isForHead = false
+    timer.isForHead = isForHead
     timer.arm(on: link.channel.eventLoop) { [weak self] in self?.timedOut() }
   }
 

@@ -31,9 +31,9 @@ final class EVPKey: @unchecked Sendable {
     }
   }
 
-  /// Throws `invalidKey` when the public key is not a point of its group. The NIST curves have the cofactor 1, so that
-  /// each point of the curve is of the group, and the multiplication by its order proves nothing more (NIST SP 800-56A
-  /// revision 3, section 5.6.2.3.4). It would be most of the work for a key that is used once, as in a proof (RFC 9449).
+  /// Throws `invalidKey` when the public key is not a point of its group. The NIST curves have the cofactor 1: each
+  /// point of the curve is of the group, and the multiplication by its order proves nothing more (NIST SP 800-56A
+  /// revision 3, section 5.6.2.3.4). It would be most of the work for a key that is used once, as in a DPoP proof.
   func checkPublic() throws(CryptoError) {
     try check("public key is not a point of the curve", EVP_PKEY_public_check_quick)
   }
