@@ -15,8 +15,8 @@ BUILD_FLAGS := --disable-build-manifest-caching --explicit-target-dependency-imp
 COMMIT := $(shell git describe --always --dirty --exclude '*' --abbrev=12 2>/dev/null)
 COMMIT_OBJECT := $(if $(COMMIT),$(CURDIR)/.build/commit/$(COMMIT).o)
 # Bound at the start, so that the tables of library calls are read-only. No library calls back into the program by a
-# symbol's name: without the names of its symbols it is 3 MB smaller. Functions of the same code, whose addresses are not
-# compared, are there once: 0.5 MB less.
+# symbol's name: without the names of its symbols it is 3 MB smaller. Functions of the same code whose addresses are
+# not compared are there once: 0.5 MB less.
 RELEASE_FLAGS := $(BUILD_FLAGS) -c release --static-swift-stdlib -Xlinker -z -Xlinker now -Xlinker --no-export-dynamic \
   -Xlinker --icf=safe $(addprefix -Xlinker ,$(COMMIT_OBJECT))
 RELEASE := .build/release
