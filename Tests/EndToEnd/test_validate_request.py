@@ -381,7 +381,8 @@ class TestOpaqueTokens:
         with connect_as(ALICE, sidecar) as alice, connect_as(BOB, sidecar) as bob:
             identifiers = [alice.request("validateRequest", request("Bearer opaque")) for _ in range(100)]
             for identifier in identifiers:
-                assert code(alice.answer_to(identifier)["result"]) is None
+                answer = alice.answer_to(identifier)
+                assert code(answer.get("result", answer)) is None
             assert counted() == 1
             assert judge(alice, "Bearer opaque")["cached"] is True
             assert code(judge(alice, "Bearer opaque", requiredScopes=["admin"])) == "insufficient_scope"
