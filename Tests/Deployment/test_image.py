@@ -77,8 +77,8 @@ def test_the_dockerfile_takes_its_files_from_the_same_list() -> None:
 
 
 def test_the_dockerfile_builds_as_the_makefile_does() -> None:
-    text = (DEPLOY / "container" / "Dockerfile").read_text()
-    makefile = (ROOT / "Makefile").read_text().replace("\\\n", " ")
+    text, makefile = (
+        re.sub(r" +", " ", path.read_text().replace("\\\n", " ")) for path in (DEPLOY / "container" / "Dockerfile", ROOT / "Makefile"))
     packages = re.search(r"^BUILD_PACKAGES := (.*)$", makefile, re.MULTILINE)
     flags = re.search(r"^RELEASE_FLAGS := \$\(BUILD_FLAGS\) (.*)$", makefile, re.MULTILINE)
     assert packages and flags
