@@ -1,7 +1,9 @@
 import AuthEngine
 import GatewayServer
 import HTTPMessages
+import PosternJSON
 import PosternJSONRPC
+import PosternProtocol
 import PosternSupport
 import SidecarCalls
 
@@ -11,6 +13,8 @@ final class ForwardedExchange: ForwardingProgram {
   private enum Progress {
     case open
     case begun
+    /// The server's response cannot be passed on.
+    case rejected
     /// The program does not take it any more.
     case gone
   }
@@ -79,6 +83,10 @@ final class ForwardedExchange: ForwardingProgram {
 
   func begin(_ head: HTTPResponseHead, from server: ResourceServer) async -> Bool {
     watch.end()
+    guard !ResponseFields.hasControlCharacter(head) else {
+      progress.withLock { $0 = .rejected }
+      return false
+    }
     return await write(beginning: true) { () async throws(GatewayClientGone) in
       try await response.begin(
         status: head.status, fields: ResponseFields(of: server).fields(of: head),
@@ -98,6 +106,13 @@ final class ForwardedExchange: ForwardingProgram {
     case (.begun, .success): _ = await write { () async throws(GatewayClientGone) in try await response.end() }
     case (.open, .failure(let fault)): await Problem(fault).send(response)
     case (.open, .success): await Problem(RPCFault(.internalError)).send(response)
+    case (.rejected, _):
+      let outcome = TransportError.Outcome.replied.rawValue
+      await Problem(
+        RPCFault(
+          .protocolError, "a field of the server's response has control characters", data: ["outcome": .string(outcome)]
+        )
+      ).send(response)
     case (.begun, .failure), (.gone, _): break
     }
   }

@@ -24,7 +24,7 @@ struct ResponseFields {
       guard !Self.hop.contains(name), !named.contains(name), !name.startsWithBytes(of: "proxy-"),
         !name.startsWithBytes(of: "postern-"), !isAboutCredential(name)
       else { continue }
-      if let value = rewritten(Self.printed(line.value), of: name, in: head) { result.append(line.name, value) }
+      if let value = rewritten(line.value, of: name, in: head) { result.append(line.name, value) }
     }
     return result
   }
@@ -44,11 +44,9 @@ struct ResponseFields {
     "strict-transport-security", "te", "trailer", "transfer-encoding", "upgrade",
   ]
 
-  /// A value with spaces instead of control characters, which no server should send (RFC 9110 section 5.5).
-  private static func printed(_ value: String) -> String {
-    let isControl = { (byte: UInt8) in byte < 0x20 && byte != 0x09 || byte == 0x7F }
-    guard value.utf8.contains(where: isControl) else { return value }
-    return String(decoding: value.utf8.map { isControl($0) ? 0x20 : $0 }, as: UTF8.self)
+  /// Whether a field has control characters, which no server may send (RFC 9110 section 5.5).
+  static func hasControlCharacter(_ head: HTTPResponseHead) -> Bool {
+    head.fields.lines.contains { $0.value.utf8.contains { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F } }
   }
 
   /// Whether the field is about the credential of the request: it was Postern's, unless there was none.

@@ -130,6 +130,17 @@ struct ExchangeTests {
     #expect(contents.hasEnded)
   }
 
+  /// Catches a connection that ends without a response, and control characters that the program gets.
+  @Test("A control character of a server reaches the program")
+  func controlCharacter() async throws {
+    let exchange = try exchange()
+    #expect(await exchange.begin(try head(["X-T": "a\u{1}b"]), from: try resource()) == false)
+    await exchange.end(with: .failure(RPCFault(.requestCancelled)))
+    let contents = response.contents.withLock { $0 }
+    #expect(contents.status == 502)
+    #expect(contents.hasEnded)
+  }
+
   /// Catches half a response that looks like a whole one, and an error in the midst of a body.
   @Test("A response that breaks off ends cleanly")
   func brokenResponse() async throws {
