@@ -26,7 +26,7 @@ from harness.playground import Playground
 from harness.ports import free_port
 from harness.sidecar import Sidecar
 from harness.signing import SigningKey
-from harness.users import ALICE, BOB, BOTH, connect_as, needs_root, open_to_all
+from harness.users import ALICE, BOB, BOTH, acting_as, connect_as, needs_root, open_to_all
 from harness.waiting import eventually
 from test_preauthorize import authzen
 from test_session_store import redis, redis_store  # noqa: F401 (a fixture)
@@ -215,11 +215,8 @@ class TestTwoUsers:
     def test_a_rule_that_hides_the_issuer_ends_nothing_there(self, shared: Sidecar, playground: Playground) -> None:
         with connect_as(ALICE, shared) as alice:
             session = login(alice, playground)
-            os.setegid(20)
-            try:
+            with acting_as(0, gid=20):
                 blind = shared.connect()
-            finally:
-                os.setegid(0)
             with blind:
                 token = logout_token(playground, user="alice")
                 errors = [

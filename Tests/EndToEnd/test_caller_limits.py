@@ -16,6 +16,7 @@ from harness.connection import Connection
 from harness.playground import Playground
 from harness.sidecar import Sidecar
 from harness.waiting import eventually
+from harness.users import acting_as
 
 Start = Callable[..., Sidecar]
 Connect = Callable[..., Connection]
@@ -166,12 +167,9 @@ def open_directory() -> Iterator[Path]:
 
 
 def connect_as(uid: int, sidecar: Sidecar) -> Connection:
-    """A connection that the kernel says is `uid`'s."""
-    os.seteuid(uid)
-    try:
+    """A connection of `uid`, and of our own group."""
+    with acting_as(uid, gid=os.getgid()):
         return sidecar.connect()
-    finally:
-        os.seteuid(0)
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="needs to be other users")

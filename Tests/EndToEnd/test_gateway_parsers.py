@@ -6,12 +6,12 @@ import os
 import shutil
 import socket
 import subprocess
-import threading
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 import pytest
 
+from harness.loopback import Loopback
 from harness.ports import free_port
 from harness.sidecar import Sidecar
 from harness.waiting import eventually
@@ -31,22 +31,13 @@ class Recorder:
     """An origin that notes each whole request, with one connection for each."""
 
     def __init__(self) -> None:
-        self.listener = socket.create_server(("127.0.0.1", 0), backlog=128)
-        self.port = self.listener.getsockname()[1]
         self.seen: List[Seen] = []
-        threading.Thread(target=self._accept, daemon=True).start()
+        self._loopback = Loopback(self._serve, timeout=20)
+        self._loopback.start()
+        self.port = self._loopback.port
 
-    def _accept(self) -> None:
-        while True:
-            try:
-                client, _ = self.listener.accept()
-            except OSError:
-                return
-            client.settimeout(20)
-            threading.Thread(target=self._serve, args=(client,), daemon=True).start()
-
-    def _serve(self, client: socket.socket) -> None:
-        with client, client.makefile("rb") as stream:
+    def _serve(self, client: socket.socket, _: int) -> None:
+        with client.makefile("rb") as stream:
             try:
                 line = stream.readline().decode("latin-1").split(" ")
                 fields = {}
@@ -91,7 +82,7 @@ class Recorder:
         return seen
 
     def stop(self) -> None:
-        self.listener.close()
+        self._loopback.stop()
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from harness import expect
 from harness.connection import Connection
 from harness.sidecar import Sidecar
 from harness.waiting import eventually
+from harness.users import acting_as
 from test_caller_limits import connect_as, open_directory  # noqa: F401
 
 Start = Callable[..., Sidecar]
@@ -158,11 +159,8 @@ def test_a_message_of_16_mib_costs_little_and_gives_it_back(
     make, code = SHAPES[kind]
     text = make().encode()
     assert 15 * MEBIBYTE < len(text) <= 16 * MEBIBYTE
-    os.seteuid(2001)
-    try:
+    with acting_as(2001):
         connection = shared.connect(framing, 60)
-    finally:
-        os.seteuid(0)
     with connection:
         # What is used the first time only (code, buffers that stay) is no cost of the message.
         connection.send_text(request('"%s"' % ("x" * 100_000)))

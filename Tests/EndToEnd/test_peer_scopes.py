@@ -11,6 +11,7 @@ import pytest
 from harness.connection import Connection
 from harness.playground import Playground
 from harness.sidecar import Sidecar
+from harness.users import acting_as
 
 pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="needs another gid")
 NO_HANDLE = "A" * 43
@@ -39,11 +40,8 @@ def callers(
         "preauthorization": {"films": point, "news": point},
     })
     whole = sidecar.connect()
-    os.setegid(20)
-    try:
+    with acting_as(0, gid=20):
         part = sidecar.connect()
-    finally:
-        os.setegid(0)
     yield whole, part
     whole.close()
     part.close()

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
+from .loopback import Loopback
 from .ports import free_port
 from .waiting import eventually
 
@@ -221,26 +222,19 @@ class Relay:
 
     def __init__(self, port: int, path: str) -> None:
         self._path = path
-        self._listener = socket.create_server(("127.0.0.1", port))
-        threading.Thread(target=self._accept, daemon=True).start()
+        self._loopback = Loopback(self._serve, port=port)
+        self._loopback.start()
 
     def stop(self) -> None:
-        self._listener.close()
+        self._loopback.stop()
 
-    def _accept(self) -> None:
-        while True:
-            try:
-                near, _ = self._listener.accept()
-            except OSError:
-                return
-            far = socket.socket(socket.AF_UNIX)
-            try:
-                far.connect(self._path)
-            except OSError:
-                near.close()
-                continue
-            for source, target in ((near, far), (far, near)):
-                threading.Thread(target=self._copy, args=(source, target), daemon=True).start()
+    def _serve(self, near: socket.socket, _: int) -> None:
+        with socket.socket(socket.AF_UNIX) as far:
+            far.connect(self._path)
+            back = threading.Thread(target=self._copy, args=(far, near), daemon=True)
+            back.start()
+            self._copy(near, far)
+            back.join()
 
     @staticmethod
     def _copy(source: socket.socket, target: socket.socket) -> None:

@@ -10,20 +10,25 @@ class Loopback:
     """Hands each connection and its number, counted from 0, to `serve`, in a thread of its own, and closes it
     afterwards. An error of the socket ends the connection. Accepts until `stop`."""
 
-    def __init__(self, serve: Callable[[socket.socket, int], None], timeout: float = 60) -> None:
+    def __init__(self, serve: Callable[[socket.socket, int], None], timeout: float = 60, port: int = 0) -> None:
         self._serve, self._timeout = serve, timeout
         self.accepted = 0
-        self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
+        self._listener = socket.create_server(("127.0.0.1", port), backlog=128)
         self.port: int = self._listener.getsockname()[1]
 
+        self._accepting = threading.Thread(target=self._accept, daemon=True)
+
     def start(self) -> None:
-        threading.Thread(target=self._accept, daemon=True).start()
+        self._accepting.start()
 
     def stop(self) -> None:
+        # Closing alone does not wake the thread that waits for a connection; the listener would stay open with it.
         try:
             self._listener.shutdown(socket.SHUT_RDWR)
         except OSError:
             pass
+        if self._accepting.is_alive():
+            self._accepting.join()
         self._listener.close()
 
     def _accept(self) -> None:

@@ -2,8 +2,10 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
-from typing import Any, Callable, Iterator
+import platform
+from typing import Any, Callable, Iterator, Optional
 
 import pytest
 
@@ -17,17 +19,34 @@ ALICE, BOB = 1001, 1002
 needs_root = pytest.mark.skipif(os.getuid() != 0, reason="needs root")
 
 
+#: setresuid and setresgid, of the calling thread alone. `os.seteuid` changes every thread of the process, by a signal
+#: that starts what they wait for again: a thread that waits for a connection on a listener closed meanwhile then takes
+#: those of a new listener with its number.
+_SET_USER, _SET_GROUP = {"x86_64": (117, 119), "aarch64": (147, 149)}[platform.machine()]
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def _set(call: int, identity: int) -> None:
+    """Sets the effective identity of this thread."""
+    unchanged = ctypes.c_long(-1)
+    if _libc.syscall(ctypes.c_long(call), unchanged, ctypes.c_long(identity), unchanged) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+
+
 @contextlib.contextmanager
-def acting_as(uid: int) -> Iterator[None]:
-    """Runs the body with the effective uid and gid `uid`. Not for programs with other threads at work."""
+def acting_as(uid: int, gid: Optional[int] = None) -> Iterator[None]:
+    """Runs the body with the effective uid `uid` and gid `gid` (`uid` where it is left out), in this thread only."""
     group, user = os.getegid(), os.geteuid()
-    os.setegid(uid)
-    os.seteuid(uid)
+    _set(_SET_GROUP, uid if gid is None else gid)
     try:
-        yield
+        _set(_SET_USER, uid)
+        try:
+            yield
+        finally:
+            _set(_SET_USER, user)
     finally:
-        os.seteuid(user)
-        os.setegid(group)
+        _set(_SET_GROUP, group)
 
 
 def connect_as(uid: int, sidecar: Sidecar, framing: str = "stream", timeout: float = 20.0) -> Connection:
