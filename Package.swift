@@ -874,6 +874,44 @@ let package = Package(
       ]
     ),
 
+    // MARK: - Layer 4: SidecarEndpoints, sockets for one child, and explanations of calls
+
+    .target(
+      name: "SidecarEndpoints",
+      dependencies: [
+        "AuthEngine",
+        "EngineConfiguration",
+        "HTTPMessages",
+        "PosternConfiguration",
+        "PosternCrypto",
+        "PosternJSON",
+        "PosternJSONRPC",
+        "PosternProtocol",
+        "PosternSupport",
+        "SidecarAccess",
+        "SidecarCalls",
+        "SidecarEngine",
+        "SidecarObservability",
+      ]
+    ),
+    .testTarget(
+      name: "SidecarEndpointsTests",
+      dependencies: [
+        "AuthEngine",
+        "HTTPMessages",
+        "PosternConfiguration",
+        "PosternJSON",
+        "PosternJSONRPC",
+        "PosternProtocol",
+        "PosternSupport",
+        "PosternTestSupport",
+        "SidecarAccess",
+        "SidecarCalls",
+        "SidecarEndpoints",
+        "SidecarEngine",
+      ]
+    ),
+
     // MARK: - Layer 4: Sidecar
 
     .target(
@@ -895,6 +933,7 @@ let package = Package(
         "RequestValidation",
         "SidecarAccess",
         "SidecarCalls",
+        "SidecarEndpoints",
         "SidecarEngine",
         "SidecarHealth",
         "SidecarObservability",
@@ -918,6 +957,7 @@ let package = Package(
         "Sidecar",
         "SidecarAccess",
         "SidecarCalls",
+        "SidecarEndpoints",
         "SidecarEngine",
         "SidecarHealth",
         "SidecarObservability",
@@ -950,6 +990,7 @@ let package = Package(
         "Sidecar",
         "SidecarAccess",
         "SidecarCalls",
+        "SidecarEndpoints",
         "SidecarEngine",
         "SidecarObservability",
       ]
@@ -994,6 +1035,7 @@ let package = Package(
         "SessionStore",
         "Sidecar",
         "SidecarAccess",
+        "SidecarEndpoints",
         "SidecarEngine",
         "SidecarGateway",
         "SidecarObservability",

@@ -3,7 +3,8 @@ public enum ProtocolMethods {
   /// Their types.
   public static let all: [any RPCMethod.Type] = [
     Discover.self, GetInfo.self, Health.self, Metrics.self, ReloadConfig.self, Subscribe.self, Unsubscribe.self,
-    RegisterDelegate.self, CancelRequest.self, FetchResource.self, GetTask.self, ListTasks.self, SuspendTask.self,
+    RegisterDelegate.self, CancelRequest.self, CreateEndpoint.self, ListEndpoints.self, RevokeEndpoint.self,
+    Narrow.self, ExplainCall.self, FetchResource.self, GetTask.self, ListTasks.self, SuspendTask.self,
     ResumeTask.self, CancelTask.self, Preauthorize.self, InvalidateDecisions.self, ValidateIDToken.self,
     ValidateAccessToken.self, ValidateRequest.self, ValidateLogoutToken.self, IntrospectToken.self, VerifyJWS.self,
     DecryptJWE.self, CreateSession.self,

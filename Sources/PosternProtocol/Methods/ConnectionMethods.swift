@@ -76,6 +76,7 @@ public enum DelegateMethod: String, SchemaEnumeration, Sendable, Hashable {
   case evaluateAuthorizationPolicy = "delegate.evaluateAuthorizationPolicy"
   case updateRequest = "delegate.updateRequest"
   case evaluateTokenRefresh = "delegate.evaluateTokenRefresh"
+  case approveCall = "delegate.approveCall"
 }
 
 /// `$/cancelRequest` (LSP base protocol): a notification that ends a request of the same connection.

@@ -10,6 +10,7 @@ package final class PeerConnection: Sendable {
     var delegates: Set<DelegateMethod> = []
     var conversation: JSONRPCConnection?
     var executors: [ObjectIdentifier: PoolExecutor] = [:]
+    var narrowing: Narrowing?
   }
 
   /// Unique in this process.
@@ -19,13 +20,21 @@ package final class PeerConnection: Sendable {
   package let openedAt: MonotonicInstant
   /// The uid and the connection of its calls.
   package var peerID: PeerID { PeerID(uid: peer.uid, connection: connection) }
-  private let state = Locked(State())
+  private let state: Locked<State>
 
-  package init(connection: UInt64, peer: Peer, openedAt: MonotonicInstant) {
+  /// `peer` is who the calls are of: at an endpoint its maker, whoever connects to it.
+  package init(connection: UInt64, peer: Peer, openedAt: MonotonicInstant, narrowing: Narrowing? = nil) {
     self.connection = connection
     self.peer = peer
     self.openedAt = openedAt
+    state = Locked(State(narrowing: narrowing))
   }
+
+  /// The last level of its chain; nil: the peer's rule alone decides.
+  package var narrowing: Narrowing? { state.withLock { $0.narrowing } }
+
+  /// Adds a level, for good.
+  package func narrow(to narrowing: Narrowing) { state.withLock { $0.narrowing = narrowing } }
 
   /// Given once the conversation exists; taken away when the connection is gone.
   package func attach(_ conversation: JSONRPCConnection?) { state.withLock { $0.conversation = conversation } }

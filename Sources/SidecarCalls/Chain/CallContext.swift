@@ -13,6 +13,8 @@ package struct CallContext: Sendable {
   package let caller: PeerConnection
   /// The configuration it runs on from start to end, whatever is reloaded meanwhile, as far as its rule shows it.
   package let runtime: VisibleConfiguration
+  /// The last level of the chain that the call came through; nil: the peer's rule alone decides.
+  package let narrowing: Narrowing?
   /// The bound of `meta.timeoutMs`.
   package let deadline: Deadline
   /// The W3C trace context to pass on upstream.

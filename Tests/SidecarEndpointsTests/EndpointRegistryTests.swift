@@ -1,0 +1,8 @@
+import PosternTestSupport
+import SidecarAccess
+import SidecarEndpoints
+import Testing
+
+@Suite("EndpointRegistry")
+struct EndpointRegistryTests {
+}
