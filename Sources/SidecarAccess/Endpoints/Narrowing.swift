@@ -1,5 +1,3 @@
-package import PosternSupport
-
 /// One level of a chain: an endpoint, or a `narrow` of a connection. A call has to pass every level up to the peer's
 /// rule.
 package final class Narrowing: Sendable {

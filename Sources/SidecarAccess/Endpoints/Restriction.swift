@@ -1,5 +1,3 @@
-package import PosternSupport
-
 /// What an endpoint, or `narrow`, leaves of what its maker may do. A list that is nil is the maker's; an empty one is
 /// nothing.
 package struct Restriction: Sendable, Hashable {

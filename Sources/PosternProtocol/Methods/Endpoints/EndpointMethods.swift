@@ -1,5 +1,4 @@
 public import PosternJSON
-public import PosternJSONRPC
 
 /// `createEndpoint`: a socket that can do a part of what its maker can.
 public enum CreateEndpoint: RPCMethod {
@@ -30,10 +29,13 @@ public enum CreateEndpoint: RPCMethod {
 
     public static let memberDocs = EndpointLimits.memberDocs.merging([
       "expiresInMs": "How long it lives, in milliseconds, at least 1; no longer than its maker's endpoint",
-      "bindTo": "`connection`: it ends with the connection that made it; `{pid}`: only that process may connect, and it ends with it",
+      "bindTo":
+        "`connection`: it ends with the connection that made it; `{pid}`: only that process may connect, and it ends with it",
       "label": "A name for people, in lists, questions and the audit log: 1 to 64 printable characters",
-      "approval": "`ask`: each call that acts for the user is put to the maker's connection first (`delegate.approveCall`)",
-      "descriptor": "Whether a connected descriptor comes with the answer (SCM_RIGHTS), for a child that cannot reach the path",
+      "approval":
+        "`ask`: each call that acts for the user is put to the maker's connection first (`delegate.approveCall`)",
+      "descriptor":
+        "Whether a connected descriptor comes with the answer (SCM_RIGHTS), for a child that cannot reach the path",
       "http": "Whether it has a second socket that speaks HTTP as the gateway does",
     ]) { $1 }
   }
@@ -76,7 +78,8 @@ public enum Narrow: RPCMethod {
 public enum ListEndpoints: RPCMethod {
   public static let name = "listEndpoints"
   public static let bounds: PeerBounds = []
-  public static let summary = "Lists endpoints: on the main socket those of the caller's uid, on an endpoint those made through it"
+  public static let summary =
+    "Lists endpoints: on the main socket those of the caller's uid, on an endpoint those made through it"
   public static let resultSummary = "A page of them, the oldest first; and where the next page begins"
   public typealias Params = PageParams
 
@@ -140,10 +143,12 @@ public struct EndpointLimits: RPCObject {
     "resources": "The names of resources",
     "methods": "Methods of this interface, as in `peers`",
     "httpMethods": "The HTTP methods of fetches",
-    "paths": "Paths relative to a resource's baseUrl, in whole segments: `orders/` is what is below, `orders` that path alone",
+    "paths":
+      "Paths relative to a resource's baseUrl, in whole segments: `orders/` is what is below, `orders` that path alone",
     "sessions": "The handles of sessions; then no session can be made",
     "rate": "How often calls may be made, over the whole endpoint and all that were made through it",
-    "concurrency": "How many calls may be under way at one time, over the whole endpoint and all that were made through it",
+    "concurrency":
+      "How many calls may be under way at one time, over the whole endpoint and all that were made through it",
   ]
 }
 
@@ -164,7 +169,9 @@ public struct EndpointHTTP: RPCObject {
 
   public init(path: String) { self.path = path }
 
-  public static let memberDocs = ["path": "The path of the socket that speaks HTTP: `/NAME/…` is a fetch from the resource NAME"]
+  public static let memberDocs = [
+    "path": "The path of the socket that speaks HTTP: `/NAME/…` is a fetch from the resource NAME"
+  ]
 }
 
 /// What an endpoint ends with, besides its maker's endpoint.
@@ -184,7 +191,8 @@ public enum EndpointBinding: SchemaDescribed, Sendable, Hashable {
     let container = try decoder.singleValueContainer()
     if let text = try? container.decode(String.self) {
       guard text == "connection" else {
-        throw DecodingError.dataCorruptedError(in: container, debugDescription: "must be connection, or an object with pid")
+        throw DecodingError.dataCorruptedError(
+          in: container, debugDescription: "must be connection, or an object with pid")
       }
       self = .connection
     } else {

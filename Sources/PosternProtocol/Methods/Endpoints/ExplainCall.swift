@@ -65,7 +65,8 @@ public struct ExplanationStep: RPCObject {
   }
 
   public static let memberDocs = [
-    "step": "The step's name, such as `peerRule`, `endpoint`, `rate`, `concurrency`, `resource`, `url`, `token`, `outbound`, `sandbox`",
+    "step":
+      "The step's name, such as `peerRule`, `endpoint`, `rate`, `concurrency`, `resource`, `url`, `token`, `outbound`, `sandbox`",
     "verdict": "Whether the call passes it",
     "summary": "Why, for people",
     "details": "The values that decide it, by name",
