@@ -22,7 +22,7 @@ public final class JSONRPCConnection: Sendable {
     public var longWork: (@Sendable () -> any TaskExecutor)?
     /// Has the transport deliver nothing more, until each is undone with `false`.
     public let pause: (@Sendable (Bool) -> Void)?
-    /// The descriptors that the peer has passed and no call has claimed; nil: the transport passes none.
+    /// Takes and passes descriptors; nil: the transport passes none.
     public var descriptors: Descriptors?
     /// Sends bytes as they are; nil: the transport cannot.
     public var frames: Frames?
@@ -43,16 +43,17 @@ public final class JSONRPCConnection: Sendable {
       }
     }
 
-    /// The descriptors that the peer has passed and no call has claimed, in their order.
+    /// The descriptors that the peer has passed and no call has claimed, in their order, and those that it gets.
     public struct Descriptors: Sendable {
       let areThere: @Sendable () -> Bool
       let take: @Sendable (Int) -> [PassedDescriptor]
+      let send: @Sendable (UnsafeRawBufferPointer, [PassedDescriptor]) -> Void
 
-      /// Descriptors as the transport has them; `take` claims the first ones.
-      public init(areThere: @escaping @Sendable () -> Bool, take: @escaping @Sendable (Int) -> [PassedDescriptor]) {
-        self.areThere = areThere
-        self.take = take
-      }
+      /// Descriptors as the transport has them; `take` claims the first ones, `send` is `write` with descriptors.
+      public init(
+        areThere: @escaping @Sendable () -> Bool, take: @escaping @Sendable (Int) -> [PassedDescriptor],
+        send: @escaping @Sendable (UnsafeRawBufferPointer, [PassedDescriptor]) -> Void
+      ) { (self.areThere, self.take, self.send) = (areThere, take, send) }
     }
 
     /// An output of the given parts.
@@ -312,7 +313,7 @@ public final class JSONRPCConnection: Sendable {
       case .rejectedUnread: dispatcher.rejectedUnread()
       case .rejectedMessage(let reason): dispatcher.rejectedMessage(reason)
       case .cancel(let key): state.withLock { $0.tasks[key] }?.cancel()
-      case .write(let text): text.withBytes(output.write)
+      case .write(let text): output.send(text)
       case .resolve(let key, let result):
         state.withLock { $0.waiters.removeValue(forKey: key) }?.resume(with: result.mapError { $0 as any Error })
       case .close: state.withLock { $0.isCloseDue = true }

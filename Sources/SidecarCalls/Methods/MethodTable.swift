@@ -1,7 +1,7 @@
 package import PosternJSON
 package import PosternJSONRPC
 package import PosternProtocol
-import PosternSupport
+package import PosternSupport
 import SidecarAccess
 
 /// The methods of this sidecar by name, their types erased. Built once, then immutable.
@@ -58,6 +58,22 @@ package struct MethodTable: Sendable {
   ) {
     handlers[Method.name] = .waiting { (params, context) async throws(RPCFault) in
       .value(try await body(try Self.decode(Method.Params.self, params.take()), context))
+    }
+  }
+
+  /// Adds a method that may wait, whose answer may carry a descriptor for the caller.
+  package mutating func waitingForDescriptor<Method: RPCMethod>(
+    _ method: Method.Type,
+    _ body:
+      @escaping @Sendable (Method.Params, CallContext) async throws(RPCFault) -> (
+        Method.Result, PassedDescriptor?
+      )
+  ) {
+    handlers[Method.name] = .waiting { (params, context) async throws(RPCFault) in
+      let (result, descriptor) = try await body(try Self.decode(Method.Params.self, params.take()), context)
+      let encoded = try Self.encode(result)
+      guard let descriptor, let value = encoded.value else { return encoded }
+      return .passing(value, descriptor)
     }
   }
 

@@ -116,7 +116,7 @@ package struct AuditTrail: Sendable {
     // Nothing is decided about a request without a token.
     if case .success = outcome, method == FetchResource.name, entry.carriesNoToken { return [] }
     switch outcome {
-    case .success(.value(let result)):
+    case .success(.value(let result)), .success(.passing(let result, _)):
       let (word, more) = AuditedMethod.outcome(of: method, result)
       members["outcome"] = .string(noted ?? word)
       for member in more.members { facts[member.name] = member.value }

@@ -43,6 +43,9 @@ package struct AccessLine {
       return outcome
     case .success(.text(let written)): text = written
     case .success(.value(let value)): text = JSONText(value)
+    case .success(.passing(let value, _)):
+      metadata[.bytesOut] = .stringConvertible(JSONText(value).bytes.count)
+      return outcome
     }
     metadata[.bytesOut] = .stringConvertible(text.bytes.count)
     return .success(.text(text))

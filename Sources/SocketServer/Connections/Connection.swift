@@ -92,6 +92,13 @@ public final class Connection: Sendable {
   @discardableResult
   public func send(_ message: [UInt8]) -> Bool { message.withUnsafeBytes { send($0) } }
 
+  /// Sends one message with descriptors, which go with its first byte and are closed here then, or with the connection.
+  @discardableResult
+  public func send(_ message: UnsafeRawBufferPointer, passing descriptors: [PassedDescriptor]) -> Bool {
+    let pieces = OutboundMessages.pieces(of: message, framing: framing)
+    return finish(outbox.withLock { outbox in (outbox.append(pieces, passing: descriptors), report(&outbox)) })
+  }
+
   /// Sends bytes as they are, in a frame with more header fields, each line with its end; false also when the peer does
   /// not speak in frames. At most as many bytes as fit into one piece.
   public func send(_ bytes: UnsafeRawBufferPointer, inFrameWith fields: String) -> Bool {

@@ -30,7 +30,8 @@ final class SocketBridge: ConnectionDelegate {
         memory.used(bytes: text.count)
       }, close: { connection.closeAfterFlush() })
     output.descriptors = JSONRPCConnection.Output.Descriptors(
-      areThere: { connection.hasDescriptors }, take: { connection.takeDescriptors($0) })
+      areThere: { connection.hasDescriptors }, take: { connection.takeDescriptors($0) },
+      send: { connection.send($0, passing: $1) })
     output.frames = JSONRPCConnection.Output.Frames(
       areSpoken: { connection.framing == .headers }, write: { connection.send($1, inFrameWith: $0) })
     conversation = service.open(connection: connection.id, peer: peer, output: output)
