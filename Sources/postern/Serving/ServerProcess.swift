@@ -243,6 +243,8 @@ struct ServerProcess {
       switch reason {
       case .connections: service.rejection(.connections, of: Peer(peer))
       case .connectionsPerUid: service.rejection(.connectionsPerUid, of: Peer(peer))
+      case .connectionsPerEndpoint: service.rejection(.connectionsPerEndpoint, of: Peer(peer))
+      case .otherProcess: service.rejection(.otherProcess, of: Peer(peer))
       }
     }
     return socket
