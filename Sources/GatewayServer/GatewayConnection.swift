@@ -15,12 +15,13 @@ final class GatewayConnection: ChannelInboundHandler, @unchecked Sendable {
   /// Bytes of a body that are read and dropped behind a response, so that the connection can go on.
   static let discardable = 64 << 10
 
-  /// The connection's program, channel and number.
+  /// The connection's program, channel and number, and who answers its requests.
   struct Link: Sendable {
     let id: UInt64
     let caller: GatewayRequest.Program
     let channel: any Channel
     let executor: EventLoopTaskExecutor
+    let responder: any GatewayResponder
   }
 
   enum Phase { case open, lingering, closed }
@@ -146,8 +147,8 @@ final class GatewayConnection: ChannelInboundHandler, @unchecked Sendable {
       body: ExchangeBody(connection: self, exchange: exchange, length: head.framing.length))
     let response = ExchangeResponse(connection: self, exchange: exchange)
     server.responderStarts()
-    exchange.task = Task(executorPreference: link.executor) { [server] in
-      await server.responder.respond(to: request, with: response)
+    exchange.task = Task(executorPreference: link.executor) { [server, link] in
+      await link.responder.respond(to: request, with: response)
       self.perform { $0.responderEnded(exchange) }
       server.responderEnds()
     }

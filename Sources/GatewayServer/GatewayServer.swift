@@ -48,13 +48,21 @@ package final class GatewayServer: Sendable {
     package var acceptGrace = Duration.milliseconds(50)
   }
 
-  private struct State {
+  struct State {
     var limits: ConnectionLimits
     var open: [UInt64: GatewayConnection] = [:]
     var channels: [any Channel] = []
+    var endpoints: [String: EndpointListener] = [:]
     var responders = 0
     var isDraining = false
     var hasStopped = false
+  }
+
+  /// What a connection was accepted from.
+  enum Origin: Sendable {
+    case file
+    case loopback
+    case endpoint(GatewayEndpoint)
   }
 
   /// How long cancelled responders may take.
@@ -68,7 +76,7 @@ package final class GatewayServer: Sendable {
   private let file: SocketFile?
   private let group: MultiThreadedEventLoopGroup
   private let executors: [ObjectIdentifier: EventLoopTaskExecutor]
-  private let state: Locked<State>
+  let state: Locked<State>
 
   private init(_ sockets: GatewaySockets, _ configuration: Configuration, _ responder: any GatewayResponder) {
     self.configuration = configuration
@@ -93,11 +101,12 @@ package final class GatewayServer: Sendable {
     var descriptors = [sockets.unix?.descriptor, sockets.loopback?.descriptor].compactMap { $0 }
     do {
       while let descriptor = descriptors.first {
-        let channel = try await server.serve(descriptor, isUnix: descriptor == sockets.unix?.descriptor)
+        let channel = try await server.serve(
+          descriptor, descriptor == sockets.unix?.descriptor ? .file : .loopback)
         descriptors.removeFirst()
         server.state.withLock { $0.channels.append(channel) }
         // NIO has set a shorter queue.
-        listen(descriptor, ListeningSocket.backlog)
+        Glibc.listen(descriptor, ListeningSocket.backlog)
       }
     } catch {
       for descriptor in descriptors { close(descriptor) }
@@ -107,7 +116,8 @@ package final class GatewayServer: Sendable {
     return server
   }
 
-  private func serve(_ descriptor: CInt, isUnix: Bool) async throws -> any Channel {
+  /// Accepts the connections of a listening socket.
+  func serve(_ descriptor: CInt, _ origin: Origin) async throws -> any Channel {
     try await ServerBootstrap(group: group)
       .serverChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(AcceptPause()) }
@@ -119,26 +129,24 @@ package final class GatewayServer: Sendable {
       .childChannelOption(.allowRemoteHalfClosure, value: true)
       .childChannelOption(.writeBufferWaterMark, value: .init(low: 32 << 10, high: 128 << 10))
       .childChannelInitializer { [self] channel in
-        channel.eventLoop.makeCompletedFuture { try self.accept(channel, isUnix: isUnix) }
+        channel.eventLoop.makeCompletedFuture { try self.accept(channel, from: origin) }
       }
       .withBoundSocket(descriptor)
       .get()
   }
 
   /// Sets up a new connection, on its event loop. One that cannot be served fails, and is closed.
-  private func accept(_ channel: any Channel, isUnix: Bool) throws {
+  private func accept(_ channel: any Channel, from origin: Origin) throws {
     let pipeline = channel.pipeline.syncOperations
-    let peer: PeerCredentials? =
-      isUnix
-      ? try pipeline.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { try PeerCredentials(socket: $0) }
-      : nil
-    guard peer != nil || !isUnix, let executor = executors[ObjectIdentifier(channel.eventLoop)] else {
-      throw ChannelError.operationUnsupported
-    }
+    let peer = try owner(of: pipeline, from: origin)
+    guard let executor = executors[ObjectIdentifier(channel.eventLoop)] else { throw ChannelError.operationUnsupported }
     // Programs on the loopback address are counted as one user, with a number that no user has.
     let uid = peer?.uid ?? .max
     let isStranger = peer.map(configuration.isStranger) ?? false
-    switch state.withLock({ $0.limits.admit(uid: uid, isStranger: isStranger) }) {
+    let decision = state.withLock { state in
+      state.limits.admit(uid: uid, isStranger: isStranger, isFull: state.isFull(origin))
+    }
+    switch decision {
     case .rejected(_, let lingers):
       configuration.onRejection(Self.program(peer), RejectedChannel.rejection)
       try pipeline.addHandler(
@@ -146,20 +154,41 @@ package final class GatewayServer: Sendable {
           if lingers { state.withLock { $0.limits.releaseRejection() } }
         })
     case .admitted(let id):
-      let connection = GatewayConnection(
-        .init(id: id, caller: Self.program(peer), channel: channel, executor: executor), self)
-      state.withLock { $0.open[id] = connection }
+      let link = GatewayConnection.Link(
+        id: id, caller: Self.program(peer), channel: channel, executor: executor,
+        responder: origin.endpoint?.responder ?? responder)
+      let connection = GatewayConnection(link, self)
+      let isServed = state.withLock { $0.add(connection, from: origin) }
       channel.closeFuture.whenComplete { [self] _ in
         state.withLock { state in
-          state.open[id] = nil
+          state.remove(id, from: origin)
           state.limits.release(uid: uid, isStranger: isStranger)
         }
       }
+      guard isServed else { throw ChannelError.ioOnClosedChannel }
       try pipeline.addHandlers([
         connection, ByteToMessageHandler(HTTPRequestDecoder(limitConfiguration: decoderLimits)),
         ParsedRequestHandler(connection),
       ])
     }
+  }
+
+  /// Returns who the requests of a new connection are of: the process at the other end, an endpoint's maker, or nil on
+  /// the loopback address. Fails for a process that the endpoint is not for.
+  private func owner(
+    of pipeline: ChannelPipeline.SynchronousOperations, from origin: Origin
+  ) throws -> PeerCredentials? {
+    if case .loopback = origin { return nil }
+    let process = try pipeline.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) {
+      try PeerCredentials(socket: $0)
+    }
+    guard let process else { throw ChannelError.operationUnsupported }
+    guard let endpoint = origin.endpoint else { return process }
+    guard endpoint.accepts(process) else {
+      configuration.onRejection(Self.program(process), GatewayEndpoint.otherProcess)
+      throw ChannelError.operationUnsupported
+    }
+    return endpoint.maker
   }
 
   /// Returns who is connected; without credentials it is a program on the loopback address.
@@ -191,11 +220,15 @@ package final class GatewayServer: Sendable {
   /// Stops accepting and takes the socket file away. Connections that have a request get its response and end, others
   /// end now.
   package func drain() async {
-    let channels = state.withLock { state in
+    let (channels, endpoints) = state.withLock { state in
       defer { (state.channels, state.isDraining) = ([], true) }
-      return state.channels
+      return (state.channels, state.takeListeners())
     }
     if !channels.isEmpty { file?.remove() }
+    for listener in endpoints {
+      listener.file?.remove()
+      listener.channel?.close(promise: nil)
+    }
     for channel in channels { try? await channel.close().get() }
     for connection in state.withLock({ Array($0.open.values) }) { connection.perform { $0.drain() } }
   }

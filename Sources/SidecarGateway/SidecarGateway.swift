@@ -6,7 +6,7 @@ import PosternJSONRPC
 import PosternProtocol
 package import PosternSupport
 package import Sidecar
-import SidecarAccess
+package import SidecarAccess
 import SidecarCalls
 
 /// Answers the requests of programs on the gateway's listener: `/NAME/…` is a fetch from the resource NAME, with all
@@ -14,10 +14,13 @@ import SidecarCalls
 package struct SidecarGateway: GatewayResponder {
   let service: SidecarService
   let clock: any EngineClock
+  /// The endpoint whose socket the requests come on; nil: the gateway's own listener.
+  let narrowing: Narrowing?
 
-  package init(_ service: SidecarService, clock: any EngineClock) {
+  package init(_ service: SidecarService, clock: any EngineClock, narrowing: Narrowing? = nil) {
     self.service = service
     self.clock = clock
+    self.narrowing = narrowing
   }
 
   package func respond(to request: GatewayRequest, with response: any GatewayResponse) async {
@@ -80,6 +83,6 @@ package struct SidecarGateway: GatewayResponder {
       case .process(let uid, let gid, let groups, let pid): Peer(uid: uid, gid: gid, groups: groups, pid: pid)
       case .loopback: Peer(uid: PeerID.ownUID, gid: getgid())
       }
-    return service.forwardingConnection(request.connection, of: peer)
+    return service.forwardingConnection(request.connection, of: peer, narrowing)
   }
 }

@@ -12,10 +12,12 @@ extension SidecarService {
   /// Numbers from here on are those of the gateway's connections.
   private static let firstForwarding: UInt64 = 1 << 48
 
-  /// The gateway's connection of that number, as calls see it.
-  package func forwardingConnection(_ number: UInt64, of peer: Peer) -> PeerConnection {
+  /// The gateway's connection of that number, as calls see it; `narrowing` is that of the endpoint that it is at.
+  package func forwardingConnection(
+    _ number: UInt64, of peer: Peer, _ narrowing: Narrowing? = nil
+  ) -> PeerConnection {
     PeerConnection(
-      connection: Self.firstForwarding &+ number, peer: peer, openedAt: calls.clock.monotonicNow)
+      connection: Self.firstForwarding &+ number, peer: peer, openedAt: calls.clock.monotonicNow, narrowing: narrowing)
   }
 
   /// Counts and logs a request of a program, or its connection, that the gateway's listener rejected.

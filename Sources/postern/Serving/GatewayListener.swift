@@ -14,6 +14,7 @@ struct GatewayListener: Sendable {
   private static let leastConnections = 16
 
   let server: GatewayServer
+  private let service: SidecarService
 
   /// The lock of the socket's path; to be made before the process is in its sandbox.
   static func lock(_ configuration: GatewayConfiguration) -> SocketLock? {
@@ -62,7 +63,21 @@ struct GatewayListener: Sendable {
     if let path = listen.path { metadata[.socket] = .string(path) }
     if let port = server.port { metadata[.port] = .stringConvertible(port) }
     logger.info("gateway listening", metadata: metadata)
-    return GatewayListener(server: server)
+    return GatewayListener(server: server, service: service)
+  }
+
+  /// Serves an endpoint over HTTP on `socket` too, which the gateway owns from now on: `maker`'s calls, as far as
+  /// `narrowing` leaves them. `accepts`: whether a process may connect. Ends with `server.stopListening(narrowing.id)`.
+  func listen(
+    on socket: ListeningSocket, for narrowing: Narrowing, of maker: Peer,
+    accepts: @escaping @Sendable (PeerCredentials) -> Bool
+  ) async throws(SocketServerError) {
+    let credentials = PeerCredentials(uid: maker.uid, gid: maker.gid, pid: maker.pid, groups: maker.groups)
+    try await server.listen(
+      on: socket,
+      for: GatewayEndpoint(
+        id: narrowing.id, maker: credentials,
+        responder: SidecarGateway(service, clock: SystemClock(), narrowing: narrowing), accepts: accepts))
   }
 
   /// The key as its file has it now; the one that was loaded until it can be read.
