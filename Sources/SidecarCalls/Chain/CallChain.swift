@@ -60,7 +60,8 @@ package final class CallChain: CallDispatcher {
       let (meta, params) = try CallMeta.split(call.params)
       var context = CallContext(
         key: call.key, caller: caller, runtime: VisibleConfiguration(snapshot, scope: rule.scope),
-        narrowing: caller.narrowing, deadline: meta.timeoutMs.map { Deadline(in: .milliseconds($0), on: environment.clock) } ?? .never,
+        narrowing: caller.narrowing,
+        deadline: meta.timeoutMs.map { Deadline(in: .milliseconds($0), on: environment.clock) } ?? .never,
         trace: .none, descriptors: ClaimedDescriptors(call.descriptors))
       switch handler {
       case .immediate(let body):
