@@ -1,4 +1,4 @@
-package import PosternJSON
+import PosternJSON
 import PosternJSONRPC
 import PosternProtocol
 import PosternSupport
@@ -106,7 +106,7 @@ package struct EndpointHandlers: Sendable {
 
   private func list(_ params: ListEndpoints.Params, _ context: CallContext) async throws(RPCFault) -> JSONText {
     let caller = context.caller
-    return try await lists.page(params, of: "endpoints", context) { [endpoints] (start, page) async throws(RPCFault) in
+    return try await lists.page(params, of: "endpoints", context) { (start, page) async throws(RPCFault) in
       let connections = endpoints.connectionCounts
       var position = start
       while true {

@@ -1,4 +1,5 @@
-package import PosternJSONRPC
+import PosternJSON
+import PosternJSONRPC
 import PosternProtocol
 package import PosternSupport
 package import SidecarAccess

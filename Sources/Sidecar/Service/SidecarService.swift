@@ -81,7 +81,8 @@ package final class SidecarService: Sendable {
     let approval = ApprovalStep(clock: clock)
     endpoints = EndpointRegistry(clock: clock, hub: hub, approvals: approval, log: ConnectionLog(logger, clock: clock))
     exposition = MetricsExposition(
-      metrics: metrics, hub: hub, endpoints: endpoints, approval: approval, callLimiter: callLimiter, running: running, engine: engine, suspended: suspended,
+      metrics: metrics, hub: hub, endpoints: endpoints, approval: approval, callLimiter: callLimiter, running: running,
+      engine: engine, suspended: suspended,
       trail: trail,
       spans: dependencies.spans, transportState: dependencies.transports.state, startedAt: identity.startedAt)
 

@@ -1,9 +1,10 @@
 import PosternCrypto
-package import PosternJSON
-package import PosternJSONRPC
+import PosternJSON
+import PosternJSONRPC
 import PosternProtocol
 package import PosternSupport
 package import SidecarAccess
+import SidecarEngine
 
 /// Puts calls that act for the user, and come through an endpoint with `approval`, to the endpoint's maker before
 /// anything is done (`delegate.approveCall`): once for each such level, the last one first.
