@@ -31,8 +31,9 @@ package struct EndpointHandlers: Sendable {
 
   /// Enters the methods.
   package func add(to table: inout MethodTable) {
-    table.waiting(CreateEndpoint.self) { (params, context) async throws(RPCFault) in
-      try await make(params, context).result
+    table.waitingForDescriptor(CreateEndpoint.self) { (params, context) async throws(RPCFault) in
+      let made = try await make(params, context)
+      return (made.result, made.descriptor)
     }
     table.waitingForText(ListEndpoints.self) { (params, context) async throws(RPCFault) in
       try await list(params, context)

@@ -83,3 +83,71 @@ struct DescriptorClaimTests {
     #expect(Set(dispatcher.claimed.withLock { $0.values }) == Set(numbers.map { [$0] }))
   }
 }
+
+/// Answers `pass` with a descriptor, each by a task of its own.
+private struct PassingDispatcher: CallDispatcher {
+  let passed: PassedDescriptors
+
+  func dispatch(_ call: Call) -> Dispatch {
+    guard call.method == "pass" else { return .answered(.success(.value("done"))) }
+    return .work { [passed] in
+      let number = open("/dev/null", O_RDONLY)
+      guard let descriptor = [number].withUnsafeBufferPointer({ passed.take($0, of: 1) })?.first else {
+        return .failure(RPCFault(.internalError))
+      }
+      return .success(.passing(.integer(Int64(number)), descriptor))
+    }
+  }
+
+  func rejectedUnread() {}
+}
+
+@Suite("The descriptors of answers")
+struct AnswerDescriptorTests {
+  private struct Sent: Sendable {
+    let json: JSONValue
+    let descriptors: [CInt]
+  }
+
+  /// Sends `texts`, and waits for so many texts from the conversation.
+  private func answers(_ texts: [String], _ count: Int) async throws -> [Sent] {
+    let (stream, continuation) = AsyncStream.makeStream(of: Sent.self)
+    @Sendable func add(_ bytes: UnsafeRawBufferPointer, _ descriptors: [PassedDescriptor]) {
+      let parser = JSONParser(maxBytes: 1 << 20, maxDepth: 8)
+      let json = (try? parser.parse(bytes)) ?? .null
+      continuation.yield(Sent(json: json, descriptors: descriptors.map(\.number)))
+    }
+    var output = JSONRPCConnection.Output(write: { add($0, []) }, close: {})
+    output.descriptors = JSONRPCConnection.Output.Descriptors(
+      areThere: { false }, take: { _ in [] }, send: { add($0, $1) })
+    let limits = ConversationLimits(inFlight: 100, batch: 8, messageBytes: 1 << 20)
+    let conversation = JSONRPCConnection(
+      limits: limits, dispatcher: PassingDispatcher(passed: PassedDescriptors(limit: 100)), output: output)
+    for text in texts { Array(text.utf8).withUnsafeBytes { conversation.receive(text: $0, sharesLine: false) } }
+    var sent: [Sent] = []
+    for await text in stream {
+      sent.append(text)
+      if sent.count == count { break }
+    }
+    return sent
+  }
+
+  @Test("a descriptor goes with another answer than its own, or in another order than the answers of a batch")
+  func order() async throws {
+    let call = { (id: Int, method: String) in #"{"jsonrpc":"2.0","id":\#(id),"method":"\#(method)"}"# }
+    let batch = "[" + [call(1, "pass"), call(2, "other"), call(3, "pass")].joined(separator: ",") + "]"
+    let sent = try await answers([call(9, "other"), batch, call(8, "pass")], 3)
+    for text in sent {
+      let members = if case .array(let members) = text.json { members } else { [text.json] }
+      #expect(members.compactMap { $0["result"]?.integerValue } == text.descriptors.map(Int64.init))
+    }
+    #expect(sent.map(\.descriptors.count).sorted() == [0, 1, 2])
+  }
+
+  @Test("the descriptor of a notification's answer is passed")
+  func notification() async throws {
+    let sent = try await answers(
+      [#"{"jsonrpc":"2.0","method":"pass"}"#, #"{"jsonrpc":"2.0","id":1,"method":"other"}"#], 1)
+    #expect(sent.map(\.descriptors) == [[]])
+  }
+}

@@ -12,12 +12,16 @@ Answer = Union[Dict[str, Any], List[Any]]
 class Connection:
     """Speaks `stream` (texts with line feeds) or `headers` (Content-Length)."""
 
-    def __init__(self, path: str, framing: str = "stream", timeout: float = 10.0) -> None:
+    def __init__(
+        self, path: str, framing: str = "stream", timeout: float = 10.0, connected: Optional[socket.socket] = None
+    ) -> None:
+        """Connects to `path`, or speaks on a socket that is connected already."""
         assert framing in ("stream", "headers")
         self.framing = framing
-        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.socket = connected or socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.socket.settimeout(timeout)
-        self.socket.connect(path)
+        if connected is None:
+            self.socket.connect(path)
         self._received = b""
         self._set_aside: List[Answer] = []
         self._identifiers = itertools.count(1)

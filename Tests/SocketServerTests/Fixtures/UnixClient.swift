@@ -27,6 +27,9 @@ final class UnixClient: @unchecked Sendable {
     }
   }
 
+  /// A client on a connected descriptor, which it owns.
+  init(owning descriptor: CInt) { self.descriptor = descriptor }
+
   deinit { if isOpen { Glibc.close(descriptor) } }
 
   private var isOpen = true
