@@ -145,14 +145,3 @@ extension CurlTransport.LibraryVersions: ConciseStringConvertible {
   /// Both versions.
   public var description: String { "libcurl \(curl), \(tls)" }
 }
-
-// Names that programs may still use.
-
-extension CurlTransport.Configuration {
-  /// See `longestIteration`.
-  @available(*, deprecated, renamed: "longestIteration")
-  public var turnPatience: Duration? {
-    get { longestIteration }
-    set { longestIteration = newValue }
-  }
-}
