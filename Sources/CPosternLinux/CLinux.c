@@ -5,9 +5,12 @@
 #include <errno.h>
 #include <link.h>
 #include <malloc.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 // Younger than the kernel headers of Debian 12; the numbers are part of the kernel's ABI.
@@ -16,6 +19,9 @@
 #endif
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77
+#endif
+#ifndef SYS_pidfd_open
+#define SYS_pidfd_open 434
 #endif
 #ifndef SO_PASSRIGHTS
 #define SO_PASSRIGHTS 83
@@ -43,6 +49,22 @@ int clinux_peer_pidfd(int fd) {
   socklen_t length = sizeof descriptor;
   if (getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &descriptor, &length) != 0) return -errno;
   return descriptor;
+}
+
+int clinux_process_open(pid_t pid) {
+  long descriptor = syscall(SYS_pidfd_open, pid, 0);
+  return descriptor < 0 ? -errno : (int)descriptor;
+}
+
+int64_t clinux_process_user(pid_t pid) {
+  char path[32];
+  struct stat status;
+  snprintf(path, sizeof path, "/proc/%d", (int)pid);
+  return stat(path, &status) != 0 ? -errno : (int64_t)status.st_uid;
+}
+
+int clinux_socket_pair(int ends[2]) {
+  return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0 ? errno : 0;
 }
 
 int clinux_reject_descriptors(int fd) {

@@ -47,6 +47,28 @@ ssize_t clinux_receive(int fd, void *buffer, size_t size, int *descriptors, int 
   return length;
 }
 
+ssize_t clinux_send(int fd, const void *bytes, size_t size, const int *descriptors, int count) {
+  union {
+    char bytes[CMSG_SPACE(CLINUX_MAX_DESCRIPTORS * sizeof(int))];
+    struct cmsghdr align;
+  } control;
+  if (count < 1 || count > CLINUX_MAX_DESCRIPTORS) return -EINVAL;
+  size_t length = (size_t)count * sizeof(int);
+  struct iovec piece = {.iov_base = (void *)bytes, .iov_len = size};
+  struct msghdr message = {
+      .msg_iov = &piece, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = CMSG_SPACE(length)};
+  memset(control.bytes, 0, CMSG_SPACE(length));
+  struct cmsghdr *part = CMSG_FIRSTHDR(&message);
+  part->cmsg_level = SOL_SOCKET;
+  part->cmsg_type = SCM_RIGHTS;
+  part->cmsg_len = CMSG_LEN(length);
+  memcpy(CMSG_DATA(part), descriptors, length);
+  ssize_t sent;
+  do sent = sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+  while (sent < 0 && errno == EINTR);
+  return sent < 0 ? -errno : sent;
+}
+
 static int is_connected_stream(int fd) {
   int type = 0, listens = 0;
   socklen_t length = sizeof type;

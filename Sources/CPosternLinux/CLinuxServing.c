@@ -19,7 +19,6 @@ int clinux_serving_calls_are_filtered(void) {
 // The same on every architecture; missing from older headers.
 enum {
   PIDFD_SEND_SIGNAL = 424,
-  PIDFD_OPEN = 434,
   MEMFD_SECRET = 447,
   PROCESS_MRELEASE = 448,
   FCHMODAT2 = 452,
@@ -58,7 +57,7 @@ static const uint16_t forbidden[] = {
     SYS_memfd_create, MEMFD_SECRET, SYS_shmget, SYS_shmat, SYS_shmctl, SYS_semget, SYS_semop, SYS_semtimedop, SYS_semctl,
     SYS_msgget, SYS_msgsnd, SYS_msgrcv, SYS_msgctl, SYS_mq_open, SYS_mq_unlink, SYS_io_setup,
     // other processes
-    PIDFD_OPEN, PIDFD_SEND_SIGNAL, PROCESS_MRELEASE, SYS_tkill, SYS_ioprio_set, SYS_setrlimit, SYS_setpgid, SYS_setsid,
+    PIDFD_SEND_SIGNAL, PROCESS_MRELEASE, SYS_tkill, SYS_ioprio_set, SYS_setrlimit, SYS_setpgid, SYS_setsid,
 };
 
 enum { FORBIDDEN = sizeof forbidden / sizeof forbidden[0] };

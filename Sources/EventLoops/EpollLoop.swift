@@ -229,6 +229,12 @@ public struct EpollError: Error, Sendable, CustomStringConvertible {
   /// Its error number.
   public let errno: CInt
 
+  /// A failed call.
+  package init(call: String, errno: CInt) {
+    self.call = call
+    self.errno = errno
+  }
+
   /// For the person who starts the process.
   public var description: String { "\(call): \(SystemError.text(errno))" }
 }

@@ -22,7 +22,7 @@ public final class JSONRPCConnection: Sendable {
     public var longWork: (@Sendable () -> any TaskExecutor)?
     /// Has the transport deliver nothing more, until each is undone with `false`.
     public let pause: (@Sendable (Bool) -> Void)?
-    /// The descriptors that the peer has passed and no call has claimed; nil: the transport passes none.
+    /// Takes and passes descriptors; nil: the transport passes none.
     public var descriptors: Descriptors?
     /// Sends bytes as they are; nil: the transport cannot.
     public var frames: Frames?
@@ -43,16 +43,17 @@ public final class JSONRPCConnection: Sendable {
       }
     }
 
-    /// The descriptors that the peer has passed and no call has claimed, in their order.
+    /// The descriptors that the peer has passed and no call has claimed, in their order, and those that it gets.
     public struct Descriptors: Sendable {
       let areThere: @Sendable () -> Bool
       let take: @Sendable (Int) -> [PassedDescriptor]
+      let send: @Sendable (UnsafeRawBufferPointer, [PassedDescriptor]) -> Void
 
-      /// Descriptors as the transport has them; `take` claims the first ones.
-      public init(areThere: @escaping @Sendable () -> Bool, take: @escaping @Sendable (Int) -> [PassedDescriptor]) {
-        self.areThere = areThere
-        self.take = take
-      }
+      /// Descriptors as the transport has them; `take` claims the first ones, `send` is `write` with descriptors.
+      public init(
+        areThere: @escaping @Sendable () -> Bool, take: @escaping @Sendable (Int) -> [PassedDescriptor],
+        send: @escaping @Sendable (UnsafeRawBufferPointer, [PassedDescriptor]) -> Void
+      ) { (self.areThere, self.take, self.send) = (areThere, take, send) }
     }
 
     /// An output of the given parts.
@@ -179,6 +180,9 @@ public final class JSONRPCConnection: Sendable {
   /// There is no more time: what is pending is answered `shutting_down` and stopped, and the connection closes.
   public func finish() { perform { $0.finish(&$1) } }
 
+  /// What is pending is answered with `fault` and stopped, and the connection closes.
+  public func finish(with fault: RPCFault) { perform { $0.finish(with: fault, &$1) } }
+
   /// The connection is gone.
   public func close() { perform { $0.connectionClosed(&$1) } }
 
@@ -267,7 +271,7 @@ public final class JSONRPCConnection: Sendable {
     isUnread: Bool = false
   ) -> Task<Void, Never>? {
     guard !actions.isEmpty else { return nil }
-    guard actions.contains(where: \.isLong), let executor = output.longWork?() else {
+    guard actions.contains(where: \.isLong), !bindsWhatFollows(actions), let executor = output.longWork?() else {
       act(actions, byteCount, claimed, isUnread: isUnread)
       endList()
       return nil
@@ -295,7 +299,9 @@ public final class JSONRPCConnection: Sendable {
   private func act(
     _ actions: [ConnectionStateMachine.Action], _ byteCount: Int, _ claimed: [Int: [PassedDescriptor]], isUnread: Bool
   ) {
+    // What stands behind such a call, in the batch or in the next message, must find it carried out.
     var hasBegun = false
+    let isInOrder = bindsWhatFollows(actions)
     for action in actions {
       switch action {
       case .invoke(var call):
@@ -303,7 +309,7 @@ public final class JSONRPCConnection: Sendable {
         call.isUnread = isUnread
         call.descriptors = claimed[call.position] ?? []
         // Each member of a batch is scheduled on its own: it must not run before earlier calls of other connections.
-        if hasBegun, let executor = output.executor {
+        if hasBegun, !isInOrder, let executor = output.executor {
           Task(executorPreference: executor) { [self, call] in startScheduled(call) }
         } else {
           start(call)
@@ -312,11 +318,19 @@ public final class JSONRPCConnection: Sendable {
       case .rejectedUnread: dispatcher.rejectedUnread()
       case .rejectedMessage(let reason): dispatcher.rejectedMessage(reason)
       case .cancel(let key): state.withLock { $0.tasks[key] }?.cancel()
-      case .write(let text): text.withBytes(output.write)
+      case .write(let text): output.send(text)
       case .resolve(let key, let result):
         state.withLock { $0.waiters.removeValue(forKey: key) }?.resume(with: result.mapError { $0 as any Error })
       case .close: state.withLock { $0.isCloseDue = true }
       }
+    }
+  }
+
+  /// Whether one of the calls decides about those behind it.
+  private func bindsWhatFollows(_ actions: [ConnectionStateMachine.Action]) -> Bool {
+    actions.contains { action in
+      guard case .invoke(let call) = action else { return false }
+      return dispatcher.bindsWhatFollows(call.method)
     }
   }
 

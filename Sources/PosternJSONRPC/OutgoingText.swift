@@ -1,4 +1,5 @@
 import PosternJSON
+import PosternSupport
 
 /// One text on its way to the caller.
 enum OutgoingText: Sendable {
@@ -8,14 +9,27 @@ enum OutgoingText: Sendable {
   case response(RPCID, JSONText)
   /// The answers to a batch, in order.
   case batch([OutgoingText])
+  /// A response with a descriptor for the caller.
+  indirect case passing(JSONValue, PassedDescriptor)
 
   /// The response to `id`; null where the id could not be determined.
   init(_ id: RPCID?, _ outcome: Result<RPCResult, RPCFault>) {
     switch (outcome, id) {
     case (.success(.text(let result)), let id?): self = .response(id, result)
     case (.success(.value(let result)), let id): self = .message(Self.envelope(id, "result", result))
+    case (.success(.passing(let result, let descriptor)), let id):
+      self = .passing(Self.envelope(id, "result", result), descriptor)
     case (.failure(let fault), let id): self = .message(Self.envelope(id, "error", fault.jsonValue))
     case (.success(.text), nil): self = .message(.null)
+    }
+  }
+
+  /// The descriptors that go out with it, in the order of the answers.
+  var descriptors: [PassedDescriptor] {
+    switch self {
+    case .message, .response: []
+    case .passing(_, let descriptor): [descriptor]
+    case .batch(let texts): texts.flatMap(\.descriptors)
     }
   }
 
@@ -32,7 +46,7 @@ enum OutgoingText: Sendable {
   /// The approximate number of bytes; values that are not written yet are small.
   private var expectedCount: Int {
     switch self {
-    case .message: 256
+    case .message, .passing: 256
     case .response(_, let result): result.bytes.count + 64
     case .batch(let texts): texts.reduce(2) { $0 + $1.expectedCount + 1 }
     }
@@ -41,7 +55,7 @@ enum OutgoingText: Sendable {
   /// The approximate number of bytes still to be written for it; counted no further than `limit`.
   func weight(upTo limit: Int) -> Int {
     switch self {
-    case .message(let json): return json.weight(upTo: limit)
+    case .message(let json), .passing(let json, _): return json.weight(upTo: limit)
     // To copy what has been written takes a small part of the time.
     case .response(_, let result): return result.bytes.count / 8
     case .batch(let texts):
@@ -53,7 +67,7 @@ enum OutgoingText: Sendable {
 
   private func append(to bytes: inout [UInt8]) {
     switch self {
-    case .message(let json): JSONWriter().withBytes(of: json) { bytes.append(contentsOf: $0) }
+    case .message(let json), .passing(let json, _): JSONWriter().withBytes(of: json) { bytes.append(contentsOf: $0) }
     case .response(let id, let result):
       bytes.append(contentsOf: #"{"jsonrpc":"2.0","id":"#.utf8)
       switch id {
@@ -79,5 +93,14 @@ enum OutgoingText: Sendable {
         JSONObject.Member(name: "jsonrpc", value: "2.0"), JSONObject.Member(name: "id", value: id?.jsonValue ?? .null),
         JSONObject.Member(name: name, value: value),
       ]))
+  }
+}
+
+extension JSONRPCConnection.Output {
+  /// Sends `text`. Where the transport passes no descriptors they are closed.
+  func send(_ text: OutgoingText) {
+    let passed = text.descriptors
+    guard !passed.isEmpty, let descriptors else { return text.withBytes(write) }
+    text.withBytes { descriptors.send($0, passed) }
   }
 }

@@ -1,4 +1,5 @@
 public import PosternJSON
+public import PosternSupport
 
 /// An error as it goes over the wire: code, message, and data with at least `reason`.
 public struct RPCFault: Error, Sendable {
@@ -114,4 +115,14 @@ public enum RPCResult: Sendable {
   case value(JSONValue)
   /// A value that has been written already.
   case text(JSONText)
+  /// A value, and a descriptor that is passed to the caller with the first byte of the message.
+  indirect case passing(JSONValue, PassedDescriptor)
+
+  /// The value, where it is not written yet.
+  public var value: JSONValue? {
+    switch self {
+    case .value(let value), .passing(let value, _): value
+    case .text: nil
+    }
+  }
 }

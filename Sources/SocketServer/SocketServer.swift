@@ -9,10 +9,11 @@ public final class SocketServer: Sendable {
   /// The path clients connect to; nil when the inherited socket has none.
   public let path: String?
 
-  private let loops: [ServingLoop]
+  let loops: [ServingLoop]
   private let listener: Listener
   private let file: SocketFile?
-  private let registry: ConnectionRegistry
+  let registry: ConnectionRegistry
+  let endpoints = Locked(EndpointListeners())
   private let lifecycle = Locked(Lifecycle())
 
   /// The steps towards the end that were begun.
@@ -53,23 +54,30 @@ public final class SocketServer: Sendable {
     }
   }
 
-  /// Accepts connections on the first loop, and deals them out to all of them in turn.
-  private static func listen(
-    _ descriptor: CInt, _ loops: [ServingLoop], _ registry: ConnectionRegistry
+  static let loopHasEnded = EpollError(call: "epoll_ctl", errno: ESHUTDOWN)
+
+  /// Accepts connections, those of `endpoint` where it is given, on the first loop, and deals them out to all of them in turn.
+  static func listen(
+    _ descriptor: CInt, _ loops: [ServingLoop], _ registry: ConnectionRegistry, for endpoint: SocketEndpoint? = nil
   ) async throws(EpollError) -> Listener {
     let result = await withCheckedContinuation { continuation in
-      loops[0].loop.execute {
-        var next = 0
+      let isRunning = loops[0].loop.execute {
+        // Endpoints mostly have one connection: not all on the same loop.
+        var next = endpoint == nil ? 0 : Int.random(in: 0..<loops.count)
         continuation.resume(
           returning: Result { () throws(EpollError) in
             try Listener(descriptor, on: loops[0].loop) { connection in
               next = (next + 1) % loops.count
               let loop = loops[next]
-              guard !loop.loop.isCurrent else { return registry.admit(connection, on: loop) }
-              if !loop.loop.execute({ registry.admit(connection, on: loop) }) { close(connection) }
+              guard !loop.loop.isCurrent else {
+                registry.admit(connection, on: loop, at: endpoint)
+                return
+              }
+              if !loop.loop.execute({ registry.admit(connection, on: loop, at: endpoint) }) { close(connection) }
             }
           })
       }
+      if !isRunning { continuation.resume(returning: .failure(loopHasEnded)) }
     }
     return try result.get()
   }
@@ -89,10 +97,11 @@ public final class SocketServer: Sendable {
     return true
   }
 
-  /// Takes the socket file away and stops accepting; open connections go on. A successor can start at once.
+  /// Takes the socket files away and stops accepting; open connections go on. A successor can start at once.
   public func stopListening() async {
     await once(\.stop) { [self] in
       file?.remove()
+      stopEndpoints()
       await withCheckedContinuation { continuation in
         let isOpen = loops[0].loop.execute { [listener] in
           listener.stop()

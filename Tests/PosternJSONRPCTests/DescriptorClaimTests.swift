@@ -39,7 +39,7 @@ struct DescriptorClaimTests {
           defer { waiting.removeFirst(min(count, waiting.count)) }
           return Array(waiting.prefix(count))
         }
-      })
+      }, send: { _, _ in })
     let limits = ConversationLimits(inFlight: 100, batch: 8, messageBytes: 1 << 20)
     return (JSONRPCConnection(limits: limits, dispatcher: dispatcher, output: output), numbers)
   }

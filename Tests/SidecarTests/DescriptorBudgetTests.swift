@@ -48,6 +48,19 @@ struct DescriptorBudgetTests {
     #expect(count * (2 + each * 3) <= (budget.upstreamConnections - budget.commonConnections) * 3)
   }
 
+  /// Descriptors, and what connections, of which 1,024 are wanted, and endpoints have of them.
+  static let divisions: [(Int, [Int])] = [
+    (16, [14, 2]), (601, [526, 75]), (1024, [896, 128]), (1100, [963, 137]), (2048, [1024, 1024]),
+    (100_000, [1024, 8192]),
+  ]
+
+  @Test("sockets of endpoints take connections that are wanted, or leave none to endpoints", arguments: divisions)
+  func endpoints(free: Int, expected: [Int]) {
+    let shares = DescriptorBudget.shares(of: free, wanted: 1024)
+    #expect([shares.connections, shares.endpoints] == expected)
+    #expect(shares.connections + shares.endpoints <= free)
+  }
+
   @Test("a resource has no connection where very many have HTTP/2")
   func many() throws {
     let budget = try #require(DescriptorBudget(limit: 224, open: 0))

@@ -22,6 +22,15 @@ int clinux_peer_groups(int fd, gid_t *groups, size_t capacity, size_t *count);
 // A new descriptor (close-on-exec) for that peer's process (SO_PEERPIDFD, Linux 6.5), or -errno.
 int clinux_peer_pidfd(int fd);
 
+// A descriptor (close-on-exec) of the process `pid`, or -errno.
+int clinux_process_open(pid_t pid);
+
+// The user of the process `pid` by its directory in /proc, or -errno.
+int64_t clinux_process_user(pid_t pid);
+
+// A pair of connected Unix stream sockets (close-on-exec). Returns 0, or errno.
+int clinux_socket_pair(int ends[2]);
+
 // Makes the kernel reject descriptors (SCM_RIGHTS) that are sent to the Unix socket `fd` (SO_PASSRIGHTS, Linux 6.16).
 // Returns 0, or errno; ENOPROTOOPT with an older kernel.
 int clinux_reject_descriptors(int fd);

@@ -14,6 +14,10 @@ enum { CLINUX_MAX_DESCRIPTORS = 253 };
 // process could not take all of them. Returns the number of bytes, or -errno.
 ssize_t clinux_receive(int fd, void *buffer, size_t size, int *descriptors, int *count, int *lost);
 
+// Sends to the Unix stream socket `fd` without blocking and without SIGPIPE; `descriptors`, CLINUX_MAX_DESCRIPTORS at
+// most, go with the first byte. Returns the number of bytes, or -errno: then nothing was passed.
+ssize_t clinux_send(int fd, const void *bytes, size_t size, const int *descriptors, int count);
+
 // What a descriptor is.
 enum clinux_kind {
   // Nothing that a body can be read from or written to.

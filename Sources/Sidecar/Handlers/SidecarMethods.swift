@@ -5,6 +5,7 @@ import PosternProtocol
 import PosternSupport
 import SidecarAccess
 import SidecarCalls
+import SidecarEndpoints
 import SidecarEngine
 import SidecarHealth
 import SidecarObservability
@@ -17,6 +18,7 @@ struct SidecarMethods {
   let reloader: ConfigurationReloader
   let hardening: HardeningWatch
   let suspended: SuspendedFetches
+  let endpoints: EndpointRegistry
   let pool: FairPool
   let trail: AuditTrail?
   let isTraced: @Sendable () -> Bool
@@ -47,6 +49,7 @@ struct SidecarMethods {
     addSessionMethods(lists, to: &table)
     addAdviceMethods(to: &table)
     PassHandlers(engine: engine).add(to: &table)
+    EndpointHandlers(endpoints: endpoints, lists: lists).add(to: &table)
     return table
   }
 
@@ -78,6 +81,10 @@ struct SidecarMethods {
     }
     table.immediate(Unsubscribe.self) { (params, context) throws(RPCFault) in
       Subscribe.Result(subscribed: context.caller.events { $0.subtract(params.events) })
+    }
+    table.immediate(Narrow.self) { [clock] (params, context) throws(RPCFault) in
+      try context.narrow(to: params, at: clock.monotonicNow)
+      return NoParams()
     }
     table.immediate(RegisterDelegate.self) { (params, context) throws(RPCFault) in
       let registered = Set(params.methods)

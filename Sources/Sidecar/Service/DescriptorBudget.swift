@@ -16,6 +16,8 @@ package struct DescriptorBudget: Sendable {
   private static let perTransport = 2
   /// Connections of a resource's own transport at most: fetches of one resource, each on a connection of its own.
   private static let mostOfResource = 64
+  /// Two sockets of each of 4,096 endpoints.
+  private static let mostOfEndpoints = 8192
   /// The smallest useful number of connections.
   private static let leastConnections = 16
 
@@ -40,6 +42,13 @@ package struct DescriptorBudget: Sendable {
     self.limit = limit
     connections = free - Self.own - Self.rejections - upstream
     upstreamConnections = (upstream - Self.trustFiles) / Self.perRequest
+  }
+
+  /// Divides descriptors between connections, of which `wanted` are enough, and sockets of endpoints: these have what is
+  /// left, and an eighth in any case.
+  package static func shares(of descriptors: Int, wanted: Int) -> (connections: Int, endpoints: Int) {
+    let endpoints = min(mostOfEndpoints, max(descriptors - wanted, descriptors / 8))
+    return (min(wanted, descriptors - endpoints), endpoints)
   }
 
   /// How many connections the common transport may have: three in four.

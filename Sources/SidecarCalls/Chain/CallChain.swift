@@ -8,17 +8,19 @@ import SidecarObservability
 
 /// Carries out the calls of one connection. A call passes these steps, each of them a file of this folder:
 ///
-/// 1. authorization: the rule of `peers` for the connection's peer (`AccessRules`) has to allow the method;
-/// 2. rate limit (`RateLimitStep`), which counts calls that other steps reject as well;
-/// 3. concurrency limit of the peer (`ConcurrencyStep`);
+/// 1. authorization: the rule of `peers` for the connection's peer (`AccessRules`) and every level of the connection's
+///    chain of endpoints (`Narrowing`) have to allow the method;
+/// 2. rate limits of the chain and of the peer (`RateLimitStep`), which count calls that other steps reject as well;
+/// 3. concurrency limits of the chain and of the peer (`ConcurrencyStep`);
 /// 4. trace (`TraceStep`);
 /// 5. audit (`AuditStep`): without a usable audit log nothing is done that has to be recorded;
-/// 6. concurrency limit of all calls (`ConcurrencyStep`), which may wait;
-/// 7. deadline (`DeadlineStep`);
-/// 8. the method's handler (`MethodTable`);
-/// 9. metrics and log (`CallEnd`).
+/// 6. approvals (`ApprovalStep`) of the makers of the endpoints that the call came through, which may wait;
+/// 7. concurrency limit of all calls (`ConcurrencyStep`), which may wait;
+/// 8. deadline (`DeadlineStep`);
+/// 9. the method's handler (`MethodTable`);
+/// 10. metrics and log (`CallEnd`).
 ///
-/// Calls of methods that never wait are answered where they were read, and pass steps 1, 2, 8 and 9 only.
+/// Calls of methods that never wait are answered where they were read, and pass steps 1, 2, 9 and 10 only.
 package final class CallChain: CallDispatcher {
   private let caller: PeerConnection
   private let environment: CallEnvironment
@@ -46,29 +48,38 @@ package final class CallChain: CallDispatcher {
     let end = CallEnd(of: call, isKnown: handler != nil, from: caller, environment)
     let snapshot = environment.snapshot()
     let rule = snapshot.access.rule(for: caller.peer)
+    let narrowing = caller.narrowing
+    if narrowing?.isOver(at: end.start) == true { return forbidden(call.method, Self.over, end) }
     var traceparent: String?
     do throws(RPCFault) {
+      try environment.rateLimit.admit(narrowing, at: end.start)
       try environment.rateLimit.admit(call.method, rule, caller.peer)
       guard let handler else {
-        throw environment.methods.notFound(call.method, for: rule)
+        throw environment.methods.notFound(call.method, for: rule, narrowing)
       }
       guard let rule, rule.allows(method: call.method) else {
-        return forbidden(call.method, snapshot.access, end)
+        return forbidden(call.method, snapshot.access.missingRule(for: caller.peer, method: call.method), end)
+      }
+      guard narrowing?.allows(method: call.method) ?? true else {
+        return forbidden(call.method, "This endpoint may not call \(call.method)", end)
       }
       guard !call.isUnread else { throw .overloaded("Too many calls of this user at one time") }
       let (meta, params) = try CallMeta.split(call.params)
       var context = CallContext(
-        key: call.key, caller: caller, runtime: VisibleConfiguration(snapshot, scope: rule.scope),
-        narrowing: caller.narrowing, deadline: meta.timeoutMs.map { Deadline(in: .milliseconds($0), on: environment.clock) } ?? .never,
+        key: call.key, caller: caller,
+        runtime: VisibleConfiguration(snapshot, scope: narrowing?.scope(within: rule.scope) ?? rule.scope),
+        narrowing: narrowing,
+        deadline: meta.timeoutMs.map { Deadline(in: .milliseconds($0), on: environment.clock) } ?? .never,
         trace: .none, descriptors: ClaimedDescriptors(call.descriptors))
       switch handler {
       case .immediate(let body):
         traceparent = meta.traceparent
         return .answered(end.report(.success(try body(params, context))))
       case .waiting(let body):
-        let slot = try environment.concurrency.takeSlot(for: call.method, params, rule, caller)
+        let slot = try environment.concurrency.takeSlot(for: call.method, params, rule, caller, narrowing)
         environment.trace.start(call.method, continuing: meta.traceparent, since: end.start, &context)
-        context.audit = environment.audit.entry(for: call.method, params)
+        context.audit = environment.audit.entry(for: call.method, params, narrowing)
+        context.question = environment.approval.question(call.method, params, context)
         return work(call.method, CallParams(params), replacement ?? body, context, slot, end)
       }
     } catch {
@@ -87,8 +98,10 @@ package final class CallChain: CallDispatcher {
         await CurrentPeer.$executor.withValue(caller.executor(in: environment.background)) {
           await CurrentCall.$label.withValue(context.label(method)) {
             await environment.audit.recorded(method, context) {
-              await environment.concurrency.whenFree(context, slot) {
-                await environment.deadline.bounded(context) { () throws(RPCFault) in try await body(params, context) }
+              await environment.approval.whenApproved(context) {
+                await environment.concurrency.whenFree(context, slot) {
+                  await environment.deadline.bounded(context) { () throws(RPCFault) in try await body(params, context) }
+                }
               }
             }
           }
@@ -103,9 +116,11 @@ package final class CallChain: CallDispatcher {
     }
   }
 
-  /// Rejects a call that `peers` does not allow, and records that.
-  private func forbidden(_ method: String, _ access: AccessRules, _ end: CallEnd) -> Dispatch {
-    let fault = RPCFault(.peerForbidden, access.missingRule(for: caller.peer, method: method))
+  private static let over = "This endpoint has been revoked, or its time is over"
+
+  /// Rejects a call that `peers` or the chain does not allow, and records that.
+  private func forbidden(_ method: String, _ reason: String, _ end: CallEnd) -> Dispatch {
+    let fault = RPCFault(.peerForbidden, reason)
     let outcome = Result<RPCResult, RPCFault>.failure(fault)
     let trace = environment.trace.trace(continuing: nil)
     guard let trail = environment.audit.trail else { return .answered(end.report(outcome, trace)) }
@@ -120,8 +135,16 @@ package final class CallChain: CallDispatcher {
     guard let rule = environment.snapshot().access.rule(for: caller.peer), rule.allows(method: method),
       environment.methods[method] != nil
     else { return true }
+    if let narrowing = caller.narrowing {
+      let now = environment.clock.monotonicNow
+      guard !narrowing.isOver(at: now), narrowing.allows(method: method), !narrowing.wouldReject(at: now) else {
+        return true
+      }
+    }
     return environment.rateLimit.wouldReject(method, rule, caller.peer)
   }
+
+  package func bindsWhatFollows(_ method: String) -> Bool { method == Narrow.name }
 
   package func descriptorCount(of method: String, _ params: JSONValue?) -> Int {
     method == FetchResource.name ? FetchResource.descriptorCount(params) : 0
@@ -133,7 +156,9 @@ package final class CallChain: CallDispatcher {
 
   /// Counts a call that the connection rejected without reading it.
   package func rejectedUnread() {
-    environment.rateLimit.countUnread(environment.snapshot().access.rule(for: caller.peer), caller.peer)
+    environment.rateLimit.countUnread(
+      environment.snapshot().access.rule(for: caller.peer), caller.peer, caller.narrowing,
+      at: environment.clock.monotonicNow)
     environment.log.rejectedUnread(caller)
   }
 }

@@ -1,7 +1,7 @@
 package import PosternJSON
 package import PosternJSONRPC
 package import PosternProtocol
-import PosternSupport
+package import PosternSupport
 import SidecarAccess
 
 /// The methods of this sidecar by name, their types erased. Built once, then immutable.
@@ -20,9 +20,11 @@ package struct MethodTable: Sendable {
 
   package init() {}
 
-  /// The error for a method that there is not, with the closest name among the methods that `rule` allows.
-  func notFound(_ name: String, for rule: AccessRules.Rule?) -> RPCFault {
-    let allowed = handlers.keys.filter { rule?.allows(method: $0) ?? false }
+  /// The error for a method that there is not, with the closest name among the methods that `rule` and the chain allow.
+  func notFound(_ name: String, for rule: AccessRules.Rule?, _ narrowing: Narrowing?) -> RPCFault {
+    let allowed = handlers.keys.filter {
+      rule?.allows(method: $0) ?? false && narrowing?.allows(method: $0) ?? true
+    }
     return RPCFault(
       .methodNotFound,
       Suggestion.appended(to: RPCErrorCode.methodNotFound.summary, for: name, among: allowed),
@@ -58,6 +60,22 @@ package struct MethodTable: Sendable {
   ) {
     handlers[Method.name] = .waiting { (params, context) async throws(RPCFault) in
       .value(try await body(try Self.decode(Method.Params.self, params.take()), context))
+    }
+  }
+
+  /// Adds a method that may wait, whose answer may carry a descriptor for the caller.
+  package mutating func waitingForDescriptor<Method: RPCMethod>(
+    _ method: Method.Type,
+    _ body:
+      @escaping @Sendable (Method.Params, CallContext) async throws(RPCFault) -> (
+        Method.Result, PassedDescriptor?
+      )
+  ) {
+    handlers[Method.name] = .waiting { (params, context) async throws(RPCFault) in
+      let (result, descriptor) = try await body(try Self.decode(Method.Params.self, params.take()), context)
+      let encoded = try Self.encode(result)
+      guard let descriptor, let value = encoded.value else { return encoded }
+      return .passing(value, descriptor)
     }
   }
 

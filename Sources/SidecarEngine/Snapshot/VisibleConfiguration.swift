@@ -21,6 +21,9 @@ package struct VisibleConfiguration: Sendable {
     self.scope = scope
   }
 
+  /// The rule of `peers` for `peer`.
+  package func rule(for peer: Peer) -> AccessRules.Rule? { runtime.access.rule(for: peer) }
+
   /// The answer to `getInfo`, but for what changes by itself.
   package var info: ProcessInfo { runtime.info }
 
@@ -47,6 +50,12 @@ package struct VisibleConfiguration: Sendable {
       throw runtime.noSuchResource(name, in: scope)
     }
   }
+
+  /// What a resource that is not configured is answered with, for one that the call may not use so.
+  package func noSuchResource(_ name: String) -> RPCFault { runtime.noSuchResource(name, in: scope) }
+
+  /// The rule of `peers` for `peer`.
+  package func rule(of peer: Peer) -> AccessRules.Rule? { runtime.access.rule(for: peer) }
 
   /// The resource servers that the rule hides.
   package var hiddenServers: [ResourceServer] { runtime.allServers.filter { !scope.contains(resource: $0.name) } }

@@ -16,6 +16,7 @@ package struct AccessLine {
       .ms: .stringConvertible(duration.wholeMilliseconds), .traceId: .string(trace.traceID),
     ])
     if caller.peer.pid > 0 { metadata[.pid] = .stringConvertible(caller.peer.pid) }
+    if let narrowing = caller.narrowing { metadata[.endpoint] = .string(narrowing.id) }
   }
 
   /// Adds names of the configuration.
@@ -43,6 +44,9 @@ package struct AccessLine {
       return outcome
     case .success(.text(let written)): text = written
     case .success(.value(let value)): text = JSONText(value)
+    case .success(.passing(let value, _)):
+      metadata[.bytesOut] = .stringConvertible(JSONText(value).bytes.count)
+      return outcome
     }
     metadata[.bytesOut] = .stringConvertible(text.bytes.count)
     return .success(.text(text))

@@ -10,8 +10,11 @@ public final class Connection: Sendable {
   /// Counts connections of this server from 1; never used again.
   public let id: UInt64
 
-  /// The credentials of the peer.
+  /// The credentials of the peer; at an endpoint those of its maker.
   public let peer: PeerCredentials
+
+  /// The endpoint that it is at.
+  let endpoint: String?
 
   /// Runs tasks on this connection's event loop: a task started with this preference hops no threads, and must not
   /// block.
@@ -29,13 +32,14 @@ public final class Connection: Sendable {
   private let handler: Locked<ConnectionHandler?>
 
   init(
-    id: UInt64, peer: PeerCredentials, loop: EpollLoop, taskExecutor: any TaskExecutor, outbox: Outbox,
-    unread: ByteLedger, unfinished: ByteLedger
+    id: UInt64, peer: PeerCredentials, endpoint: String? = nil, loop: EpollLoop, taskExecutor: any TaskExecutor,
+    outbox: Outbox, unread: ByteLedger, unfinished: ByteLedger
   ) {
     self.unread = unread
     self.unfinished = unfinished
     self.id = id
     self.peer = peer
+    self.endpoint = endpoint
     self.loop = loop
     self.taskExecutor = taskExecutor
     self.outbox = Locked(outbox)
@@ -91,6 +95,13 @@ public final class Connection: Sendable {
   /// Sends one message; see `send(_: UnsafeRawBufferPointer)`.
   @discardableResult
   public func send(_ message: [UInt8]) -> Bool { message.withUnsafeBytes { send($0) } }
+
+  /// Sends one message with descriptors, which go with its first byte and are closed here then, or with the connection.
+  @discardableResult
+  public func send(_ message: UnsafeRawBufferPointer, passing descriptors: [PassedDescriptor]) -> Bool {
+    let pieces = OutboundMessages.pieces(of: message, framing: framing)
+    return finish(outbox.withLock { outbox in (outbox.append(pieces, passing: descriptors), report(&outbox)) })
+  }
 
   /// Sends bytes as they are, in a frame with more header fields, each line with its end; false also when the peer does
   /// not speak in frames. At most as many bytes as fit into one piece.
@@ -211,7 +222,11 @@ public final class Connection: Sendable {
   }
 
   /// See `ConnectionHandler.checkPeerProcess`; on the event loop.
-  func checkPeerProcess() -> Bool { handler.withLock { $0 }?.checkPeerProcess() ?? true }
+  func checkPeerProcess() -> Bool {
+    // At an endpoint it does not matter which process it is.
+    guard endpoint == nil else { return true }
+    return handler.withLock { $0 }?.checkPeerProcess() ?? true
+  }
 
   private func scheduleDrain() {
     guard let handler = handler.withLock({ $0 }) else { return }

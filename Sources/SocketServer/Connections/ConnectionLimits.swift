@@ -36,10 +36,14 @@ package struct ConnectionLimits: Sendable {
     self.connectionsPerUid = connectionsPerUid
   }
 
-  /// Counts a new connection of `uid`, or rejects it. `isFull`: the uid has passed all the descriptors that it may.
-  package mutating func admit(uid: UInt32, isStranger: Bool = false, isFull: Bool = false) -> Decision {
+  /// Counts a new connection of `uid`, or rejects it. `isFull`: the uid has passed all the descriptors that it may;
+  /// `endpointLimit`: its endpoint has as many connections as it may.
+  package mutating func admit(
+    uid: UInt32, isStranger: Bool = false, isFull: Bool = false, endpointLimit: Int? = nil
+  ) -> Decision {
     if let reason = isFull
-      ? .connectionsPerUid(limit: connectionsPerUid) : rejection(of: uid, isStranger: isStranger)
+      ? .connectionsPerUid(limit: connectionsPerUid)
+      : endpointLimit.map(RejectionReason.connectionsPerEndpoint) ?? rejection(of: uid, isStranger: isStranger)
     {
       let lingers = lingering < Self.lingeringRejections
       if lingers { lingering += 1 }
@@ -98,4 +102,8 @@ public enum RejectionReason: Sendable, Hashable {
   case connections(limit: Int)
   /// The limit of connections of one uid is reached.
   case connectionsPerUid(limit: Int)
+  /// The limit of connections of one endpoint is reached.
+  case connectionsPerEndpoint(limit: Int)
+  /// The endpoint is for another process. Such a connection gets no answer.
+  case otherProcess
 }

@@ -17,12 +17,25 @@ final class ConnectionRegistry: Sendable {
     var open: [UInt64: Connection] = [:]
     /// For each party that has connections: what waits unread, and what has come of messages that are not handled yet.
     var ledgers: [Party: (unread: ByteLedger, unfinished: ByteLedger)] = [:]
+    /// For each endpoint that is being served: how many connections it has.
+    var endpoints: [String: Int] = [:]
+
+    /// Decides about a connection of `party`; nil: its endpoint has ended.
+    mutating func admit(_ party: Party, isFull: Bool, at endpoint: String?) -> ConnectionLimits.Decision? {
+      guard let endpoint else { return ledger.admit(uid: party.uid, isStranger: party.isStranger, isFull: isFull) }
+      guard let count = endpoints[endpoint] else { return nil }
+      let limit = count >= SocketEndpoint.connections ? SocketEndpoint.connections : nil
+      let decision = ledger.admit(
+        uid: party.uid, isStranger: party.isStranger, isFull: isFull, endpointLimit: limit)
+      if case .admitted = decision { endpoints[endpoint] = count + 1 }
+      return decision
+    }
   }
 
   private let configuration: SocketServer.Configuration
   private let timeouts: SocketServer.Timeouts
   private let makeDelegate: @Sendable (Connection) -> any ConnectionDelegate
-  private let passed: PassedDescriptors
+  let passed: PassedDescriptors
   private let state: Locked<State>
 
   init(
@@ -59,20 +72,38 @@ final class ConnectionRegistry: Sendable {
     }
   }
 
-  /// Decides about a connection that was just accepted and gives it its handler. On its event loop.
-  func admit(_ descriptor: CInt, on loop: ServingLoop) {
+  /// Accepts connections of an endpoint from now on.
+  func begin(_ endpoint: String) { state.withLock { $0.endpoints[endpoint] = 0 } }
+
+  /// Accepts no more of them.
+  func end(_ endpoint: String) { state.withLock { $0.endpoints[endpoint] = nil } }
+
+  /// Decides about a connection that was just accepted, or made here (`isOwn`), and gives it its handler. On its event
+  /// loop. False when it is not open.
+  @discardableResult
+  func admit(_ descriptor: CInt, on loop: ServingLoop, at endpoint: SocketEndpoint? = nil, isOwn: Bool = false) -> Bool
+  {
     SocketReader.prepare(descriptor)
-    let peer: PeerCredentials
+    let process: PeerCredentials
     do throws(SocketServerError) {
-      peer = try PeerCredentials(socket: descriptor)
+      process = try PeerCredentials(socket: descriptor)
     } catch {
       close(descriptor)
-      return
+      return false
     }
+    if let endpoint, !isOwn, !endpoint.accepts(process) {
+      _ = configuration.rejection(.otherProcess, process)
+      SocketReader(passed: passed, uid: process.uid).close(descriptor) {}
+      return false
+    }
+    let peer = endpoint?.maker ?? process
     let party = Party(uid: peer.uid, isStranger: configuration.isStranger(peer))
     let isFull = passed.isFull(for: party.uid)
-    switch state.withLock({ $0.ledger.admit(uid: party.uid, isStranger: party.isStranger, isFull: isFull) }) {
-    case .admitted(let id): open(descriptor, id, peer, of: party, on: loop)
+    switch state.withLock({ $0.admit(party, isFull: isFull, at: endpoint?.id) }) {
+    case .admitted(let id):
+      return open(descriptor, id, peer, of: party, on: loop, at: endpoint)
+    case nil:
+      SocketReader(passed: passed, uid: party.uid).close(descriptor) {}
     case .rejected(let reason, let lingers):
       // Where the kernel knows how (Linux 6.16), it takes none of its descriptors.
       _ = clinux_reject_descriptors(descriptor)
@@ -81,30 +112,34 @@ final class ConnectionRegistry: Sendable {
         payload: configuration.rejection(reason, peer), linger: lingers ? timeouts.linger : nil
       ) { [self] in releaseRejection(lingers) }
     }
+    return false
   }
 
   private func open(
-    _ descriptor: CInt, _ id: UInt64, _ peer: PeerCredentials, of party: Party, on loop: ServingLoop
-  ) {
+    _ descriptor: CInt, _ id: UInt64, _ peer: PeerCredentials, of party: Party, on loop: ServingLoop,
+    at endpoint: SocketEndpoint?
+  ) -> Bool {
     let executor = ConnectionTaskExecutor(loop.scheduler, uid: peer.uid)
     let (unread, unfinished) = ledgers(of: party)
     let outbox = Outbox(
       pendingLimit: configuration.limits.pendingBytes, highWaterMark: SendBacklog.highWaterMark, unread: unread)
     let connection = Connection(
-      id: id, peer: peer, loop: loop.loop, taskExecutor: executor, outbox: outbox, unread: unread,
-      unfinished: unfinished)
+      id: id, peer: peer, endpoint: endpoint?.id, loop: loop.loop, taskExecutor: executor, outbox: outbox,
+      unread: unread, unfinished: unfinished)
     state.withLock { $0.open[id] = connection }
     let handler = ConnectionHandler(
       connection: connection, executor: executor, descriptor: descriptor,
       reader: SocketReader(passed: passed, uid: peer.uid), framer: configuration.limits.framer(), timeouts: timeouts
     ) { [self] in release($0, of: party) }
     do throws(EpollError) {
-      try handler.start(makeDelegate)
+      try handler.start(endpoint?.delegate ?? makeDelegate)
+      return true
     } catch {
       // No memory to watch it.
       close(descriptor)
       connection.didClose()
       release(connection, of: party)
+      return false
     }
   }
 
@@ -112,6 +147,7 @@ final class ConnectionRegistry: Sendable {
     state.withLock { state in
       state.open[connection.id] = nil
       state.ledger.release(uid: party.uid, isStranger: party.isStranger)
+      if let endpoint = connection.endpoint { state.endpoints[endpoint]? -= 1 }
       guard !state.ledger.hasConnections(of: party.uid) else { return }
       for isStranger in [false, true] { state.ledgers[Party(uid: party.uid, isStranger: isStranger)] = nil }
     }

@@ -121,9 +121,12 @@ final class ConnectionSocket: @unchecked Sendable {
     if sent > 0 { buffer.moveReaderIndex(forwardBy: sent) }
   }
 
-  /// Keeps `buffers` until the kernel takes them.
-  func queue(_ buffers: [ByteBuffer]) {
-    backlog.append(buffers)
+  /// The same for a piece; its descriptors go with the first byte.
+  func sendNow(_ piece: inout OutboundPiece) { _ = SendBacklog.send(&piece, to: descriptor) }
+
+  /// Keeps `pieces` until the kernel takes them.
+  func queue(_ pieces: [OutboundPiece]) {
+    backlog.append(pieces)
     watch()
   }
 

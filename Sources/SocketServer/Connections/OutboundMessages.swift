@@ -1,4 +1,12 @@
 import NIOCore
+import PosternSupport
+
+/// Framed bytes that are written together.
+struct OutboundPiece {
+  var bytes: ByteBuffer
+  /// Passed with the first byte, and closed here when that is sent, or the connection is gone.
+  var descriptors: [PassedDescriptor] = []
+}
 
 /// The messages of one connection that wait to be written, framed: small ones in one buffer, long ones in pieces.
 struct OutboundMessages {
@@ -13,7 +21,7 @@ struct OutboundMessages {
   /// Framed bytes; `pieces` come before them.
   private(set) var buffer = ByteBuffer()
   /// Long messages, and what was sent before them.
-  private var pieces: [ByteBuffer] = []
+  private var pieces: [OutboundPiece] = []
   private var bytesInPieces = 0
 
   /// How many bytes wait.
@@ -49,22 +57,24 @@ struct OutboundMessages {
     buffer.writeBytes(bytes)
   }
 
-  /// Takes a message that was framed before; false when it is too long.
-  mutating func append(_ message: [ByteBuffer]) -> Bool {
+  /// Takes a message that was framed before; `descriptors` go with its first byte. False when it is too long.
+  mutating func append(_ message: [ByteBuffer], passing descriptors: [PassedDescriptor] = []) -> Bool {
     let count = message.reduce(0) { $0 + $1.readableBytes }
     guard count <= Self.maximumMessage else { return false }
     if buffer.readableBytes > 0 {
-      pieces.append(buffer)
+      pieces.append(OutboundPiece(bytes: buffer))
       bytesInPieces += buffer.readableBytes
       buffer = ByteBuffer()
     }
-    pieces += message
+    let first = pieces.count
+    pieces += message.map { OutboundPiece(bytes: $0) }
+    if !descriptors.isEmpty, first < pieces.count { pieces[first].descriptors = descriptors }
     bytesInPieces += count
     return true
   }
 
   /// Hands over what waits: the pieces, and behind them what is in `taken` afterwards. What was in it is used again.
-  mutating func take(_ taken: inout ByteBuffer) -> [ByteBuffer] {
+  mutating func take(_ taken: inout ByteBuffer) -> [OutboundPiece] {
     swap(&buffer, &taken)
     defer { (pieces, bytesInPieces) = ([], 0) }
     return pieces

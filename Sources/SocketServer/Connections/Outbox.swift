@@ -1,4 +1,5 @@
 import NIOCore
+import PosternSupport
 
 /// The messages that wait to be written on one connection, and whether more may be sent: the state that all threads
 /// share, behind the connection's lock. Methods return what the caller does after releasing it.
@@ -75,15 +76,15 @@ struct Outbox {
     return oweDrain() ? .drainNeeded : .queued
   }
 
-  /// Takes a message that was framed before, by `OutboundMessages.pieces`.
-  mutating func append(_ message: [ByteBuffer]) -> Outcome {
+  /// Takes a message that was framed before, by `OutboundMessages.pieces`, and the descriptors that go with it.
+  mutating func append(_ message: [ByteBuffer], passing descriptors: [PassedDescriptor] = []) -> Outcome {
     guard phase == .open else { return .dropped }
-    guard pendingBytes <= pendingLimit, messages.append(message) else { return .overflow }
+    guard pendingBytes <= pendingLimit, messages.append(message, passing: descriptors) else { return .overflow }
     return oweDrain() ? .drainNeeded : .queued
   }
 
   /// Hands over what waits: the pieces, and behind them what is in `taken` afterwards. What was in it is used again.
-  mutating func take(_ taken: inout ByteBuffer) -> [ByteBuffer] {
+  mutating func take(_ taken: inout ByteBuffer) -> [OutboundPiece] {
     isDrainOwed = false
     return messages.take(&taken)
   }

@@ -56,12 +56,12 @@ final class OutboxWriter: @unchecked Sendable {
     if var first = pieces.first {
       // The first one only: a peer that reads fast would keep the event loop busy with all of them.
       if socket.backlog.isEmpty { socket.sendNow(&first) }
-      queue([first] + pieces.dropFirst() + [taken])
+      queue([first] + pieces.dropFirst() + [OutboundPiece(bytes: taken)])
       taken = ByteBuffer()
     } else if taken.readableBytes > 0 {
       if socket.backlog.isEmpty { socket.sendNow(&taken) }
       if taken.readableBytes > 0 {
-        queue([taken])
+        queue([OutboundPiece(bytes: taken)])
         taken = ByteBuffer()
       }
     }
@@ -84,9 +84,9 @@ final class OutboxWriter: @unchecked Sendable {
 
   // MARK: - Writing
 
-  private func queue(_ buffers: [ByteBuffer]) {
-    queuedBytes += buffers.reduce(0) { $0 + $1.readableBytes }
-    socket.queue(buffers)
+  private func queue(_ pieces: [OutboundPiece]) {
+    queuedBytes += pieces.reduce(0) { $0 + $1.bytes.readableBytes }
+    socket.queue(pieces)
     report()
     watchWrites()
   }

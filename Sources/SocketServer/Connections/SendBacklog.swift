@@ -1,5 +1,7 @@
+import CPosternLinux
 import Glibc
 import NIOCore
+import PosternSupport
 
 /// The bytes of one connection that the kernel does not take yet.
 struct SendBacklog {
@@ -11,7 +13,7 @@ struct SendBacklog {
   static let highWaterMark = 1 << 20
   private static let lowWaterMark = 1 << 16
 
-  private var buffers: [ByteBuffer] = []
+  private var pieces: [OutboundPiece] = []
   private var next = 0
   /// How many bytes there are.
   private(set) var bytes = 0
@@ -21,10 +23,10 @@ struct SendBacklog {
   var isEmpty: Bool { bytes == 0 }
 
   /// Takes more.
-  mutating func append(_ more: [ByteBuffer]) {
-    for buffer in more where buffer.readableBytes > 0 {
-      buffers.append(buffer)
-      bytes += buffer.readableBytes
+  mutating func append(_ more: [OutboundPiece]) {
+    for piece in more where piece.bytes.readableBytes > 0 {
+      pieces.append(piece)
+      bytes += piece.bytes.readableBytes
     }
     if bytes > Self.highWaterMark { isWritable = false }
   }
@@ -32,26 +34,24 @@ struct SendBacklog {
   /// Writes what the kernel takes; 0, or the error number of a failure.
   mutating func write(to descriptor: CInt) -> CInt {
     var written = 0
-    while next < buffers.count, written < Self.bytesPerIteration {
-      let sent = Self.send(buffers[next], to: descriptor)
+    while next < pieces.count, written < Self.bytesPerIteration {
+      let sent = Self.send(&pieces[next], to: descriptor)
       guard sent >= 0 else {
-        if errno == EAGAIN || errno == EWOULDBLOCK { break }
-        return errno
+        let code = CInt(-sent)
+        if code == EAGAIN || code == EWOULDBLOCK { break }
+        return code
       }
       (written, bytes) = (written + sent, bytes - sent)
-      guard sent == buffers[next].readableBytes else {
-        buffers[next].moveReaderIndex(forwardBy: sent)
-        break
-      }
+      guard pieces[next].bytes.readableBytes == 0 else { break }
       // Its memory goes now.
-      buffers[next] = ByteBuffer()
+      pieces[next].bytes = ByteBuffer()
       next += 1
     }
-    if next == buffers.count {
-      (buffers, next) = ([], 0)
-    } else if next >= 64, next * 2 >= buffers.count {
+    if next == pieces.count {
+      (pieces, next) = ([], 0)
+    } else if next >= 64, next * 2 >= pieces.count {
       // A peer that always lags a little never empties it.
-      buffers.removeFirst(next)
+      pieces.removeFirst(next)
       next = 0
     }
     if bytes <= Self.lowWaterMark { isWritable = true }
@@ -65,5 +65,23 @@ struct SendBacklog {
       sent = buffer.withUnsafeReadableBytes { Glibc.send(descriptor, $0.baseAddress, $0.count, flags) }
     } while sent < 0 && errno == EINTR
     return sent
+  }
+
+  /// One send of what is left of a piece, which loses what was sent: the number of bytes, or the negative error number.
+  static func send(_ piece: inout OutboundPiece, to descriptor: CInt) -> Int {
+    let sent =
+      piece.descriptors.isEmpty
+      ? send(piece.bytes, to: descriptor) : send(piece.bytes, passing: piece.descriptors, to: descriptor)
+    guard sent >= 0 else { return piece.descriptors.isEmpty ? -Int(errno) : sent }
+    piece.bytes.moveReaderIndex(forwardBy: sent)
+    if sent > 0, !piece.descriptors.isEmpty { piece.descriptors = [] }
+    return sent
+  }
+
+  private static func send(_ buffer: ByteBuffer, passing descriptors: [PassedDescriptor], to socket: CInt) -> Int {
+    let numbers = descriptors.map(\.number)
+    return withExtendedLifetime(descriptors) {
+      buffer.withUnsafeReadableBytes { clinux_send(socket, $0.baseAddress, $0.count, numbers, CInt(numbers.count)) }
+    }
   }
 }

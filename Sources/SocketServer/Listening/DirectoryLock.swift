@@ -44,6 +44,11 @@ public struct SocketLock: Sendable {
   /// The lock of the socket at `address`.
   init(_ address: UnixAddress) { file = LockFile(at: "\(address.directory)/.\(address.name).lock") }
 
+  /// Locks nothing: for files with a name that no other process uses.
+  static let none = SocketLock(file: LockFile(at: ""))
+
+  private init(file: LockFile) { self.file = file }
+
   /// Waits until no other process has the lock.
   func take(in directory: String) throws(SocketServerError) {
     for _ in 0..<Self.patience.tries {

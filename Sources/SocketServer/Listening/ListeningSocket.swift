@@ -1,4 +1,5 @@
 import Glibc
+import PosternSupport
 
 /// A listening Unix stream socket, ready to be given to the event loop, which then owns the descriptor.
 package struct ListeningSocket: Sendable {
@@ -17,29 +18,51 @@ package struct ListeningSocket: Sendable {
       descriptor = socket.descriptor
       file = nil
       path = socket.path
+      SocketFile.clearEndpoints(ofInherited: socket.path)
     case .path(let path, let mode, let group):
       let address = try UnixAddress(path: path)
       let directory = try DirectoryLock(for: address, by: lock ?? SocketLock(address))
       try SocketFile.clearStale(address, in: directory)
+      SocketFile.clearEndpoints(of: address, in: directory)
       (descriptor, file) = try Self.bind(address, mode: mode & 0o777, group: group, in: directory)
       self.path = path
     }
   }
 
+  /// Listens on a new socket file of an endpoint at `path`, with exactly `mode`.
+  package init(endpointAt path: String, mode: UInt32) throws(SocketServerError) {
+    let address = try UnixAddress(path: path)
+    let directory = try DirectoryLock(for: address, by: .none)
+    (descriptor, file) = try Self.bind(address, mode: mode & 0o777, group: nil, in: directory)
+    self.path = path
+  }
+
+  /// Closes the socket, which is not served, and takes its file away.
+  package func discard() {
+    file?.remove()
+    close(descriptor)
+  }
+
+  /// One at a time: the umask is the whole process's.
+  private static let umaskLock = Locked(())
+
   /// Binds, sets group and mode, then listens: `connect()` fails with ECONNREFUSED until `listen()`, so that no peer
   /// connects before the final mode and group are set. The file is made with exactly `mode`, too: Linux takes the mode
   /// of an unbound socket, less the umask, which leaves these bits alone meanwhile. The umask is the whole process's,
-  /// so it is changed for that one call only, and by no more bits than `mode` has.
+  /// so it is changed for that one call only, and lets no more bits through than `mode` has. A process that has started
+  /// may not set all modes of a socket: then it is the umask alone.
   private static func bind(
     _ address: UnixAddress, mode: UInt32, group: UInt32?, in directory: borrowing DirectoryLock
   ) throws(SocketServerError) -> (CInt, SocketFile) {
     let socket = try Descriptor(
       "socket", socket(AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0))
-    guard fchmod(socket.number, mode) == 0 else { throw .system(call: "fchmod", errno: errno) }
-    let mask = umask(0o077)
-    umask(mask & ~mode)
-    let failed = address.withSockaddr { Glibc.bind(socket.number, $0, $1) == 0 ? 0 : errno }
-    umask(mask)
+    _ = fchmod(socket.number, mode)
+    let number = socket.number
+    let failed = umaskLock.withLock { _ in
+      let mask = umask(0o777 & ~mode)
+      defer { umask(mask) }
+      return address.withSockaddr { Glibc.bind(number, $0, $1) == 0 ? 0 : errno }
+    }
     guard failed == 0 else { throw .system(call: "bind(\(address.path))", errno: failed) }
     let file = try SocketFile(at: address, in: directory)
     do throws(SocketServerError) {

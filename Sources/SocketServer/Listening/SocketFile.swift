@@ -1,4 +1,5 @@
 import Glibc
+import PosternSupport
 
 /// A socket file this process has made, known by its inode.
 package struct SocketFile: Sendable {
@@ -59,6 +60,41 @@ package struct SocketFile: Sendable {
     }
   }
 
+  /// Removes the socket files of endpoints that an earlier process with the main socket at `address` has left, on which
+  /// no process listens, and nothing else. What cannot be removed stays.
+  static func clearEndpoints(of address: UnixAddress, in directory: borrowing DirectoryLock) {
+    for name in names(in: directory) where EndpointName.isOne(name, of: address.name) {
+      guard let leftover = try? UnixAddress(path: address.sibling(name)) else { continue }
+      try? clearStale(leftover, in: directory)
+    }
+  }
+
+  /// The same for an inherited socket, where its directory can be opened.
+  static func clearEndpoints(ofInherited path: String?) {
+    guard let path, let address = try? UnixAddress(path: path),
+      let directory = try? DirectoryLock(for: address, by: .none)
+    else { return }
+    clearEndpoints(of: address, in: directory)
+  }
+
+  private static func names(in directory: borrowing DirectoryLock) -> [String] {
+    let number = openat(directory.descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard number >= 0 else { return [] }
+    guard let list = fdopendir(number) else {
+      close(number)
+      return []
+    }
+    defer { closedir(list) }
+    var names: [String] = []
+    while let entry = readdir(list) {
+      names.append(
+        withUnsafePointer(to: &entry.pointee.d_name) { name in
+          name.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+        })
+    }
+    return names
+  }
+
   private static func kind(_ mode: mode_t) -> String {
     switch mode & S_IFMT {
     case S_IFREG: "a regular file"
@@ -67,6 +103,29 @@ package struct SocketFile: Sendable {
     case S_IFIFO: "a named pipe"
     default: "a device file"
     }
+  }
+}
+
+/// The names of endpoints' socket files: the main socket's name, `.e-` and a random number, in the same directory; for
+/// HTTP with `.http` behind it.
+package enum EndpointName {
+  /// How the second socket's name ends.
+  package static let http = ".http"
+  private static let digits = 12
+
+  /// The path of a new socket of an endpoint of the main socket at `path`.
+  package static func path(besides path: String) -> String {
+    let number = String(NonSecretRandom.shared.next() & 0xFFFF_FFFF_FFFF, radix: 16)
+    return "\(path).e-\(String(repeating: "0", count: digits - number.count))\(number)"
+  }
+
+  /// Whether an endpoint's socket of the main socket `main` has such a name.
+  static func isOne(_ name: String, of main: String) -> Bool {
+    guard name.hasPrefix("\(main).e-") else { return false }
+    let rest = name.utf8.dropFirst(main.utf8.count + 3)
+    let number = rest.prefix(digits)
+    return number.count == digits && number.allSatisfy { "0123456789abcdef".utf8.contains($0) }
+      && (rest.count == digits || rest.dropFirst(digits).elementsEqual(http.utf8))
   }
 }
 
@@ -119,6 +178,9 @@ struct UnixAddress: Sendable, Hashable {
       name = path
     }
   }
+
+  /// The path of another file of the same directory.
+  func sibling(_ other: String) -> String { "\(path.dropLast(name.utf8.count))\(other)" }
 
   /// Calls `body`, one of bind and connect, with the address.
   func withSockaddr(_ body: (UnsafePointer<sockaddr>, socklen_t) -> CInt) -> CInt {

@@ -70,6 +70,17 @@ public final class PeerProcess: Sendable {
 
   deinit { close(descriptor) }
 
+  /// The process of that number; nil when there is none, or it has ended.
+  package convenience init?(_ number: Int32) {
+    let descriptor = clinux_process_open(number)
+    guard descriptor >= 0 else { return nil }
+    self.init(owning: descriptor)
+    if !isAlive { return nil }
+  }
+
+  /// The user that `/proc` has for the running process of that number; nil where it has none.
+  package static func user(of number: Int32) -> UInt32? { UInt32(exactly: clinux_process_user(number)) }
+
   /// Whether the process still runs.
   public var isAlive: Bool {
     var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)

@@ -74,8 +74,10 @@ struct ServerProcess {
     let lock = try? inherited == nil ? SocketLock(for: ownSocket) : nil
     if let problem = lock?.file.problem { logger.warning("the socket's path cannot be locked: \(problem)") }
     let gatewayLock = GatewayListener.lock(loaded.configuration.gateway)
+    let mayMakeSockets = inherited.map { EndpointSocketFiles.canMakeFiles(nextTo: $0.path) } ?? true
     let plan = SandboxPlan(
-      loaded, configurationPath: path, socketPath: inherited == nil ? ownSocket : nil, environment: environment)
+      loaded, configurationPath: path, socketPath: mayMakeSockets ? inherited?.path ?? ownSocket : nil,
+      environment: environment)
     // The last thing that is done on the only thread.
     let hardening = try ProcessHardening(loaded.configuration.hardening, plan)
     for missing in hardening.report.missing { logger.notice("hardening: \(missing)") }
@@ -133,11 +135,14 @@ struct ServerProcess {
       service.requestReload()
     }
     let gatewayConnections = GatewayListener.share(of: descriptors.connections, loaded.configuration)
+    let (connections, ofEndpoints) = DescriptorBudget.shares(
+      of: descriptors.connections - gatewayConnections, wanted: loaded.configuration.limits.connections)
+    let endpoints = EndpointSocketFiles(service, memory, descriptors: ofEndpoints)
+    service.use(endpoints)
     let server: SocketServer
     do {
       var socket = Self.socketConfiguration(loaded.configuration, endpoint, service)
       socket.lock = lock
-      let connections = descriptors.connections - gatewayConnections
       if connections < socket.limits.connections {
         logger.warning(
           "fewer connections than limits.connections: the limit of open files is \(descriptors.limit)",
@@ -153,6 +158,7 @@ struct ServerProcess {
       gateway = try await GatewayListener.start(
         loaded.configuration, connections: gatewayConnections, lock: gatewayLock, service, replacements, logger)
       for missing in try hardening.endStart() { logger.notice("hardening: \(missing)") }
+      endpoints.start(server, gateway, mayMakeFiles: mayMakeSockets)
     } catch {
       await server.shutdown()
       throw error
@@ -243,6 +249,8 @@ struct ServerProcess {
       switch reason {
       case .connections: service.rejection(.connections, of: Peer(peer))
       case .connectionsPerUid: service.rejection(.connectionsPerUid, of: Peer(peer))
+      case .connectionsPerEndpoint: service.rejection(.connectionsPerEndpoint, of: Peer(peer))
+      case .otherProcess: service.rejection(.otherProcess, of: Peer(peer))
       }
     }
     return socket

@@ -13,7 +13,8 @@ final class SocketBridge: ConnectionDelegate {
   /// An answer was so large that its memory is to be given back.
   private let hasWrittenLarge: Locked<Bool>
 
-  init(_ connection: Connection, _ service: SidecarService, _ memory: MemoryReturn) {
+  /// `narrowing` is that of the endpoint that the connection is at.
+  init(_ connection: Connection, _ service: SidecarService, _ memory: MemoryReturn, _ narrowing: Narrowing? = nil) {
     self.service = service
     self.memory = memory
     peer = Peer(connection.peer)
@@ -30,10 +31,11 @@ final class SocketBridge: ConnectionDelegate {
         memory.used(bytes: text.count)
       }, close: { connection.closeAfterFlush() })
     output.descriptors = JSONRPCConnection.Output.Descriptors(
-      areThere: { connection.hasDescriptors }, take: { connection.takeDescriptors($0) })
+      areThere: { connection.hasDescriptors }, take: { connection.takeDescriptors($0) },
+      send: { connection.send($0, passing: $1) })
     output.frames = JSONRPCConnection.Output.Frames(
       areSpoken: { connection.framing == .headers }, write: { connection.send($1, inFrameWith: $0) })
-    conversation = service.open(connection: connection.id, peer: peer, output: output)
+    conversation = service.open(connection: connection.id, peer: peer, output: output, narrowing: narrowing)
   }
 
   func received(_ events: [InboundEvent], on connection: Connection) {

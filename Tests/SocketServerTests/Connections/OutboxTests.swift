@@ -37,7 +37,8 @@ struct OutboxTests {
     #expect(outbox.pendingBytes == whole.pendingBytes)
     var last = OutboundMessages().buffer
     let taken = outbox.take(&last)
-    #expect((taken + [last]).flatMap { MessageBytes($0).bytes } == MessageBytes(whole.messages.buffer).bytes)
+    #expect(
+      (taken.map(\.bytes) + [last]).flatMap { MessageBytes($0).bytes } == MessageBytes(whole.messages.buffer).bytes)
     #expect(outbox.pendingBytes == 0 && outbox.take(&last).isEmpty)
   }
 

@@ -1,0 +1,169 @@
+import GatewayServer
+import Glibc
+import PosternSupport
+import Sidecar
+import SidecarAccess
+import SidecarEndpoints
+import SocketServer
+
+/// The sockets of endpoints, next to the main one, and their connections.
+///
+/// A socket file is its maker's: mode 0600 where the maker is this process's user. Another user could not open such a
+/// file, and a process that serves cannot give it away; there it is 0666, and the user of each process that connects is
+/// checked instead, as it is in any case.
+final class EndpointSocketFiles: EndpointSockets {
+  /// What the sockets are made with.
+  private struct Parts: Sendable {
+    let server: SocketServer
+    let gateway: GatewayListener?
+    /// The main socket's path, where files can be made next to it.
+    let mainPath: String?
+  }
+
+  private struct State {
+    var parts: Parts?
+    /// How many more descriptors endpoints may have.
+    var free: Int
+    /// How many each endpoint has.
+    var taken: [String: Int] = [:]
+  }
+
+  private let service: SidecarService
+  private let memory: MemoryReturn
+  private let state: Locked<State>
+
+  /// `descriptors`: how many endpoints may have, without their connections.
+  init(_ service: SidecarService, _ memory: MemoryReturn, descriptors: Int) {
+    self.service = service
+    self.memory = memory
+    state = Locked(State(free: descriptors))
+  }
+
+  /// From here on there are sockets; `mayMakeFiles`: next to the main one.
+  func start(_ server: SocketServer, _ gateway: GatewayListener?, mayMakeFiles: Bool) {
+    state.withLock { $0.parts = Parts(server: server, gateway: gateway, mainPath: mayMakeFiles ? server.path : nil) }
+  }
+
+  /// Whether files can be made next to an inherited socket at `path`; to be called before the process is in its sandbox.
+  static func canMakeFiles(nextTo path: String?) -> Bool {
+    guard let path, path.hasPrefix("/") else { return false }
+    return access(FileLocations.directory(of: path), W_OK | X_OK) == 0
+  }
+
+  // MARK: - Endpoints
+
+  func open(_ request: EndpointSocketRequest) async throws(EndpointSocketError) -> OpenedEndpoint {
+    let parts = try await startedParts()
+    guard parts.mainPath != nil || request.wantsDescriptor && !request.wantsHTTP else { throw .noDirectory }
+    if request.wantsHTTP, parts.gateway == nil { throw .noGateway }
+    let process = try Self.process(request)
+    let id = request.narrowing.id
+    let count = (parts.mainPath == nil ? 0 : 1) + (request.wantsHTTP ? 1 : 0) + (process == nil ? 0 : 1)
+    guard take(count, for: id) else { throw .exhausted }
+    do throws(EndpointSocketError) {
+      return try await open(request, process, parts)
+    } catch {
+      close(id)
+      throw error
+    }
+  }
+
+  private func open(
+    _ request: EndpointSocketRequest, _ process: PeerProcess?, _ parts: Parts
+  ) async throws(EndpointSocketError) -> OpenedEndpoint {
+    let maker = PeerCredentials(request.maker)
+    let accepts = Self.check(request, process)
+    let endpoint = SocketEndpoint(id: request.narrowing.id, maker: maker, accepts: accepts) { [service, memory] in
+      SocketBridge($0, service, memory, request.narrowing)
+    }
+    let path = parts.mainPath.map(EndpointName.path)
+    // Those of other users are checked when they connect.
+    let mode: UInt32 = maker.uid == geteuid() ? 0o600 : 0o666
+    do throws(SocketServerError) {
+      let socket: ListeningSocket? = if let path { try ListeningSocket(endpointAt: path, mode: mode) } else { nil }
+      try await parts.server.serve(endpoint, on: socket, endingWith: process) { [service] in
+        service.endpoints.end(endpoint.id, because: .process)
+      }
+      var httpPath: String?
+      if request.wantsHTTP, let gateway = parts.gateway, let path {
+        let name = path + EndpointName.http
+        try await gateway.listen(
+          on: try ListeningSocket(endpointAt: name, mode: mode), for: request.narrowing, of: request.maker,
+          accepts: accepts)
+        httpPath = name
+      }
+      let descriptor = request.wantsDescriptor ? try await parts.server.connect(to: endpoint) : nil
+      return OpenedEndpoint(path: path, httpPath: httpPath, descriptor: descriptor)
+    } catch {
+      throw EndpointSocketError(error)
+    }
+  }
+
+  func close(_ id: String) {
+    let parts = state.withLock { state in
+      state.free += state.taken.removeValue(forKey: id) ?? 0
+      return state.parts
+    }
+    parts?.server.stopListening(id)
+    parts?.gateway?.server.stopListening(id)
+  }
+
+  // MARK: - What they need
+
+  /// Connections may come before everything has started.
+  private func startedParts() async throws(EndpointSocketError) -> Parts {
+    while true {
+      if let parts = state.withLock({ $0.parts }) { return parts }
+      guard (try? await Task.sleep(for: .milliseconds(1))) != nil else { throw .failed("cancelled") }
+    }
+  }
+
+  private func take(_ count: Int, for id: String) -> Bool {
+    state.withLock { state in
+      guard state.free >= count else { return false }
+      state.free -= count
+      state.taken[id] = count
+      return true
+    }
+  }
+
+  /// The process that the endpoint is for: one of the maker's user, unless that is root.
+  private static func process(_ request: EndpointSocketRequest) throws(EndpointSocketError) -> PeerProcess? {
+    guard let number = request.process else { return nil }
+    // Opened first: what `/proc` shows is about this process as long as it runs.
+    guard number > 0, let process = PeerProcess(number) else { throw .noProcess }
+    if request.maker.uid != 0 {
+      guard PeerProcess.user(of: number) == request.maker.uid, process.isAlive else { throw .noProcess }
+    }
+    return process
+  }
+
+  /// Whether a process may connect. The number of a process that still runs means no other one.
+  private static func check(
+    _ request: EndpointSocketRequest, _ process: PeerProcess?
+  ) -> @Sendable (PeerCredentials) -> Bool {
+    let (users, number): (Set<UInt32>, Int32?) = ([request.maker.uid, 0, geteuid()], request.process)
+    return { credentials in
+      guard users.contains(credentials.uid) else { return false }
+      guard let process else { return true }
+      return credentials.pid == number && process.isAlive
+    }
+  }
+}
+
+extension PeerCredentials {
+  /// The kernel's report of `peer`.
+  init(_ peer: Peer) {
+    self.init(uid: peer.uid, gid: peer.gid, pid: peer.pid == 0 ? nil : peer.pid, groups: peer.groups)
+  }
+}
+
+extension EndpointSocketError {
+  /// Files and memory that are used up are a matter of time.
+  init(_ error: SocketServerError) {
+    switch error {
+    case .system(_, EMFILE), .system(_, ENFILE), .system(_, EAGAIN), .system(_, ENOBUFS): self = .exhausted
+    default: self = .failed(error.description)
+    }
+  }
+}
