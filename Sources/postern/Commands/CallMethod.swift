@@ -76,9 +76,16 @@ struct CallMethod: ParsableCommand {
   /// Sends `request` and waits for the answer with its id; notifications in between are passed over.
   static func exchange(_ request: JSONValue, _ options: SocketOptions) throws -> JSONValue {
     var client = try SocketClient(path: options.path, timeout: options.bound)
+    return try exchange(request, with: &client, within: options.bound)
+  }
+
+  /// As above, on a connection that stays.
+  static func exchange(
+    _ request: JSONValue, with client: inout SocketClient, within bound: Duration
+  ) throws -> JSONValue {
     try client.send(JSONWriter().write(request))
     // The process that listens there may send notifications without end; a stream is not read this way.
-    let end = SystemClock().monotonicNow + options.bound
+    let end = SystemClock().monotonicNow + bound
     while true {
       guard SystemClock().monotonicNow <= end else { throw SocketClient.Failure(description: "no answer in time") }
       let answer = try JSONParser(maxBytes: .max, maxDepth: 2048, allowsNUL: true).parse(client.receiveLine())
