@@ -21,6 +21,7 @@ from harness.endpoints import Endpoint, PassingConnection, connect_to, ids, refu
 from harness.sidecar import Sidecar
 from harness.users import ALICE, BOTH, acting_as, connect_as, needs_root, open_to_all
 from harness.waiting import eventually
+from test_transport import ACTIVATION
 
 Start = Callable[..., Sidecar]
 ORDERS = {"resource": "orders", "path": "orders"}
@@ -150,7 +151,7 @@ def test_an_inherited_socket_has_endpoints_next_to_it(start: Start, directory: P
     listener.bind(str(path))
     listener.listen(16)
     number = listener.fileno()
-    launcher = ["sh", "-c", f'exec 3<&{number}; export LISTEN_PID=$$ LISTEN_FDS=1; exec "$@"', "sh"]
+    launcher = [sys.executable, "-c", ACTIVATION, str(number), "me"]
     sidecar = start({"listen": None}, path=path, launcher=launcher, pass_fds=[number])
     listener.close()
     with sidecar.connect() as connection, Endpoint(connection).connect() as child:

@@ -12,7 +12,7 @@ import SocketServer
 /// file, and a process that serves cannot give it away; there it is 0666, and the user of each process that connects is
 /// checked instead, as it is in any case.
 final class EndpointSocketFiles: EndpointSockets {
-  /// What the sockets are made with.
+  /// The parts that make the sockets.
   private struct Parts: Sendable {
     let server: SocketServer
     let gateway: GatewayListener?
@@ -44,9 +44,10 @@ final class EndpointSocketFiles: EndpointSockets {
     state.withLock { $0.parts = Parts(server: server, gateway: gateway, mainPath: mayMakeFiles ? server.path : nil) }
   }
 
-  /// Whether files can be made next to an inherited socket at `path`; to be called before the process is in its sandbox.
+  /// Whether files can be made next to an inherited socket at `path`; to be called before the process is in its
+  /// sandbox.
   static func canMakeFiles(nextTo path: String?) -> Bool {
-    guard let path, path.hasPrefix("/") else { return false }
+    guard let path, path.startsWithBytes(of: "/") else { return false }
     return access(FileLocations.directory(of: path), W_OK | X_OK) == 0
   }
 
@@ -76,12 +77,12 @@ final class EndpointSocketFiles: EndpointSockets {
     let endpoint = SocketEndpoint(id: request.narrowing.id, maker: maker, accepts: accepts) { [service, memory] in
       SocketBridge($0, service, memory, request.narrowing)
     }
-    let path = parts.mainPath.map(EndpointName.path)
+    let path = parts.mainPath.map(EndpointName.path(nextTo:))
     // Those of other users are checked when they connect.
     let mode: UInt32 = maker.uid == geteuid() ? 0o600 : 0o666
     do throws(SocketServerError) {
       let socket: ListeningSocket? = if let path { try ListeningSocket(endpointAt: path, mode: mode) } else { nil }
-      try await parts.server.serve(endpoint, on: socket, endingWith: process) { [service] in
+      try await parts.server.serve(endpoint, on: socket, until: process) { [service] in
         service.endpoints.end(endpoint.id, because: .process)
       }
       var httpPath: String?
