@@ -128,14 +128,14 @@ final class EndpointSocketFiles: EndpointSockets {
     }
   }
 
-  /// The process that the endpoint is for: one of the maker's user, unless that is root.
+  /// The process that the endpoint is for: one of the maker's user, unless that is root. Where the system does not show
+  /// the user, the check of each connection is what remains: another user's process cannot connect.
   private static func process(_ request: EndpointSocketRequest) throws(EndpointSocketError) -> PeerProcess? {
     guard let number = request.process else { return nil }
-    // Opened first: what `/proc` shows is about this process as long as it runs.
     guard number > 0, let process = PeerProcess(number) else { throw .noProcess }
-    if request.maker.uid != 0 {
-      guard PeerProcess.user(of: number) == request.maker.uid, process.isAlive else { throw .noProcess }
-    }
+    let user = process.user(number) ?? request.maker.uid
+    // It still runs: the number was its own.
+    guard request.maker.uid == 0 || user == request.maker.uid, process.isAlive else { throw .noProcess }
     return process
   }
 

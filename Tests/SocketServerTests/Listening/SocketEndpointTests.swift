@@ -137,7 +137,7 @@ struct SocketEndpointTests {
       free(argument)
       posix_spawn_file_actions_destroy(&actions)
       let watched = try #require(PeerProcess(process))
-      #expect(PeerProcess.user(of: process) == geteuid())
+      #expect(watched.user(process) == geteuid())
       try await echo.server.serve(endpoint(echo).0, on: nil, until: watched) { echo.log.add("it has gone") }
       #expect(watched.isAlive && !echo.log.lines.contains("it has gone"))
       Glibc.close(writing)
