@@ -71,8 +71,8 @@ struct EndpointRun {
     SuspendTask.name, ResumeTask.name, CancelTask.name, Narrow.name, CreateEndpoint.name, ListEndpoints.name,
     RevokeEndpoint.name,
   ]
-  /// For an answer that takes no work.
-  private static let patience = Duration.seconds(5)
+  /// No answer takes work.
+  private var patience: Duration { min(options.socket.bound, .seconds(5)) }
 
   private let options: EndpointOptions
 
@@ -83,7 +83,7 @@ struct EndpointRun {
     let ending: ChildProcess.Ending
     do {
       // Its end is the endpoint's, also where this process is killed.
-      var client = try SocketClient(path: options.socket.path, timeout: options.socket.bound)
+      var client = try SocketClient(path: options.socket.path, timeout: patience)
       let endpoint = try create(label: command[0], &client)
       setenv("POSTERN_SOCKET", endpoint.path, 1)
       if let path = endpoint.httpPath {
@@ -93,8 +93,7 @@ struct EndpointRun {
       }
       ending = try ChildProcess.run(command)
       // In force before the end of this process is seen. The connection's end does it where this fails.
-      let revocation = Self.request(RevokeEndpoint.name, ["endpoint": .string(endpoint.id)])
-      _ = try? CallMethod.exchange(revocation, with: &client, within: Self.patience)
+      _ = try? exchange(RevokeEndpoint.name, ["endpoint": .string(endpoint.id)], &client)
     } catch let failure as SocketClient.Failure {
       FailureNote.print(failure.description)
       throw ExitCode(1)
@@ -113,18 +112,17 @@ struct EndpointRun {
     params["methods"] = Self.list(options.rpcMethod.isEmpty ? Self.methods : options.rpcMethod)
     if let life = options.life { params["expiresInMs"] = .integer(life.milliseconds) }
     params["label"] = .string(options.label ?? String(label.suffix(64)))
-    var answer = try CallMethod.exchange(
-      Self.request(CreateEndpoint.name, params), with: &client, within: options.socket.bound)
-    if answer["error"]?["code"] == -32602, answer["error"]?["data"]?["path"] == "/http" {
-      // The gateway is off.
-      params["http"] = nil
-      answer = try CallMethod.exchange(
-        Self.request(CreateEndpoint.name, params), with: &client, within: options.socket.bound)
-    }
-    if answer["error"]?["code"] == -32020, options.rpcMethod.isEmpty {
-      params["methods"] = Self.list([FetchResource.name])
-      answer = try CallMethod.exchange(
-        Self.request(CreateEndpoint.name, params), with: &client, within: options.socket.bound)
+    var answer = try exchange(CreateEndpoint.name, params, &client)
+    while let error = answer["error"] {
+      if params["http"] != nil, error["code"] == -32602, error["data"]?["path"] == "/http" {
+        // The gateway is off.
+        params["http"] = nil
+      } else if error["code"] == -32020, params["methods"] == Self.list(Self.methods) {
+        params["methods"] = Self.list([FetchResource.name])
+      } else {
+        break
+      }
+      answer = try exchange(CreateEndpoint.name, params, &client)
     }
     guard let result = answer["result"] else {
       CallMethod.showError(answer["error"] ?? answer)
@@ -139,8 +137,10 @@ struct EndpointRun {
 
   private static func list(_ values: [String]) -> JSONValue { .array(values.map { .string($0) }) }
 
-  private static func request(_ method: String, _ params: JSONObject) -> JSONValue {
-    ["jsonrpc": "2.0", "id": 1, "method": .string(method), "params": .object(params)]
+  private func exchange(_ method: String, _ params: JSONObject, _ client: inout SocketClient) throws -> JSONValue {
+    try CallMethod.exchange(
+      ["jsonrpc": "2.0", "id": 1, "method": .string(method), "params": .object(params)], with: &client, within: patience
+    )
   }
 }
 
