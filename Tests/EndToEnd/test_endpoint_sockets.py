@@ -126,10 +126,12 @@ def test_a_path_that_is_too_long_is_an_error_and_a_descriptor_works(start: Start
     path = directory / ("x" * (100 - len(str(directory)) - 1))
     sidecar = start({"listen": {"path": str(path)}})
     with connect_to(sidecar, "stream") as connection:
-        error = connection.error("createEndpoint", {})
-        assert error["code"] in (-32602, -32603), error
+        expect.fault(connection.error("createEndpoint", {}), -32602, "/descriptor")
         assert ids(connection) == []
-        assert connection.works()
+        assert Endpoint(connection, descriptor=True).path is None
+        with Connection("", "stream", connected=connection.take()) as child:
+            assert child.works()
+    assert "the socket's path is too long for socket files of endpoints" in sidecar.log()
 
 
 def test_a_directory_that_is_gone_is_an_error_and_nothing_is_left(start: Start, directory: Path) -> None:

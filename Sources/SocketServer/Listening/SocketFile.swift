@@ -119,6 +119,11 @@ package enum EndpointName {
     return "\(path).e-\(String(repeating: "0", count: digits - number.count))\(number)"
   }
 
+  /// Whether such paths are short enough next to the main socket at `path`.
+  package static func fits(nextTo path: String) -> Bool {
+    path.utf8.count + 3 + digits + http.utf8.count <= UnixAddress.maximumLength
+  }
+
   /// Whether an endpoint's socket of the main socket `main` has such a name.
   static func isOne(_ name: String, of main: String) -> Bool {
     guard name.startsWithBytes(of: "\(main).e-") else { return false }

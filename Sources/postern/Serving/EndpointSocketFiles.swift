@@ -41,7 +41,8 @@ final class EndpointSocketFiles: EndpointSockets {
 
   /// From here on there are sockets; `mayMakeFiles`: next to the main one.
   func start(_ server: SocketServer, _ gateway: GatewayListener?, mayMakeFiles: Bool) {
-    state.withLock { $0.parts = Parts(server: server, gateway: gateway, mainPath: mayMakeFiles ? server.path : nil) }
+    let path = mayMakeFiles ? server.path.flatMap { EndpointName.fits(nextTo: $0) ? $0 : nil } : nil
+    state.withLock { $0.parts = Parts(server: server, gateway: gateway, mainPath: path) }
   }
 
   /// Whether files can be made next to an inherited socket at `path`; to be called before the process is in its

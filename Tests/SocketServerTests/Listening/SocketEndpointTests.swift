@@ -179,6 +179,8 @@ struct SocketEndpointTests {
   func names() {
     let paths = (0..<100).map { _ in EndpointName.path(nextTo: "/run/s") }
     #expect(Set(paths).count == 100)
+    #expect(EndpointName.fits(nextTo: String(repeating: "x", count: 87)))
+    #expect(!EndpointName.fits(nextTo: String(repeating: "x", count: 88)))
     #expect(paths.allSatisfy { EndpointName.isOne(String($0.dropFirst(5)), of: "s") && $0.utf8.count == 21 })
   }
 }
