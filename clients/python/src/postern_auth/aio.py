@@ -523,8 +523,7 @@ class AsyncClient(CallRules[AsyncDispatch], AsyncMethods):
             found, home.streaming = chosen_for(task, home.streaming)
             if found is None:
                 found = await self._made(home, begun, deadline, AsyncAsking(self._dispatch))
-                for params in self._narrowings:
-                    await found.ask("narrow", params, None, deadline)
+                await self._narrow_again(found, deadline)
                 found.reserve(task)
                 home.streaming.append(found)
             try:
@@ -592,8 +591,7 @@ class AsyncClient(CallRules[AsyncDispatch], AsyncMethods):
         """Registers delegates and subscriptions of the previous connection on a new one."""
         wishes = self._wishes(self._home().subscribed | self._dispatch.wanted(connection.loop))
         try:
-            for params in self._narrowings:
-                await connection.ask("narrow", params, None, deadline)
+            await self._narrow_again(connection, deadline)
             for method, params in wishes.items():
                 await connection.ask(method, params, None, deadline)
         except PosternError as error:
@@ -603,6 +601,15 @@ class AsyncClient(CallRules[AsyncDispatch], AsyncMethods):
             ) from error
         except BaseException:
             connection.close(ClientClosed("cancelled while connecting"))
+            raise
+
+    async def _narrow_again(self, connection: AsyncConnection, deadline: Deadline) -> None:
+        """Gives up on a new connection what was given up before. Without that, the connection is not used."""
+        try:
+            for params in self._narrowings:
+                await connection.ask("narrow", params, None, deadline)
+        except BaseException:
+            connection.close(ClientClosed("the connection could not be narrowed"))
             raise
 
     def _retire(self, connection: AsyncConnection | None) -> None:

@@ -553,8 +553,7 @@ class Client(CallRules[Dispatch], Methods):
             found, self._streaming = chosen_for(task, self._streaming)
             if found is None:
                 found = self._made(begun, deadline, Asking(self._dispatch))
-                for params in self._narrowings:
-                    found.result(found.start("narrow", params, None, deadline), deadline)
+                self._narrow_again(found, deadline)
                 found.reserve(task)
                 self._streaming.append(found)
             try:
@@ -643,8 +642,7 @@ class Client(CallRules[Dispatch], Methods):
         """Registers delegates and subscriptions of the previous connection on a new one."""
         wishes = self._wishes(self._subscribed | self._dispatch.wanted())
         try:
-            for params in self._narrowings:
-                connection.result(connection.start("narrow", params, None, deadline), deadline)
+            self._narrow_again(connection, deadline)
             if wishes:
                 connection.keep()
             for method, params in wishes.items():
@@ -654,6 +652,15 @@ class Client(CallRules[Dispatch], Methods):
             raise ConnectionFailed(
                 f"{self.path}: {error.message}", data={"outcome": "not_sent", "retryable": True, "errno": None}
             ) from error
+
+    def _narrow_again(self, connection: Connection, deadline: Deadline) -> None:
+        """Gives up on a new connection what was given up before. Without that, the connection is not used."""
+        try:
+            for params in self._narrowings:
+                connection.result(connection.start("narrow", params, None, deadline), deadline)
+        except PosternError as error:
+            connection.close(error)
+            raise
 
     def _retire(self, connection: Connection | None) -> None:
         """Sends no more requests on the connection, which still receives responses."""
