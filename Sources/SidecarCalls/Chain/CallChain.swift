@@ -20,8 +20,8 @@ import SidecarObservability
 ///
 /// Calls of methods that never wait are answered where they were read, and pass steps 1, 2, 8 and 9 only.
 package final class CallChain: CallDispatcher {
-  private let caller: PeerConnection
-  private let environment: CallEnvironment
+  let caller: PeerConnection
+  let environment: CallEnvironment
 
   package init(caller: PeerConnection, environment: CallEnvironment) {
     self.caller = caller
@@ -58,8 +58,9 @@ package final class CallChain: CallDispatcher {
       guard !call.isUnread else { throw .overloaded("Too many calls of this user at one time") }
       let (meta, params) = try CallMeta.split(call.params)
       var context = CallContext(
-        key: call.key, caller: caller, runtime: VisibleConfiguration(snapshot, scope: rule.scope),
-        narrowing: caller.narrowing, deadline: meta.timeoutMs.map { Deadline(in: .milliseconds($0), on: environment.clock) } ?? .never,
+        chain: self, key: call.key, caller: caller, runtime: VisibleConfiguration(snapshot, scope: rule.scope),
+        narrowing: caller.narrowing,
+        deadline: meta.timeoutMs.map { Deadline(in: .milliseconds($0), on: environment.clock) } ?? .never,
         trace: .none, descriptors: ClaimedDescriptors(call.descriptors))
       switch handler {
       case .immediate(let body):
