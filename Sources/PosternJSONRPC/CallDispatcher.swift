@@ -16,6 +16,8 @@ public protocol CallDispatcher: Sendable {
   /// Whether a call of `method` would be rejected now whatever its params are. Called for large messages before they
   /// are parsed.
   func rejects(method: String) -> Bool
+  /// Whether a call of `method` decides about those behind it, which must not be dispatched before.
+  func bindsWhatFollows(_ method: String) -> Bool
   /// How many of the descriptors that the peer has passed a call claims, whatever becomes of it.
   func descriptorCount(of method: String, _ params: JSONValue?) -> Int
   /// A call was rejected without being dispatched, because the connection has too many in flight.
@@ -28,6 +30,9 @@ public protocol CallDispatcher: Sendable {
 extension CallDispatcher {
   /// Looks at the whole call.
   public func rejects(method: String) -> Bool { false }
+
+  /// No call does.
+  public func bindsWhatFollows(_ method: String) -> Bool { false }
 
   /// Does nothing.
   public func rejectedMessage(_ reason: String) {}

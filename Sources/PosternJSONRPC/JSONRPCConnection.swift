@@ -267,7 +267,7 @@ public final class JSONRPCConnection: Sendable {
     isUnread: Bool = false
   ) -> Task<Void, Never>? {
     guard !actions.isEmpty else { return nil }
-    guard actions.contains(where: \.isLong), let executor = output.longWork?() else {
+    guard actions.contains(where: \.isLong), !bindsWhatFollows(actions), let executor = output.longWork?() else {
       act(actions, byteCount, claimed, isUnread: isUnread)
       endList()
       return nil
@@ -295,7 +295,9 @@ public final class JSONRPCConnection: Sendable {
   private func act(
     _ actions: [ConnectionStateMachine.Action], _ byteCount: Int, _ claimed: [Int: [PassedDescriptor]], isUnread: Bool
   ) {
+    // What stands behind such a call, in the batch or in the next message, must find it carried out.
     var hasBegun = false
+    let isInOrder = bindsWhatFollows(actions)
     for action in actions {
       switch action {
       case .invoke(var call):
@@ -303,7 +305,7 @@ public final class JSONRPCConnection: Sendable {
         call.isUnread = isUnread
         call.descriptors = claimed[call.position] ?? []
         // Each member of a batch is scheduled on its own: it must not run before earlier calls of other connections.
-        if hasBegun, let executor = output.executor {
+        if hasBegun, !isInOrder, let executor = output.executor {
           Task(executorPreference: executor) { [self, call] in startScheduled(call) }
         } else {
           start(call)
@@ -317,6 +319,14 @@ public final class JSONRPCConnection: Sendable {
         state.withLock { $0.waiters.removeValue(forKey: key) }?.resume(with: result.mapError { $0 as any Error })
       case .close: state.withLock { $0.isCloseDue = true }
       }
+    }
+  }
+
+  /// Whether one of the calls decides about those behind it.
+  private func bindsWhatFollows(_ actions: [ConnectionStateMachine.Action]) -> Bool {
+    actions.contains { action in
+      guard case .invoke(let call) = action else { return false }
+      return dispatcher.bindsWhatFollows(call.method)
     }
   }
 

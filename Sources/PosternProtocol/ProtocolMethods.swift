@@ -16,6 +16,9 @@ public enum ProtocolMethods {
     PassProfileMethods.ListProfiles.self, PassProfileMethods.Authorize.self, PassProfileMethods.Logout.self,
   ]
 
+  /// How the lists of endpoints bound each, by its name.
+  public static let chainRules: [String: ChainRule] = Dictionary(uniqueKeysWithValues: all.map { ($0.name, $0.chain) })
+
   /// Their descriptions, for the OpenRPC document.
   public static var descriptions: [MethodDescription] {
     all.map { describe($0) }

@@ -15,6 +15,8 @@ public protocol RPCMethod: Sendable {
   /// Which lists of a peer's rule bound it. Without a default, so that a new method does not compile before it is
   /// decided.
   static var bounds: PeerBounds { get }
+  /// How the lists of endpoints bound it. Without a default, too.
+  static var chain: ChainRule { get }
   /// One line.
   static var summary: String { get }
   /// Further documentation for callers; Markdown.
@@ -104,4 +106,35 @@ public struct PeerBounds: OptionSet, Sendable, Hashable {
   public static let preauthorization = PeerBounds(rawValue: 1 << 2)
   /// Every list.
   public static let all: PeerBounds = [.resources, .issuers, .preauthorization]
+}
+
+/// How the lists of an endpoint, or of `narrow`, bound a method.
+public enum ChainRule: Sendable, Hashable {
+  /// Its answer and its effect have nothing that a list is about.
+  case open
+  /// Its handler applies the lists.
+  case checked
+  /// It gets around these lists: at a level that has one of them it is available only where that level's `methods`
+  /// names it.
+  case beyond(EndpointLists)
+  /// It makes a session: with a list of sessions it is not available.
+  case makesSessions
+}
+
+/// Lists of an endpoint, or of `narrow`, besides `methods`.
+public struct EndpointLists: OptionSet, Sendable, Hashable {
+  public let rawValue: Int
+
+  public init(rawValue: Int) { self.rawValue = rawValue }
+
+  /// The names of resources.
+  public static let resources = EndpointLists(rawValue: 1 << 0)
+  /// The HTTP methods of fetches.
+  public static let httpMethods = EndpointLists(rawValue: 1 << 1)
+  /// The paths of fetches.
+  public static let paths = EndpointLists(rawValue: 1 << 2)
+  /// The handles of sessions.
+  public static let sessions = EndpointLists(rawValue: 1 << 3)
+  /// Every list.
+  public static let all: EndpointLists = [.resources, .httpMethods, .paths, .sessions]
 }

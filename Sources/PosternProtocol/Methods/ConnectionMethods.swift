@@ -4,6 +4,7 @@ public import PosternJSON
 public enum Subscribe: RPCMethod {
   public static let name = "subscribe"
   public static let bounds: PeerBounds = .all
+  public static let chain: ChainRule = .checked
   public static let summary = "Sends the named events to this connection from now on"
   public static let explanation =
     "Events arrive as notifications whose method is the event's name. No connection gets any without asking."
@@ -31,6 +32,7 @@ public enum Unsubscribe: RPCMethod {
   public typealias Result = Subscribe.Result
   public static let name = "unsubscribe"
   public static let bounds: PeerBounds = []
+  public static let chain: ChainRule = .checked
   public static let summary = "Stops the named events on this connection"
   public static let resultSummary = "The events this connection is still subscribed to"
 }
@@ -49,6 +51,7 @@ public enum EventName: String, SchemaEnumeration, Sendable, Hashable {
 public enum RegisterDelegate: RPCMethod {
   public static let name = "registerDelegate"
   public static let bounds: PeerBounds = []
+  public static let chain: ChainRule = .open
   public static let summary = "This connection answers the named requests of the sidecar from now on"
   public static let explanation =
     "Replaces what the connection registered before. No answer in time, or an error, means the request's default."
@@ -86,6 +89,7 @@ public enum CancelRequest: RPCMethod {
   public typealias Result = NoParams
   public static let name = "$/cancelRequest"
   public static let bounds: PeerBounds = []
+  public static let chain: ChainRule = .open
   public static let summary = "Ends a request of this connection with -32800"
   public static let explanation =
     "A notification. Sent for a request that has ended already, or never was, it does nothing."

@@ -5,6 +5,7 @@ public import PosternJSONRPC
 public enum FetchResource: RPCMethod {
   public static let name = "fetchResource"
   public static let bounds: PeerBounds = [.resources, .issuers]
+  public static let chain: ChainRule = .checked
   public static let summary = "Fetches a protected resource with the token it needs"
   public static let explanation =
     "The token comes from the cache or from the issuer, is refreshed once when the resource rejects it, and is never shown. Any HTTP status is a result."

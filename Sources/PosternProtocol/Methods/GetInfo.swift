@@ -5,6 +5,7 @@ public enum GetInfo: RPCMethod {
   public typealias Params = NoParams
   public static let name = "getInfo"
   public static let bounds: PeerBounds = []
+  public static let chain: ChainRule = .open
   public static let summary = "Name, version and build of the running sidecar"
   public static let resultSummary = "Name, version and build"
 
@@ -155,6 +156,7 @@ public enum Discover: RPCMethod {
   public typealias Result = JSONValue
   public static let name = "rpc.discover"
   public static let bounds: PeerBounds = []
+  public static let chain: ChainRule = .open
   public static let summary = "The OpenRPC document of this sidecar"
   public static let resultSummary = "An OpenRPC 1.3 document"
 }

@@ -5,6 +5,7 @@ public enum Health: RPCMethod {
   public typealias Params = NoParams
   public static let name = "health"
   public static let bounds: PeerBounds = .all
+  public static let chain: ChainRule = .checked
   public static let summary = "Whether the sidecar can do its work, by check"
   public static let explanation =
     "Never calls an identity provider: it reports what the last real use showed. `degraded` means that some calls will fail, `down` that all will."
@@ -75,6 +76,7 @@ public enum Metrics: RPCMethod {
   public typealias Params = NoParams
   public static let name = "metrics"
   public static let bounds: PeerBounds = .all
+  public static let chain: ChainRule = .checked
   public static let summary = "Counters and histograms in Prometheus' text format"
   public static let resultSummary = "The exposition"
 
@@ -93,6 +95,7 @@ public enum ReloadConfig: RPCMethod {
   public typealias Params = NoParams
   public static let name = "reloadConfig"
   public static let bounds: PeerBounds = .all
+  public static let chain: ChainRule = .beyond(.all)
   public static let summary = "Reads the configuration again"
   public static let explanation =
     "Read and checked whole before anything changes: with any problem the running configuration stays. Calls in flight finish on the configuration they began with."

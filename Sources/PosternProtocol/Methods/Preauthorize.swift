@@ -4,6 +4,7 @@ public import PosternJSONRPC
 public enum Preauthorize: RPCMethod {
   public static let name = "preauthorize"
   public static let bounds: PeerBounds = [.issuers, .preauthorization]
+  public static let chain: ChainRule = .checked
   public static let summary = "Returns a decision point's decisions about resources"
   public static let explanation =
     "A hint for what to show, never a gate in front of the resource. Decisions come in the order of the resources. A deny and a fault differ: both are authorized false with an error, and action retry or status 0 marks the fault. A missing session and an unreachable decision point are results, too: outcome failure. Large lists are split, a batch that one resource spoils is taken apart, and permits are cached for a while."
@@ -107,6 +108,7 @@ public enum Preauthorize: RPCMethod {
 public enum InvalidateDecisions: RPCMethod {
   public static let name = "invalidateDecisions"
   public static let bounds: PeerBounds = [.issuers, .preauthorization]
+  public static let chain: ChainRule = .beyond(.sessions)
   public static let summary = "Removes decisions from the cache, after a purchase for example"
   public static let explanation =
     "Only the calling user's own are removed. Decisions that are being requested at this moment are not cached either."

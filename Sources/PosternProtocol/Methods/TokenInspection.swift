@@ -5,6 +5,7 @@ public import PosternJSONRPC
 public enum VerifyJWS: RPCMethod {
   public static let name = "verifyJws"
   public static let bounds: PeerBounds = []
+  public static let chain: ChainRule = .open
   public static let summary = "Verifies a compact JWS with given keys, offline"
   public static let explanation =
     "For tooling and conformance vectors: only the signature is checked, no claim. Exactly one of jwks and jwk."
@@ -46,6 +47,7 @@ public enum VerifyJWS: RPCMethod {
 public enum DecryptJWE: RPCMethod {
   public static let name = "decryptJwe"
   public static let bounds: PeerBounds = []
+  public static let chain: ChainRule = .open
   public static let summary = "Decrypts a compact JWE with a given key, offline"
   public static let explanation =
     "For tooling and conformance vectors. RSA1_5 is never accepted, PBES2 only when algorithms names it, with at most 10,000 iterations."

@@ -5,6 +5,7 @@ public import PosternJSONRPC
 public enum ValidateIDToken: RPCMethod {
   public static let name = "validateIdToken"
   public static let bounds: PeerBounds = .issuers
+  public static let chain: ChainRule = .open
   public static let summary = "Validates an ID token"
   public static let explanation =
     "Checks encoding, header and algorithm, choice of key, signature and claims, in this order. A token that is not valid is a result with the first failing check; an error means that it could not be decided."
@@ -63,6 +64,7 @@ public enum ValidateIDToken: RPCMethod {
 public enum ValidateAccessToken: RPCMethod {
   public static let name = "validateAccessToken"
   public static let bounds: PeerBounds = .issuers
+  public static let chain: ChainRule = .open
   public static let summary = "Validates a JWT access token (RFC 9068)"
   public static let explanation =
     "The token's typ must be at+jwt, so that no ID token passes. A token that is bound to a key (cnf) is not valid unless confirmation names the key whose possession was shown."
@@ -111,6 +113,7 @@ public enum ValidateAccessToken: RPCMethod {
 public enum IntrospectToken: RPCMethod {
   public static let name = "introspectToken"
   public static let bounds: PeerBounds = .issuers
+  public static let chain: ChainRule = .open
   public static let summary = "Checks at the issuer whether a token is active (RFC 7662)"
   public static let explanation =
     "The answer may be signed (RFC 9701). It is requested again each time, so that a revocation is seen at once; calls at the same time share one request."
@@ -152,6 +155,7 @@ public enum IntrospectToken: RPCMethod {
 public enum ValidateRequest: RPCMethod {
   public static let name = "validateRequest"
   public static let bounds: PeerBounds = .issuers
+  public static let chain: ChainRule = .open
   public static let summary = "Decides whether a request may pass an API, and how the API answers if not"
   public static let explanation =
     "Finds the token (RFC 6750), checks the proof of possession (DPoP, RFC 9449) or the client certificate (RFC 8705) and validates the token, a JWT by the issuer's keys, an opaque one by introspection. A proof is good for one request, in all processes that share the store. A request that may not pass is a result, with the response to send; an error means that it could not be decided: the API answers 503."
@@ -262,6 +266,7 @@ public enum ValidateRequest: RPCMethod {
 public enum ValidateLogoutToken: RPCMethod {
   public static let name = "validateLogoutToken"
   public static let bounds: PeerBounds = .issuers
+  public static let chain: ChainRule = .beyond(.sessions)
   public static let summary = "Validates a logout token (OpenID Connect Back-Channel Logout 1.0)"
   public static let explanation =
     "A logout token is good for one use: the second time it is jti_replayed. With `end`, a valid one ends the sessions "

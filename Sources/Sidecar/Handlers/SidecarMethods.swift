@@ -81,6 +81,10 @@ struct SidecarMethods {
     table.immediate(Unsubscribe.self) { (params, context) throws(RPCFault) in
       Subscribe.Result(subscribed: context.caller.events { $0.subtract(params.events) })
     }
+    table.immediate(Narrow.self) { [clock] (params, context) throws(RPCFault) in
+      try context.narrow(to: params, at: clock.monotonicNow)
+      return NoParams()
+    }
     table.immediate(RegisterDelegate.self) { (params, context) throws(RPCFault) in
       let registered = Set(params.methods)
       context.caller.register(registered)

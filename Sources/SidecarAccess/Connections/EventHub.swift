@@ -36,20 +36,29 @@ package final class EventHub: Sendable {
   /// The scopes of the connections that are subscribed to `event`; those whose peers no rule matches have none.
   package func scopes(of event: EventName) -> Set<PeerScope> {
     let access = access.withLock { $0 }
-    return Set(connections.filter { $0.isSubscribed(to: event) }.compactMap { access.scope(of: $0.peer) })
+    return Set(connections.filter { $0.isSubscribed(to: event) }.compactMap { scope(of: $0, access) })
   }
 
-  /// Sends an event to every subscribed connection whose peer has a rule that `isShown` accepts, and the uid `owner`
-  /// where that is given; `at` is added.
+  /// What a connection sees: what its peer's rule and its chain leave; nil: nothing.
+  private func scope(of caller: PeerConnection, _ access: AccessRules) -> PeerScope? {
+    guard let scope = access.scope(of: caller.peer) else { return nil }
+    guard let narrowing = caller.narrowing else { return scope }
+    return narrowing.isOver(at: clock.monotonicNow) ? nil : narrowing.scope(within: scope)
+  }
+
+  /// Sends an event to every subscribed connection whose peer has a rule that `isShown` accepts, as far as the
+  /// connection's chain goes, and the uid `owner` where that is given; `at` is added. An event about a session goes to
+  /// those that may use it.
   package func publish(
-    _ event: EventName, _ members: JSONObject = JSONObject(), to uid: UInt32? = nil,
+    _ event: EventName, _ members: JSONObject = JSONObject(), to uid: UInt32? = nil, about session: String? = nil,
     where isShown: (PeerScope) -> Bool = { _ in true }
   ) {
     var params: JSONObject = ["at": .string(clock.wallNow.rfc3339)]
     for member in members.members { params[member.name] = member.value }
     let access = access.withLock { $0 }
     for caller in connections where uid ?? caller.peer.uid == caller.peer.uid && caller.isSubscribed(to: event) {
-      guard let scope = access.scope(of: caller.peer), isShown(scope) else { continue }
+      guard let scope = scope(of: caller, access), isShown(scope) else { continue }
+      if let session, caller.narrowing?.effective.allows(session: session) == false { continue }
       caller.notify(event, .object(params))
     }
   }

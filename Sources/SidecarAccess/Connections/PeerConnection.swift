@@ -33,8 +33,14 @@ package final class PeerConnection: Sendable {
   /// The last level of its chain; nil: the peer's rule alone decides.
   package var narrowing: Narrowing? { state.withLock { $0.narrowing } }
 
-  /// Adds a level, for good.
-  package func narrow(to narrowing: Narrowing) { state.withLock { $0.narrowing = narrowing } }
+  /// Adds a level, for good; false when it is not one under the last.
+  package func narrow(to narrowing: Narrowing) -> Bool {
+    state.withLock { state in
+      guard narrowing.parent === state.narrowing else { return false }
+      state.narrowing = narrowing
+      return true
+    }
+  }
 
   /// Given once the conversation exists; taken away when the connection is gone.
   package func attach(_ conversation: JSONRPCConnection?) { state.withLock { $0.conversation = conversation } }

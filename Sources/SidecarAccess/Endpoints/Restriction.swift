@@ -1,3 +1,7 @@
+import PosternJSON
+package import PosternJSONRPC
+package import PosternProtocol
+
 /// What an endpoint, or `narrow`, leaves of what its maker may do. A list that is nil is the maker's; an empty one is
 /// nothing.
 package struct Restriction: Sendable, Hashable {
@@ -24,10 +28,191 @@ package struct Restriction: Sendable, Hashable {
   }
 }
 
+extension Restriction {
+  /// The most entries of a list, and bytes of an entry.
+  package static let most = 256
+
+  /// The lists of a call; throws for what can be no entry.
+  package init(_ limits: EndpointLimits) throws(RPCFault) {
+    methods = try Self.entries(limits.methods, "methods")
+    resources = try Self.entries(limits.resources, "resources")
+    httpMethods = try Self.entries(limits.httpMethods, "httpMethods")
+    sessions = try Self.entries(limits.sessions, "sessions")
+    if let name = methods?.first(where: { ProtocolMethods.chainRules[$0] == nil }) {
+      throw Self.more("methods", name, limits.methods)
+    }
+    if let name = httpMethods?.first(where: { !Self.isToken($0) }) {
+      throw .invalidParams(
+        "An HTTP method is a word in capitals", path: Self.path("httpMethods", name, limits.httpMethods))
+    }
+    guard let texts = try Self.entries(limits.paths, "paths") else { return }
+    var prefixes: Set<PathPrefix> = []
+    for text in texts {
+      guard let prefix = PathPrefix(text) else {
+        throw .invalidParams(
+          "A path is relative, in whole segments, without dots, empty segments, encoded slashes and a query",
+          path: Self.path("paths", text, limits.paths))
+      }
+      prefixes.insert(prefix)
+    }
+    paths = prefixes
+  }
+
+  /// Throws where a list has more than `maker` has.
+  func check(_ limits: EndpointLimits, within maker: Restriction) throws(RPCFault) {
+    try Self.check(resources, limits.resources, within: maker.resources, "resources")
+    try Self.check(httpMethods, limits.httpMethods, within: maker.httpMethods, "httpMethods")
+    try Self.check(sessions, limits.sessions, within: maker.sessions, "sessions")
+    guard let all = maker.paths else { return }
+    if let path = paths?.first(where: { path in !all.contains { $0.includes(path) } }) {
+      throw Self.more("paths", path.text, limits.paths)
+    }
+  }
+
+  /// What is left of it by a level with lists of its own, each within this one's.
+  func narrowed(by own: Restriction) -> Restriction {
+    Restriction(
+      methods: own.methods ?? methods, resources: own.resources ?? resources,
+      httpMethods: own.httpMethods ?? httpMethods, paths: own.paths ?? paths, sessions: own.sessions ?? sessions)
+  }
+
+  /// Its lists, besides methods.
+  package var lists: EndpointLists {
+    var lists: EndpointLists = []
+    if resources != nil { lists.insert(.resources) }
+    if httpMethods != nil { lists.insert(.httpMethods) }
+    if paths != nil { lists.insert(.paths) }
+    if sessions != nil { lists.insert(.sessions) }
+    return lists
+  }
+
+  /// Whether a level with these lists of its own allows `method`.
+  package func allows(method: String) -> Bool {
+    guard methods?.contains(method) ?? true, let rule = ProtocolMethods.chainRules[method] else { return false }
+    switch rule {
+    case .open, .checked: return true
+    case .beyond(let around): return methods != nil || lists.isDisjoint(with: around)
+    case .makesSessions: return sessions == nil
+    }
+  }
+
+  /// Whether a fetch by that HTTP method may be made. HTTP methods are compared as they are sent.
+  package func allows(httpMethod: String) -> Bool { httpMethods?.contains(httpMethod) ?? true }
+
+  /// Whether a fetch from that path, relative to the resource's base URL and as it is sent, may be made; nil: it is not
+  /// below the base URL.
+  package func allows(path: String?) -> Bool {
+    guard let paths else { return true }
+    guard let path, let path = PathPrefix(path) else { return false }
+    return paths.contains { $0.includes(path) }
+  }
+
+  /// Whether that session may be used.
+  package func allows(session: String) -> Bool { sessions?.contains(session) ?? true }
+
+  /// The error for more than the maker has; the same for what there is not.
+  static func more(_ list: String, _ entry: String, _ entries: [String]?) -> RPCFault {
+    RPCFault(
+      .peerForbidden, "An endpoint has nothing that its maker has not",
+      data: ["path": .string(path(list, entry, entries))])
+  }
+
+  private static func path(_ list: String, _ entry: String, _ entries: [String]?) -> String {
+    entries?.firstIndex(of: entry).map { "/\(list)/\($0)" } ?? "/\(list)"
+  }
+
+  private static func check(
+    _ own: Set<String>?, _ entries: [String]?, within maker: Set<String>?, _ list: String
+  ) throws(RPCFault) {
+    guard let own, let maker, let entry = own.first(where: { !maker.contains($0) }) else { return }
+    throw more(list, entry, entries)
+  }
+
+  private static func entries(_ list: [String]?, _ name: String) throws(RPCFault) -> Set<String>? {
+    guard let list else { return nil }
+    guard list.count <= most else { throw .invalidParams("At most \(most) entries", path: "/\(name)") }
+    if let index = list.firstIndex(where: { !(1...most).contains($0.utf8.count) }) {
+      throw .invalidParams("An entry has 1 to \(most) bytes", path: "/\(name)/\(index)")
+    }
+    return Set(list)
+  }
+
+  /// A token of RFC 9110 section 5.6.2 without lower-case letters.
+  private static func isToken(_ text: String) -> Bool {
+    text.utf8.allSatisfy { byte in
+      (0x41...0x5A).contains(byte) || (0x30...0x39).contains(byte) || "!#$%&'*+-.^_`|~".utf8.contains(byte)
+    }
+  }
+}
+
 /// A path relative to a resource's base URL, in whole segments: `orders` is that path alone, `orders/` what is below.
 package struct PathPrefix: Sendable, Hashable {
-  /// The segments, without dots and encodings.
-  package let segments: [String]
-  /// Whether it is a prefix.
+  /// As it was given.
+  package let text: String
+  /// The segments, percent-decoded: bytes, since texts that look alike may be equal.
+  package let segments: [[UInt8]]
+  /// Whether it is a prefix, with a slash at its end.
   package let includesBelow: Bool
+
+  /// Nil for what has no segment, an empty one, or one that a server might read as another: with a dot segment, an
+  /// encoded slash or backslash, a path parameter (`;`), a control character, or what is encoded twice; and for a text
+  /// that is more than a path.
+  package init?(_ text: String) {
+    var bytes = Array(text.utf8)
+    includesBelow = bytes.last == UInt8(ascii: "/")
+    if includesBelow { bytes.removeLast() }
+    var segments: [[UInt8]] = []
+    for part in bytes.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false) {
+      guard let segment = Self.segment(part) else { return nil }
+      segments.append(segment)
+    }
+    self.text = text
+    self.segments = segments
+  }
+
+  /// Whether `other`, with all that it includes, is within it.
+  package func includes(_ other: PathPrefix) -> Bool {
+    guard includesBelow else { return self == other }
+    guard other.segments.starts(with: segments) else { return false }
+    return other.segments.count > segments.count || other.includesBelow
+  }
+
+  /// Paths are equal whatever their encoding.
+  package static func == (left: PathPrefix, right: PathPrefix) -> Bool {
+    left.segments == right.segments && left.includesBelow == right.includesBelow
+  }
+
+  /// Feeds what is compared.
+  package func hash(into hasher: inout Hasher) {
+    hasher.combine(segments)
+    hasher.combine(includesBelow)
+  }
+
+  private static func segment(_ part: ArraySlice<UInt8>) -> [UInt8]? {
+    guard !part.contains(where: { "?#".utf8.contains($0) }) else { return nil }
+    var decoded: [UInt8] = []
+    var rest = part
+    while let byte = rest.popFirst() {
+      guard byte == UInt8(ascii: "%") else {
+        decoded.append(byte)
+        continue
+      }
+      guard let high = rest.popFirst().flatMap(hexValue), let low = rest.popFirst().flatMap(hexValue) else {
+        return nil
+      }
+      decoded.append(high << 4 | low)
+    }
+    guard !decoded.isEmpty, decoded != [0x2E], decoded != [0x2E, 0x2E],
+      !decoded.contains(where: { $0 < 0x20 || $0 == 0x7F || #"/\;%"#.utf8.contains($0) })
+    else { return nil }
+    return decoded
+  }
+
+  private static func hexValue(_ byte: UInt8) -> UInt8? {
+    switch byte {
+    case 0x30...0x39: byte - 0x30
+    case 0x41...0x46, 0x61...0x66: (byte | 0x20) - 0x61 + 10
+    default: nil
+    }
+  }
 }

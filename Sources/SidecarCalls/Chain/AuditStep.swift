@@ -1,5 +1,6 @@
 import PosternJSON
 import PosternJSONRPC
+import SidecarAccess
 import SidecarEngine
 package import SidecarObservability
 
@@ -10,7 +11,9 @@ package struct AuditStep: Sendable {
   package init(trail: AuditTrail?) { self.trail = trail }
 
   /// The entry that the call's handler completes; nil when calls of the method are not recorded.
-  func entry(for method: String, _ params: JSONValue?) -> AuditEntry? { trail?.entry(for: method, params) }
+  func entry(for method: String, _ params: JSONValue?, _ narrowing: Narrowing?) -> AuditEntry? {
+    trail?.entry(for: method, params, narrowing)
+  }
 
   /// Runs `body` and records how it ended. Rejects a call before it is run if it could not be recorded.
   func recorded(

@@ -8,9 +8,10 @@ import SidecarObservability
 
 /// Carries out the calls of one connection. A call passes these steps, each of them a file of this folder:
 ///
-/// 1. authorization: the rule of `peers` for the connection's peer (`AccessRules`) has to allow the method;
-/// 2. rate limit (`RateLimitStep`), which counts calls that other steps reject as well;
-/// 3. concurrency limit of the peer (`ConcurrencyStep`);
+/// 1. authorization: the rule of `peers` for the connection's peer (`AccessRules`) and every level of the connection's
+///    chain of endpoints (`Narrowing`) have to allow the method;
+/// 2. rate limits of the chain and of the peer (`RateLimitStep`), which count calls that other steps reject as well;
+/// 3. concurrency limits of the chain and of the peer (`ConcurrencyStep`);
 /// 4. trace (`TraceStep`);
 /// 5. audit (`AuditStep`): without a usable audit log nothing is done that has to be recorded;
 /// 6. concurrency limit of all calls (`ConcurrencyStep`), which may wait;
@@ -46,36 +47,51 @@ package final class CallChain: CallDispatcher {
     let end = CallEnd(of: call, isKnown: handler != nil, from: caller, environment)
     let snapshot = environment.snapshot()
     let rule = snapshot.access.rule(for: caller.peer)
+    let narrowing = caller.narrowing
+    if narrowing?.isOver(at: end.start) == true { return forbidden(call.method, Self.over, end) }
     var traceparent: String?
     do throws(RPCFault) {
+      try environment.rateLimit.admit(narrowing, at: end.start)
       try environment.rateLimit.admit(call.method, rule, caller.peer)
       guard let handler else {
-        throw environment.methods.notFound(call.method, for: rule)
+        throw environment.methods.notFound(call.method, for: rule, narrowing)
       }
       guard let rule, rule.allows(method: call.method) else {
-        return forbidden(call.method, snapshot.access, end)
+        return forbidden(call.method, snapshot.access.missingRule(for: caller.peer, method: call.method), end)
+      }
+      guard narrowing?.allows(method: call.method) ?? true else {
+        return forbidden(call.method, Self.notAllowed(call.method), end)
       }
       guard !call.isUnread else { throw .overloaded("Too many calls of this user at one time") }
       let (meta, params) = try CallMeta.split(call.params)
-      var context = CallContext(
-        chain: self, key: call.key, caller: caller, runtime: VisibleConfiguration(snapshot, scope: rule.scope),
-        narrowing: caller.narrowing,
-        deadline: meta.timeoutMs.map { Deadline(in: .milliseconds($0), on: environment.clock) } ?? .never,
-        trace: .none, descriptors: ClaimedDescriptors(call.descriptors))
+      var context = context(meta, rule, snapshot, narrowing, ClaimedDescriptors(call.descriptors), key: call.key)
       switch handler {
       case .immediate(let body):
         traceparent = meta.traceparent
         return .answered(end.report(.success(try body(params, context))))
       case .waiting(let body):
-        let slot = try environment.concurrency.takeSlot(for: call.method, params, rule, caller)
+        let slot = try environment.concurrency.takeSlot(for: call.method, params, rule, caller, narrowing)
         environment.trace.start(call.method, continuing: meta.traceparent, since: end.start, &context)
-        context.audit = environment.audit.entry(for: call.method, params)
+        context.audit = environment.audit.entry(for: call.method, params, narrowing)
         return work(call.method, CallParams(params), replacement ?? body, context, slot, end)
       }
     } catch {
       // Only an error shows its trace: such a call causes nothing upstream.
       return .answered(end.report(.failure(error), environment.trace.trace(continuing: traceparent)))
     }
+  }
+
+  /// The context of a call, not traced and not recorded yet.
+  func context(
+    _ meta: CallMeta, _ rule: AccessRules.Rule, _ snapshot: ConfigurationSnapshot, _ narrowing: Narrowing?,
+    _ descriptors: ClaimedDescriptors = ClaimedDescriptors(), key: UInt64 = 0
+  ) -> CallContext {
+    CallContext(
+      chain: self, key: key, caller: caller,
+      runtime: VisibleConfiguration(snapshot, scope: narrowing?.scope(within: rule.scope) ?? rule.scope),
+      narrowing: narrowing,
+      deadline: meta.timeoutMs.map { Deadline(in: .milliseconds($0), on: environment.clock) } ?? .never,
+      trace: .none, descriptors: descriptors)
   }
 
   /// The steps that may wait. Does not keep the call, which would keep its params until the end.
@@ -104,9 +120,15 @@ package final class CallChain: CallDispatcher {
     }
   }
 
-  /// Rejects a call that `peers` does not allow, and records that.
-  private func forbidden(_ method: String, _ access: AccessRules, _ end: CallEnd) -> Dispatch {
-    let fault = RPCFault(.peerForbidden, access.missingRule(for: caller.peer, method: method))
+  /// Why a chain does not allow a method.
+  static func notAllowed(_ method: String) -> String { "This endpoint may not call \(method)" }
+
+  /// Why a chain allows nothing.
+  static let over = "This endpoint has been revoked, or its time is over"
+
+  /// Rejects a call that `peers` or the chain does not allow, and records that.
+  private func forbidden(_ method: String, _ reason: String, _ end: CallEnd) -> Dispatch {
+    let fault = RPCFault(.peerForbidden, reason)
     let outcome = Result<RPCResult, RPCFault>.failure(fault)
     let trace = environment.trace.trace(continuing: nil)
     guard let trail = environment.audit.trail else { return .answered(end.report(outcome, trace)) }
@@ -121,8 +143,16 @@ package final class CallChain: CallDispatcher {
     guard let rule = environment.snapshot().access.rule(for: caller.peer), rule.allows(method: method),
       environment.methods[method] != nil
     else { return true }
+    if let narrowing = caller.narrowing {
+      let now = environment.clock.monotonicNow
+      guard !narrowing.isOver(at: now), narrowing.allows(method: method), !narrowing.wouldReject(at: now) else {
+        return true
+      }
+    }
     return environment.rateLimit.wouldReject(method, rule, caller.peer)
   }
+
+  package func bindsWhatFollows(_ method: String) -> Bool { method == Narrow.name }
 
   package func descriptorCount(of method: String, _ params: JSONValue?) -> Int {
     method == FetchResource.name ? FetchResource.descriptorCount(params) : 0
@@ -134,7 +164,9 @@ package final class CallChain: CallDispatcher {
 
   /// Counts a call that the connection rejected without reading it.
   package func rejectedUnread() {
-    environment.rateLimit.countUnread(environment.snapshot().access.rule(for: caller.peer), caller.peer)
+    environment.rateLimit.countUnread(
+      environment.snapshot().access.rule(for: caller.peer), caller.peer, caller.narrowing,
+      at: environment.clock.monotonicNow)
     environment.log.rejectedUnread(caller)
   }
 }

@@ -55,13 +55,24 @@ extension CallChain {
         rejectedBy: RPCFault(.peerForbidden, snapshot.access.missingRule(for: caller.peer, method: method)))
       return explanation
     }
+    let narrowing = caller.narrowing
+    for level in narrowing?.chain ?? [] { addLevel(level, to: &explanation) }
     addRate(method, rule, to: &explanation)
     guard environment.methods[method] != nil else {
-      explanation.add("method", rejectedBy: environment.methods.notFound(method, for: rule))
+      explanation.add("method", rejectedBy: environment.methods.notFound(method, for: rule, narrowing))
       return explanation
     }
     explanation.add("method", passes: "\(method) exists")
     guard addRule(method, rule, snapshot.access, to: &explanation) else { return explanation }
+    if let narrowing {
+      guard narrowing.allows(method: method) else {
+        explanation.add(
+          "endpointMethods", rejectedBy: RPCFault(.peerForbidden, Self.notAllowed(method)),
+          ["endpoint": narrowing.chain.first { !$0.own.allows(method: method) }.map { .string($0.id) }])
+        return explanation
+      }
+      explanation.add("endpointMethods", passes: "Every level of the chain allows \(method)")
+    }
     addConcurrency(method, rule, snapshot.callLimits, to: &explanation)
     do throws(RPCFault) {
       if let params, params.objectValue == nil {
@@ -76,22 +87,11 @@ extension CallChain {
       addAudit(method, params, to: &explanation)
       if let fault = environment.methods.fault(in: params, of: method) { throw fault }
       explanation.add("params", passes: "The params have the form that \(method) needs")
-      explanation.call = (params, context(rule, snapshot, meta))
+      explanation.call = (params, context(meta, rule, snapshot, narrowing))
     } catch {
       explanation.add("params", rejectedBy: error)
     }
     return explanation
-  }
-
-  /// The context of a call that is explained: it leaves no record.
-  private func context(
-    _ rule: AccessRules.Rule, _ snapshot: ConfigurationSnapshot, _ meta: CallMeta
-  ) -> CallContext {
-    CallContext(
-      chain: self, key: 0, caller: caller, runtime: VisibleConfiguration(snapshot, scope: rule.scope),
-      narrowing: caller.narrowing,
-      deadline: meta.timeoutMs.map { Deadline(in: .milliseconds($0), on: environment.clock) } ?? .never,
-      trace: .none, descriptors: ClaimedDescriptors())
   }
 
   private func addRate(_ method: String, _ rule: AccessRules.Rule, to explanation: inout CallExplanation) {
@@ -103,6 +103,27 @@ extension CallChain {
       return explanation.add("rate", rejectedBy: fault, details)
     }
     explanation.add("rate", passes: "Within the rate of the rule of peers: \(rate)", details)
+  }
+
+  /// A level of the chain: its end, its rate and its calls under way.
+  private func addLevel(_ level: Narrowing, to explanation: inout CallExplanation) {
+    let now = environment.clock.monotonicNow
+    let details: [String: JSONValue?] = [
+      "endpoint": .string(level.id), "label": level.label.map { .string($0) }, "depth": .integer(Int64(level.depth)),
+      "expiresInMs": level.expiry.map { .integer(max(0, ($0 - now).wholeMilliseconds)) },
+      "perSecond": level.limits.rate.map { .real($0.perSecond) },
+      "burst": level.limits.rate.map { .integer(Int64($0.burst)) },
+      "concurrency": level.limits.concurrency.map { .integer(Int64($0)) },
+      "callsUnderWay": .integer(Int64(level.callsUnderWay)),
+    ]
+    if level.isOver(at: now) {
+      explanation.add("endpoint", rejectedBy: RPCFault(.peerForbidden, Self.over), details)
+    } else if let wait = level.wait(at: now) {
+      explanation.add("endpoint", rejectedBy: Narrowing.Limit.rate(wait).fault, details)
+    } else {
+      let label = level.label.map { " (\($0))" } ?? ""
+      explanation.add("endpoint", passes: "Level \(level.depth) of the chain\(label) is in force", details)
+    }
   }
 
   /// Whether the rule allows the method.
@@ -137,6 +158,12 @@ extension CallChain {
     guard let standing = environment.concurrency.standing(of: method, rule, caller) else {
       return explanation.add("concurrency", passes: "Calls of \(method) need no slot")
     }
+    for level in caller.narrowing?.chain.reversed() ?? [] {
+      guard let limit = level.limits.concurrency, level.callsUnderWay >= limit else { continue }
+      explanation.add(
+        "endpointConcurrency", rejectedBy: Narrowing.Limit.concurrency(limit).fault, ["endpoint": .string(level.id)])
+      break
+    }
     let details: [String: JSONValue?] = [
       "inFlight": .integer(Int64(standing.inFlight)), "limit": rule.concurrency.map { .integer(Int64($0)) },
     ]
@@ -150,7 +177,7 @@ extension CallChain {
     }
     // The counts of all calls are those of other users as well.
     let counts: [String: JSONValue?] =
-      rule.scope.isEverything
+      rule.scope.isEverything && caller.narrowing == nil
       ? [
         "inFlight": .integer(Int64(standing.all.inFlight)), "limit": .integer(Int64(limits.capacity)),
         "waiting": .integer(Int64(standing.all.waiting)), "queue": .integer(Int64(limits.queue)),
@@ -165,7 +192,8 @@ extension CallChain {
   }
 
   private func addAudit(_ method: String, _ params: JSONValue?, to explanation: inout CallExplanation) {
-    guard let trail = environment.audit.trail, environment.audit.entry(for: method, params) != nil else { return }
+    guard let trail = environment.audit.trail, environment.audit.entry(for: method, params, caller.narrowing) != nil
+    else { return }
     guard trail.isUsable else { return explanation.add("audit", rejectedBy: AuditTrail.rejection) }
     explanation.add("audit", passes: "The call would be recorded")
   }

@@ -5,7 +5,7 @@ package import PosternSupport
 package import SidecarAccess
 package import SidecarObservability
 
-/// Bounds how many calls run at a time: for each peer by its rule (`peers.[].concurrency`), and for all together, where
+/// Bounds how many calls run at a time: for each peer by its rule (`peers.[].concurrency`), for each endpoint, and for all together, where
 /// calls wait in a queue (`limits.inFlight`, `limits.queue`).
 package struct ConcurrencyStep: Sendable {
   /// Methods without a slot: they are answered, or change something, when no slot is free. Lists and
@@ -21,6 +21,8 @@ package struct ConcurrencyStep: Sendable {
     fileprivate let peerSlot: PeerRateLimiter.Slot?
     fileprivate let exemption: LimitExemption?
     fileprivate let uid: UInt32
+    /// The chain at whose levels it is counted.
+    fileprivate let narrowing: Narrowing?
   }
 
   /// Why a call needs no slot.
@@ -45,9 +47,28 @@ package struct ConcurrencyStep: Sendable {
     self.metrics = metrics
   }
 
-  /// Takes a slot of the peer; throws when it has none left.
+  /// Takes a slot of every level of the chain and of the peer; throws when one has none left.
   func takeSlot(
-    for method: String, _ params: JSONValue?, _ rule: AccessRules.Rule, _ caller: PeerConnection
+    for method: String, _ params: JSONValue?, _ rule: AccessRules.Rule, _ caller: PeerConnection,
+    _ narrowing: Narrowing?
+  ) throws(RPCFault) -> Slot {
+    do throws(Narrowing.Limit) {
+      try narrowing?.begin(isBounded: !Self.exempt.contains(method) && !Self.answering.contains(method))
+    } catch {
+      metrics.callRejected(PeerRateLimiter.Rejection.concurrency.rawValue)
+      throw error.fault
+    }
+    do throws(RPCFault) {
+      return try takeSlotOfPeer(for: method, params, rule, caller, narrowing)
+    } catch {
+      narrowing?.end()
+      throw error
+    }
+  }
+
+  private func takeSlotOfPeer(
+    for method: String, _ params: JSONValue?, _ rule: AccessRules.Rule, _ caller: PeerConnection,
+    _ narrowing: Narrowing?
   ) throws(RPCFault) -> Slot {
     let uid = caller.peer.uid
     if method == PassProfileMethods.ListProfiles.name, PassProfileMethods.ListProfiles.waits(params) {
@@ -55,11 +76,13 @@ package struct ConcurrencyStep: Sendable {
         metrics.callRejected(PeerRateLimiter.Rejection.concurrency.rawValue)
         throw .overloaded("Too many calls of this user wait for a login")
       }
-      return Slot(peerSlot: nil, exemption: .waiting, uid: uid)
+      return Slot(peerSlot: nil, exemption: .waiting, uid: uid, narrowing: narrowing)
     }
-    if let exemption = exemption(of: method, uid) { return Slot(peerSlot: nil, exemption: exemption, uid: uid) }
+    if let exemption = exemption(of: method, uid) {
+      return Slot(peerSlot: nil, exemption: exemption, uid: uid, narrowing: narrowing)
+    }
     switch peers.begin(rule, uid: uid) {
-    case .success(let peerSlot): return Slot(peerSlot: peerSlot, exemption: nil, uid: uid)
+    case .success(let peerSlot): return Slot(peerSlot: peerSlot, exemption: nil, uid: uid, narrowing: narrowing)
     case .failure(let reached):
       metrics.callRejected(PeerRateLimiter.Rejection.concurrency.rawValue)
       throw Self.fault(reached.limit)
@@ -93,6 +116,7 @@ package struct ConcurrencyStep: Sendable {
 
   /// Gives the slot back.
   func giveBack(_ slot: Slot) {
+    slot.narrowing?.end()
     peers.end(slot.peerSlot)
     switch slot.exemption {
     case .answering: peers.endAnswering(uid: slot.uid)

@@ -1,10 +1,11 @@
+import PosternJSON
 import PosternJSONRPC
 import PosternProtocol
 import PosternSupport
 package import SidecarAccess
 package import SidecarObservability
 
-/// Rejects a call when its user calls too often (`peers.[].rate`).
+/// Rejects a call when its user calls too often (`peers.[].rate`), or an endpoint that it came through has a rate.
 package struct RateLimitStep: Sendable {
   /// The methods that check whether the sidecar is healthy; they are limited by themselves.
   static let probes: Set<String> = [Health.name, GetInfo.name]
@@ -18,6 +19,16 @@ package struct RateLimitStep: Sendable {
   }
 
   private func isProbe(_ method: String) -> Bool { Self.probes.contains(method) }
+
+  /// Counts a call of an endpoint at every level of its chain; throws when it is one too many.
+  func admit(_ narrowing: Narrowing?, at now: MonotonicInstant) throws(RPCFault) {
+    do throws(Narrowing.Limit) {
+      try narrowing?.admit(at: now)
+    } catch {
+      metrics.callRejected(PeerRateLimiter.Rejection.rate.rawValue)
+      throw error.fault
+    }
+  }
 
   /// Counts a call; throws when it is one too many.
   func admit(_ method: String, _ rule: AccessRules.Rule?, _ peer: Peer) throws(RPCFault) {
@@ -44,8 +55,25 @@ package struct RateLimitStep: Sendable {
   }
 
   /// Counts a call that the connection rejected without reading it.
-  func countUnread(_ rule: AccessRules.Rule?, _ peer: Peer) {
+  func countUnread(_ rule: AccessRules.Rule?, _ peer: Peer, _ narrowing: Narrowing?, at now: MonotonicInstant) {
     metrics.callRejected("connection")
+    guard (try? narrowing?.admit(at: now)) != nil || narrowing == nil else { return }
     if let rule { _ = limiter.admit(rule, uid: peer.uid, isProbe: false) }
+  }
+}
+
+extension Narrowing.Limit {
+  /// The error of a call that an endpoint's limit rejects.
+  var fault: RPCFault {
+    switch self {
+    case .rate(let wait):
+      return .overloaded(
+        "Too many calls in a short time (rate of this endpoint, or of one that it was made through)", retryAfter: wait)
+    case .concurrency(let limit):
+      var fault = RPCFault.overloaded(
+        "Too many calls under way (concurrency of this endpoint, or of one that it was made through)")
+      fault.data["limit"] = .integer(Int64(limit))
+      return fault
+    }
   }
 }

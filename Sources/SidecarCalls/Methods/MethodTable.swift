@@ -22,9 +22,11 @@ package struct MethodTable: Sendable {
 
   package init() {}
 
-  /// The error for a method that there is not, with the closest name among the methods that `rule` allows.
-  func notFound(_ name: String, for rule: AccessRules.Rule?) -> RPCFault {
-    let allowed = handlers.keys.filter { rule?.allows(method: $0) ?? false }
+  /// The error for a method that there is not, with the closest name among the methods that `rule` and the chain allow.
+  func notFound(_ name: String, for rule: AccessRules.Rule?, _ narrowing: Narrowing?) -> RPCFault {
+    let allowed = handlers.keys.filter {
+      rule?.allows(method: $0) ?? false && narrowing?.allows(method: $0) ?? true
+    }
     return RPCFault(
       .methodNotFound,
       Suggestion.appended(to: RPCErrorCode.methodNotFound.summary, for: name, among: allowed),

@@ -110,7 +110,8 @@ extension ConfigurationSnapshot {
     let known =
       scope.resources.map { AnySequence($0.lazy.filter(values.hasResource)) } ?? AnySequence(values.resourceNames)
     return .invalidParams(
-      Suggestion.appended(to: "No such resource is configured", for: name, among: known), path: "/resource")
+      Suggestion.appended(to: "No such resource is configured", for: name, among: known.lazy.filter { $0 != name }),
+      path: "/resource")
   }
 
   /// An issuer that is not configured.

@@ -55,6 +55,12 @@ package struct VisibleConfiguration: Sendable {
     }
   }
 
+  /// What a resource that is not configured is answered with, for one that the call may not use so.
+  package func noSuchResource(_ name: String) -> RPCFault { runtime.noSuchResource(name, in: scope) }
+
+  /// The rule of `peers` for `peer`.
+  package func rule(of peer: Peer) -> AccessRules.Rule? { runtime.access.rule(for: peer) }
+
   /// The resource servers that the rule hides.
   package var hiddenServers: [ResourceServer] { runtime.allServers.filter { !scope.contains(resource: $0.name) } }
 

@@ -27,6 +27,8 @@ package final class TaskRegistry: Sendable {
     package let task: Known
     /// The resource server's name in the configuration.
     package let resource: String
+    /// The chain that it was begun through.
+    package let narrowing: Narrowing?
     /// Tasks are numbered as they begin; a task keeps its number when it ends.
     package let number: Int64
   }
@@ -34,12 +36,14 @@ package final class TaskRegistry: Sendable {
   private struct Running {
     let task: NetworkTask
     let resource: String
+    let narrowing: Narrowing?
   }
 
   /// The record of a task that has ended, without request and response.
   private struct Ended {
     let record: TaskRecord
     let resource: String
+    let narrowing: Narrowing?
     let at: MonotonicInstant
   }
 
@@ -53,9 +57,9 @@ package final class TaskRegistry: Sendable {
     /// The tasks that have ended, in that order.
     var endings = ArrivalOrder<String>()
 
-    func known(_ name: String) -> (task: Known, resource: String)? {
-      if let running = running[name] { return (.running(running.task), running.resource) }
-      return ended[name].map { (.ended($0.record.description), $0.resource) }
+    func known(_ name: String) -> (task: Known, resource: String, narrowing: Narrowing?)? {
+      if let running = running[name] { return (.running(running.task), running.resource, running.narrowing) }
+      return ended[name].map { (.ended($0.record.description), $0.resource, $0.narrowing) }
     }
 
     func forget(_ name: String) {
@@ -113,14 +117,16 @@ package final class TaskRegistry: Sendable {
 
   package init(clock: any EngineClock) { self.clock = clock }
 
-  /// Notes a task for a resource down; false when one of that name runs.
-  package func begin(_ task: NetworkTask, for resource: String, of uid: UInt32) -> Bool {
+  /// Notes a task for a resource down, which was begun through a chain; false when one of that name runs.
+  package func begin(
+    _ task: NetworkTask, for resource: String, of uid: UInt32, through narrowing: Narrowing? = nil
+  ) -> Bool {
     state.withLock { state in
       let number = state.takeNumber()
       return state.change(uid) { tasks in
         guard tasks.running[task.identifier] == nil else { return false }
         tasks.forget(task.identifier)
-        tasks.running[task.identifier] = Running(task: task, resource: resource)
+        tasks.running[task.identifier] = Running(task: task, resource: resource, narrowing: narrowing)
         tasks.order.add(task.identifier, number: number)
         return true
       }
@@ -137,7 +143,8 @@ package final class TaskRegistry: Sendable {
       state.change(uid) { tasks in
         guard let running = tasks.running[name], running.task === task else { return }
         tasks.running[name] = nil
-        tasks.ended[name] = Ended(record: record, resource: running.resource, at: now)
+        tasks.ended[name] = Ended(
+          record: record, resource: running.resource, narrowing: running.narrowing, at: now)
         tasks.endings.add(name, number: number)
       }
       Self.forget(&state, uid, now)
@@ -150,13 +157,18 @@ package final class TaskRegistry: Sendable {
     state.withLock { $0.uids[uid]?.running[name]?.task }
   }
 
-  /// The task of that name; nil when there is none, or it is for a resource outside of `scope`. Behind one lock: a task
+  /// The task of that name; nil when there is none, or it is for a resource outside of `scope`, or was not begun
+  /// through `narrowing` where that is given. Behind one lock: a task
   /// that starts meanwhile is either returned, or not there at all.
-  package func known(_ name: String, of uid: UInt32, in scope: PeerScope) -> Known? {
+  package func known(
+    _ name: String, of uid: UInt32, in scope: PeerScope, through narrowing: Narrowing? = nil
+  ) -> Known? {
     let now = clock.monotonicNow
     return state.withLock { state in
       Self.forget(&state, uid, now)
-      guard let known = state.uids[uid]?.known(name), scope.contains(resource: known.resource) else { return nil }
+      guard let known = state.uids[uid]?.known(name), scope.contains(resource: known.resource),
+        narrowing?.covers(known.narrowing) ?? true
+      else { return nil }
       return known.task
     }
   }
@@ -169,7 +181,9 @@ package final class TaskRegistry: Sendable {
       Self.forget(&state, uid, now)
       guard let tasks = state.uids[uid] else { return [] }
       return tasks.order.names(after: number, atMost: count).compactMap { entry in
-        tasks.known(entry.name).map { Entry(task: $0.task, resource: $0.resource, number: entry.number) }
+        tasks.known(entry.name).map {
+          Entry(task: $0.task, resource: $0.resource, narrowing: $0.narrowing, number: entry.number)
+        }
       }
     }
   }

@@ -13,11 +13,14 @@ package final class AuditEntry: Sendable {
   }
 
   package let event: String
+  /// The last level of the chain that the call came through.
+  let narrowing: Narrowing?
   private let state: Locked<State>
 
   /// An entry with the names in `params`.
-  init(event: String, params: JSONValue?) {
+  init(event: String, params: JSONValue?, narrowing: Narrowing? = nil) {
     self.event = event
+    self.narrowing = narrowing
     var facts = JSONObject()
     for name in AuditedMethod.namingParams { facts[name] = params?[name].flatMap(AuditFact.bounded) }
     facts["session"] = params?["session"].flatMap(AuditFact.session)

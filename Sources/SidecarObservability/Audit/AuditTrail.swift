@@ -31,8 +31,8 @@ package struct AuditTrail: Sendable {
   private static let withheld = RPCFault(.auditUnavailable, data: ["retryable": false, "outcome": "replied"])
 
   /// The entry of a call; nil when it is not recorded.
-  package func entry(for method: String, _ params: JSONValue?) -> AuditEntry? {
-    AuditedMethod.event(of: method).map { AuditEntry(event: $0, params: params) }
+  package func entry(for method: String, _ params: JSONValue?, _ narrowing: Narrowing? = nil) -> AuditEntry? {
+    AuditedMethod.event(of: method).map { AuditEntry(event: $0, params: params, narrowing: narrowing) }
   }
 
   /// Records how a call ended; returns what to answer. `isHidden`: it named something that the caller's rule hides, and
@@ -56,7 +56,7 @@ package struct AuditTrail: Sendable {
       "method": .string(method),
     ]
     if more > 0 { members["more"] = .integer(more) }
-    add(caller, to: &members)
+    add(caller, caller.narrowing, to: &members)
     _ = await log.append(AuditRecord(at: clock.wallNow, members))
   }
 
@@ -102,7 +102,7 @@ package struct AuditTrail: Sendable {
       "method": .string(DelegateMethod.onPolicyAdviceReceived.rawValue),
     ]
     members["session"] = session.map { AuditFact.session($0) }
-    add(caller, to: &members)
+    add(caller, caller.narrowing, to: &members)
     _ = await log.append(AuditRecord(at: clock.wallNow, members))
   }
 
@@ -128,7 +128,7 @@ package struct AuditTrail: Sendable {
       facts["upstream"] = fault.data["upstream"]?["code"].flatMap(AuditFact.bounded)
     }
     members["method"] = .string(method)
-    add(caller, to: &members)
+    add(caller, entry.narrowing, to: &members)
     members["traceId"] = .string(trace.traceID)
     hideSubject(&facts)
     for member in facts.members { members[member.name] = member.value }
@@ -142,11 +142,18 @@ package struct AuditTrail: Sendable {
     return records
   }
 
-  private func add(_ caller: PeerConnection, to members: inout JSONObject) {
+  private func add(_ caller: PeerConnection, _ narrowing: Narrowing?, to members: inout JSONObject) {
     members["uid"] = .integer(Int64(caller.peer.uid))
     members["gid"] = .integer(Int64(caller.peer.gid))
     if caller.peer.pid > 0 { members["pid"] = .integer(Int64(caller.peer.pid)) }
     members["connection"] = .integer(Int64(clamping: caller.connection))
+    guard let narrowing else { return }
+    members["chain"] = .array(
+      narrowing.chain.map { level in
+        var entry: JSONObject = ["endpoint": .string(level.id)]
+        entry["label"] = level.label.map { .string($0) }
+        return .object(entry)
+      })
   }
 
   private func hideSubject(_ facts: inout JSONObject) {

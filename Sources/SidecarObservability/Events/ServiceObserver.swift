@@ -154,9 +154,9 @@ package struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver 
     case .ended(let handle, let issuer, let uid):
       log.log(
         .info, "session ended", of: uid, .of([.session: .stringConvertible(handle), .issuer: .string(issuer)]))
-      hub.publish(.sessionEnded, ["session": .string(handle.text), "issuer": .string(issuer)], to: uid) {
-        $0.contains(issuer: issuer)
-      }
+      hub.publish(
+        .sessionEnded, ["session": .string(handle.text), "issuer": .string(issuer)], to: uid, about: handle.text
+      ) { $0.contains(issuer: issuer) }
     case .refreshFailed(let handle, let issuer, let error):
       metrics.sessionRefresh("failed")
       log.log(
@@ -177,7 +177,7 @@ package struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver 
     var members: JSONObject = ["session": .string(session.handle.text), "issuer": .string(session.issuer)]
     if let expiresAt = session.expiresAt { members["expiresAt"] = .string(expiresAt.rfc3339) }
     if let expiresAt = session.accessTokenExpiresAt { members["accessTokenExpiresAt"] = .string(expiresAt.rfc3339) }
-    hub.publish(event, members, to: uid) { $0.contains(issuer: session.issuer) }
+    hub.publish(event, members, to: uid, about: session.handle.text) { $0.contains(issuer: session.issuer) }
   }
 
   private func clockCompared(_ issuer: String, _ skew: Duration) {

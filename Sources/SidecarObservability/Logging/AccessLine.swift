@@ -16,6 +16,7 @@ package struct AccessLine {
       .ms: .stringConvertible(duration.wholeMilliseconds), .traceId: .string(trace.traceID),
     ])
     if caller.peer.pid > 0 { metadata[.pid] = .stringConvertible(caller.peer.pid) }
+    if let narrowing = caller.narrowing { metadata[.endpoint] = .string(narrowing.id) }
   }
 
   /// Adds names of the configuration.

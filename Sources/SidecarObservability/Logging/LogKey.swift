@@ -4,7 +4,8 @@ package import Logging
 /// their meaning (observability.md).
 package enum LogKey: String, CaseIterable, Sendable {
   case added, attempt, bytesIn, bytesOut, cacheHit, cause, changed, configuration, connection, connections, count,
-    error, expectedBytes, file, foundBytes, host, httpMethod, issuer, kind, method, missing, ms, notLogged, origin,
+    endpoint, error, expectedBytes, file, foundBytes, host, httpMethod, issuer, kind, method, missing, ms, notLogged,
+    origin,
     outcome, path, pid, port, provider, reason, record, removed, resource, scope, seconds, session, socket, source,
     status, stuck, traceId, uid, version, what
 }

@@ -5,6 +5,7 @@ extension PassMethods {
   public enum GetConfiguration: RPCMethod {
     public static let name = "pass.getConfiguration"
     public static let bounds: PeerBounds = .preauthorization
+    public static let chain: ChainRule = .open
     public static let summary = "Returns a service provider's domains and MVPDs, for a picker"
     public static let explanation =
       "It is kept in memory for two minutes by provider and device description; calls at the same time make one request."
@@ -132,6 +133,7 @@ extension PassMethods {
   public enum CreateSession: RPCMethod {
     public static let name = "pass.createSession"
     public static let bounds: PeerBounds = .preauthorization
+    public static let chain: ChainRule = .beyond(.all)
     public static let summary = "Starts a login at an MVPD, on this screen or on a second one"
     public static let explanation =
       "The result contains the next step. A former code of the device is superseded. With partner it is a login by the partner, without mvpd, platform and serviceToken."
@@ -163,6 +165,7 @@ extension PassMethods {
   public enum ResumeSession: RPCMethod {
     public static let name = "pass.resumeSession"
     public static let bounds: PeerBounds = .preauthorization
+    public static let chain: ChainRule = .beyond(.all)
     public static let summary = "Completes the parameters of a login by its code"
     public static let explanation = "For a login that this device, or with secondScreen another one, has started."
     public static let resultSummary = "The next step of the login"
@@ -190,6 +193,7 @@ extension PassMethods {
   public enum GetSession: RPCMethod {
     public static let name = "pass.getSession"
     public static let bounds: PeerBounds = .preauthorization
+    public static let chain: ChainRule = .beyond(.all)
     public static let summary = "Returns the known parameters of a login by its code, for a second screen"
     public static let explanation =
       "It shows the kind of device that shows the code. Addresses and the browser of the device are not passed on."

@@ -7,6 +7,7 @@ public enum PassProfileMethods {
   public enum ListProfiles: RPCMethod {
     public static let name = "pass.listProfiles"
     public static let bounds: PeerBounds = .preauthorization
+    public static let chain: ChainRule = .beyond(.all)
     public static let summary = "Returns the profiles of a device's logins, and waits for that of a code"
     public static let explanation =
       "With mvpd the profile of that MVPD, with all every one, with code that of a login that has been started; otherwise that of the remembered MVPD, and without one every one. Each call sends a request, but for a code within pollInterval. With waitMs the call ends when the user has logged in, when the code is over, or when the time is. Waiting calls take no slot of the concurrency limits; at most 4096 of a user wait at one time."
@@ -103,6 +104,7 @@ public enum PassProfileMethods {
   public enum Authorize: RPCMethod {
     public static let name = "pass.authorize"
     public static let bounds: PeerBounds = .preauthorization
+    public static let chain: ChainRule = .beyond(.all)
     public static let summary = "Decides about playing resources, with a media token for each permit"
     public static let explanation =
       "For each playback: every call sends a request, and nothing is cached. The media token goes to the service that releases the stream, unopened. A deny is a result."
@@ -174,6 +176,7 @@ public enum PassProfileMethods {
   public enum Logout: RPCMethod {
     public static let name = "pass.logout"
     public static let bounds: PeerBounds = .preauthorization
+    public static let chain: ChainRule = .beyond(.all)
     public static let summary = "Ends a login: the profile, the remembered MVPD and cached permits are forgotten"
     public static let explanation =
       "Forgotten first, whatever Adobe Pass answers: a failure there is a result, and the call can be sent once more."

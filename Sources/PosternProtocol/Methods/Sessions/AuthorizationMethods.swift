@@ -4,6 +4,7 @@ public import PosternJSONRPC
 public enum BeginAuthorization: RPCMethod {
   public static let name = "beginAuthorization"
   public static let bounds: PeerBounds = .issuers
+  public static let chain: ChainRule = .makesSessions
   public static let summary = "Begins a login with an authorization code"
   public static let explanation =
     "PKCE with S256, state and nonce are the sidecar's; the request is pushed (RFC 9126) where the issuer takes that."
@@ -61,6 +62,7 @@ public enum BeginAuthorization: RPCMethod {
 public enum CompleteAuthorization: RPCMethod {
   public static let name = "completeAuthorization"
   public static let bounds: PeerBounds = .issuers
+  public static let chain: ChainRule = .makesSessions
   public static let summary = "Ends a login with the URL the issuer sent the user back to"
   public static let explanation =
     "state, the issuer's name (RFC 9207), the code and the ID token with its nonce are all checked. A state is good for one try."
@@ -85,6 +87,7 @@ public enum CompleteAuthorization: RPCMethod {
 public enum BeginDeviceAuthorization: RPCMethod {
   public static let name = "beginDeviceAuthorization"
   public static let bounds: PeerBounds = .issuers
+  public static let chain: ChainRule = .makesSessions
   public static let summary = "Begins a login on another device (RFC 8628)"
   public static let resultSummary = "The code and the URL to show to the user"
   public static let errors: [RPCErrorCode] = [
@@ -137,6 +140,7 @@ public enum BeginDeviceAuthorization: RPCMethod {
 public enum CompleteDeviceAuthorization: RPCMethod {
   public static let name = "completeDeviceAuthorization"
   public static let bounds: PeerBounds = .issuers
+  public static let chain: ChainRule = .makesSessions
   public static let summary = "Checks whether the user has decided"
   public static let explanation =
     "Answers authorization_pending with retryAfterMs until then; a call before that sends no request to the issuer."

@@ -4,6 +4,7 @@ public import PosternJSONRPC
 public enum CreateSession: RPCMethod {
   public static let name = "createSession"
   public static let bounds: PeerBounds = .issuers
+  public static let chain: ChainRule = .makesSessions
   public static let summary = "Creates a session"
   public static let explanation =
     "The caller gets a handle; the tokens stay in the sidecar. Handles belong to the user id of the peer that created them."

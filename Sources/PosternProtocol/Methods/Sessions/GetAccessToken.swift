@@ -4,6 +4,7 @@ public import PosternJSONRPC
 public enum GetAccessToken: RPCMethod {
   public static let name = "getAccessToken"
   public static let bounds: PeerBounds = [.resources, .issuers]
+  public static let chain: ChainRule = .beyond([.resources, .httpMethods, .paths])
   public static let summary = "Hands out an access token"
   public static let explanation =
     """

@@ -4,6 +4,7 @@ public import PosternJSONRPC
 public enum ListSessions: RPCMethod {
   public static let name = "listSessions"
   public static let bounds: PeerBounds = .issuers
+  public static let chain: ChainRule = .checked
   public static let summary = "Lists the sessions of the caller's user id"
   public static let explanation =
     "A page of them, and where the next one begins. A session that exists during the whole listing is on exactly one page."
@@ -27,6 +28,7 @@ public enum ListSessions: RPCMethod {
 public enum GetSession: RPCMethod {
   public static let name = "getSession"
   public static let bounds: PeerBounds = .issuers
+  public static let chain: ChainRule = .checked
   public static let summary = "Shows a session"
   public static let resultSummary = "The session"
   public static let errors: [RPCErrorCode] = [.sessionNotFound, .storeUnavailable]
@@ -46,6 +48,7 @@ public enum GetSession: RPCMethod {
 public enum RefreshSession: RPCMethod {
   public static let name = "refreshSession"
   public static let bounds: PeerBounds = .issuers
+  public static let chain: ChainRule = .checked
   public static let summary = "Refreshes a session's tokens now"
   public static let resultSummary = "The session"
   public static let errors: [RPCErrorCode] = [
@@ -68,6 +71,7 @@ public enum RefreshSession: RPCMethod {
 public enum EndSession: RPCMethod {
   public static let name = "endSession"
   public static let bounds: PeerBounds = .issuers
+  public static let chain: ChainRule = .checked
   public static let summary = "Ends a session, here at once and then at the issuer"
   public static let explanation =
     "Its tokens are revoked (RFC 7009) and the end of the session is reported to the issuer. Here it is gone even when the network fails."
@@ -108,6 +112,7 @@ public enum EndSession: RPCMethod {
 public enum RevokeToken: RPCMethod {
   public static let name = "revokeToken"
   public static let bounds: PeerBounds = .issuers
+  public static let chain: ChainRule = .checked
   public static let summary = "Revokes a token at its issuer (RFC 7009)"
   public static let explanation =
     """

@@ -4,6 +4,7 @@ public import PosternJSONRPC
 public enum ListTasks: RPCMethod {
   public static let name = "listTasks"
   public static let bounds: PeerBounds = .resources
+  public static let chain: ChainRule = .checked
   public static let summary = "Lists the caller's tasks"
   public static let explanation =
     "A page of those of the caller's uid, on whatever connection, the oldest first; and where the next page begins."
@@ -27,6 +28,7 @@ public enum ListTasks: RPCMethod {
 public enum GetTask: RPCMethod {
   public static let name = "getTask"
   public static let bounds: PeerBounds = .resources
+  public static let chain: ChainRule = .checked
   public static let summary = "Shows a task"
   public static let explanation =
     "A task belongs to its caller's uid, on whatever connection. A task that has ended is known for a minute."
@@ -40,6 +42,7 @@ public enum GetTask: RPCMethod {
 public enum SuspendTask: RPCMethod {
   public static let name = "suspendTask"
   public static let bounds: PeerBounds = .resources
+  public static let chain: ChainRule = .checked
   public static let summary = "Suspends a running task"
   public static let explanation =
     "No bytes move while it is suspended, and timeoutMs is paused. Only a running task is suspended; any other stays as it is."
@@ -53,6 +56,7 @@ public enum SuspendTask: RPCMethod {
 public enum ResumeTask: RPCMethod {
   public static let name = "resumeTask"
   public static let bounds: PeerBounds = .resources
+  public static let chain: ChainRule = .checked
   public static let summary = "Resumes a suspended task"
   public static let explanation =
     "Only a suspended task is resumed; any other stays as it is."
@@ -66,6 +70,7 @@ public enum ResumeTask: RPCMethod {
 public enum CancelTask: RPCMethod {
   public static let name = "cancelTask"
   public static let bounds: PeerBounds = .resources
+  public static let chain: ChainRule = .checked
   public static let summary = "Ends a task"
   public static let explanation =
     "The call that began it ends with request_cancelled, exactly once; a task that has ended before stays as it is."

@@ -39,10 +39,11 @@ extension FetchResourceHandler {
 
   /// The fetch that the caller can continue under `continuation`; it stays suspended.
   func suspended(_ continuation: String, _ context: CallContext) async throws(RPCFault) -> Suspended {
-    guard let known = stopped.fetch(continuation, of: context.uid), context.runtime.shows(known) else {
+    guard let known = stopped.fetch(continuation, of: context.uid), context.shows(known, continuation) else {
       throw Self.unknown
     }
     let server = try server(known.origin.resource, context).applying(known.origin.options)
+    try context.check(known.origin.request, to: server, isForwarded: known.origin.options.context.isForwarded)
     guard server.locations.baseURL == known.origin.baseURL else { throw Self.unknown }
     let session = try await engine.session(known.session.text, .user, server.tokens.issuer, context)
     context.audit?.note(server, session)
@@ -84,13 +85,16 @@ extension FetchResourceHandler {
   ) -> FetchAdvice {
     FetchAdvice(
       delegate: PolicyDelegate(
-        caller: context.caller, task: origin.task, patience: rules.wait, deadline: deadline, clock: clock, trail: trail),
+        caller: context.caller, task: origin.task, patience: rules.wait, deadline: deadline, clock: clock, trail: trail,
+        mayMove: !context.boundsFetches),
       consultsDelegate: context.caller.delegate(for: .evaluateAuthorizationPolicy) != nil, progress: progress,
       delegateID: context.caller.delegate(for: .onPolicyAdviceReceived) == nil ? nil : context.caller.connection,
       hold: { [stopped] stop in
         guard mayContinue, let session = stop.session else { return nil }
-        return stopped.hold(
+        let name = stopped.hold(
           SuspendedFetches.Fetch(origin: origin, session: session, advices: stop.advices, progress: stop.progress))
+        if let name { context.note(begun: name) }
+        return name
       },
       release: { [stopped] in stopped.release($0) },
       extend: { [stopped] in stopped.stop($0, of: origin.uid) },

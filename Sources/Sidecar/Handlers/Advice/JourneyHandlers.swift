@@ -57,7 +57,7 @@ struct JourneyHandlers: Sendable {
     if let continuation = params.continuation {
       guard params.session == nil else { throw .invalidParams("continuation excludes session", path: "/session") }
       if params.callbacks == nil, let fetch = stopped.fetch(continuation, of: context.uid),
-        context.runtime.shows(fetch)
+        context.shows(fetch, continuation)
       {
         return try await begin(fetch, continuation, answers, context)
       }
@@ -107,6 +107,7 @@ struct JourneyHandlers: Sendable {
   /// Where a fetch waits for a journey that is over, there is as much time again to go on with it.
   private func result(_ outcome: JourneyOutcome, _ context: CallContext) -> JourneyResult {
     var result = JourneyResult(outcome)
+    if let continuation = result.continuation { context.note(begun: continuation) }
     if case .completed(let end) = outcome, let fetch = end.tag, stopped.extend(fetch, of: context.uid) {
       result.continuation = fetch
     }
@@ -116,7 +117,8 @@ struct JourneyHandlers: Sendable {
   private func resume(
     _ continuation: String, _ callbacks: [JSONValue]?, _ answers: JourneyAnswers, _ context: CallContext
   ) async throws(RPCFault) -> JourneyResult {
-    // A journey at an issuer that the rule hides is reported as unknown.
+    // A journey at an issuer that the rule hides is reported as unknown, as is one that another endpoint began.
+    guard context.began(continuation) else { throw ErrorMap.fault(JourneyError.continuationUnknown) }
     if let issuer = engine.journeys.issuer(of: continuation, ownedBy: context.uid),
       !context.runtime.scope.contains(issuer: issuer)
     {
@@ -141,14 +143,7 @@ struct JourneyHandlers: Sendable {
       if let text {
         session = try await engine.visibleSession(try SessionHandle(text), context)
       } else {
-        let now = engine.clock.wallNow
-        var fitting: [Session] = []
-        try await engine.forEachVisibleSession(context) { session, _ in
-          if session.kind == .user, session.expiresAt.map({ $0 > now }) ?? true { fitting.append(session) }
-          return fitting.count < SessionError.countedSessions
-        }
-        guard fitting.count <= 1 else { throw SessionError.severalSessions(fitting.count) }
-        guard let only = fitting.first else { throw SessionError.notFound }
+        guard let only = try await engine.onlyVisibleSession(.user, context) else { throw SessionError.notFound }
         session = only
       }
       return (session.handle, try context.runtime.issuerLookup(engine)(session.issuer))

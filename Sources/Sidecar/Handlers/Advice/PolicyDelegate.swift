@@ -20,6 +20,8 @@ struct PolicyDelegate: AuthorizationPolicyDelegate {
   let clock: any EngineClock
   /// The audit trail of the caller's answer.
   var trail: AuditTrail?
+  /// Whether the caller may change the request's URL: not where an endpoint bounds what is fetched.
+  var mayMove = true
 
   func onPolicyAdviseReceived(
     _ advices: [PolicyAdvice], session: SessionHandle?, continuation: String?
@@ -61,7 +63,7 @@ struct PolicyDelegate: AuthorizationPolicyDelegate {
     guard let answer = await ask(.updateRequest, params)?.objectValue else { return nil }
     var update = RequestUpdate()
     if let url = answer["url"], url != .null {
-      guard let text = url.stringValue else { return nil }
+      guard mayMove, let text = url.stringValue else { return nil }
       update.url = text
     }
     guard let given = answer["headers"], given != .null else { return update }

@@ -46,7 +46,7 @@ struct DecisionSubjectChoice {
   private func handle(_ text: String?, _ issuer: String) async throws(SessionError) -> SessionHandle? {
     if let text { return try SessionHandle(text) }
     guard context.runtime.scope.contains(issuer: issuer) else { return nil }
-    return try await engine.sessions.onlySession(of: .user, at: issuer, ownedBy: context.uid)
+    return try await engine.onlySession(of: .user, at: issuer, context)
   }
 
   private func named(

@@ -20,6 +20,7 @@ extension FetchResourceHandler {
       return try await resume(continuation, forwarded, for: program, context)
     }
     let server = try server(forwarded.resource, context)
+    try context.check(forwarded.request(with: ForwardedFetch.Content(fields: [:])), to: server, isForwarded: true)
     var options = FetchOptions(deadline: context.deadline, followsRedirects: false, trace: context.traceContext)
     options.context.isForwarded = true
     options.context.peerID = context.caller.peerID

@@ -54,6 +54,8 @@ struct FetchResourceHandler: Sendable {
     options.context.peerID = context.caller.peerID
     options.timeout = try Self.timeout(params)
     let server = try server(name, context).applying(options)
+    try context.check(request, to: server)
+    if context.boundsFetches { options.followsRedirects = false }
     let stream = try BodyStream.requested(by: params, hasFrames: context.caller.conversation?.hasFrames ?? false)
     if stream != nil, server.payloadEncryption?.decryptsAnswers == true {
       throw .invalidParams("The resource's answers are encrypted, which cannot be streamed", path: "/stream")
@@ -163,7 +165,9 @@ struct FetchResourceHandler: Sendable {
     let networkTask = NetworkTask(identifier: task, request: request, clock: clock)
     options.task = networkTask
     stream(&options)
-    guard tasks.begin(networkTask, for: server.name, of: uid) else { throw Self.taskIsRunning }
+    guard tasks.begin(networkTask, for: server.name, of: uid, through: context.narrowing) else {
+      throw Self.taskIsRunning
+    }
     defer { tasks.end(networkTask, of: uid) }
     if fetch.inbound != nil || server.authentication == .onBehalfOf {
       // The caller's time limit is that of the validation as well.
@@ -195,6 +199,8 @@ struct FetchResourceHandler: Sendable {
   func server(_ name: String, _ context: CallContext) throws(RPCFault) -> ResourceServer {
     var server = try context.runtime.server(name)
     if let name = cookieName(of: server, context) { server.headers.reservedCookies.insert(name) }
+    // Such a field could make another request of it than the one that was checked.
+    if context.boundsFetches { server.headers.allowedHeaders = [] }
     return server
   }
 

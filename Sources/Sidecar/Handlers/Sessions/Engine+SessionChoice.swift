@@ -8,22 +8,6 @@ import SidecarCalls
 import SidecarEngine
 
 extension Engine {
-  /// The session of that handle. A session of an issuer that the call's rule hides is reported as not found.
-  func visibleSession(_ handle: SessionHandle, _ context: CallContext) async throws(SessionError) -> Session {
-    let session = try await sessions.session(handle, ownedBy: context.uid)
-    guard context.runtime.scope.contains(issuer: session.issuer) else { throw .notFound }
-    return session
-  }
-
-  /// Hands the call's sessions to `body`, without those of issuers that its rule hides, until it returns false.
-  func forEachVisibleSession(
-    _ context: CallContext, after start: Int64 = 0, _ body: (Session, Int64) -> Bool
-  ) async throws(SessionError) {
-    try await sessions.forEachSession(ownedBy: context.uid, after: start) { session, position in
-      context.runtime.scope.contains(issuer: session.issuer) ? body(session, position) : true
-    }
-  }
-
   /// The session a call means: the one it names, or the only one of that kind the peer has at `issuer`. Nil when it has
   /// none.
   func session(
@@ -32,7 +16,7 @@ extension Engine {
     guard let issuer else { return nil }
     let given = try handle.map { text throws(RPCFault) in try SessionHandle.given(text) }
     let scope = context.runtime.scope
-    if let given, scope.issuers != nil {
+    if let given, scope.issuers != nil || context.selectsSessions {
       do throws(SessionError) {
         _ = try await visibleSession(given, context)
       } catch {
@@ -46,7 +30,7 @@ extension Engine {
       return FetchSession(handle: given, uid: context.uid, issuer: sessionIssuer, sessions: sessions)
     }
     do throws(SessionError) {
-      let only = try await sessions.onlySession(of: kind, at: issuer.name, ownedBy: context.uid)
+      let only = try await onlySession(of: kind, at: issuer.name, context)
       return only.map {
         FetchSession(handle: $0, uid: context.uid, issuer: sessionIssuer, sessions: sessions)
       }
@@ -81,6 +65,7 @@ extension Engine {
       let request = Self.request(pending, session),
       let step = try? await journeys.hold(request, at: issuer, ownedBy: context.uid)
     else { return fault }
+    context.note(begun: step.continuation)
     fault.data["continuation"] = .string(step.continuation)
     fault.data["expiresAt"] = .string(step.expiresAt.rfc3339)
     return fault
@@ -90,6 +75,12 @@ extension Engine {
     guard let session else { return .signOn(pending) }
     return .stepUp(session, advices: pending.advices)
   }
+}
+
+extension CallContext {
+  /// Whether the caller can continue the fetch that is suspended under that name: it was begun through the same
+  /// endpoint, and nothing of it is hidden.
+  func shows(_ fetch: SuspendedFetches.Fetch, _ name: String) -> Bool { began(name) && runtime.shows(fetch) }
 }
 
 extension VisibleConfiguration {

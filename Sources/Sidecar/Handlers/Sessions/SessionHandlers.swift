@@ -57,6 +57,7 @@ struct SessionHandlers: Sendable {
     do throws(SessionError) {
       let begun = try await engine.sessions.beginAuthorization(
         request, at: issuer, ownedBy: context.uid, trace: context.traceContext)
+      context.note(begun: begun.state)
       return BeginAuthorization.Result(
         authorizationUrl: begun.url, state: begun.state, expiresAt: begun.expiresAt.rfc3339,
         redirectUri: params.redirectUri == nil ? redirectURI : nil)
@@ -69,7 +70,10 @@ struct SessionHandlers: Sendable {
     _ params: CompleteAuthorization.Params, _ context: CallContext
   ) async throws(RPCFault) -> SessionDescription {
     try await describe { () async throws(SessionError) in
-      try await engine.sessions.completeAuthorization(
+      if let state = AuthorizationCallback(params.callbackUrl)?["state"], !context.began(state) {
+        throw .authorizationUnknown
+      }
+      return try await engine.sessions.completeAuthorization(
         callback: params.callbackUrl, ownedBy: context.uid,
         issuer: context.runtime.issuerLookup(engine, hidden: .authorizationUnknown),
         deadline: context.deadline, trace: context.traceContext)
@@ -84,6 +88,7 @@ struct SessionHandlers: Sendable {
       let begun = try await engine.sessions.beginDeviceAuthorization(
         at: issuer, scope: params.scope ?? context.runtime.loginScope(of: params.issuer), ownedBy: context.uid,
         trace: context.traceContext)
+      context.note(begun: begun.handle.text)
       return BeginDeviceAuthorization.Result(
         handle: begun.handle.text, userCode: begun.userCode, verificationUri: begun.verificationURI,
         verificationUriComplete: begun.verificationURIComplete, expiresAt: begun.expiresAt.rfc3339,
@@ -98,7 +103,9 @@ struct SessionHandlers: Sendable {
   ) async throws(RPCFault) -> SessionDescription {
     do throws(SessionError) {
       // A text that is no handle is as unknown as a handle that is not there.
-      guard let handle = try? SessionHandle(params.handle) else { throw .deviceAuthorizationUnknown }
+      guard let handle = try? SessionHandle(params.handle), context.began(handle.text) else {
+        throw .deviceAuthorizationUnknown
+      }
       return SessionDescription(
         try await engine.sessions.completeDeviceAuthorization(
           handle, ownedBy: context.uid,
@@ -148,7 +155,7 @@ struct SessionHandlers: Sendable {
     do throws(SessionError) {
       // One that cannot be read is ended here all the same.
       let current = try? await engine.sessions.session(handle, ownedBy: context.uid)
-      guard current.map({ context.runtime.scope.contains(issuer: $0.issuer) }) ?? true else {
+      guard context.sees(handle), current.map({ context.runtime.scope.contains(issuer: $0.issuer) }) ?? true else {
         throw SessionError.notFound
       }
       let issuer = current.flatMap { try? context.runtime.issuerLookup(engine)($0.issuer) }

@@ -21,7 +21,8 @@ struct TaskHandlers: Sendable {
         let piece = tasks.tasks(of: context.uid, after: position, atMost: Self.pieceSize)
         for entry in piece {
           position = entry.number
-          guard context.runtime.scope.contains(resource: entry.resource) else { continue }
+          guard context.runtime.scope.contains(resource: entry.resource), context.sees(begunThrough: entry.narrowing)
+          else { continue }
           guard page.add(entry.task.description, at: entry.number) else { return }
         }
         guard piece.count == Self.pieceSize else { return }
@@ -35,7 +36,8 @@ struct TaskHandlers: Sendable {
   func act(
     on params: TaskName, _ context: CallContext, _ action: (NetworkTask) -> Void = { _ in }
   ) throws(RPCFault) -> TaskDescription {
-    guard let known = tasks.known(params.task, of: context.uid, in: context.runtime.scope) else {
+    let scope = context.runtime.scope
+    guard let known = tasks.known(params.task, of: context.uid, in: scope, through: context.narrowing) else {
       throw RPCFault(.taskNotFound, data: ["path": "/task"])
     }
     if case .running(let task) = known { action(task) }

@@ -1,0 +1,138 @@
+package import AuthEngine
+import HTTPMessages
+import PosternCrypto
+package import PosternJSONRPC
+package import PosternProtocol
+package import PosternSupport
+package import SidecarAccess
+import SidecarEngine
+
+// What the chain of endpoints that a call came through leaves of what its maker may do. Without a chain everything here
+// is allowed, and the peer's rule alone decides.
+extension CallContext {
+  /// A level under the call's own; throws for what is more than its maker has, and for resources that are not
+  /// configured.
+  package func level(
+    _ limits: EndpointLimits, id: String, label: String? = nil, under parent: Narrowing?,
+    expiry: MonotonicInstant? = nil, at now: MonotonicInstant
+  ) throws(RPCFault) -> Narrowing {
+    guard let rule = runtime.rule(of: caller.peer) else { throw RPCFault(.peerForbidden) }
+    let level = try Narrowing.make(
+      limits, id: id, label: label, under: parent, rule: rule, expiry: expiry, at: now)
+    for (index, name) in (limits.resources ?? []).enumerated() {
+      do throws(RPCFault) {
+        try runtime.check(resource: name)
+      } catch {
+        throw .invalidParams(error.message, path: "/resources/\(index)")
+      }
+    }
+    return level
+  }
+
+  /// Carries out `narrow`.
+  package func narrow(to limits: EndpointLimits, at now: MonotonicInstant) throws(RPCFault) {
+    // Again where another call of the connection has added a level meanwhile.
+    while true {
+      let id = Base64URL.string(SecureRandom.bytes(16))
+      if caller.narrow(to: try level(limits, id: id, under: caller.narrowing, at: now)) { return }
+    }
+  }
+
+  // MARK: - Sessions
+
+  /// Whether the call may use that session.
+  package func sees(_ session: SessionHandle) -> Bool { narrowing?.effective.allows(session: session.text) ?? true }
+
+  /// Whether it may use some of its user's sessions only.
+  package var selectsSessions: Bool { narrowing?.effective.sessions != nil }
+
+  // MARK: - What goes on over several calls
+
+  /// Notes what the call has begun, by a name that cannot be guessed, so that later ones can go on with it.
+  package func note(begun name: String) { narrowing?.note(begun: name) }
+
+  /// Whether the call may go on with what was begun under that name: through its own endpoint, or one made through it.
+  package func began(_ name: String) -> Bool { narrowing?.began(name) ?? true }
+
+  /// Whether the call may see what was begun through `other`.
+  package func sees(begunThrough other: Narrowing?) -> Bool { narrowing?.covers(other) ?? true }
+
+  // MARK: - Fetches
+
+  /// Whether it may fetch by some HTTP methods, or from some paths, only. Redirects are not followed then, they are
+  /// results.
+  package var boundsFetches: Bool {
+    narrowing.map { !$0.effective.lists.isDisjoint(with: [.httpMethods, .paths]) } ?? false
+  }
+
+  /// Throws what a resource that is not configured is answered with, unless the request, as it is sent, is within the
+  /// chain.
+  package func check(
+    _ request: ResourceRequest, to server: ResourceServer, isForwarded: Bool = false
+  ) throws(RPCFault) {
+    guard boundsFetches, let lists = narrowing?.effective else { return }
+    // What is forwarded is sent as it came; a name in small letters is not one of the list.
+    let method = isForwarded ? request.method : request.method.uppercasedASCII()
+    let isWithin =
+      lists.allows(httpMethod: method) && (lists.paths == nil || lists.allows(path: Self.path(of: request, on: server)))
+    guard isWithin else { throw runtime.noSuchResource(server.name) }
+  }
+
+  /// The path below the server's base URL; nil: it lies elsewhere, or cannot be sent.
+  private static func path(of request: ResourceRequest, on server: ResourceServer) -> String? {
+    let url: HTTPURL
+    do throws(ResourceError) {
+      url = try server.url(forPath: request.path)
+    } catch {
+      return nil
+    }
+    let base = server.locations.baseURL
+    guard url.lies(under: base) else { return nil }
+    let path = url.path.utf8.dropFirst(base.path.utf8.count)
+    return String(path.first == UInt8(ascii: "/") ? path.dropFirst() : path)
+  }
+}
+
+extension Engine {
+  /// The session of that handle. A session of an issuer that the call's rule hides is reported as not found.
+  package func visibleSession(_ handle: SessionHandle, _ context: CallContext) async throws(SessionError) -> Session {
+    guard context.sees(handle) else { throw .notFound }
+    let session = try await sessions.session(handle, ownedBy: context.uid)
+    guard context.runtime.scope.contains(issuer: session.issuer) else { throw .notFound }
+    return session
+  }
+
+  /// Hands the call's sessions to `body`, without those of issuers that its rule hides, until it returns false.
+  package func forEachVisibleSession(
+    _ context: CallContext, after start: Int64 = 0, _ body: (Session, Int64) -> Bool
+  ) async throws(SessionError) {
+    try await sessions.forEachSession(ownedBy: context.uid, after: start) { session, position in
+      context.runtime.scope.contains(issuer: session.issuer) && context.sees(session.handle)
+        ? body(session, position) : true
+    }
+  }
+
+  /// The only live session of that kind, at `issuer` where that is given, that the call sees; nil when there is none.
+  package func onlyVisibleSession(
+    _ kind: SessionKind, at issuer: String? = nil, _ context: CallContext
+  ) async throws(SessionError) -> Session? {
+    let now = clock.wallNow
+    var fitting: [Session] = []
+    try await forEachVisibleSession(context) { session, _ in
+      let fits = session.kind == kind && issuer.map { $0 == session.issuer } ?? true
+      if fits, session.expiresAt.map({ $0 > now }) ?? true { fitting.append(session) }
+      return fitting.count < SessionError.countedSessions
+    }
+    guard fitting.count <= 1 else { throw SessionError.severalSessions(fitting.count, at: issuer) }
+    return fitting.first
+  }
+
+  /// The handle of the only session of that kind at `issuer` that the call sees; nil when there is none.
+  package func onlySession(
+    of kind: SessionKind, at issuer: String, _ context: CallContext
+  ) async throws(SessionError) -> SessionHandle? {
+    context.selectsSessions
+      ? try await onlyVisibleSession(kind, at: issuer, context)?.handle
+      : try await sessions.onlySession(of: kind, at: issuer, ownedBy: context.uid)
+  }
+}
