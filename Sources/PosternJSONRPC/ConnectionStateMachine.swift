@@ -150,6 +150,12 @@ struct ConnectionStateMachine {
 
   /// No more time: what is pending is answered `shutting_down`, each call once, and the connection ends.
   mutating func finish(_ act: inout [Action]) {
+    let data: JSONObject = ["retryable": false, "outcome": "sent_no_reply"]
+    finish(with: RPCFault(.shuttingDown, Self.unfinished, data: data), &act)
+  }
+
+  /// What is pending is answered with `fault`, each call once, and the connection ends.
+  mutating func finish(with fault: RPCFault, _ act: inout [Action]) {
     guard !closed else { return }
     draining = true
     // In the order they came.
@@ -157,7 +163,6 @@ struct ConnectionStateMachine {
       guard let call = inFlight[key], !call.lingers else { continue }
       inFlight[key]?.lingers = true
       act.append(.cancel(key))
-      let fault = RPCFault(.shuttingDown, Self.unfinished, data: ["retryable": false, "outcome": "sent_no_reply"])
       deliver(.failure(fault), of: call, &act)
     }
     end(&act)

@@ -18,6 +18,7 @@ struct SidecarMethods {
   let reloader: ConfigurationReloader
   let hardening: HardeningWatch
   let suspended: SuspendedFetches
+  let endpoints: EndpointRegistry
   let pool: FairPool
   let trail: AuditTrail?
   let isTraced: @Sendable () -> Bool
@@ -49,6 +50,7 @@ struct SidecarMethods {
     addSessionMethods(lists, to: &table)
     addAdviceMethods(to: &table)
     PassHandlers(engine: engine).add(to: &table)
+    EndpointHandlers(endpoints: endpoints, lists: lists).add(to: &table)
     return table
   }
 

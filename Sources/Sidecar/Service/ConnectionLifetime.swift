@@ -2,6 +2,7 @@ import PosternJSONRPC
 import PosternSupport
 import SidecarAccess
 import SidecarCalls
+import SidecarEndpoints
 import SidecarEngine
 import SidecarObservability
 
@@ -12,25 +13,30 @@ final class ConnectionLifetime: Sendable {
   let fetches: FetchResourceHandler
   private let hub: EventHub
   private let running: RunningConfiguration
+  private let endpoints: EndpointRegistry
   private let pool: FairPool
   private let draining = Locked(false)
 
   init(
     _ calls: CallEnvironment, _ hub: EventHub, _ running: RunningConfiguration, _ fetches: FetchResourceHandler,
-    pool: FairPool
+    _ endpoints: EndpointRegistry, pool: FairPool
   ) {
     self.calls = calls
     self.fetches = fetches
     self.hub = hub
     self.running = running
+    self.endpoints = endpoints
     self.pool = pool
   }
 
   /// Opens the JSON-RPC connection of a new socket connection.
-  func open(connection: UInt64, peer: Peer, output: JSONRPCConnection.Output) -> JSONRPCConnection {
+  func open(
+    connection: UInt64, peer: Peer, output: JSONRPCConnection.Output, _ narrowing: Narrowing?
+  ) -> JSONRPCConnection {
     let runtime = running.current
     if peer.uid == runtime.access.unmapped.uid { calls.log.connections.cannotTell(peer) }
-    let caller = PeerConnection(connection: connection, peer: peer, openedAt: calls.clock.monotonicNow)
+    let caller = PeerConnection(
+      connection: connection, peer: peer, openedAt: calls.clock.monotonicNow, narrowing: narrowing)
     var output = output
     output.longWork = { [pool] in caller.executor(in: pool) }
     let conversation = JSONRPCConnection(
@@ -40,6 +46,8 @@ final class ConnectionLifetime: Sendable {
     calls.log.metrics.connectionOpened()
     // It may have been opened while `drain` went through the others.
     if isDraining { conversation.drain() }
+    // Or while its endpoint ended.
+    if let narrowing, narrowing.isOver(at: calls.clock.monotonicNow) { conversation.finish() }
     return conversation
   }
 
@@ -48,6 +56,7 @@ final class ConnectionLifetime: Sendable {
     // First, so that what is cancelled sees that its connection is gone.
     hub.remove(connection)?.attach(nil)
     conversation.close()
+    endpoints.connectionClosed(connection)
   }
 
   /// Whether no new requests are accepted any more.
@@ -56,6 +65,7 @@ final class ConnectionLifetime: Sendable {
   /// Accepts no new requests from here on.
   func drain() {
     draining.withLock { $0 = true }
+    endpoints.drain()
     for caller in hub.connections { caller.conversation?.drain() }
   }
 

@@ -3,6 +3,8 @@ import PosternJSONRPC
 import PosternSupport
 import PosternTelemetry
 import SidecarAccess
+import SidecarCalls
+import SidecarEndpoints
 import SidecarEngine
 import SidecarObservability
 
@@ -10,6 +12,8 @@ import SidecarObservability
 struct MetricsExposition: Sendable {
   let metrics: MetricsRegistry
   let hub: EventHub
+  let endpoints: EndpointRegistry
+  let approval: ApprovalStep
   let callLimiter: ConcurrencyLimiter
   let running: RunningConfiguration
   let engine: Engine
@@ -34,6 +38,7 @@ struct MetricsExposition: Sendable {
     guard scope.isEverything else { return own }
     return own
       + AdviceMetrics.exposition(journeys: engine.journeys.waitingCount, fetches: suspended.count)
+      + EndpointMetrics.exposition(endpoints.counts, approvals: approval.answers)
       + AuditMetrics.exposition(trail?.condition) + TelemetryMetrics.exposition(spans?.counts)
       + TransportMetrics.exposition(transportState?())
   }

@@ -9,6 +9,7 @@ import PosternProtocol
 import PosternSupport
 package import SidecarAccess
 import SidecarCalls
+package import SidecarEndpoints
 import SidecarEngine
 import SidecarHealth
 import SidecarObservability
@@ -22,6 +23,8 @@ package final class SidecarService: Sendable {
   let engine: Engine
   let health: HealthReporter
   let callersLog: BoundedLog
+  /// The sockets of children.
+  package let endpoints: EndpointRegistry
   private let readinessWatch: ReadinessWatch
   private let reloader: ConfigurationReloader
   private let exposition: MetricsExposition
@@ -75,15 +78,18 @@ package final class SidecarService: Sendable {
     reloader = ConfigurationReloader(
       dependencies, identity, running, engine, callLimiter, health, metrics, callersLog, hub: hub)
     let suspended = SuspendedFetches(clock: clock)
+    let approval = ApprovalStep(clock: clock)
+    endpoints = EndpointRegistry(clock: clock, hub: hub, approvals: approval, log: ConnectionLog(logger, clock: clock))
     exposition = MetricsExposition(
-      metrics: metrics, hub: hub, callLimiter: callLimiter, running: running, engine: engine, suspended: suspended,
+      metrics: metrics, hub: hub, endpoints: endpoints, approval: approval, callLimiter: callLimiter, running: running,
+      engine: engine, suspended: suspended,
       trail: trail,
       spans: dependencies.spans, transportState: dependencies.transports.state, startedAt: identity.startedAt)
 
     let pool = FairPool()
     let methods = SidecarMethods(
       engine: engine, health: health, exposition: exposition, reloader: reloader, hardening: hardening,
-      suspended: suspended,
+      suspended: suspended, endpoints: endpoints,
       pool: pool, trail: trail, isTraced: dependencies.process.isTraced, clock: clock)
     let fetches = methods.fetching()
     let limiter = PeerRateLimiter(clock: clock)
@@ -93,11 +99,11 @@ package final class SidecarService: Sendable {
       concurrency: ConcurrencyStep(peers: limiter, limiter: callLimiter, hub: hub, metrics: metrics),
       trace: TraceStep(
         spans: dependencies.spans, sampleRatio: configuration.telemetry.otlp?.sampleRatio ?? 0, clock: clock),
-      audit: AuditStep(trail: trail),
+      audit: AuditStep(trail: trail), approval: approval,
       log: CallLog(
         metrics: metrics, logger: logger, logsAccess: configuration.log.access, clock: clock,
         onCallEnd: dependencies.onCallEnd))
-    lifetime = ConnectionLifetime(calls, hub, running, fetches, pool: pool)
+    lifetime = ConnectionLifetime(calls, hub, running, fetches, endpoints, pool: pool)
 
     monitor.configurationLoaded(
       issuers: configuration.issuers.keys.sorted(), decisionPoints: configuration.preauthorization.keys.sorted())
@@ -143,9 +149,15 @@ extension SidecarService {
     hub.connections.map(\.openedAt).max().map { calls.clock.monotonicNow - $0 }
   }
 
-  /// Opens the JSON-RPC connection of a new socket connection.
-  package func open(connection: UInt64, peer: Peer, output: JSONRPCConnection.Output) -> JSONRPCConnection {
-    lifetime.open(connection: connection, peer: peer, output: output)
+  /// From here on the sockets of endpoints come from `sockets`: called once, before the first connection.
+  package func use(_ sockets: any EndpointSockets) { endpoints.use(sockets) }
+
+  /// Opens the JSON-RPC connection of a new socket connection. At an endpoint `peer` is its maker, and `narrowing` the
+  /// last level of its chain.
+  package func open(
+    connection: UInt64, peer: Peer, output: JSONRPCConnection.Output, narrowing: Narrowing? = nil
+  ) -> JSONRPCConnection {
+    lifetime.open(connection: connection, peer: peer, output: output, narrowing)
   }
 
   /// Cancels what the connection alone owned, after it was closed.

@@ -14,12 +14,13 @@ import SidecarObservability
 /// 3. concurrency limits of the chain and of the peer (`ConcurrencyStep`);
 /// 4. trace (`TraceStep`);
 /// 5. audit (`AuditStep`): without a usable audit log nothing is done that has to be recorded;
-/// 6. concurrency limit of all calls (`ConcurrencyStep`), which may wait;
-/// 7. deadline (`DeadlineStep`);
-/// 8. the method's handler (`MethodTable`);
-/// 9. metrics and log (`CallEnd`).
+/// 6. approvals (`ApprovalStep`) of the makers of the endpoints that the call came through, which may wait;
+/// 7. concurrency limit of all calls (`ConcurrencyStep`), which may wait;
+/// 8. deadline (`DeadlineStep`);
+/// 9. the method's handler (`MethodTable`);
+/// 10. metrics and log (`CallEnd`).
 ///
-/// Calls of methods that never wait are answered where they were read, and pass steps 1, 2, 8 and 9 only.
+/// Calls of methods that never wait are answered where they were read, and pass steps 1, 2, 9 and 10 only.
 package final class CallChain: CallDispatcher {
   let caller: PeerConnection
   let environment: CallEnvironment
@@ -73,6 +74,7 @@ package final class CallChain: CallDispatcher {
         let slot = try environment.concurrency.takeSlot(for: call.method, params, rule, caller, narrowing)
         environment.trace.start(call.method, continuing: meta.traceparent, since: end.start, &context)
         context.audit = environment.audit.entry(for: call.method, params, narrowing)
+        context.question = environment.approval.question(call.method, params, context)
         return work(call.method, CallParams(params), replacement ?? body, context, slot, end)
       }
     } catch {
@@ -104,8 +106,10 @@ package final class CallChain: CallDispatcher {
         await CurrentPeer.$executor.withValue(caller.executor(in: environment.background)) {
           await CurrentCall.$label.withValue(context.label(method)) {
             await environment.audit.recorded(method, context) {
-              await environment.concurrency.whenFree(context, slot) {
-                await environment.deadline.bounded(context) { () throws(RPCFault) in try await body(params, context) }
+              await environment.approval.whenApproved(context) {
+                await environment.concurrency.whenFree(context, slot) {
+                  await environment.deadline.bounded(context) { () throws(RPCFault) in try await body(params, context) }
+                }
               }
             }
           }

@@ -27,6 +27,8 @@ package struct CallContext: Sendable {
   package let descriptors: ClaimedDescriptors
   /// The call's entry in the audit log; nil when it is not recorded.
   package var audit: AuditEntry?
+  /// What the call is put to the makers of its endpoints as; nil: to nobody.
+  package var question: CallQuestion?
 }
 
 /// The descriptors that a call has claimed, until its handler takes them. What is left is closed with the call.

@@ -17,6 +17,7 @@ package struct CallEnvironment: Sendable {
   package let concurrency: ConcurrencyStep
   let trace: TraceStep
   package let audit: AuditStep
+  package let approval: ApprovalStep
   package let log: CallLog
 
   var deadline: DeadlineStep { DeadlineStep(clock: clock) }
@@ -24,7 +25,7 @@ package struct CallEnvironment: Sendable {
   package init(
     methods: MethodTable, snapshot: @escaping @Sendable () -> ConfigurationSnapshot, clock: any EngineClock,
     pool: FairPool, rateLimit: RateLimitStep, concurrency: ConcurrencyStep, trace: TraceStep, audit: AuditStep,
-    log: CallLog
+    approval: ApprovalStep, log: CallLog
   ) {
     self.methods = methods
     self.snapshot = snapshot
@@ -35,6 +36,7 @@ package struct CallEnvironment: Sendable {
     self.concurrency = concurrency
     self.trace = trace
     self.audit = audit
+    self.approval = approval
     self.log = log
   }
 }

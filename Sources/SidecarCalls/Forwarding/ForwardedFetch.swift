@@ -46,9 +46,9 @@ package struct ForwardedFetch: Sendable {
     }
   }
 
-  /// The call, for audit log, trace and metrics.
+  /// The call, for approvals, audit log, trace and metrics.
   package var call: Call {
-    var params: JSONObject = ["resource": .string(resource)]
+    var params: JSONObject = ["resource": .string(resource), "method": .string(method), "path": .string(path)]
     params["session"] = session.map { .string($0) }
     params["meta"] = traceparent.map { ["traceparent": .string($0)] }
     var call = Call(key: 0, id: nil, method: FetchResource.name, params: .object(params))

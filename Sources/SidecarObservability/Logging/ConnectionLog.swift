@@ -42,4 +42,25 @@ package struct ConnectionLog: Sendable {
     let text = "a caller is rejected: this user namespace does not map its uid, which all such users have"
     strangers.log(.warning, text, of: peer.uid, .of([.uid: .stringConvertible(peer.uid)]))
   }
+
+  /// Logs that an endpoint was made.
+  package func made(_ endpoint: String, of peer: Peer) {
+    broken.log(
+      .info, "endpoint made", of: peer.uid,
+      .of([.endpoint: .string(endpoint), .uid: .stringConvertible(peer.uid)]))
+  }
+
+  /// Logs that an endpoint ended.
+  package func ended(_ endpoint: String, of peer: Peer, why reason: String) {
+    broken.log(
+      .info, "endpoint ended", of: peer.uid,
+      .of([.endpoint: .string(endpoint), .uid: .stringConvertible(peer.uid), .reason: .string(reason)]))
+  }
+
+  /// Logs that an endpoint has no socket because of a fault.
+  package func noSocket(_ endpoint: String, of peer: Peer, why fault: String) {
+    broken.log(
+      .error, "endpoint without a socket", of: peer.uid,
+      .of([.endpoint: .string(endpoint), .uid: .stringConvertible(peer.uid), .error: .string(fault)]))
+  }
 }

@@ -71,3 +71,37 @@ package enum TelemetryMetrics {
       [("dropped", counts.dropped), ("exported", counts.exported)])
   }
 }
+
+/// How many endpoints there are and were.
+package struct EndpointCounts: Sendable {
+  package var open = 0
+  package var created: UInt64 = 0
+  /// By what they ended with.
+  package var ended: [String: UInt64] = [:]
+
+  package init() {}
+}
+
+/// Metrics of endpoints and approvals.
+package enum EndpointMetrics {
+  /// The families; `approvals`: how often calls were put to makers, by answer.
+  package static func exposition(_ counts: EndpointCounts, approvals: [String: UInt64]) -> String {
+    func family(
+      _ name: String, _ kind: MetricFamily.Kind, _ help: String, _ fill: (inout MetricFamily) -> Void
+    ) -> String {
+      var family = MetricFamily(name, kind, help)
+      fill(&family)
+      return family.text
+    }
+    return family("postern_endpoints", .gauge, "Endpoints that there are.") { $0.sample([], counts.open) }
+      + family("postern_endpoints_created_total", .counter, "Endpoints made.") { $0.sample([], counts.created) }
+      + family("postern_endpoints_ended_total", .counter, "Endpoints ended, by what they ended with.") { family in
+        for (reason, count) in counts.ended.sorted(by: { $0.key < $1.key }) {
+          family.sample([("reason", reason)], count)
+        }
+      }
+      + family("postern_approvals_total", .counter, "Calls put to makers of endpoints, by answer.") { family in
+        for (answer, count) in approvals.sorted(by: { $0.key < $1.key }) { family.sample([("answer", answer)], count) }
+      }
+  }
+}

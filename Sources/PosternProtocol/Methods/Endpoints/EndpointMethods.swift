@@ -238,6 +238,15 @@ public struct EndpointDescription: RPCObject {
   public var connections: Int
   public var callsUnderWay: Int
 
+  public init(endpoint: String, chain: [String], limits: EndpointLimits, createdAt: String) {
+    self.endpoint = endpoint
+    self.chain = chain
+    self.limits = limits
+    self.createdAt = createdAt
+    connections = 0
+    callsUnderWay = 0
+  }
+
   public static let memberDocs = [
     "endpoint": "The endpoint's handle",
     "label": "Its name for people",

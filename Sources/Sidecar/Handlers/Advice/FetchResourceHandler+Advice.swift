@@ -86,7 +86,7 @@ extension FetchResourceHandler {
     FetchAdvice(
       delegate: PolicyDelegate(
         caller: context.caller, task: origin.task, patience: rules.wait, deadline: deadline, clock: clock, trail: trail,
-        mayMove: !context.boundsFetches),
+        mayMove: !context.boundsFetches && context.question == nil),
       consultsDelegate: context.caller.delegate(for: .evaluateAuthorizationPolicy) != nil, progress: progress,
       delegateID: context.caller.delegate(for: .onPolicyAdviceReceived) == nil ? nil : context.caller.connection,
       hold: { [stopped] stop in

@@ -1,0 +1,237 @@
+import PosternCrypto
+import PosternJSON
+import PosternJSONRPC
+import PosternProtocol
+package import PosternSupport
+package import SidecarAccess
+import SidecarEngine
+
+/// Puts calls that act for the user, and come through an endpoint with `approval`, to the endpoint's maker before
+/// anything is done (`delegate.approveCall`): once for each such level, the last one first.
+///
+/// A call that is not approved, for whatever reason, is rejected. `once` is good for one call: others that put the same
+/// question at the same time share its answers `always` and `no`.
+package final class ApprovalStep: Sendable {
+  /// How long the maker has to answer.
+  package static let patience = Duration.seconds(60)
+  /// How many different questions of an endpoint may be open, and how many calls may wait for their answers.
+  package static let (openQuestions, waitingCalls) = (4, 64)
+  /// How many answers `always` an endpoint keeps.
+  package static let keptAnswers = 128
+  /// The most bytes of a text in a question: what is longer could not be judged.
+  package static let textBytes = 4096
+
+  /// The methods that wait and are not put to anybody: they show or end something, compute, or make an endpoint, whose
+  /// calls are put to its makers in turn. Every other one is.
+  static let harmless: Set<String> = [
+    Health.name, ListTasks.name, ListSessions.name, GetSession.name, ParseAdvice.name, VerifyJWS.name,
+    CreateEndpoint.name, ListEndpoints.name, RevokeEndpoint.name, ExplainCall.name,
+  ]
+
+  private let levels = Locked<[String: ApprovingLevel]>([:])
+  private let counts = Locked<[String: UInt64]>([:])
+  private let clock: any EngineClock
+
+  package init(clock: any EngineClock) { self.clock = clock }
+
+  /// How often calls were put to makers, by answer; `none`: there was none in time.
+  package var answers: [String: UInt64] { counts.withLock { $0 } }
+
+  /// From here on the calls through the endpoint `id` are put to `maker`.
+  package func require(_ id: String, of maker: PeerConnection) {
+    let level = ApprovingLevel(id, maker, clock)
+    levels.withLock { $0[id] = level }
+  }
+
+  /// The endpoint has ended, and its calls are rejected.
+  package func forget(_ id: String) { levels.withLock { _ = $0.removeValue(forKey: id) } }
+
+  /// How many endpoints require approvals.
+  package var levelCount: Int { levels.withLock { $0.count } }
+
+  /// Whether calls of `method` through `narrowing` are put to somebody.
+  package func requires(_ method: String, through narrowing: Narrowing?) -> Bool {
+    guard let narrowing, !Self.harmless.contains(method) else { return false }
+    let chain = narrowing.chain
+    return levels.withLock { levels in chain.contains { levels[$0.id] != nil } }
+  }
+
+  /// What a call is put to the makers as; nil: it is put to nobody.
+  func question(_ method: String, _ params: JSONValue?, _ context: CallContext) -> CallQuestion? {
+    requires(method, through: context.narrowing)
+      ? CallQuestion(method, params, onlyResource: context.runtime.onlyResource) : nil
+  }
+
+  /// Runs `body` when every level has approved the call.
+  func whenApproved(
+    _ context: CallContext, _ body: () async -> Result<RPCResult, RPCFault>
+  ) async -> Result<RPCResult, RPCFault> {
+    guard let question = context.question, let narrowing = context.narrowing else { return await body() }
+    do throws(RPCFault) {
+      let chain = narrowing.chain
+      for position in chain.indices.reversed() {
+        guard let level = levels.withLock({ $0[chain[position].id] }) else { continue }
+        let answer = try await level.answer(question, chain[position...], until: context.deadline)
+        counts.withLock { $0[answer?.rawValue ?? "none", default: 0] += 1 }
+        guard let answer, answer != .no else { throw Self.rejection }
+      }
+    } catch {
+      return .failure(error)
+    }
+    return await body()
+  }
+
+  /// The error of a call that was not approved.
+  static let rejection = RPCFault(
+    .peerForbidden, "The call was not approved by the endpoint's maker",
+    data: ["retryable": false, "outcome": "not_sent"])
+
+  /// The error of a call whose texts are too long to be put to anybody.
+  fileprivate static let unshown = RPCFault(
+    .peerForbidden, "The call was not approved: a name or path of it has more than \(textBytes) bytes",
+    data: ["retryable": false, "outcome": "not_sent"])
+}
+
+/// A call as it is put to a maker.
+package struct CallQuestion: Sendable {
+  private let method: String
+  /// The parts of the params that the maker is shown, by their names in the question.
+  private let texts: [String: String]
+  /// The same for calls that the same answer is good for; small, whatever the texts are.
+  fileprivate let digest: [UInt8]
+
+  init(_ method: String, _ params: JSONValue?, onlyResource: String?) {
+    self.method = method
+    let isFetch = method == FetchResource.name
+    var texts: [String: String] = [:]
+    texts["resource"] = params?["resource"]?.stringValue ?? (isFetch ? onlyResource : nil)
+    texts["path"] = params?["path"]?.stringValue
+    texts["session"] = params?["session"]?.stringValue
+    let continuation = params?["continuation"]?.stringValue
+    if isFetch {
+      // A fetch that goes on has the method that it began with.
+      texts["httpMethod"] = (params?["method"]?.stringValue ?? (continuation == nil ? "GET" : nil))?.uppercased()
+    }
+    self.texts = texts
+    var parts = [method] + texts.sorted { $0.key < $1.key }.flatMap { [$0.key, $0.value] }
+    // What the maker is not shown of other methods, such as an audience, has to be the same for the same answer.
+    let rest = isFetch ? continuation ?? "" : params.map { JSONWriter().string($0) } ?? ""
+    parts.append(rest)
+    digest = HashFunction.sha256.hash("approval", of: parts)
+  }
+
+  /// Whether no text is too long to be judged.
+  fileprivate var isReadable: Bool { texts.values.allSatisfy { $0.utf8.count <= ApprovalStep.textBytes } }
+
+  /// The request to a maker, whose level is the first of `chain`.
+  fileprivate func params(_ chain: ArraySlice<Narrowing>) -> JSONObject {
+    var params: JSONObject = ["method": .string(method), "chain": .array(chain.map { .string($0.id) })]
+    if let level = chain.first {
+      params["endpoint"] = .string(level.id)
+      params["label"] = level.label.map { .string($0) }
+    }
+    for (name, text) in texts.sorted(by: { $0.key < $1.key }) { params[name] = .string(text) }
+    return params
+  }
+}
+
+/// An endpoint whose calls are put to its maker.
+private final class ApprovingLevel: Sendable {
+  enum Answer: String, Sendable {
+    case once, always, no
+  }
+
+  /// An answer, which one call may use when it is `once`.
+  private final class Given: Sendable {
+    let answer: Answer?
+    private let isUsed = Locked(false)
+
+    init(_ answer: Answer?) { self.answer = answer }
+
+    /// Whether this is the first use.
+    func use() -> Bool {
+      isUsed.withLock { isUsed in
+        defer { isUsed = true }
+        return !isUsed
+      }
+    }
+  }
+
+  private struct State {
+    var always: Set<[UInt8]> = []
+    /// The calls that wait, by question.
+    var waiting: [[UInt8]: Int] = [:]
+    var waitingCount = 0
+  }
+
+  private let id: String
+  private let maker: PeerConnection
+  private let clock: any EngineClock
+  private let state = Locked(State())
+  private let questions: SingleFlight<[UInt8], Given, RPCFault>
+
+  init(_ id: String, _ maker: PeerConnection, _ clock: any EngineClock) {
+    self.id = id
+    self.maker = maker
+    self.clock = clock
+    questions = SingleFlight(clock: clock, cancelsAbandonedRuns: true) { end in
+      end == .cancelled ? RPCFault(.requestCancelled) : ApprovalStep.rejection
+    }
+  }
+
+  /// The maker's answer; nil when there is none.
+  func answer(
+    _ question: CallQuestion, _ chain: ArraySlice<Narrowing>, until deadline: Deadline
+  ) async throws(RPCFault) -> Answer? {
+    let key = question.digest
+    if state.withLock({ $0.always.contains(key) }) { return .always }
+    guard question.isReadable else { throw ApprovalStep.unshown }
+    // Calls through several chains below share no answer.
+    let flight = HashFunction.sha256.hash(key + chain.flatMap { Array($0.id.utf8) })
+    try enter(flight)
+    defer { leave(flight) }
+    while true {
+      let given = try await questions.value(for: flight, deadline: deadline) { [self] () async throws(RPCFault) in
+        Given(await put(question.params(chain)))
+      }
+      switch given.answer {
+      case .once where !given.use(): continue
+      case .always: keep(key)
+      default: break
+      }
+      return given.answer
+    }
+  }
+
+  private func put(_ params: JSONObject) async -> Answer? {
+    guard let conversation = maker.delegate(for: .approveCall) else { return nil }
+    let answer = await DelegateQuestion.ask(
+      conversation, .approveCall, params, within: ApprovalStep.patience, by: .never, clock)
+    return answer?["answer"]?.stringValue.flatMap(Answer.init)
+  }
+
+  private func enter(_ flight: [UInt8]) throws(RPCFault) {
+    let isIn = state.withLock { state in
+      guard state.waitingCount < ApprovalStep.waitingCalls,
+        state.waiting[flight] != nil || state.waiting.count < ApprovalStep.openQuestions
+      else { return false }
+      state.waiting[flight, default: 0] += 1
+      state.waitingCount += 1
+      return true
+    }
+    guard isIn else { throw .overloaded("Too many calls of this endpoint wait for approval", retryAfter: .seconds(1)) }
+  }
+
+  private func leave(_ flight: [UInt8]) {
+    state.withLock { state in
+      state.waiting.countDown(flight)
+      state.waitingCount -= 1
+    }
+  }
+
+  private func keep(_ key: [UInt8]) {
+    state.withLock { state in
+      if state.always.count < ApprovalStep.keptAnswers { state.always.insert(key) }
+    }
+  }
+}
