@@ -267,11 +267,14 @@ def test_an_explained_call_is_not_recorded(start: Start, directory: Path) -> Non
     sidecar = start({"audit": {"path": str(log)}})
     with sidecar.connect() as connection:
         explain(connection, *fetch("orders", "orders"))
-        connection.call(*fetch("open", task="recorded"))
-        eventually(lambda: log.exists() and "access" in log.read_text(), what="the fetch in the audit log")
-        assert "orders" not in log.read_text() and "explainCall" not in log.read_text()
+        connection.call(*fetch("orders", "status/404", task="recorded"))
+        eventually(lambda: '"event":"access"' in log.read_text(), what="the fetch in the audit log")
+        explain(connection, *fetch("orders", "orders"))
+        connection.call(*fetch("orders", "status/404", task="recorded"))
+        eventually(lambda: log.read_text().count('"event":"access"') >= 2, what="the other fetch in the audit log")
+        assert log.read_text().count('"event":"access"') == 2 and "explainCall" not in log.read_text()
         tasks = connection.call("listTasks")["tasks"]
-        assert [task["task"] for task in tasks] == ["recorded"]
+        assert {task["task"] for task in tasks} == {"recorded"}
 
 
 # MARK: postern explain
@@ -318,3 +321,35 @@ def test_a_terminal_with_unicode_gets_marks(start: Start) -> None:
             ["script", "-qec", line, "/dev/null"], capture_output=True, text=True, timeout=30,
             env={**os.environ, "LC_ALL": locale})
         assert mark in done.stdout, done
+
+
+# MARK: chains
+
+
+def test_a_narrowed_connection_explains_as_what_it_is(all_kinds: Dict[str, Any], start: Start) -> None:
+    """The same table through a chain: catches a level that an explanation overlooks, and a name that it reveals."""
+    sidecar = start(all_kinds)
+    with sidecar.connect() as whole, sidecar.connect() as part:
+        session, other = login(whole), login(whole)
+        part.call("narrow", {"resources": ["open", "users", "orders"], "sessions": [session], "paths": ["echo", "orders"],
+                             "httpMethods": ["GET", "PUT"]})
+        part.call("narrow", {"resources": ["open", "users"], "concurrency": 3})
+        calls = table(session) + [
+            fetch("users", "orders", session=other), fetch("open", "echo/deeper"), fetch("open", method="DELETE"),
+            ("getSession", {"session": other}), ("createSession", {
+                "issuer": "play", "grant": {"type": "tokens", "accessToken": "x", "expiresIn": 60}}),
+        ]
+        wrong = []
+        for method, params in calls:
+            explained = explain(part, method, params)
+            message = part.answer_to(part.request(method, params))
+            code = message.get("error", {}).get("code")
+            if rejection(explained) != code:
+                wrong.append((method, params, rejection(explained), code, message.get("error", {}).get("message")))
+        assert not wrong, "\n".join(map(str, wrong))
+        explained = explain(part, *fetch("orders", "orders"))
+        hidden = explain(part, *fetch("nowhere", "orders"))
+        assert [found["summary"] for found in explained["steps"]] == [found["summary"] for found in hidden["steps"]]
+        levels = [found["details"] for found in explained["steps"] if found["step"] == "endpoint"]
+        assert [level["depth"] for level in levels] == [1, 2] and levels[1]["concurrency"] == 3
+        assert other not in json.dumps([explain(part, method, params) for method, params in table(session)])

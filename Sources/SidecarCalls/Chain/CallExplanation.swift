@@ -63,7 +63,7 @@ extension CallChain {
       return explanation
     }
     explanation.add("method", passes: "\(method) exists")
-    guard addRule(method, rule, snapshot.access, to: &explanation) else { return explanation }
+    guard addRule(method, rule, snapshot, to: &explanation) else { return explanation }
     if let narrowing {
       guard narrowing.allows(method: method) else {
         explanation.add(
@@ -85,6 +85,9 @@ extension CallChain {
           ["timeoutMs": .integer(Int64(timeout))])
       }
       addAudit(method, params, to: &explanation)
+      if case .waiting? = environment.methods[method], environment.approval.requires(method, through: narrowing) {
+        explanation.add("approval", .open, "The call is put to the maker of its endpoint first (approval: ask)")
+      }
       if let fault = environment.methods.fault(in: params, of: method) { throw fault }
       explanation.add("params", passes: "The params have the form that \(method) needs")
       explanation.call = (params, context(meta, rule, snapshot, narrowing))
@@ -128,8 +131,13 @@ extension CallChain {
 
   /// Whether the rule allows the method.
   private func addRule(
-    _ method: String, _ rule: AccessRules.Rule, _ access: AccessRules, to explanation: inout CallExplanation
+    _ method: String, _ rule: AccessRules.Rule, _ snapshot: ConfigurationSnapshot, to explanation: inout CallExplanation
   ) -> Bool {
+    let access = snapshot.access
+    guard snapshot.configuration.peers != nil else {
+      explanation.add("peerRule", passes: "Without peers the sidecar's own user may call everything")
+      return true
+    }
     let index = access.index(for: caller.peer)
     let scope = rule.scope
     let details: [String: JSONValue?] = [

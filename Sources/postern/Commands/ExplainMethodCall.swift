@@ -109,9 +109,12 @@ struct ExplanationTree {
     }
   }
 
+  /// The values that the summary does not have.
   private func details(of step: JSONValue) -> String {
-    (step["details"]?.objectValue?.members ?? []).sorted { $0.name < $1.name }.map { member in
-      "\(member.name)=\(member.value.stringValue ?? JSONWriter().string(member.value))"
+    let summary = step["summary"]?.stringValue ?? ""
+    return (step["details"]?.objectValue?.members ?? []).sorted { $0.name < $1.name }.compactMap { member in
+      let value = member.value.stringValue ?? JSONWriter().string(member.value)
+      return summary.contains(value) ? nil : "\(member.name)=\(value)"
     }.joined(separator: " ")
   }
 
