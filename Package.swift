@@ -1018,6 +1018,7 @@ let package = Package(
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         "AuthEngine",
         "CPosternLinux",
+        "ConfigurationReading",
         "CurlTransport",
         "EngineConfiguration",
         "GatewayServer",

@@ -6,6 +6,7 @@
 #include <link.h>
 #include <malloc.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -56,7 +57,18 @@ int clinux_process_open(pid_t pid) {
   return descriptor < 0 ? -errno : (int)descriptor;
 }
 
-int64_t clinux_process_user(pid_t pid) {
+// struct pidfd_info in its first version.
+struct process_info {
+  uint64_t mask, cgroup;
+  uint32_t pid, tgid, ppid, ruid, rgid, euid, egid, suid, sgid, fsuid, fsgid;
+  int32_t exit_code;
+};
+enum { PROCESS_CREDENTIALS = 1 << 1 };
+
+int64_t clinux_process_user(int process, pid_t pid) {
+  struct process_info info = {.mask = PROCESS_CREDENTIALS};
+  if (ioctl(process, _IOWR(0xff, 11, struct process_info), &info) == 0 && (info.mask & PROCESS_CREDENTIALS) != 0)
+    return info.euid;
   char path[32];
   struct stat status;
   snprintf(path, sizeof path, "/proc/%d", (int)pid);

@@ -278,7 +278,6 @@ final class GatewayConnection: ChannelInboundHandler, @unchecked Sendable {
   /// Closes a connection without a request: a new one in a moment, since its request may be on the way.
   func drain() {
     guard phase == .open, exchange == nil, requestGuard.isIdle, pending.readableBytes == 0 else { return }
-    guard input.requests == 0 else { return linger() }
-    setInputDeadline(timeouts.acceptGrace)
+    if input.requests == 0 { setInputDeadline(timeouts.acceptGrace) } else { linger() }
   }
 }

@@ -7,6 +7,8 @@ package import SocketServer
 package struct GatewayEndpoint: Sendable {
   /// How many connections it may have: many programs keep some open.
   static let connections = 32
+  /// For a request that is under way at its end.
+  static let ended = RequestRejection("the endpoint has ended", status: 403, reason: "peer_forbidden")
   /// For a process that it is not for.
   static let otherProcess = RequestRejection(
     "the endpoint is for another process", status: 403, reason: "peer_forbidden")
@@ -86,9 +88,18 @@ extension GatewayServer {
       return (listener, listener?.connections.compactMap { state.open[$0] } ?? [])
     }
     guard let listener else { return }
-    for connection in connections { connection.perform { $0.endpointEnds() } }
+    for connection in connections { connection.perform { Self.end($0) } }
     listener.channel?.close(promise: nil)
     listener.file?.remove()
+  }
+
+  /// Ends a connection of an endpoint that has ended, and what is done for it.
+  private static func end(_ connection: GatewayConnection) {
+    guard connection.phase == .open else { return }
+    guard let exchange = connection.exchange, !exchange.response.hasBegun else { return connection.leave() }
+    connection.exchange = nil
+    exchange.abandon()
+    connection.linger(behind: GatewayEndpoint.ended.response)
   }
 
   /// How many connections the endpoint has.
@@ -125,19 +136,5 @@ extension GatewayServer.State {
     let listeners = Array(endpoints.values)
     for id in endpoints.keys { endpoints[id]?.forgetSocket() }
     return listeners
-  }
-}
-
-extension GatewayConnection {
-  private static let endpointEnded = RequestRejection(
-    "the endpoint has ended", status: 403, reason: "peer_forbidden")
-
-  /// Ends the connection, and what is done for it, at once.
-  func endpointEnds() {
-    guard phase == .open else { return }
-    guard let exchange, !exchange.response.hasBegun else { return leave() }
-    self.exchange = nil
-    exchange.abandon()
-    linger(behind: Self.endpointEnded.response)
   }
 }

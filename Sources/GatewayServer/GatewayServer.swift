@@ -209,6 +209,9 @@ package final class GatewayServer: Sendable {
   /// How many connections are open.
   package var connectionCount: Int { state.withLock { $0.open.count } }
 
+  /// How many requests are being answered.
+  var responderCount: Int { state.withLock { $0.responders } }
+
   /// Counts tasks: the loops end behind the last one.
   func responderStarts() { state.withLock { $0.responders += 1 } }
 
@@ -248,7 +251,7 @@ package final class GatewayServer: Sendable {
     }
     guard isFirst else { return }
     let end = ContinuousClock.now + Self.closingTime
-    while state.withLock({ $0.responders }) > 0, ContinuousClock.now < end {
+    while responderCount > 0, ContinuousClock.now < end {
       try? await Task.sleep(for: .milliseconds(1))
     }
     try? await group.shutdownGracefully()

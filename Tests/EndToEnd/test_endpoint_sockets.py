@@ -21,6 +21,7 @@ from harness.endpoints import Endpoint, PassingConnection, connect_to, ids, refu
 from harness.sidecar import Sidecar
 from harness.users import ALICE, BOTH, acting_as, connect_as, needs_root, open_to_all
 from harness.waiting import eventually
+from test_transport import ACTIVATION
 
 Start = Callable[..., Sidecar]
 ORDERS = {"resource": "orders", "path": "orders"}
@@ -125,10 +126,12 @@ def test_a_path_that_is_too_long_is_an_error_and_a_descriptor_works(start: Start
     path = directory / ("x" * (100 - len(str(directory)) - 1))
     sidecar = start({"listen": {"path": str(path)}})
     with connect_to(sidecar, "stream") as connection:
-        error = connection.error("createEndpoint", {})
-        assert error["code"] in (-32602, -32603), error
+        expect.fault(connection.error("createEndpoint", {}), -32602, "/descriptor")
         assert ids(connection) == []
-        assert connection.works()
+        assert Endpoint(connection, descriptor=True).path is None
+        with Connection("", "stream", connected=connection.take()) as child:
+            assert child.works()
+    assert "the socket's path is too long for socket files of endpoints" in sidecar.log()
 
 
 def test_a_directory_that_is_gone_is_an_error_and_nothing_is_left(start: Start, directory: Path) -> None:
@@ -150,7 +153,7 @@ def test_an_inherited_socket_has_endpoints_next_to_it(start: Start, directory: P
     listener.bind(str(path))
     listener.listen(16)
     number = listener.fileno()
-    launcher = ["sh", "-c", f'exec 3<&{number}; export LISTEN_PID=$$ LISTEN_FDS=1; exec "$@"', "sh"]
+    launcher = [sys.executable, "-c", ACTIVATION, str(number), "me"]
     sidecar = start({"listen": None}, path=path, launcher=launcher, pass_fds=[number])
     listener.close()
     with sidecar.connect() as connection, Endpoint(connection).connect() as child:

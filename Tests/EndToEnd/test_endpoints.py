@@ -81,8 +81,7 @@ def test_http_methods_and_paths_are_bounds_of_fetches(start: Start, echo: EchoSe
             missing = child.error("fetchResource", {"resource": "nowhere", "path": "orders/1"})
             for params in (
                 {"method": "POST", "path": "orders/1"}, {"path": "order"}, {"path": "orders"}, {"path": "status/1"},
-                {"path": "orders/../admin"}, {"path": "orders/%2e%2e/admin"}, {"path": "orders%2F1"}, {"path": "/orders/1"},
-                {"path": "orders/./1"}, {"path": "orders//1"}, {"path": "orders/..%2fadmin"}, {"path": ""},
+                {"path": "orders/../admin"}, {"path": "orders/%2e%2e/admin"}, {"path": "orders%2F1"}, {"path": "orders//1"}, {"path": "orders/..%2fadmin"}, {"path": ""},
             ):
                 error = child.error("fetchResource", {"resource": "echo", **params})
                 assert error["code"] in (missing["code"], 1006), (params, error)
@@ -262,7 +261,7 @@ def test_a_maker_that_loses_its_right_takes_it_from_its_children(start: Start, f
     with sidecar.connect(framing) as maker, Endpoint(maker).connect() as child:
         assert child.call("fetchResource", ORDERS)["status"] == 200
         configuration = json.loads(sidecar.configuration_path.read_text())
-        rule = {"uid": os.getuid(), "methods": ["getInfo", "listEndpoints", "reload"], "resources": ["orders"]}
+        rule = {"uid": os.getuid(), "methods": ["getInfo", "listEndpoints"], "resources": ["orders"]}
         sidecar.write({**configuration, "peers": [rule]})
         sidecar.signal(signal.SIGHUP)
         eventually(

@@ -75,9 +75,9 @@ def test_the_base_url_of_a_resource(
     (SOCKET, ["url", "biling"], "there is no resource biling; did you mean billing?"),
     (ADDRESS, ["url", "--socket", "billing"], "gateway.listen.path"),
     *((listen, ["url", name], "give it another one") for listen in (SOCKET, ADDRESS) for name in ["ü", "a/b", "%41", ".."]),
-    (SOCKET, ["run", "--for", "A=billing", "--", "true"], "gateway.listen.address"),
+    (SOCKET, ["run", "--set", "A=billing", "--", "true"], "gateway.listen.address"),
     (SOCKET, ["run", "--key-in", "A", "--", "true"], "gateway.listen.address"),
-    (ADDRESS, ["run", "--for", "A=biling", "--", "true"], "did you mean billing?"),
+    (ADDRESS, ["run", "--set", "A=biling", "--", "true"], "did you mean billing?"),
     (ADDRESS, ["run", "--git", "nothing", "--", "true"], "there is no resource nothing"),
 ])
 def test_what_there_is_no_url_for(
@@ -106,7 +106,7 @@ def test_the_variables_of_programs(directory: Path, write: Callable[..., None]) 
     """Catches a program that goes to its vendor's server, with the credential that its environment has for that."""
     write({**SOCKET, **ADDRESS})
     known = ["OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "PIP_INDEX_URL", "UV_DEFAULT_INDEX", "npm_config_registry", "AWS_ENDPOINT_URL"]
-    words = [word for name in known for word in ("--for", f"{name}=billing")]
+    words = [word for name in known for word in ("--set", f"{name}=billing")]
     mine = {"OPENAI_API_KEY": "secret", "ANTHROPIC_API_KEY": "secret", "PIP_EXTRA_INDEX_URL": "http://u:secret@i.example/"}
     found = variables(directory, *words, "--key-in", "MY_KEY", **mine)
     plain, with_key = BASE + "billing/", "http://postern:k%2Fe%20y%2B1%20of%20sixteen@127.0.0.1:7080/billing/"
@@ -155,8 +155,8 @@ def test_the_program_takes_over_the_process(directory: Path, write: Callable[...
 
 
 @pytest.mark.parametrize("words, code", [
-    (["run"], 64), (["run", "--"], 64), (["run", "true"], 64), (["run", "--for", "A", "--", "true"], 64),
-    (["run", "--for", "=billing", "--", "true"], 64), (["run", "--key-in", "A=b", "--", "true"], 64),
+    (["run"], 64), (["run", "--"], 64), (["run", "true"], 64), (["run", "--set", "A", "--", "true"], 64),
+    (["run", "--set", "=billing", "--", "true"], 64), (["run", "--key-in", "A=b", "--", "true"], 64),
     (["run", "--", "./nothing-here"], 127), (["run", "--", "./postern.yaml"], 126),
 ])
 def test_programs_that_cannot_run(directory: Path, write: Callable[..., None], words: List[str], code: int) -> None:

@@ -133,7 +133,7 @@ def test_git_clones_by_the_url_of_the_server(program: Any, server: Server, direc
 def test_pip_installs_from_the_index(program: Any, server: Server, directory: Path) -> None:
     """Catches an index whose links lead past the gateway, and a password that pip does not send."""
     done = program(
-        ["--for", "PIP_INDEX_URL=index"],
+        ["--set", "PIP_INDEX_URL=index"],
         [sys.executable, "-m", "pip", "install", "--no-deps", "--disable-pip-version-check", "--target", str(directory / "lib"), "tiny"])
     assert done.returncode == 0, done
     assert (directory / "lib/tiny.py").read_text() == "x = 1\n"
@@ -151,7 +151,7 @@ print(json.dumps(dict(os.environ)) + open("/proc/self/environ").read())
 
 def test_a_client_with_its_keys_variable(program: Any, server: Server) -> None:
     """Catches a key that the gateway passes on, and the server's credential in the program."""
-    done = program(["--for", "OPENAI_BASE_URL=files"], [sys.executable, "-c", CLIENT])
+    done = program(["--set", "OPENAI_BASE_URL=files"], [sys.executable, "-c", CLIENT])
     assert done.returncode == 0 and done.stdout.startswith('{"models": []}'), done
     assert SECRET not in done.stdout and KEY in done.stdout
     assert [one["authorization"] for one in server.requests] == [f"Bearer {SECRET}"]
@@ -160,7 +160,7 @@ def test_a_client_with_its_keys_variable(program: Any, server: Server) -> None:
 def test_curl_with_a_key_and_without(program: Any, server: Server, directory: Path) -> None:
     """Catches a gateway that every program of the machine can use."""
     curl = ["sh", "-c", 'curl -s -o /dev/null -w "%{http_code}" "$@" "${FILES}models"', "sh"]
-    options = ["--for", "FILES=files", "--key-in", "KEY"]
+    options = ["--set", "FILES=files", "--key-in", "KEY"]
     assert program(options, curl).stdout == "401" and server.requests == []
     assert program(options, [*curl, "-H", "Postern-Key: wrong, but as long"]).stdout == "401"
     assert program(options, ["sh", "-c", curl[2].replace('"$@"', '-H "Postern-Key: $KEY"')]).stdout == "200"

@@ -19,7 +19,7 @@ final class BenchConnection: Sendable {
   private let nextID = Locked<Int64>(1)
   private let iterator: Locked<AsyncStream<JSONValue>.Iterator>
 
-  init(_ bench: SidecarBench, _ number: UInt64, _ peer: Peer) {
+  init(_ bench: SidecarBench, _ number: UInt64, _ peer: Peer, _ narrowing: Narrowing? = nil) {
     let (answers, continuation) = AsyncStream.makeStream(of: JSONValue.self)
     self.answers = answers
     self.number = number
@@ -30,13 +30,17 @@ final class BenchConnection: Sendable {
         write: { bytes in
           if let json = try? JSONParser(maxDepth: 2048, allowsNUL: true).parse(bytes) { continuation.yield(json) }
         },
-        close: { continuation.finish() }))
+        close: { continuation.finish() }),
+      narrowing: narrowing)
   }
 
   /// Sends one text.
   func send(_ text: String) {
     Array(text.utf8).withUnsafeBytes { conversation.receive(text: $0, sharesLine: false) }
   }
+
+  /// The connection is gone.
+  func close(_ bench: SidecarBench) { bench.service.closed(connection: number, conversation: conversation) }
 
   /// The next text the sidecar sends; nil when it has closed.
   func next() async -> JSONValue? {

@@ -57,11 +57,13 @@ final class SidecarBench: Sendable {
   func write(_ yaml: String) { configuration.withLock { $0 = yaml } }
 
   /// A new connection of the given peer; nil: the test's own user.
-  func connect(uid: UInt32? = nil, gid: UInt32 = 0, groups: [UInt32] = []) -> BenchConnection {
+  func connect(
+    uid: UInt32? = nil, gid: UInt32 = 0, groups: [UInt32] = [], through narrowing: Narrowing? = nil
+  ) -> BenchConnection {
     let number = nextConnection.withLock { number in
       defer { number += 1 }
       return number
     }
-    return BenchConnection(self, number, Peer(uid: uid ?? Self.ownUID, gid: gid, groups: groups))
+    return BenchConnection(self, number, Peer(uid: uid ?? Self.ownUID, gid: gid, groups: groups), narrowing)
   }
 }

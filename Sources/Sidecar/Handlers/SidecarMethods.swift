@@ -44,6 +44,7 @@ struct SidecarMethods {
       try await fetch(params, context)
     }
     addDecisionMethods(to: &table)
+    addExplanations(fetch, to: &table)
     addTaskMethods(fetch.tasks, lists, to: &table)
     addTokenMethods(to: &table)
     addSessionMethods(lists, to: &table)
@@ -102,6 +103,28 @@ struct SidecarMethods {
     table.waiting(InvalidateDecisions.self) { (params, context) async throws(RPCFault) in
       try await invalidate(params, context)
     }
+  }
+
+  private func addExplanations(_ fetch: FetchResourceHandler, to table: inout MethodTable) {
+    let (tokens, decisions) = (
+      AccessTokenHandler(engine: engine, computation: computation), PreauthorizeHandler(engine: engine)
+    )
+    let explain = ExplainHandler(
+      engine: engine, computation: computation, hardening: hardening,
+      checks: ExplainHandler.Checks(
+        fetch: fetch.check, token: tokens.check, decisions: decisions.check,
+        session: { [engine] (text, context) async throws(RPCFault) in
+          let handle = try SessionHandle.given(text)
+          do throws(SessionError) {
+            return try await engine.visibleSession(handle, context)
+          } catch {
+            throw ErrorMap.fault(error)
+          }
+        },
+        sessionIssuer: { [engine] (name, context) throws(RPCFault) in
+          _ = try context.runtime.sessionIssuer(name, engine)
+        }))
+    table.waiting(ExplainCall.self) { (params, context) async throws(RPCFault) in try await explain(params, context) }
   }
 
   private func addTaskMethods(

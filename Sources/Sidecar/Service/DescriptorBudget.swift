@@ -44,8 +44,8 @@ package struct DescriptorBudget: Sendable {
     upstreamConnections = (upstream - Self.trustFiles) / Self.perRequest
   }
 
-  /// Divides descriptors between connections, of which `wanted` are enough, and sockets of endpoints: these have what is
-  /// left, and an eighth in any case.
+  /// Divides descriptors between connections, of which `wanted` are enough, and sockets of endpoints: these have what
+  /// is left, and an eighth in any case.
   package static func shares(of descriptors: Int, wanted: Int) -> (connections: Int, endpoints: Int) {
     let endpoints = min(mostOfEndpoints, max(descriptors - wanted, descriptors / 8))
     return (min(wanted, descriptors - endpoints), endpoints)

@@ -45,7 +45,8 @@ extension Restriction {
       throw .invalidParams(
         "An HTTP method is a word in capitals", path: Self.path("httpMethods", name, limits.httpMethods))
     }
-    guard let texts = try Self.entries(limits.paths, "paths") else { return }
+    // Not a set of texts: of two that look alike it would have one.
+    guard try Self.entries(limits.paths, "paths") != nil, let texts = limits.paths else { return }
     var prefixes: Set<PathPrefix> = []
     for text in texts {
       guard let prefix = PathPrefix(text) else {

@@ -15,7 +15,7 @@ package final class ApprovalStep: Sendable {
   /// How long the maker has to answer.
   package static let patience = Duration.seconds(60)
   /// How many different questions of an endpoint may be open, and how many calls may wait for their answers.
-  package static let (openQuestions, waitingCalls) = (4, 64)
+  package static let (openQuestions, waitingCalls) = (4, 16)
   /// How many answers `always` an endpoint keeps.
   package static let keptAnswers = 128
   /// The most bytes of a text in a question: what is longer could not be judged.

@@ -7,6 +7,8 @@ package import SidecarObservability
 
 /// The call that a handler carries out: its connection, configuration, deadline, trace and audit entry.
 package struct CallContext: Sendable {
+  /// The chain of its connection.
+  package let chain: CallChain
   /// The call's number on its connection.
   let key: UInt64
   /// The connection that the call came on.

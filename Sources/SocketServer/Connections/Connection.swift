@@ -13,9 +13,6 @@ public final class Connection: Sendable {
   /// The credentials of the peer; at an endpoint those of its maker.
   public let peer: PeerCredentials
 
-  /// The endpoint that it is at.
-  let endpoint: String?
-
   /// Runs tasks on this connection's event loop: a task started with this preference hops no threads, and must not
   /// block.
   public let taskExecutor: any TaskExecutor
@@ -32,14 +29,13 @@ public final class Connection: Sendable {
   private let handler: Locked<ConnectionHandler?>
 
   init(
-    id: UInt64, peer: PeerCredentials, endpoint: String? = nil, loop: EpollLoop, taskExecutor: any TaskExecutor,
+    id: UInt64, peer: PeerCredentials, loop: EpollLoop, taskExecutor: any TaskExecutor,
     outbox: Outbox, unread: ByteLedger, unfinished: ByteLedger
   ) {
     self.unread = unread
     self.unfinished = unfinished
     self.id = id
     self.peer = peer
-    self.endpoint = endpoint
     self.loop = loop
     self.taskExecutor = taskExecutor
     self.outbox = Locked(outbox)
@@ -222,11 +218,7 @@ public final class Connection: Sendable {
   }
 
   /// See `ConnectionHandler.checkPeerProcess`; on the event loop.
-  func checkPeerProcess() -> Bool {
-    // At an endpoint it does not matter which process it is.
-    guard endpoint == nil else { return true }
-    return handler.withLock { $0 }?.checkPeerProcess() ?? true
-  }
+  func checkPeerProcess() -> Bool { handler.withLock { $0 }?.checkPeerProcess() ?? true }
 
   private func scheduleDrain() {
     guard let handler = handler.withLock({ $0 }) else { return }

@@ -11,13 +11,17 @@ final class ConnectionHandler: ReadinessHandler, IterationEnd, @unchecked Sendab
   private let writer: OutboxWriter
   private let delivery: InboundDelivery
   private let onClosed: @Sendable (Connection) -> Void
+  /// At an endpoint it does not matter which process it is.
+  private let isAtEndpoint: Bool
 
   init(
     connection: Connection, executor: ConnectionTaskExecutor, descriptor: CInt, reader: SocketReader,
-    framer: InboundFramer, timeouts: SocketServer.Timeouts, onClosed: @escaping @Sendable (Connection) -> Void
+    framer: InboundFramer, timeouts: SocketServer.Timeouts, isAtEndpoint: Bool,
+    onClosed: @escaping @Sendable (Connection) -> Void
   ) {
     self.connection = connection
     self.onClosed = onClosed
+    self.isAtEndpoint = isAtEndpoint
     socket = ConnectionSocket(descriptor, of: connection, reader, lingerTime: timeouts.linger)
     writer = OutboxWriter(connection, socket, timeout: timeouts.write)
     delivery = InboundDelivery(
@@ -102,5 +106,5 @@ final class ConnectionHandler: ReadinessHandler, IterationEnd, @unchecked Sendab
   func closeNow(_ reason: CloseReason) { socket.closeNow(reason) }
 
   /// See `ConnectionSocket.checkPeerProcess`.
-  func checkPeerProcess() -> Bool { socket.checkPeerProcess() }
+  func checkPeerProcess() -> Bool { isAtEndpoint || socket.checkPeerProcess() }
 }

@@ -124,13 +124,14 @@ final class ConnectionRegistry: Sendable {
     let outbox = Outbox(
       pendingLimit: configuration.limits.pendingBytes, highWaterMark: SendBacklog.highWaterMark, unread: unread)
     let connection = Connection(
-      id: id, peer: peer, endpoint: endpoint?.id, loop: loop.loop, taskExecutor: executor, outbox: outbox,
+      id: id, peer: peer, loop: loop.loop, taskExecutor: executor, outbox: outbox,
       unread: unread, unfinished: unfinished)
     state.withLock { $0.open[id] = connection }
     let handler = ConnectionHandler(
       connection: connection, executor: executor, descriptor: descriptor,
-      reader: SocketReader(passed: passed, uid: peer.uid), framer: configuration.limits.framer(), timeouts: timeouts
-    ) { [self] in release($0, of: party) }
+      reader: SocketReader(passed: passed, uid: peer.uid), framer: configuration.limits.framer(), timeouts: timeouts,
+      isAtEndpoint: endpoint != nil
+    ) { [self] in release($0, of: party, at: endpoint?.id) }
     do throws(EpollError) {
       try handler.start(endpoint?.delegate ?? makeDelegate)
       return true
@@ -138,16 +139,16 @@ final class ConnectionRegistry: Sendable {
       // No memory to watch it.
       close(descriptor)
       connection.didClose()
-      release(connection, of: party)
+      release(connection, of: party, at: endpoint?.id)
       return false
     }
   }
 
-  private func release(_ connection: Connection, of party: Party) {
+  private func release(_ connection: Connection, of party: Party, at endpoint: String?) {
     state.withLock { state in
       state.open[connection.id] = nil
       state.ledger.release(uid: party.uid, isStranger: party.isStranger)
-      if let endpoint = connection.endpoint { state.endpoints[endpoint]? -= 1 }
+      if let endpoint { state.endpoints[endpoint]? -= 1 }
       guard !state.ledger.hasConnections(of: party.uid) else { return }
       for isStranger in [false, true] { state.ledgers[Party(uid: party.uid, isStranger: isStranger)] = nil }
     }

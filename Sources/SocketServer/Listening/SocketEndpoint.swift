@@ -3,7 +3,7 @@ import EventLoops
 import Glibc
 package import PosternSupport
 
-/// A further way into a running server. Its connections are its maker's, whoever connects.
+/// A further way into a running server. Its connections are its maker's, whatever process connects.
 package struct SocketEndpoint: Sendable {
   /// How many connections it may have.
   package static let connections = 32
@@ -29,7 +29,7 @@ package struct SocketEndpoint: Sendable {
 }
 
 extension SocketServer {
-  /// What is open for an endpoint.
+  /// The open parts of an endpoint.
   struct EndpointListener {
     var file: SocketFile?
     var listener: Listener?
@@ -46,7 +46,7 @@ extension SocketServer {
   /// Serves `endpoint` until `stopListening`, or until the server stops listening: on `socket`, which the server owns
   /// from now on, where there is one. `process`: its end is reported, on an event loop.
   package func serve(
-    _ endpoint: SocketEndpoint, on socket: ListeningSocket?, endingWith process: PeerProcess? = nil,
+    _ endpoint: SocketEndpoint, on socket: ListeningSocket?, until process: PeerProcess? = nil,
     onEnd: @escaping @Sendable () -> Void = {}
   ) async throws(SocketServerError) {
     let isNew = endpoints.withLock { endpoints in
@@ -107,8 +107,8 @@ extension SocketServer {
     return descriptor
   }
 
-  /// Listens for the endpoint no more, takes its socket file away and accepts no more of its connections; those that are
-  /// open go on.
+  /// Listens for the endpoint no more, takes its socket file away and accepts no more of its connections; those that
+  /// are open go on.
   package func stopListening(_ id: String) {
     let listener = endpoints.withLock { endpoints in
       registry.end(id)

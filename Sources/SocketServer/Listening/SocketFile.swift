@@ -114,14 +114,19 @@ package enum EndpointName {
   private static let digits = 12
 
   /// The path of a new socket of an endpoint of the main socket at `path`.
-  package static func path(besides path: String) -> String {
+  package static func path(nextTo path: String) -> String {
     let number = String(NonSecretRandom.shared.next() & 0xFFFF_FFFF_FFFF, radix: 16)
     return "\(path).e-\(String(repeating: "0", count: digits - number.count))\(number)"
   }
 
+  /// Whether such paths are short enough next to the main socket at `path`.
+  package static func fits(nextTo path: String) -> Bool {
+    path.utf8.count + 3 + digits + http.utf8.count <= UnixAddress.maximumLength
+  }
+
   /// Whether an endpoint's socket of the main socket `main` has such a name.
   static func isOne(_ name: String, of main: String) -> Bool {
-    guard name.hasPrefix("\(main).e-") else { return false }
+    guard name.startsWithBytes(of: "\(main).e-") else { return false }
     let rest = name.utf8.dropFirst(main.utf8.count + 3)
     let number = rest.prefix(digits)
     return number.count == digits && number.allSatisfy { "0123456789abcdef".utf8.contains($0) }

@@ -78,8 +78,8 @@ public final class PeerProcess: Sendable {
     if !isAlive { return nil }
   }
 
-  /// The user that `/proc` has for the running process of that number; nil where it has none.
-  package static func user(of number: Int32) -> UInt32? { UInt32(exactly: clinux_process_user(number)) }
+  /// The effective user of the process, whose number is `number`; nil where the system does not show it.
+  package func user(_ number: Int32) -> UInt32? { UInt32(exactly: clinux_process_user(descriptor, number)) }
 
   /// Whether the process still runs.
   public var isAlive: Bool {

@@ -48,12 +48,7 @@ struct CallMethod: ParsableCommand {
 
   func run() throws {
     var request: JSONObject = ["jsonrpc": "2.0", "id": 1, "method": .string(method)]
-    do throws(ParamsArguments.Failure) {
-      request["params"] = try ParamsArguments.params(of: params, read: Self.read)
-    } catch {
-      FailureNote.print("\(error); see postern call --help")
-      throw ExitCode.validationFailure
-    }
+    request["params"] = try Self.params(of: params, command: "call")
     let answer: JSONValue
     do {
       answer = try Self.exchange(.object(request), options)
@@ -68,6 +63,16 @@ struct CallMethod: ParsableCommand {
     print(JSONWriter(pretty: isatty(1) == 1).string(result))
   }
 
+  /// The params that the words of `command` make; nil without any.
+  static func params(of words: [String], command: String) throws -> JSONValue? {
+    do throws(ParamsArguments.Failure) {
+      return try ParamsArguments.params(of: words, read: read)
+    } catch {
+      FailureNote.print("\(error); see postern \(command) --help")
+      throw ExitCode.validationFailure
+    }
+  }
+
   /// Prints a sidecar's error on standard error.
   static func showError(_ error: JSONValue) {
     FailureNote.write(JSONWriter(pretty: isatty(2) == 1).string(error))
@@ -76,9 +81,16 @@ struct CallMethod: ParsableCommand {
   /// Sends `request` and waits for the answer with its id; notifications in between are passed over.
   static func exchange(_ request: JSONValue, _ options: SocketOptions) throws -> JSONValue {
     var client = try SocketClient(path: options.path, timeout: options.bound)
+    return try exchange(request, with: &client, within: options.bound)
+  }
+
+  /// As above, on a connection that stays.
+  static func exchange(
+    _ request: JSONValue, with client: inout SocketClient, within bound: Duration
+  ) throws -> JSONValue {
     try client.send(JSONWriter().write(request))
     // The process that listens there may send notifications without end; a stream is not read this way.
-    let end = SystemClock().monotonicNow + options.bound
+    let end = SystemClock().monotonicNow + bound
     while true {
       guard SystemClock().monotonicNow <= end else { throw SocketClient.Failure(description: "no answer in time") }
       let answer = try JSONParser(maxBytes: .max, maxDepth: 2048, allowsNUL: true).parse(client.receiveLine())

@@ -12,7 +12,7 @@ import SocketServer
 /// file, and a process that serves cannot give it away; there it is 0666, and the user of each process that connects is
 /// checked instead, as it is in any case.
 final class EndpointSocketFiles: EndpointSockets {
-  /// What the sockets are made with.
+  /// The parts that make the sockets.
   private struct Parts: Sendable {
     let server: SocketServer
     let gateway: GatewayListener?
@@ -41,12 +41,14 @@ final class EndpointSocketFiles: EndpointSockets {
 
   /// From here on there are sockets; `mayMakeFiles`: next to the main one.
   func start(_ server: SocketServer, _ gateway: GatewayListener?, mayMakeFiles: Bool) {
-    state.withLock { $0.parts = Parts(server: server, gateway: gateway, mainPath: mayMakeFiles ? server.path : nil) }
+    let path = mayMakeFiles ? server.path.flatMap { EndpointName.fits(nextTo: $0) ? $0 : nil } : nil
+    state.withLock { $0.parts = Parts(server: server, gateway: gateway, mainPath: path) }
   }
 
-  /// Whether files can be made next to an inherited socket at `path`; to be called before the process is in its sandbox.
+  /// Whether files can be made next to an inherited socket at `path`; to be called before the process is in its
+  /// sandbox.
   static func canMakeFiles(nextTo path: String?) -> Bool {
-    guard let path, path.hasPrefix("/") else { return false }
+    guard let path, path.startsWithBytes(of: "/") else { return false }
     return access(FileLocations.directory(of: path), W_OK | X_OK) == 0
   }
 
@@ -76,12 +78,12 @@ final class EndpointSocketFiles: EndpointSockets {
     let endpoint = SocketEndpoint(id: request.narrowing.id, maker: maker, accepts: accepts) { [service, memory] in
       SocketBridge($0, service, memory, request.narrowing)
     }
-    let path = parts.mainPath.map(EndpointName.path)
+    let path = parts.mainPath.map(EndpointName.path(nextTo:))
     // Those of other users are checked when they connect.
     let mode: UInt32 = maker.uid == geteuid() ? 0o600 : 0o666
     do throws(SocketServerError) {
       let socket: ListeningSocket? = if let path { try ListeningSocket(endpointAt: path, mode: mode) } else { nil }
-      try await parts.server.serve(endpoint, on: socket, endingWith: process) { [service] in
+      try await parts.server.serve(endpoint, on: socket, until: process) { [service] in
         service.endpoints.end(endpoint.id, because: .process)
       }
       var httpPath: String?
@@ -127,14 +129,14 @@ final class EndpointSocketFiles: EndpointSockets {
     }
   }
 
-  /// The process that the endpoint is for: one of the maker's user, unless that is root.
+  /// The process that the endpoint is for: one of the maker's user, unless that is root. Where the system does not show
+  /// the user, the check of each connection is what remains: another user's process cannot connect.
   private static func process(_ request: EndpointSocketRequest) throws(EndpointSocketError) -> PeerProcess? {
     guard let number = request.process else { return nil }
-    // Opened first: what `/proc` shows is about this process as long as it runs.
     guard number > 0, let process = PeerProcess(number) else { throw .noProcess }
-    if request.maker.uid != 0 {
-      guard PeerProcess.user(of: number) == request.maker.uid, process.isAlive else { throw .noProcess }
-    }
+    let user = process.user(number) ?? request.maker.uid
+    // It still runs: the number was its own.
+    guard request.maker.uid == 0 || user == request.maker.uid, process.isAlive else { throw .noProcess }
     return process
   }
 

@@ -159,6 +159,10 @@ struct ServerProcess {
         loaded.configuration, connections: gatewayConnections, lock: gatewayLock, service, replacements, logger)
       for missing in try hardening.endStart() { logger.notice("hardening: \(missing)") }
       endpoints.start(server, gateway, mayMakeFiles: mayMakeSockets)
+      if let path = server.path, !EndpointName.fits(nextTo: path) {
+        logger.notice(
+          "the socket's path is too long for socket files of endpoints next to it, which are left with descriptors")
+      }
     } catch {
       await server.shutdown()
       throw error

@@ -137,15 +137,15 @@ struct SocketEndpointTests {
       free(argument)
       posix_spawn_file_actions_destroy(&actions)
       let watched = try #require(PeerProcess(process))
-      #expect(PeerProcess.user(of: process) == geteuid())
-      try await echo.server.serve(endpoint(echo).0, on: nil, endingWith: watched) { echo.log.add("process ended") }
-      #expect(watched.isAlive && !echo.log.lines.contains("process ended"))
+      #expect(watched.user(process) == geteuid())
+      try await echo.server.serve(endpoint(echo).0, on: nil, until: watched) { echo.log.add("it has gone") }
+      #expect(watched.isAlive && !echo.log.lines.contains("it has gone"))
       Glibc.close(writing)
-      #expect(await echo.log.first("process ended") == "process ended")
+      #expect(await echo.log.first("it has gone") == "it has gone")
       #expect(!watched.isAlive)
       waitpid(process, nil, 0)
       #expect(PeerProcess(process) == nil)
-      #expect(echo.log.lines.count { $0 == "process ended" } == 1)
+      #expect(echo.log.lines.count { $0 == "it has gone" } == 1)
     }
   }
 
@@ -177,8 +177,10 @@ struct SocketEndpointTests {
 
   @Test("a name is not that of an endpoint's socket, or the same twice")
   func names() {
-    let paths = (0..<100).map { _ in EndpointName.path(besides: "/run/s") }
+    let paths = (0..<100).map { _ in EndpointName.path(nextTo: "/run/s") }
     #expect(Set(paths).count == 100)
+    #expect(EndpointName.fits(nextTo: String(repeating: "x", count: 87)))
+    #expect(!EndpointName.fits(nextTo: String(repeating: "x", count: 88)))
     #expect(paths.allSatisfy { EndpointName.isOne(String($0.dropFirst(5)), of: "s") && $0.utf8.count == 21 })
   }
 }

@@ -4,13 +4,17 @@ import HTTPMessages
 import PosternConfiguration
 import PosternSupport
 
-/// `postern run -- COMMAND`: a program whose requests go through the gateway.
+/// `postern run -- COMMAND`: a program whose requests go through the gateway, or that has an endpoint of its own.
 struct RunProgram: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "run",
-    abstract: "Runs a program with the variables that lead its requests to the gateway.",
+    abstract: "Runs a program that reaches one resource, or whose requests go through the gateway.",
     discussion: """
-      Sets variables and becomes the program: signals and the exit code are its own. They have the URL of a resource \
+      With --resource the program gets sockets of its own, at which it reaches that resource only and nothing else of \
+      the sidecar: POSTERN_SOCKET for the clients of Postern, and where the gateway is on POSTERN_HTTP_SOCKET for HTTP. \
+      They end with the program, after the time of --for, or when this process is killed. Signals are passed on.
+
+      With --set and --git the program's variables lead its requests to the gateway: they have the URL of a resource \
       at gateway.listen.address, and the gateway's key where the program can send one; no credential of a resource is \
       among them. For these variables the others of the same program are set, too, or removed:
         OPENAI_BASE_URL      OPENAI_API_KEY
@@ -18,19 +22,24 @@ struct RunProgram: ParsableCommand {
         PIP_INDEX_URL        the key is in the URL; without PIP_EXTRA_INDEX_URL
         UV_DEFAULT_INDEX     the key is in the URL; without UV_INDEX and UV_EXTRA_INDEX_URL
         npm_config_registry  npm's token for the registry
-      Exit code: the program's; 1 the gateway is off, or there is no such resource; 126 or 127 as env(1): the program \
-      cannot be run, or is not found.
+      Exit code: the program's; 1 the gateway is off, there is no such resource, or the sidecar makes no endpoint; \
+      126 or 127 as env(1): the program cannot be run, or is not found.
 
       Examples:
-        postern run --for OPENAI_BASE_URL=models -- python3 chat.py
-        postern run --for BILLING_URL=billing --key-in BILLING_KEY -- ./report
+        postern run --resource billing --for 10m -- ./report
+        postern run --resource billing --http-method GET --path invoices/ -- \\
+          sh -c 'curl --unix-socket "$POSTERN_HTTP_SOCKET" http://postern/billing/invoices/7'
+        postern run --set OPENAI_BASE_URL=models -- python3 chat.py
+        postern run --set BILLING_URL=billing --key-in BILLING_KEY -- ./report
         postern run --git source -- git clone https://git.example.com/app.git
       """)
 
   @OptionGroup var configuration: ConfigurationOption
 
+  @OptionGroup(title: "Options for a program with an endpoint of its own") var endpoint: EndpointOptions
+
   @Option(
-    name: .customLong("for"),
+    name: .customLong("set"),
     help: ArgumentHelp("Sets VAR to the base URL of NAME; may be given several times.", valueName: "VAR=NAME"))
   var variables: [VariableAssignment] = []
 
@@ -51,9 +60,15 @@ struct RunProgram: ParsableCommand {
     guard keyIn.allSatisfy({ !$0.isEmpty && !$0.containsBytes(of: "=") }) else {
       throw ValidationError("--key-in takes the name of a variable.")
     }
+    guard endpoint.resource.isEmpty || variables.isEmpty && keyIn.isEmpty && git.isEmpty else {
+      throw ValidationError(
+        "--set, --key-in and --git give the program the gateway's key, which opens more than --resource: "
+          + "with --resource it has $POSTERN_HTTP_SOCKET.")
+    }
   }
 
   func run() throws {
+    guard endpoint.resource.isEmpty else { return try EndpointRun(endpoint).run(command) }
     let gateway = try GatewayLocation(configuration)
     do throws(GatewayLocation.Failure) {
       var settings = ProgramSettings(gateway: gateway)
@@ -67,9 +82,7 @@ struct RunProgram: ParsableCommand {
     }
     var arguments: [UnsafeMutablePointer<CChar>?] = command.map { strdup($0) } + [nil]
     execvp(command[0], &arguments)
-    let reason = errno
-    FailureNote.print("\(command[0]): \(SystemError.text(reason))")
-    throw ExitCode(reason == ENOENT ? 127 : 126)
+    throw ChildProcess.failure(of: command[0], errno)
   }
 }
 

@@ -1,0 +1,220 @@
+import ArgumentParser
+import ConfigurationReading
+import Glibc
+import PosternJSON
+import PosternProtocol
+import PosternSupport
+
+/// What a program with an endpoint of its own may do.
+struct EndpointOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp("A resource that it reaches; may be given several times.", valueName: "NAME"),
+    completion: .custom { _, _, _ in CompletionNames.resources() })
+  var resource: [String] = []
+
+  @Option(
+    name: .customLong("for"),
+    help: ArgumentHelp(
+      "How long it may: 10m, 30s, 1h, or seconds. Default: as long as the program runs.", valueName: "TIME"))
+  var life: EndpointLife?
+
+  @Option(help: ArgumentHelp("An HTTP method that it may use; may be given several times.", valueName: "METHOD"))
+  var httpMethod: [String] = []
+
+  @Option(
+    help: ArgumentHelp(
+      "A path below baseUrl that it may use, with / at the end also what is below; may be given several times.",
+      valueName: "PATH"))
+  var path: [String] = []
+
+  @Option(
+    help: ArgumentHelp(
+      "A method of the sidecar that it may call, instead of those that a fetch needs; may be given several times.",
+      valueName: "METHOD"))
+  var rpcMethod: [String] = []
+
+  @Option(help: ArgumentHelp("A session that it may use; may be given several times.", valueName: "HANDLE"))
+  var session: [String] = []
+
+  @Option(help: "Its name in lists and in the audit log. Default: the program's name.")
+  var label: String?
+
+  @OptionGroup var socket: SocketOptions
+
+  func validate() throws {
+    let others = [httpMethod, path, rpcMethod, session].contains { !$0.isEmpty } || label != nil || life != nil
+    guard !resource.isEmpty || !others else {
+      throw ValidationError("--for and the other limits of an endpoint need --resource.")
+    }
+  }
+}
+
+/// A time with a unit, or in seconds.
+struct EndpointLife: ExpressibleByArgument {
+  let milliseconds: Int64
+
+  init?(argument: String) {
+    let hasUnit = argument.utf8.last.map { !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) } ?? true
+    guard let duration = try? Units.duration(of: hasUnit ? argument : "\(argument)s"), duration > .zero else {
+      return nil
+    }
+    milliseconds = Int64(clamping: duration.wholeMilliseconds)
+  }
+}
+
+/// A program that has an endpoint for as long as it runs.
+struct EndpointRun {
+  /// What a fetch needs, with its tasks, and what leads to less or shows what there is. A maker whose rule of `peers`
+  /// lists methods may lack some.
+  private static let methods = [
+    FetchResource.name, GetInfo.name, Health.name, Discover.name, ExplainCall.name, ListTasks.name, GetTask.name,
+    SuspendTask.name, ResumeTask.name, CancelTask.name, Narrow.name, CreateEndpoint.name, ListEndpoints.name,
+    RevokeEndpoint.name,
+  ]
+  /// No answer takes work.
+  private var patience: Duration { min(options.socket.bound, .seconds(5)) }
+
+  private let options: EndpointOptions
+
+  init(_ options: EndpointOptions) { self.options = options }
+
+  /// Runs the program, and ends as it ends.
+  func run(_ command: [String]) throws {
+    let ending: ChildProcess.Ending
+    do {
+      // Its end is the endpoint's, also where this process is killed.
+      var client = try SocketClient(path: options.socket.path, timeout: patience)
+      let endpoint = try create(label: command[0], &client)
+      setenv("POSTERN_SOCKET", endpoint.path, 1)
+      if let path = endpoint.httpPath {
+        setenv("POSTERN_HTTP_SOCKET", path, 1)
+      } else {
+        unsetenv("POSTERN_HTTP_SOCKET")
+      }
+      ending = try ChildProcess.run(command)
+      // In force before the end of this process is seen. The connection's end does it where this fails.
+      _ = try? exchange(RevokeEndpoint.name, ["endpoint": .string(endpoint.id)], &client)
+    } catch let failure as SocketClient.Failure {
+      FailureNote.print(failure.description)
+      throw ExitCode(1)
+    }
+    throw ending.exitCode()
+  }
+
+  private func create(
+    label: String, _ client: inout SocketClient
+  ) throws -> (id: String, path: String, httpPath: String?) {
+    var params: JSONObject = ["bindTo": "connection", "http": true, "resources": Self.list(options.resource)]
+    for (name, values) in [("httpMethods", options.httpMethod), ("paths", options.path), ("sessions", options.session)]
+    where !values.isEmpty {
+      params[name] = Self.list(values)
+    }
+    params["methods"] = Self.list(options.rpcMethod.isEmpty ? Self.methods : options.rpcMethod)
+    if let life = options.life { params["expiresInMs"] = .integer(life.milliseconds) }
+    params["label"] = .string(options.label ?? String(label.suffix(64)))
+    var answer = try exchange(CreateEndpoint.name, params, &client)
+    while let error = answer["error"] {
+      if params["http"] != nil, error["code"] == -32602, error["data"]?["path"] == "/http" {
+        // The gateway is off.
+        params["http"] = nil
+      } else if error["code"] == -32020, params["methods"] == Self.list(Self.methods) {
+        params["methods"] = Self.list([FetchResource.name])
+      } else {
+        break
+      }
+      answer = try exchange(CreateEndpoint.name, params, &client)
+    }
+    guard let result = answer["result"] else {
+      CallMethod.showError(answer["error"] ?? answer)
+      throw ExitCode(1)
+    }
+    guard let id = result["endpoint"]?.stringValue, let path = result["path"]?.stringValue else {
+      throw SocketClient.Failure(
+        description: "the sidecar can make no socket for the program: listen.path is not its own")
+    }
+    return (id, path, result["http"]?["path"]?.stringValue)
+  }
+
+  private static func list(_ values: [String]) -> JSONValue { .array(values.map { .string($0) }) }
+
+  private func exchange(_ method: String, _ params: JSONObject, _ client: inout SocketClient) throws -> JSONValue {
+    try CallMethod.exchange(
+      ["jsonrpc": "2.0", "id": 1, "method": .string(method), "params": .object(params)], with: &client, within: patience
+    )
+  }
+}
+
+/// A program that runs while this process waits for its end.
+enum ChildProcess {
+  /// How it has ended.
+  enum Ending {
+    case exited(Int32)
+    case killed(signal: Int32)
+
+    /// Ends this process in the same way: by the signal, or with the status that is returned.
+    func exitCode() -> ExitCode {
+      switch self {
+      case .exited(let status): return ExitCode(status)
+      case .killed(let number):
+        // One core dump, if any, is enough: the program's.
+        var none = rlimit(rlim_cur: 0, rlim_max: 0)
+        setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &none)
+        signal(number, SIG_DFL)
+        kill(getpid(), number)
+        return ExitCode(128 + number)
+      }
+    }
+  }
+
+  /// The signals that end programs, or that mean something to them.
+  private static let forwarded = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2]
+
+  /// SIG_IGN as a number; functions cannot be compared.
+  private static let ignored = 1
+
+  // Set before the first handler is installed, and read by handlers.
+  nonisolated(unsafe) private static var child: pid_t = 0
+  nonisolated(unsafe) private static var early: Int32 = 0
+
+  /// Runs `command` with this process's environment and descriptors, and passes signals on to it.
+  static func run(_ command: [String]) throws(ExitCode) -> Ending {
+    for number in forwarded { forward(number) }
+    // Where it is ignored, the kernel keeps no status.
+    signal(SIGCHLD, SIG_DFL)
+    let arguments: [UnsafeMutablePointer<CChar>?] = command.map { strdup($0) } + [nil]
+    var pid: pid_t = 0
+    let failed = posix_spawnp(&pid, command[0], nil, nil, arguments, environ)
+    guard failed == 0 else { throw failure(of: command[0], failed) }
+    child = pid
+    if early != 0 { kill(pid, early) }
+    var status: Int32 = 0
+    while waitpid(pid, &status, 0) < 0 {
+      guard errno == EINTR else { throw failure(of: command[0], errno) }
+    }
+    let number = status & 0x7F
+    return number == 0 ? .exited((status >> 8) & 0xFF) : .killed(signal: number)
+  }
+
+  /// Reports why the program could not be run, and returns the exit code for that.
+  static func failure(of program: String, _ reason: Int32) -> ExitCode {
+    FailureNote.print("\(program): \(SystemError.text(reason))")
+    return ExitCode(reason == ENOENT ? 127 : 126)
+  }
+
+  /// Passes a signal on, unless this process ignores it. What a terminal sends has reached the program already, where
+  /// it is in the same group of processes.
+  private static func forward(_ number: Int32) {
+    var action = sigaction()
+    guard sigaction(number, nil, &action) == 0,
+      unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self) != ignored
+    else { return }
+    action.__sigaction_handler.sa_sigaction = { number, info, _ in
+      let pid = ChildProcess.child
+      guard pid > 0 else { return ChildProcess.early = number }
+      if let info, info.pointee.si_code > 0, getpgid(pid) == getpgrp() { return }
+      kill(pid, number)
+    }
+    action.sa_flags = SA_SIGINFO | SA_RESTART
+    sigaction(number, &action, nil)
+  }
+}

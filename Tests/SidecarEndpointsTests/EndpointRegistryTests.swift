@@ -1,8 +1,0 @@
-import PosternTestSupport
-import SidecarAccess
-import SidecarEndpoints
-import Testing
-
-@Suite("EndpointRegistry")
-struct EndpointRegistryTests {
-}

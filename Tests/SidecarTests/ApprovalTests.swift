@@ -1,0 +1,238 @@
+import HTTPMessages
+import PosternJSON
+import PosternSupport
+import PosternTestSupport
+import Testing
+
+@testable import Sidecar
+@testable import SidecarAccess
+@testable import SidecarCalls
+
+/// `approval: "ask"`: calls are put to the endpoint's maker (`delegate.approveCall`) before anything is done.
+@Suite("Approvals", .timeLimit(.minutes(1)))
+struct ApprovalTests {
+  private static let yaml = """
+    peers: [{ uid: 7, methods: ["*"] }]
+    resources: { api: { baseUrl: "https://a.test/", auth: none } }
+    """
+
+  /// A maker, and a child at an endpoint whose calls are put to it.
+  private struct Pair {
+    let bench: SidecarBench
+    let sockets: ScriptedSockets
+    let maker: BenchConnection
+    let child: BenchConnection
+    let id: String
+
+    init() async throws {
+      bench = try SidecarBench(ApprovalTests.yaml)
+      sockets = bench.use(ScriptedSockets())
+      maker = bench.connect(uid: 7)
+      id = await maker.askingEndpoint(["label": "job"])
+      child = try #require(bench.connect(to: id, sockets))
+    }
+
+    var requestCount: Int { bench.transport.requests.count }
+  }
+
+  private static func transfer(_ path: String = "transfer") -> JSONValue {
+    ["path": .string(path), "method": "post", "body": "1"]
+  }
+
+  // A question that does not show what the call does, or a request that is sent before the answer.
+  @Test("the maker is shown what the call does, and nothing is sent before it agrees")
+  func question() async throws {
+    let pair = try await Pair()
+    pair.child.start("fetchResource", Self.transfer())
+    let question = await pair.maker.next()
+    #expect(question?["method"] == "delegate.approveCall")
+    #expect(
+      question?["params"] == [
+        "method": "fetchResource", "chain": [.string(pair.id)], "endpoint": .string(pair.id), "label": "job",
+        "httpMethod": "POST", "path": "transfer", "resource": "api",
+      ])
+    #expect(pair.requestCount == 0)
+    pair.maker.answer(question, "once")
+    #expect(await pair.child.next()?["result"]?["status"] == 200)
+    #expect(pair.bench.metrics("postern_approvals_total") == [#"postern_approvals_total{answer="once"} 1"#])
+  }
+
+  // An answer that is taken for more than it is.
+  @Test(
+    "no, an error and nonsense reject the call",
+    arguments: [
+      #""result":{"answer":"no"}"#, #""result":{"answer":"yes"}"#, #""result":{"answer":true}"#, #""result":"once""#,
+      #""result":null"#, #""error":{"code":1,"message":"once"}"#,
+    ])
+  func rejected(answer: String) async throws {
+    let pair = try await Pair()
+    pair.child.start("fetchResource", Self.transfer())
+    pair.maker.answer(await pair.maker.next(), json: answer)
+    let outcome = await pair.child.next()
+    #expect(outcome?["error"]?["code"] == -32020 && outcome?["error"]?["data"]?["outcome"] == "not_sent")
+    #expect(pair.requestCount == 0)
+  }
+
+  // `always` that covers another path, method or endpoint; `once` that is good for a second call.
+  @Test("always is good for the same call on, once for one call")
+  func always() async throws {
+    let pair = try await Pair()
+    for answer in ["once", "always"] {
+      pair.child.start("fetchResource", Self.transfer())
+      pair.maker.answer(await pair.maker.next(), answer)
+      #expect(await pair.child.next()?["result"]?["status"] == 200)
+    }
+    #expect(await pair.child.call("fetchResource", Self.transfer())["result"]?["status"] == 200)
+    let others: [JSONValue] = [
+      Self.transfer("transfer/2"), ["path": "transfer"], ["path": "transfer", "method": "PUT"],
+    ]
+    for params in others {
+      pair.child.start("fetchResource", params)
+      pair.maker.answer(await pair.maker.next(), "no")
+      #expect(await pair.child.next()?["error"]?["code"] == -32020)
+    }
+    let second = await pair.maker.endpoint(["approval": "ask"])
+    let other = try #require(pair.bench.connect(to: second, pair.sockets))
+    other.start("fetchResource", Self.transfer())
+    pair.maker.answer(await pair.maker.next(), "no")
+    #expect(await other.next()?["error"]?["code"] == -32020)
+  }
+
+  // A maker that never answers, or answers late: the call must not wait for it, nor be carried out after all.
+  @Test("without an answer in 60 s, or by the call's deadline, the call is rejected; a late answer is ignored")
+  func late() async throws {
+    let pair = try await Pair()
+    for (timeout, wait) in [(nil as Int64?, Duration.seconds(60)), (5000, .seconds(5))] {
+      var params: JSONObject = ["path": "x"]
+      if let timeout { params["meta"] = ["timeoutMs": .integer(timeout)] }
+      pair.child.start("fetchResource", .object(params))
+      let question = await pair.maker.next()
+      while pair.bench.clock.remainders.first != wait { await Task.yield() }
+      pair.bench.clock.advance(by: wait)
+      #expect(await pair.child.next()?["error"]?["code"] == -32020)
+      pair.maker.answer(question, "always")
+    }
+    pair.child.start("fetchResource", ["path": "x"])
+    #expect(await pair.maker.next()?["method"] == "delegate.approveCall")
+    #expect(pair.requestCount == 0)
+  }
+
+  // A child that is its own judge when its maker is gone.
+  @Test("with its maker gone, or not registered any more, an endpoint's calls are rejected")
+  func gone() async throws {
+    let pair = try await Pair()
+    pair.child.start("fetchResource", ["path": "x"])
+    _ = await pair.maker.next()
+    pair.maker.close(pair.bench)
+    #expect(await pair.child.next()?["error"]?["code"] == -32020)
+    #expect(await pair.child.call("fetchResource", ["path": "y"])["error"]?["code"] == -32020)
+    let maker = pair.bench.connect(uid: 7)
+    let child = try #require(pair.bench.connect(to: await maker.askingEndpoint(), pair.sockets))
+    let none: JSONValue = []
+    _ = await maker.call("registerDelegate", ["methods": none])
+    #expect(await child.call("fetchResource", ["path": "x"])["error"]?["code"] == -32020)
+    #expect(pair.requestCount == 0)
+  }
+
+  // A child that fills its maker's screen, or one answer that lets several calls pass.
+  @Test("at most four questions are open, the same one once; once lets one of the calls pass that wait for it")
+  func flood() async throws {
+    let pair = try await Pair()
+    for path in 0..<4 { pair.child.start("fetchResource", ["path": .string("\(path)")]) }
+    for _ in 0..<2 { pair.child.start("fetchResource", ["path": "0"]) }
+    var questions: [JSONValue] = []
+    for _ in 0..<4 { questions.append(try #require(await pair.maker.next())) }
+    #expect(await pair.child.call("fetchResource", ["path": "4"])["error"]?["code"] == -32009)
+    let first = try #require(questions.first { $0["params"]?["path"] == "0" })
+    pair.maker.answer(first, "once")
+    #expect(await pair.child.next()?["result"]?["status"] == 200)
+    let again = await pair.maker.next()
+    #expect(again?["params"]?["path"] == "0" && pair.requestCount == 1)
+    pair.maker.answer(again, "no")
+    for _ in 0..<2 { #expect(await pair.child.next()?["error"]?["code"] == -32020) }
+    #expect(pair.requestCount == 1)
+    for question in questions where question["params"]?["path"] != "0" { pair.maker.answer(question, "always") }
+    for _ in 0..<3 { #expect(await pair.child.next()?["result"]?["status"] == 200) }
+  }
+
+  // A method that acts for the user, and is put to nobody.
+  @Test("what only shows something is not put to the maker; every other method that waits is")
+  func methods() async throws {
+    let pair = try await Pair()
+    for method in ["health", "getInfo", "listSessions", "listTasks", "listEndpoints"] {
+      #expect(await pair.child.call(method)["result"] != nil)
+    }
+    let acting: [(String, JSONValue)] = [
+      ("getAccessToken", JSONValue.object(JSONObject())), ("reloadConfig", JSONValue.object(JSONObject())),
+      ("endSession", ["session": "x"]), ("introspectToken", ["issuer": "x", "token": "t"]),
+    ]
+    for (method, params) in acting {
+      pair.child.start(method, params)
+      let question = await pair.maker.next()
+      #expect(question?["params"]?["method"]?.stringValue == method)
+      pair.maker.answer(question, "no")
+      #expect(await pair.child.next()?["error"]?["code"] == -32020)
+    }
+  }
+
+  // A level above that is passed by because one below has agreed.
+  @Test("every level is put to its own maker, the last one first, and all must agree")
+  func levels() async throws {
+    let pair = try await Pair()
+    let below = await pair.child.askingEndpoint()
+    let grandchild = try #require(pair.bench.connect(to: below, pair.sockets))
+    grandchild.start("fetchResource", ["path": "x"])
+    let inner = await pair.child.next()
+    #expect(inner?["params"]?["chain"] == [.string(below)])
+    pair.child.answer(inner, "once")
+    let outer = await pair.maker.next()
+    #expect(outer?["params"]?["chain"] == [.string(pair.id), .string(below)])
+    #expect(outer?["params"]?["endpoint"]?.stringValue == pair.id && pair.requestCount == 0)
+    pair.maker.answer(outer, "once")
+    #expect(await grandchild.next()?["result"]?["status"] == 200)
+    grandchild.start("fetchResource", ["path": "x"])
+    pair.child.answer(await pair.child.next(), "no")
+    #expect(await grandchild.next()?["error"]?["code"] == -32020)
+    #expect(pair.requestCount == 1)
+  }
+
+  // A path so long that its end is not seen.
+  @Test("a call with a path too long to be judged is rejected")
+  func longPath() async throws {
+    let pair = try await Pair()
+    let path = String(repeating: "a", count: ApprovalStep.textBytes + 1)
+    #expect(await pair.child.call("fetchResource", ["path": .string(path)])["error"]?["code"] == -32020)
+  }
+
+  // A call that waits for its approval, and goes on after the endpoint was revoked.
+  @Test("revoking ends the calls that wait for an answer, and nothing is kept of the endpoint")
+  func revoked() async throws {
+    let pair = try await Pair()
+    pair.child.start("fetchResource", ["path": "x"])
+    let question = await pair.maker.next()
+    #expect(await pair.maker.call("revokeEndpoint", ["endpoint": .string(pair.id)])["result"]?["revoked"] == 1)
+    #expect(await pair.child.next()?["error"]?["message"] == "The endpoint was revoked")
+    pair.maker.answer(question, "once")
+    #expect(await pair.maker.call("listEndpoints")["result"]?["endpoints"] == [])
+    #expect(pair.requestCount == 0 && pair.bench.service.calls.approval.levelCount == 0)
+  }
+}
+
+extension BenchConnection {
+  /// Makes an endpoint whose calls are put to this connection.
+  fileprivate func askingEndpoint(_ params: JSONObject = JSONObject()) async -> String {
+    _ = await call("registerDelegate", ["methods": ["delegate.approveCall"]])
+    var params = params
+    params["approval"] = "ask"
+    return await endpoint(params)
+  }
+
+  /// Answers a question.
+  fileprivate func answer(_ question: JSONValue?, _ answer: String) {
+    self.answer(question, json: #""result":{"answer":"\#(answer)"}"#)
+  }
+
+  fileprivate func answer(_ question: JSONValue?, json: String) {
+    send(#"{"jsonrpc":"2.0","id":"\#(question?["id"]?.stringValue ?? "")",\#(json)}"#)
+  }
+}
