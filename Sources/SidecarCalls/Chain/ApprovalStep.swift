@@ -16,7 +16,9 @@ package final class ApprovalStep: Sendable {
   package static let patience = Duration.seconds(60)
   /// How many different questions of an endpoint may be open, and how many calls may wait for their answers.
   package static let (openQuestions, waitingCalls) = (4, 16)
-  /// How many answers `always` an endpoint keeps.
+  /// How long a question that was answered `no` is not put again.
+  package static let pause = Duration.seconds(10)
+  /// How many answers `always`, and how many `no`, an endpoint keeps.
   package static let keptAnswers = 128
   /// The most bytes of a text in a question: what is longer could not be judged.
   package static let textBytes = 4096
@@ -88,7 +90,7 @@ package final class ApprovalStep: Sendable {
 
   /// The error of a call whose texts are too long to be put to anybody.
   fileprivate static let unshown = RPCFault(
-    .peerForbidden, "The call was not approved: a name or path of it has more than \(textBytes) bytes",
+    .peerForbidden, "The call was not approved: a name or path of it has more than \(textBytes) bytes, or characters without a shape",
     data: ["retryable": false, "outcome": "not_sent"])
 }
 
@@ -106,22 +108,31 @@ package struct CallQuestion: Sendable {
     var texts: [String: String] = [:]
     texts["resource"] = params?["resource"]?.stringValue ?? (isFetch ? onlyResource : nil)
     texts["path"] = params?["path"]?.stringValue
-    texts["session"] = params?["session"]?.stringValue
+    for name in ["session", "auth", "issuer", "provider"] { texts[name] = params?[name]?.stringValue }
     let continuation = params?["continuation"]?.stringValue
     if isFetch {
       // A fetch that goes on has the method that it began with.
-      texts["httpMethod"] = (params?["method"]?.stringValue ?? (continuation == nil ? "GET" : nil))?.uppercased()
+      texts["httpMethod"] = (params?["method"]?.stringValue ?? (continuation == nil ? "GET" : nil))?.uppercasedASCII()
     }
     self.texts = texts
     var parts = [method] + texts.sorted { $0.key < $1.key }.flatMap { [$0.key, $0.value] }
     // What the maker is not shown of other methods, such as an audience, has to be the same for the same answer.
-    let rest = isFetch ? continuation ?? "" : params.map { JSONWriter().string($0) } ?? ""
-    parts.append(rest)
+    if isFetch {
+      parts.append(continuation ?? "")
+      for name in ["parameters", "onBehalfOf"] { parts.append(params?[name].map { JSONWriter().string($0) } ?? "") }
+    } else {
+      parts.append(params.map { JSONWriter().string($0) } ?? "")
+    }
     digest = HashFunction.sha256.hash("approval", of: parts)
   }
 
-  /// Whether no text is too long to be judged.
-  fileprivate var isReadable: Bool { texts.values.allSatisfy { $0.utf8.count <= ApprovalStep.textBytes } }
+  /// Whether every text can be judged by a person: none is too long, or looks like another one.
+  fileprivate var isReadable: Bool {
+    texts.values.allSatisfy { text in
+      text.utf8.count <= ApprovalStep.textBytes
+        && text.unicodeScalars.allSatisfy { ![.control, .format].contains($0.properties.generalCategory) }
+    }
+  }
 
   /// The request to a maker, whose level is the first of `chain`.
   fileprivate func params(_ chain: ArraySlice<Narrowing>) -> JSONObject {
@@ -159,6 +170,8 @@ private final class ApprovingLevel: Sendable {
 
   private struct State {
     var always: Set<[UInt8]> = []
+    /// Questions that were answered `no`, with the time from which they may be put again.
+    var rejected: [[UInt8]: MonotonicInstant] = [:]
     /// The calls that wait, by question.
     var waiting: [[UInt8]: Int] = [:]
     var waitingCount = 0
@@ -184,7 +197,13 @@ private final class ApprovingLevel: Sendable {
     _ question: CallQuestion, _ chain: ArraySlice<Narrowing>, until deadline: Deadline
   ) async throws(RPCFault) -> Answer? {
     let key = question.digest
-    if state.withLock({ $0.always.contains(key) }) { return .always }
+    guard maker.delegate(for: .approveCall) != nil else { return nil }
+    let now = clock.monotonicNow
+    let known = state.withLock { state -> Answer? in
+      if state.always.contains(key) { return .always }
+      return state.rejected[key].map { $0 > now } ?? false ? .no : nil
+    }
+    if let known { return known }
     guard question.isReadable else { throw ApprovalStep.unshown }
     // Calls through several chains below share no answer.
     let flight = HashFunction.sha256.hash(key + chain.flatMap { Array($0.id.utf8) })
@@ -197,6 +216,7 @@ private final class ApprovingLevel: Sendable {
       switch given.answer {
       case .once where !given.use(): continue
       case .always: keep(key)
+      case .no: keepRejected(key)
       default: break
       }
       return given.answer
@@ -226,6 +246,14 @@ private final class ApprovingLevel: Sendable {
     state.withLock { state in
       state.waiting.countDown(flight)
       state.waitingCount -= 1
+    }
+  }
+
+  private func keepRejected(_ key: [UInt8]) {
+    let now = clock.monotonicNow
+    state.withLock { state in
+      if state.rejected.count >= ApprovalStep.keptAnswers { state.rejected = state.rejected.filter { $0.value > now } }
+      if state.rejected.count < ApprovalStep.keptAnswers { state.rejected[key] = now + ApprovalStep.pause }
     }
   }
 

@@ -52,8 +52,10 @@ package final class CallChain: CallDispatcher {
     if narrowing?.isOver(at: end.start) == true { return forbidden(call.method, Self.over, end) }
     var traceparent: String?
     do throws(RPCFault) {
-      try environment.rateLimit.admit(narrowing, at: end.start)
-      try environment.rateLimit.admit(call.method, rule, caller.peer)
+      if !RateLimitStep.isFree(call.method, through: narrowing) {
+        try environment.rateLimit.admit(narrowing, at: end.start)
+        try environment.rateLimit.admit(call.method, rule, caller.peer)
+      }
       guard let handler else {
         throw environment.methods.notFound(call.method, for: rule, narrowing)
       }
@@ -108,7 +110,13 @@ package final class CallChain: CallDispatcher {
             await environment.audit.recorded(method, context) {
               await environment.approval.whenApproved(context) {
                 await environment.concurrency.whenFree(context, slot) {
-                  await environment.deadline.bounded(context) { () throws(RPCFault) in try await body(params, context) }
+                  await environment.deadline.bounded(context) { () throws(RPCFault) in
+                    // While the call waited its endpoint may have ended.
+                    guard context.narrowing?.isOver(at: environment.clock.monotonicNow) != true else {
+                      throw RPCFault(.peerForbidden, Self.over, data: ["retryable": false, "outcome": "not_sent"])
+                    }
+                    return try await body(params, context)
+                  }
                 }
               }
             }
@@ -149,10 +157,10 @@ package final class CallChain: CallDispatcher {
     else { return true }
     if let narrowing = caller.narrowing {
       let now = environment.clock.monotonicNow
-      guard !narrowing.isOver(at: now), narrowing.allows(method: method), !narrowing.wouldReject(at: now) else {
-        return true
-      }
+      guard !narrowing.isOver(at: now), narrowing.allows(method: method) else { return true }
+      if !RateLimitStep.isFree(method, through: narrowing), narrowing.wouldReject(at: now) { return true }
     }
+    guard !RateLimitStep.isFree(method, through: caller.narrowing) else { return false }
     return environment.rateLimit.wouldReject(method, rule, caller.peer)
   }
 

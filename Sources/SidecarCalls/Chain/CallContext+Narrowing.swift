@@ -59,10 +59,10 @@ extension CallContext {
 
   // MARK: - Fetches
 
-  /// Whether it may fetch by some HTTP methods, or from some paths, only. Redirects are not followed then, they are
-  /// results.
+  /// Whether it may fetch by some HTTP methods, or from some paths, only, or what its maker has approved. Redirects are
+  /// not followed then, they are results.
   package var boundsFetches: Bool {
-    narrowing.map { !$0.effective.lists.isDisjoint(with: [.httpMethods, .paths]) } ?? false
+    question != nil || narrowing.map { !$0.effective.lists.isDisjoint(with: [.httpMethods, .paths]) } ?? false
   }
 
   /// Throws what a resource that is not configured is answered with, unless the request, as it is sent, is within the

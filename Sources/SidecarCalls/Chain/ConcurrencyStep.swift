@@ -8,10 +8,13 @@ package import SidecarObservability
 /// Bounds how many calls run at a time: for each peer by its rule (`peers.[].concurrency`), for each
 /// endpoint, and for all together, where calls wait in a queue (`limits.inFlight`, `limits.queue`).
 package struct ConcurrencyStep: Sendable {
-  /// Methods without a slot: they are answered, or change something, when no slot is free. Lists and
+  /// Methods without a slot: they are answered, or change something, when no slot is free; so that an endpoint can be
+  /// revoked whatever its child does. Lists and
   /// explanations have limits of their own: they show which tasks can be cancelled to get a free slot, and why there is
   /// none.
-  private static let exempt: Set<String> = [ReloadConfig.name, Health.name, ListTasks.name, ExplainCall.name]
+  private static let exempt: Set<String> = [
+    ReloadConfig.name, Health.name, ListTasks.name, ListEndpoints.name, RevokeEndpoint.name, ExplainCall.name,
+  ]
   /// Methods by which a caller answers a question about a user's step-up: the call behind the question has a slot, and
   /// does not end before.
   private static let answering: Set<String> = [Authenticate.name, AuthenticateWithAdvice.name]
@@ -53,7 +56,8 @@ package struct ConcurrencyStep: Sendable {
     _ narrowing: Narrowing?
   ) throws(RPCFault) -> Slot {
     do throws(Narrowing.Limit) {
-      try narrowing?.begin(isBounded: !Self.exempt.contains(method) && !Self.answering.contains(method))
+      let isAnswer = Self.answering.contains(method) && questionCount(of: caller.peer.uid) > 0
+      try narrowing?.begin(isBounded: !Self.exempt.contains(method) && !isAnswer)
     } catch {
       metrics.callRejected(PeerRateLimiter.Rejection.concurrency.rawValue)
       throw error.fault
@@ -146,10 +150,12 @@ package struct ConcurrencyStep: Sendable {
   private func exemption(of method: String, _ uid: UInt32) -> LimitExemption? {
     if Self.exempt.contains(method) { return .always }
     guard Self.answering.contains(method) else { return nil }
-    let questions = hub.connections.reduce(0) {
-      $0 + ($1.peer.uid == uid ? $1.conversation?.openQuestionCount ?? 0 : 0)
-    }
-    return peers.beginAnswering(uid: uid, among: questions) ? .answering : nil
+    return peers.beginAnswering(uid: uid, among: questionCount(of: uid)) ? .answering : nil
+  }
+
+  /// How many questions to the uid's connections are not answered.
+  private func questionCount(of uid: UInt32) -> Int {
+    hub.connections.reduce(0) { $0 + ($1.peer.uid == uid ? $1.conversation?.openQuestionCount ?? 0 : 0) }
   }
 }
 

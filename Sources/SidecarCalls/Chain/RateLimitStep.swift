@@ -18,6 +18,12 @@ package struct RateLimitStep: Sendable {
     self.metrics = metrics
   }
 
+  /// Whether calls of `method` are not counted: what gives rights up must be possible however busy an endpoint's child
+  /// keeps its maker. Through an endpoint only `narrow` is free.
+  static func isFree(_ method: String, through narrowing: Narrowing?) -> Bool {
+    method == Narrow.name || method == RevokeEndpoint.name && narrowing == nil
+  }
+
   private func isProbe(_ method: String) -> Bool { Self.probes.contains(method) }
 
   /// Counts a call of an endpoint at every level of its chain; throws when it is one too many.

@@ -39,8 +39,12 @@ package struct ConnectionLimits: Sendable {
   /// Counts a new connection of `uid`, or rejects it. `isFull`: the uid has passed all the descriptors that it may;
   /// `endpointLimit`: its endpoint has as many connections as it may.
   package mutating func admit(
-    uid: UInt32, isStranger: Bool = false, isFull: Bool = false, endpointLimit: Int? = nil
+    uid: UInt32, isStranger: Bool = false, isFull: Bool = false, isAtEndpoint: Bool = false, endpointLimit: Int? = nil
   ) -> Decision {
+    // The main socket always has some left for the uid.
+    let mostAtEndpoints = max(1, connectionsPerUid * 3 / 4)
+    let endpointLimit =
+      endpointLimit ?? (isAtEndpoint && byUid[uid, default: 0] >= mostAtEndpoints ? mostAtEndpoints : nil)
     if let reason = isFull
       ? .connectionsPerUid(limit: connectionsPerUid)
       : endpointLimit.map(RejectionReason.connectionsPerEndpoint) ?? rejection(of: uid, isStranger: isStranger)

@@ -26,7 +26,7 @@ final class ConnectionRegistry: Sendable {
       guard let count = endpoints[endpoint] else { return nil }
       let limit = count >= SocketEndpoint.connections ? SocketEndpoint.connections : nil
       let decision = ledger.admit(
-        uid: party.uid, isStranger: party.isStranger, isFull: isFull, endpointLimit: limit)
+        uid: party.uid, isStranger: party.isStranger, isFull: isFull, isAtEndpoint: true, endpointLimit: limit)
       if case .admitted = decision { endpoints[endpoint] = count + 1 }
       return decision
     }

@@ -72,7 +72,13 @@ struct SendBacklog {
     let sent =
       piece.descriptors.isEmpty
       ? send(piece.bytes, to: descriptor) : send(piece.bytes, passing: piece.descriptors, to: descriptor)
-    guard sent >= 0 else { return piece.descriptors.isEmpty ? -Int(errno) : sent }
+    guard sent >= 0 else {
+      let code = piece.descriptors.isEmpty ? Int(errno) : -sent
+      // Too many descriptors are on their way in sockets that are not read (unix(7)): the message goes without one.
+      guard code == Int(ETOOMANYREFS), !piece.descriptors.isEmpty else { return -code }
+      piece.descriptors = []
+      return send(&piece, to: descriptor)
+    }
     piece.bytes.moveReaderIndex(forwardBy: sent)
     if sent > 0, !piece.descriptors.isEmpty { piece.descriptors = [] }
     return sent

@@ -22,11 +22,14 @@ final class EndpointSocketFiles: EndpointSockets {
 
   private struct State {
     var parts: Parts?
-    /// How many more descriptors endpoints may have.
-    var free: Int
-    /// How many each endpoint has.
-    var taken: [String: Int] = [:]
+    /// The descriptors that endpoints may have.
+    var descriptors: SharedBudget
+    /// How many each endpoint has, and whose it is.
+    var taken: [String: (uid: UInt32, count: Int)] = [:]
   }
+
+  /// How many descriptors the main socket's endpoints have left, whatever is made through others.
+  private static let reserve = 16
 
   private let service: SidecarService
   private let memory: MemoryReturn
@@ -36,7 +39,7 @@ final class EndpointSocketFiles: EndpointSockets {
   init(_ service: SidecarService, _ memory: MemoryReturn, descriptors: Int) {
     self.service = service
     self.memory = memory
-    state = Locked(State(free: descriptors))
+    state = Locked(State(descriptors: SharedBudget(capacity: descriptors, capacityPerUID: descriptors)))
   }
 
   /// From here on there are sockets; `mayMakeFiles`: next to the main one.
@@ -61,7 +64,7 @@ final class EndpointSocketFiles: EndpointSockets {
     let process = try Self.process(request)
     let id = request.narrowing.id
     let count = (parts.mainPath == nil ? 0 : 1) + (request.wantsHTTP ? 1 : 0) + (process == nil ? 0 : 1)
-    guard take(count, for: id) else { throw .exhausted }
+    guard take(count, for: request) else { throw .exhausted }
     do throws(EndpointSocketError) {
       return try await open(request, process, parts)
     } catch {
@@ -103,7 +106,9 @@ final class EndpointSocketFiles: EndpointSockets {
 
   func close(_ id: String) {
     let parts = state.withLock { state in
-      state.free += state.taken.removeValue(forKey: id) ?? 0
+      if let taken = state.taken.removeValue(forKey: id) {
+        state.descriptors.giveBack(taken.count, for: taken.uid)
+      }
       return state.parts
     }
     parts?.server.stopListening(id)
@@ -120,11 +125,15 @@ final class EndpointSocketFiles: EndpointSockets {
     }
   }
 
-  private func take(_ count: Int, for id: String) -> Bool {
-    state.withLock { state in
-      guard state.free >= count else { return false }
-      state.free -= count
-      state.taken[id] = count
+  private func take(_ count: Int, for request: EndpointSocketRequest) -> Bool {
+    let (uid, id) = (request.maker.uid, request.narrowing.id)
+    // What is made through an endpoint leaves some for the main socket.
+    let reserve = request.narrowing.parent == nil ? 0 : Self.reserve
+    return state.withLock { state in
+      guard state.descriptors.allows(count + reserve, for: uid), state.descriptors.take(count, for: uid) else {
+        return false
+      }
+      state.taken[id] = (uid, count)
       return true
     }
   }

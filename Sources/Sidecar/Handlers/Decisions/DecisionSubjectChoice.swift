@@ -55,7 +55,11 @@ struct DecisionSubjectChoice {
     guard params.session == nil else {
       throw .invalidParams("The decision point has no issuer: context.subject names the subject", path: "/session")
     }
-    guard point.needsSubject else { return .success(DecisionSubject(id: "", uid: context.uid)) }
+    guard point.needsSubject else {
+      // The login behind it is of no session that the call may use.
+      guard !context.selectsSessions else { return Self.absent(.sessionMissing()) }
+      return .success(DecisionSubject(id: "", uid: context.uid))
+    }
     guard let given = attributes["subject"] else {
       return Self.absent(.sessionMissing("the decision point has no issuer: context.subject is needed"))
     }
