@@ -154,7 +154,7 @@ struct ConnectionStateMachine {
     finish(with: RPCFault(.shuttingDown, Self.unfinished, data: data), &act)
   }
 
-  /// What is pending is answered with `fault`, each call once, and the connection ends.
+  /// Ends the connection. Each pending call is answered with `fault`, once.
   mutating func finish(with fault: RPCFault, _ act: inout [Action]) {
     guard !closed else { return }
     draining = true

@@ -179,7 +179,7 @@ public final class JSONRPCConnection: Sendable {
   /// There is no more time: what is pending is answered `shutting_down` and stopped, and the connection closes.
   public func finish() { perform { $0.finish(&$1) } }
 
-  /// What is pending is answered with `fault` and stopped, and the connection closes.
+  /// Stops what is pending, which is answered with `fault`, and closes the connection.
   public func finish(with fault: RPCFault) { perform { $0.finish(with: fault, &$1) } }
 
   /// The connection is gone.

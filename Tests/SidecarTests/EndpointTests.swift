@@ -205,7 +205,7 @@ struct EndpointTests {
     #expect(await bench.connect(uid: 7, through: narrowing).next() == nil)
   }
 
-  // A user who takes the endpoints of all, and endpoints made while the process ends.
+  // A user who takes the endpoints of all, and endpoints made during the drain.
   @Test("a user at its limit is rejected as overloaded, others are not; nothing is made while draining")
   func limits() async throws {
     let (bench, sockets) = try Self.bench()
