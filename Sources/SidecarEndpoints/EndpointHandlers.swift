@@ -49,10 +49,9 @@ package struct EndpointHandlers: Sendable {
     try check(params, context)
     let clock = endpoints.clock
     let (now, wall) = (clock.monotonicNow, clock.wallNow)
-    guard let rule = context.runtime.rule(for: context.caller.peer) else { throw RPCFault(.peerForbidden) }
     let lifetime = params.expiresInMs.map { Duration.milliseconds($0) }
-    let narrowing = try Narrowing.make(
-      params.ownLimits, id: EndpointHandle.random(), label: params.label, under: context.narrowing, rule: rule,
+    let narrowing = try context.level(
+      params.ownLimits, id: EndpointHandle.random(), label: params.label, under: context.narrowing,
       expiry: lifetime.map { now + $0 }, at: now)
     var facts = EndpointFacts(narrowing, of: context.caller.peer, createdAt: wall)
     if let expiry = narrowing.expiry { facts.expiresAt = wall + (expiry - now) }

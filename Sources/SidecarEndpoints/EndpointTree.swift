@@ -208,12 +208,13 @@ package struct EndpointPaths: Sendable, Hashable {
 /// The handles of endpoints: random, so that none can be guessed, and distinct from those of other levels.
 package enum EndpointHandle {
   private static let prefix = "ep_"
+  private static let byteCount = 25
 
   /// A new handle.
   package static func random() -> String { prefix + Base64URL.string(SecureRandom.bytes(16)) }
 
   /// Whether `id` is an endpoint's.
-  package static func isOne(_ id: String) -> Bool { id.startsWithBytes(of: prefix) }
+  package static func isOne(_ id: String) -> Bool { id.utf8.count == byteCount && id.startsWithBytes(of: prefix) }
 }
 
 extension EndpointTree.Entry {
