@@ -148,14 +148,11 @@ struct ConnectionStateMachine {
     closeIfDone(&act)
   }
 
-  /// No more time: what is pending is answered `shutting_down`, each call once, and the connection ends.
-  mutating func finish(_ act: inout [Action]) {
-    let data: JSONObject = ["retryable": false, "outcome": "sent_no_reply"]
-    finish(with: RPCFault(.shuttingDown, Self.unfinished, data: data), &act)
-  }
-
-  /// What is pending is answered with `fault`, each call once, and the connection ends.
-  mutating func finish(with fault: RPCFault, _ act: inout [Action]) {
+  /// Ends the connection. Each pending call is answered once, with `fault`, or `shutting_down` where there is none.
+  mutating func finish(with fault: RPCFault? = nil, _ act: inout [Action]) {
+    let fault =
+      fault
+      ?? RPCFault(.shuttingDown, Self.unfinished, data: ["retryable": false, "outcome": "sent_no_reply"])
     guard !closed else { return }
     draining = true
     // In the order they came.

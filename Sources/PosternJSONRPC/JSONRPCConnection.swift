@@ -177,11 +177,9 @@ public final class JSONRPCConnection: Sendable {
   /// No new requests; closes when the pending ones are answered.
   public func drain() { perform { $0.drain(&$1) } }
 
-  /// There is no more time: what is pending is answered `shutting_down` and stopped, and the connection closes.
-  public func finish() { perform { $0.finish(&$1) } }
-
-  /// What is pending is answered with `fault` and stopped, and the connection closes.
-  public func finish(with fault: RPCFault) { perform { $0.finish(with: fault, &$1) } }
+  /// Stops what is pending, which is answered with `fault`, and closes the connection. Without a fault there is no more
+  /// time: the answers are `shutting_down`.
+  public func finish(with fault: RPCFault? = nil) { perform { $0.finish(with: fault, &$1) } }
 
   /// The connection is gone.
   public func close() { perform { $0.connectionClosed(&$1) } }
@@ -387,23 +385,5 @@ public final class JSONRPCConnection: Sendable {
       state.tasks[key] = nil
     }
     return carryOut(actions)
-  }
-}
-
-/// The error with which the caller answered a request of ours.
-public struct PeerError: Error, Sendable {
-  /// The caller's code, where it gave one.
-  public let code: Int64?
-  /// The caller's message, where it gave one.
-  public let message: String?
-
-  init(_ json: JSONValue) {
-    code = json["code"]?.integerValue
-    message = json["message"]?.stringValue
-  }
-
-  init(message: String) {
-    code = nil
-    self.message = message
   }
 }

@@ -86,7 +86,7 @@ package struct EndpointHandlers: Sendable {
     }
     if case .process(let pid) = params.bindTo {
       guard pid > 0 else { throw .invalidParams("pid is the number of a process", path: "/bindTo/pid") }
-      // Whoever has the descriptor could use it, from whatever process.
+      // Any process that gets the descriptor could use it.
       guard !(params.descriptor ?? false) else {
         throw .invalidParams("descriptor excludes bindTo with pid: any process can use it", path: "/descriptor")
       }

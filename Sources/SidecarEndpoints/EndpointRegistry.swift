@@ -12,7 +12,7 @@ package final class EndpointRegistry: Sendable {
   private struct State {
     var tree = EndpointTree()
     var sockets: (any EndpointSockets)?
-    /// What wakes up for the next expiry; one for all.
+    /// The task that wakes up for the next expiry; one for all.
     var timer: (due: MonotonicInstant, task: Task<Void, Never>)?
     var isDraining = false
     var counts = EndpointCounts()

@@ -26,7 +26,7 @@ package struct EndpointTree {
   package struct Entry: Sendable {
     /// The last level of its chain.
     package let narrowing: Narrowing
-    /// What it is like.
+    /// Its maker and times.
     package let facts: EndpointFacts
     /// Its position in lists.
     package let number: Int64
@@ -41,9 +41,9 @@ package struct EndpointTree {
   }
 
   private var entries: [String: Entry] = [:]
-  /// Of each uid, the oldest first.
+  /// The endpoints of each uid, the oldest first.
   private var numbers: [UInt32: [(number: Int64, id: String)]] = [:]
-  /// Those that end with a connection.
+  /// The endpoints that end with a connection.
   private var bound: [UInt64: Set<String>] = [:]
   private var slots = SharedBudget(capacity: Self.capacity, capacityPerUID: Self.capacityPerUID)
   private var bytes = SharedBudget(capacity: Self.bytes.all, capacityPerUID: Self.bytes.perUID)
@@ -171,9 +171,9 @@ package struct EndpointTree {
   }
 }
 
-/// What an endpoint is like, besides what it allows.
+/// The maker and the times of an endpoint.
 package struct EndpointFacts: Sendable {
-  /// Who its calls are of.
+  /// The peer that its calls are of.
   package let maker: Peer
   package let createdAt: Timestamp
   /// When it ends by itself.
@@ -205,15 +205,16 @@ package struct EndpointPaths: Sendable, Hashable {
   }
 }
 
-/// The handles of endpoints: random, so that nobody guesses one, and known from those of other levels.
+/// The handles of endpoints: random, so that none can be guessed, and distinct from those of other levels.
 package enum EndpointHandle {
   private static let prefix = "ep_"
+  private static let byteCount = 25
 
   /// A new handle.
   package static func random() -> String { prefix + Base64URL.string(SecureRandom.bytes(16)) }
 
   /// Whether `id` is an endpoint's.
-  package static func isOne(_ id: String) -> Bool { id.startsWithBytes(of: prefix) }
+  package static func isOne(_ id: String) -> Bool { id.utf8.count == byteCount && id.startsWithBytes(of: prefix) }
 }
 
 extension EndpointTree.Entry {

@@ -155,7 +155,7 @@ struct ApprovalTests {
     for _ in 0..<3 { #expect(await pair.child.next()?["result"]?["status"] == 200) }
   }
 
-  // A method that acts for the user, and is put to nobody.
+  // A method that acts for the user, and needs no approval.
   @Test("what only shows something is not put to the maker; every other method that waits is")
   func methods() async throws {
     let pair = try await Pair()

@@ -1,5 +1,6 @@
 import PosternJSON
 import PosternSupport
+import Sidecar
 import SidecarAccess
 import SidecarEndpoints
 

@@ -7,6 +7,7 @@ import Testing
 @testable import Sidecar
 @testable import SidecarAccess
 @testable import SidecarEndpoints
+@testable import SidecarObservability
 
 /// `createEndpoint`, `listEndpoints`, `revokeEndpoint`, and what ends an endpoint.
 @Suite("Endpoints", .timeLimit(.minutes(1)))
@@ -26,6 +27,23 @@ struct EndpointTests {
     let bench = try SidecarBench(yaml, script: script)
     return (bench, bench.use(ScriptedSockets()))
   }
+
+  private static let wrong: [(JSONObject, String)] = {
+    var pairs: [(JSONObject, String)] = []
+    for label in ["", "a\u{202E}b", "a\nb", String(repeating: "x", count: 65)] {
+      pairs.append((["label": .string(label)], "/label"))
+    }
+    for lifetime in [Int64(0), 2_592_000_001] { pairs.append((["expiresInMs": .integer(lifetime)], "/expiresInMs")) }
+    pairs.append((["bindTo": ["pid": 0]], "/bindTo/pid"))
+    pairs.append((["bindTo": ["pid": 5], "descriptor": true], "/descriptor"))
+    pairs.append((["approval": "ask"], "/approval"))
+    return pairs
+  }()
+
+  private static let errors: [(EndpointSocketError, Int64, String?)] = [
+    (.noGateway, -32602, "/http"), (.noDirectory, -32602, "/descriptor"), (.noProcess, -32602, "/bindTo/pid"),
+    (.exhausted, -32009, nil), (.failed("EIO"), -32603, nil),
+  ]
 
   private static func path(_ answer: JSONValue) -> String? { answer["error"]?["data"]?["path"]?.stringValue }
 
@@ -55,12 +73,7 @@ struct EndpointTests {
   // A check that is missing: each of these would make an endpoint that cannot work, or more than was meant.
   @Test(
     "params that cannot be are -32602 at their path",
-    arguments: [
-      (["label": ""] as JSONObject, "/label"), (["label": "a\u{202E}b"], "/label"), (["label": "a\nb"], "/label"),
-      (["label": .string(String(repeating: "x", count: 65))], "/label"), (["expiresInMs": 0], "/expiresInMs"),
-      (["expiresInMs": 2_592_000_001], "/expiresInMs"), (["bindTo": ["pid": 0]], "/bindTo/pid"),
-      (["bindTo": ["pid": 5], "descriptor": true], "/descriptor"), (["approval": "ask"], "/approval"),
-    ])
+    arguments: Self.wrong)
   func invalid(params: JSONObject, path: String) async throws {
     let (bench, sockets) = try Self.bench()
     let answer = await bench.connect(uid: 7).call("createEndpoint", .object(params))
@@ -71,10 +84,7 @@ struct EndpointTests {
   // An endpoint without sockets that stays in lists, and counts.
   @Test(
     "without sockets there is no endpoint",
-    arguments: [
-      (EndpointSocketError.noGateway, -32602, "/http" as String?), (.noDirectory, -32602, "/descriptor"),
-      (.noProcess, -32602, "/bindTo/pid"), (.exhausted, -32009, nil), (.failed("EIO"), -32603, nil),
-    ])
+    arguments: Self.errors)
   func withoutSockets(error: EndpointSocketError, code: Int64, path: String?) async throws {
     let (bench, sockets) = try Self.bench()
     sockets.fail(error)
@@ -195,7 +205,7 @@ struct EndpointTests {
     #expect(await bench.connect(uid: 7, through: narrowing).next() == nil)
   }
 
-  // A user who takes the endpoints of all, and endpoints made while the process ends.
+  // A user who takes the endpoints of all, and endpoints made during the drain.
   @Test("a user at its limit is rejected as overloaded, others are not; nothing is made while draining")
   func limits() async throws {
     let (bench, sockets) = try Self.bench()

@@ -51,14 +51,14 @@ package final class ApprovalStep: Sendable {
   /// How many endpoints require approvals.
   package var levelCount: Int { levels.withLock { $0.count } }
 
-  /// Whether calls of `method` through `narrowing` are put to somebody.
+  /// Whether calls of `method` through `narrowing` need an approval.
   package func requires(_ method: String, through narrowing: Narrowing?) -> Bool {
     guard let narrowing, !Self.harmless.contains(method) else { return false }
     let chain = narrowing.chain
     return levels.withLock { levels in chain.contains { levels[$0.id] != nil } }
   }
 
-  /// What a call is put to the makers as; nil: it is put to nobody.
+  /// The question that a call is put to the makers as; nil: it needs no approval.
   func question(_ method: String, _ params: JSONValue?, _ context: CallContext) -> CallQuestion? {
     requires(method, through: context.narrowing)
       ? CallQuestion(method, params, onlyResource: context.runtime.onlyResource) : nil

@@ -25,7 +25,7 @@ package struct CallContext: Sendable {
   package let descriptors: ClaimedDescriptors
   /// The call's entry in the audit log; nil when it is not recorded.
   package var audit: AuditEntry?
-  /// What the call is put to the makers of its endpoints as; nil: to nobody.
+  /// The question that the call is put to the makers of its endpoints as; nil: it needs no approval.
   package var question: CallQuestion?
 }
 

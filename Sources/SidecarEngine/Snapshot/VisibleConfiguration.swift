@@ -22,9 +22,6 @@ package struct VisibleConfiguration: Sendable {
     self.scope = scope
   }
 
-  /// The rule of `peers` for `peer`.
-  package func rule(for peer: Peer) -> AccessRules.Rule? { runtime.access.rule(for: peer) }
-
   /// The answer to `getInfo`, but for what changes by itself.
   package var info: ProcessInfo { runtime.info }
 
