@@ -19,6 +19,15 @@ from harness.sidecar import Sidecar  # noqa: E402
 from judges import Postern  # noqa: E402
 
 
+@pytest.fixture(scope="module")
+def directory() -> Iterator[Path]:
+    """A short path that programs of other users can read: socket paths end at 107 bytes."""
+    made = Path(tempfile.mkdtemp(prefix="postern-", dir="/tmp"))
+    made.chmod(0o755)
+    yield made
+    shutil.rmtree(made, ignore_errors=True)
+
+
 @pytest.fixture(scope="session")
 def postern() -> Iterator[Postern]:
     """A connection to a sidecar that lets its callers say what time it is."""

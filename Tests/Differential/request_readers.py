@@ -7,14 +7,15 @@ import select
 import shutil
 import socket
 import socketserver
-import subprocess
 import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Callable, List, NamedTuple, Optional, Tuple
+from typing import Callable, List, NamedTuple, Tuple
 
 from harness.ports import free_port
+
+from starting import Program
 
 SYSTEM = "/usr/sbin:/usr/bin:/sbin:/bin"
 NGINX, HAPROXY = shutil.which("nginx", path=SYSTEM), shutil.which("haproxy", path=SYSTEM)
@@ -258,49 +259,6 @@ def statuses(response: bytes) -> List[int]:
     """The final statuses. The bodies of the servers here have no text that looks like a status line."""
     found = [int(status) for status in re.findall(rb"HTTP/1\.[01] ([0-9]{3})", response)]
     return [status for status in found if status >= 200]
-
-
-def tcp(port: int) -> Callable[[], socket.socket]:
-    return lambda: socket.create_connection(("127.0.0.1", port), 10)
-
-
-def unix(path: Path) -> Callable[[], socket.socket]:
-    def connect() -> socket.socket:
-        made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        made.connect(str(path))
-        return made
-
-    return connect
-
-
-class Program:
-    """A server in the foreground with a configuration of its own, on loopback, until `stop`."""
-
-    def __init__(self, arguments: List[str], directory: Path, port: int) -> None:
-        self._log = directory / "output.log"
-        with open(self._log, "wb") as log:
-            self.process = subprocess.Popen(arguments, cwd=directory, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        self._await(port)
-
-    def stop(self) -> None:
-        self.process.terminate()
-        try:
-            self.process.wait(10)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait(10)
-
-    def _await(self, port: int) -> None:
-        deadline = time.monotonic() + 20
-        while time.monotonic() < deadline:
-            assert self.process.poll() is None, self._log.read_text(errors="replace")
-            try:
-                tcp(port)().close()
-                return
-            except OSError:
-                time.sleep(0.02)
-        self.stop()
-        raise AssertionError(f"it does not listen: {self._log.read_text(errors='replace')}")
 
 
 def nginx(directory: Path, upstream: Upstream) -> Tuple[Program, int]:

@@ -9,7 +9,7 @@ import shutil
 import socket
 import ssl
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Tuple
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -19,7 +19,7 @@ from cryptography.x509.oid import NameOID
 from harness.ports import free_port
 
 from judges import Verdict, base64url
-from request_readers import Program
+from starting import Program
 from validation_cases import AUDIENCE, SCOPE, ValidationCase
 
 MODULES = Path("/usr/lib/apache2/modules")

@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from pathlib import Path
 from typing import Dict, Iterator, List, Tuple
 
 import pytest
 
 from harness.issuer import IssuerDouble
-from harness.sidecar import Sidecar
 
 import judges
 import validation_cases
 from comparison import compare, needs_all
 from resource_servers import IS_INSTALLED, Apache, Certificate, ValidateRequest
+from starting import sidecar_in
 from validation_cases import ALGORITHMS, KEY_SET
 from validation_divergences import REQUESTS
 
 pytestmark = pytest.mark.skipif(not IS_INSTALLED, reason="needs apache2 and libapache2-mod-oauth2")
-
-
-@pytest.fixture(scope="module")
-def directory() -> Iterator[Path]:
-    made = Path(tempfile.mkdtemp(prefix="postern-", dir="/tmp"))
-    made.chmod(0o755)
-    yield made
-    shutil.rmtree(made, ignore_errors=True)
 
 
 @pytest.fixture(scope="module")
@@ -54,23 +44,13 @@ def apache(directory: Path, issuer: IssuerDouble, certificates: Dict[str, Certif
 def postern(
     directory: Path, issuer: IssuerDouble, certificates: Dict[str, Certificate]
 ) -> Iterator[ValidateRequest]:
-    own = directory / "postern"
-    own.mkdir(mode=0o700)
-    sidecar = Sidecar(own, {
-        "listen": {"path": str(own / "postern.sock")},
-        "store": {"kind": "memory"},
-        "development": {"plainHTTPOnLoopback": True},
-        "issuers": {"corp": {
-            "issuer": issuer.base, "idToken": {"algorithms": ALGORITHMS, "clockSkew": "5s"},
-            "dpop": {"past": "60s", "future": "5s"},
-        }},
-    })
-    try:
+    corp = {
+        "issuer": issuer.base, "idToken": {"algorithms": ALGORITHMS, "clockSkew": "5s"},
+        "dpop": {"past": "60s", "future": "5s"},
+    }
+    with sidecar_in(directory / "postern", issuers={"corp": corp}) as sidecar:
         with sidecar.connect(timeout=60) as connection:
             yield ValidateRequest(connection, certificates)
-        assert sidecar.is_running(), sidecar.log()
-    finally:
-        sidecar.stop()
 
 
 Judged = Tuple[List[judges.Case], List[judges.Verdict], List[judges.Verdict]]

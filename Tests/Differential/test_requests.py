@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
-import tempfile
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -14,13 +12,11 @@ from typing import Dict, Iterator, List, Optional, Sequence
 
 import pytest
 
-from harness.sidecar import Sidecar
-from harness.waiting import eventually
-
 import request_readers
 from request_cases import FOLLOWING, RequestCase, cases
 from request_divergences import REQUESTS
-from request_readers import HAPROXY, NGINX, Outcome, Reader, Seen, Upstream, tcp, unix
+from request_readers import HAPROXY, NGINX, Outcome, Reader, Seen, Upstream
+from starting import gateway_in, proxy_in
 
 #: How long nothing may come before something counts as unfinished on the second try, which decides, in seconds.
 PATIENCE = 1.5
@@ -29,31 +25,12 @@ pytestmark = pytest.mark.skipif(not (NGINX and HAPROXY), reason="needs nginx and
 
 
 @pytest.fixture(scope="module")
-def directory() -> Iterator[Path]:
-    made = Path(tempfile.mkdtemp(prefix="postern-", dir="/tmp"))
-    made.chmod(0o755)
-    yield made
-    shutil.rmtree(made, ignore_errors=True)
-
-
-@pytest.fixture(scope="module")
 def gateway(directory: Path) -> Iterator[Reader]:
     upstream = Upstream()
-    own = directory / "gateway"
-    own.mkdir(mode=0o700)
-    sidecar = Sidecar(own, {
-        "listen": {"path": str(own / "postern.sock")},
-        "store": {"kind": "memory"},
-        "development": {"plainHTTPOnLoopback": True},
-        "gateway": {"listen": {"path": str(own / "http.sock")}},
-        "resources": {"up": {"baseUrl": f"http://127.0.0.1:{upstream.port}/up/", "auth": "none"}},
-    })
     try:
-        eventually((own / "http.sock").exists, what="the gateway's socket")
-        yield Reader("gateway", upstream, unix(own / "http.sock"))
-        assert sidecar.is_running(), sidecar.log()
+        with gateway_in(directory / "gateway", upstream.port) as connect:
+            yield Reader("gateway", upstream, connect)
     finally:
-        sidecar.stop()
         upstream.stop()
 
 
@@ -64,11 +41,8 @@ def peers(directory: Path) -> Iterator[List[Reader]]:
         for start in [request_readers.nginx, request_readers.haproxy]:
             upstream = Upstream()
             stack.callback(upstream.stop)
-            own = directory / start.__name__
-            own.mkdir()
-            program, port = start(own, upstream)
-            stack.callback(program.stop)
-            made.append(Reader(start.__name__, upstream, tcp(port)))
+            connect = stack.enter_context(proxy_in(directory / start.__name__, start, upstream))
+            made.append(Reader(start.__name__, upstream, connect))
         yield made
 
 

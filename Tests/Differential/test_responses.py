@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-import shutil
 import socket
 import socketserver
-import tempfile
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -15,13 +13,11 @@ from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 import pytest
 
-from harness.sidecar import Sidecar
-from harness.waiting import eventually
-
 import request_readers
 from request_divergences import RESPONSES
-from request_readers import HAPROXY, NGINX, TOKEN, Bytes, Unreadable, tcp, unix
+from request_readers import HAPROXY, NGINX, TOKEN, Bytes, Unreadable
 from response_cases import OK, SIZED, cases
+from starting import gateway_in, proxy_in, resource, sidecar_in
 
 pytestmark = pytest.mark.skipif(not (NGINX and HAPROXY), reason="needs nginx and haproxy")
 
@@ -125,14 +121,6 @@ def outcome(connect: Callable[[], socket.socket], number: int) -> Outcome:
 
 
 @pytest.fixture(scope="module")
-def directory() -> Iterator[Path]:
-    made = Path(tempfile.mkdtemp(prefix="postern-", dir="/tmp"))
-    made.chmod(0o755)
-    yield made
-    shutil.rmtree(made, ignore_errors=True)
-
-
-@pytest.fixture(scope="module")
 def server() -> Iterator[ScriptedServer]:
     made = ScriptedServer([case.data for case in cases()])
     yield made
@@ -142,27 +130,11 @@ def server() -> Iterator[ScriptedServer]:
 @pytest.fixture(scope="module")
 def connections(directory: Path, server: ScriptedServer) -> Iterator[Dict[str, Callable[[], socket.socket]]]:
     """How to connect to each proxy, by its name."""
-    own = directory / "gateway"
-    own.mkdir(mode=0o700)
-    sidecar = Sidecar(own, {
-        "listen": {"path": str(own / "postern.sock")},
-        "store": {"kind": "memory"},
-        "development": {"plainHTTPOnLoopback": True},
-        "gateway": {"listen": {"path": str(own / "http.sock")}},
-        "resources": {"up": {"baseUrl": f"http://127.0.0.1:{server.port}/up/", "auth": "none"}},
-    })
-    made = {"gateway": unix(own / "http.sock")}
     with ExitStack() as stack:
-        stack.callback(sidecar.stop)
-        eventually((own / "http.sock").exists, what="the gateway's socket")
+        made = {"gateway": stack.enter_context(gateway_in(directory / "gateway", server.port))}
         for start in [request_readers.nginx, request_readers.haproxy]:
-            folder = directory / start.__name__
-            folder.mkdir()
-            program, port = start(folder, server)
-            stack.callback(program.stop)
-            made[start.__name__] = tcp(port)
+            made[start.__name__] = stack.enter_context(proxy_in(directory / start.__name__, start, server))
         yield made
-        assert sidecar.is_running(), sidecar.log()
 
 
 def test_what_is_passed_on_has_one_reading(connections: Dict[str, Callable[[], socket.socket]]) -> None:
@@ -212,21 +184,12 @@ def test_a_folded_first_field_harms_nothing(directory: Path) -> None:
     """Would catch the use of freed memory in libcurl before 8.1.2 (curl issue 11101): a handle that is used again
     appends a folded first field to the last field of an earlier response. Any server could end the process."""
     server = ScriptedServer([OK + b" X-T: " + b"a" * length + b"\r\n" + SIZED for length in (1, 30, 200, 900, 3_000)])
-    own = directory / "folded"
-    own.mkdir(mode=0o700)
-    sidecar = Sidecar(own, {
-        "listen": {"path": str(own / "postern.sock")},
-        "store": {"kind": "memory"},
-        "development": {"plainHTTPOnLoopback": True},
-        "resources": {"up": {"baseUrl": f"http://127.0.0.1:{server.port}/up/", "auth": "none"}},
-    })
     try:
-        with sidecar.connect() as connection:
+        folded = sidecar_in(directory / "folded", resources=resource(server.port))
+        with folded as sidecar, sidecar.connect() as connection:
             for number in range(50):
                 error = connection.error("fetchResource", {"resource": "up", "path": str(number % 5)})
                 assert error["code"] == 1013, error
                 assert connection.call("fetchResource", {"resource": "up", "path": "next"})["status"] == 200
-        assert sidecar.is_running(), sidecar.log()
     finally:
-        sidecar.stop()
         server.stop()

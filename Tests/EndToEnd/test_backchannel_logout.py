@@ -18,10 +18,10 @@ from urllib.parse import urlencode
 import pytest
 
 from harness import expect, glewlwyd
-from harness.browser import announce_login, authorize
 from harness.connection import Connection
 from harness.decisions import DecisionDouble
 from harness.issuer import IssuerDouble, document
+from harness.logout import REDIRECT, corp_issuer, log_out_at, login, logout_token, sessions, shop_settings
 from harness.playground import Playground
 from harness.ports import free_port
 from harness.sidecar import Sidecar
@@ -33,26 +33,12 @@ from test_session_store import redis, redis_store  # noqa: F401 (a fixture)
 
 Start = Callable[..., Sidecar]
 ROOT = Path(__file__).resolve().parents[2]
-REDIRECT = "http://127.0.0.1:8765/callback"
 EVENT = "http://schemas.openid.net/event/backchannel-logout"
 
 
 @pytest.fixture
 def settings(playground: Playground, directory: Path) -> Dict[str, Any]:
-    for name, secret in [("shop-secret", "shopsecret"), ("store-key", "ab" * 31 + "cd")]:
-        (directory / name).write_text(secret)
-        (directory / name).chmod(0o600)
-    shop = {
-        "issuer": playground.issuer, "clientId": "shop", "clientAuth": "client_secret_basic",
-        "clientSecretFile": str(directory / "shop-secret"), "scope": "openid offline_access orders",
-    }
-    return {
-        "store": {"kind": "file", "path": str(directory / "store"), "keyFile": str(directory / "store-key")},
-        "issuers": {"shop": shop, "twin": shop},
-        "resources": {
-            "mine": {"baseUrl": playground.base + "/resource/", "issuer": "shop", "auth": "user", "scope": "orders"}
-        },
-    }
+    return shop_settings(playground, directory)
 
 
 @pytest.fixture
@@ -60,25 +46,8 @@ def sidecar(start: Start, settings: Dict[str, Any]) -> Sidecar:
     return start(settings)
 
 
-def login(connection: Connection, playground: Playground, user: str = "alice", issuer: str = "shop") -> Dict[str, Any]:
-    announce_login(playground, user)
-    begun = connection.call("beginAuthorization", {"issuer": issuer, "redirectUri": REDIRECT})
-    return connection.call("completeAuthorization", {"callbackUrl": authorize(begun["authorizationUrl"])})
-
-
-def logout_token(playground: Playground, **body: Any) -> str:
-    status, _, answer = playground.request(
-        "POST", "/playground/logoutToken", json.dumps({"clientId": "shop", **body}).encode())
-    assert status == 200, answer
-    return json.loads(answer)["logout_token"]
-
-
 def end(connection: Connection, token: str, **params: Any) -> Dict[str, Any]:
     return connection.call("validateLogoutToken", {"logoutToken": token, "issuer": "shop", "end": True, **params})
-
-
-def sessions(connection: Connection) -> List[str]:
-    return [session["session"] for session in connection.call("listSessions")["sessions"]]
 
 
 def test_without_end_a_logout_token_is_judged_and_ends_nothing(connection: Connection, playground: Playground) -> None:
@@ -446,21 +415,9 @@ def test_the_logout_of_a_real_provider(start: Start, directory: Path, receiver: 
     """glewlwyd posts its logout token by itself when its user logs out; the token has no `exp`."""
     provider = glewlwyd.Provider(directory / "glewlwyd", "--logout-uri", receiver.url, token_seconds=60)
     try:
-        corp = {
-            "issuer": provider.issuer, "clientId": "svc", "clientSecret": "svcsecret", "scope": "openid orders",
-            "idToken": {"requireLogoutExp": False},
-        }
-        sidecar = start({"issuers": {"corp": corp}})
+        sidecar = start({"issuers": corp_issuer(provider)})
         receiver(sidecar)
-        browser = glewlwyd.Browser(provider)
         with sidecar.connect() as connection:
-            connection.call("subscribe", {"events": ["event.sessionEnded"]})
-            begun = connection.call("beginAuthorization", {"issuer": "corp", "redirectUri": "http://127.0.0.1/cb"})
-            callback = browser.authorize(begun["authorizationUrl"])
-            session = connection.call("completeAuthorization", {"callbackUrl": callback})
-            browser.log_out(session["claims"]["sid"])
-            event = connection.receive()
-            assert event["method"] == "event.sessionEnded" and event["params"]["session"] == session["session"]
-            assert sessions(connection) == []
+            log_out_at(provider, connection)
     finally:
         provider.stop()

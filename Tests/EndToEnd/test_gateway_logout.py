@@ -11,14 +11,19 @@ import pytest
 
 from harness import glewlwyd
 from harness.fronts import Answer, Relay, await_socket, direct
+from harness.logout import corp_issuer, log_out_at, login, logout_token, sessions, shop_settings
 from harness.playground import Playground
 from harness.ports import free_port
 from harness.sidecar import Sidecar
 from harness.users import ALICE, BOB, acting_as, connect_as, needs_root, open_to_all
-from test_backchannel_logout import login, logout_token, post, sessions, settings  # noqa: F401 (a fixture)
 
 Start = Callable[..., Sidecar]
 FORM = ("Content-Type", "application/x-www-form-urlencoded")
+
+
+@pytest.fixture
+def settings(playground: Playground, directory: Path) -> Dict[str, Any]:
+    return shop_settings(playground, directory)
 
 
 @pytest.fixture
@@ -27,7 +32,7 @@ def http(directory: Path) -> str:
 
 
 @pytest.fixture
-def sidecar(start: Start, settings: Dict[str, Any], http: str) -> Sidecar:  # noqa: F811
+def sidecar(start: Start, settings: Dict[str, Any], http: str) -> Sidecar:
     made = start({**settings, "gateway": {"listen": {"path": http}}})
     await_socket(http)
     return made
@@ -85,7 +90,7 @@ def test_what_is_no_logout_token_ends_nothing(sidecar: Sidecar, http: str, playg
 
 @needs_root
 def test_a_peer_needs_the_method_and_the_issuer(
-    start: Start, settings: Dict[str, Any], http: str, playground: Playground, directory: Path  # noqa: F811
+    start: Start, settings: Dict[str, Any], http: str, playground: Playground, directory: Path
 ) -> None:
     open_to_all(directory)
     sidecar = start({
@@ -114,22 +119,11 @@ def test_the_logout_of_a_real_provider(start: Start, directory: Path) -> None:
     provider = glewlwyd.Provider(
         directory / "glewlwyd", "--logout-uri", f"http://127.0.0.1:{port}/.postern/backchannel-logout/corp", token_seconds=60)
     try:
-        corp = {
-            "issuer": provider.issuer, "clientId": "svc", "clientSecret": "svcsecret", "scope": "openid orders",
-            "idToken": {"requireLogoutExp": False},
-        }
-        sidecar = start({"issuers": {"corp": corp}, "gateway": {"listen": {"path": str(directory / "http.sock")}}})
+        sidecar = start({
+            "issuers": corp_issuer(provider), "gateway": {"listen": {"path": str(directory / "http.sock")}}})
         await_socket(str(directory / "http.sock"))
-        browser = glewlwyd.Browser(provider)
         with sidecar.connect() as connection:
-            connection.call("subscribe", {"events": ["event.sessionEnded"]})
-            begun = connection.call("beginAuthorization", {"issuer": "corp", "redirectUri": "http://127.0.0.1/cb"})
-            callback = browser.authorize(begun["authorizationUrl"])
-            session = connection.call("completeAuthorization", {"callbackUrl": callback})
-            browser.log_out(session["claims"]["sid"])
-            event = connection.receive()
-            assert event["method"] == "event.sessionEnded" and event["params"]["session"] == session["session"]
-            assert sessions(connection) == []
+            log_out_at(provider, connection)
         sidecar.signal(signal.SIGTERM)
         sidecar.wait()
     finally:

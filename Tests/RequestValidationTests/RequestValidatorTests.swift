@@ -12,92 +12,10 @@ import Testing
 
 /// Requests that an API has received, with everything below them but sockets.
 @Suite struct RequestValidatorTests {
-  /// An API, an issuer and a client with a key.
-  private struct Bench {
-    static let url = "https://api.test/orders"
-
-    let tokens: TokenBench
-    let store: any RecordStore
-    let validator: RequestValidator
-    let transport: ScriptedTransport
-    let answers: IntrospectionAnswers
-    let clientKey: JWK
-    var source: TokenSource
-    var requirements = RequestRequirements(audience: "https://api.test", requiredScopes: ["read"])
-
-    init(
-      store: any RecordStore = MemoryRecordStore(),
-      _ script: @escaping ScriptedTransport.Script = { _, _ in .json(#"{"active":false}"#) }
-    ) throws {
-      tokens = try TokenBench()
-      self.store = store
-      clientKey = JWK(tokens.signers.p384.material)
-      transport = ScriptedTransport(script)
-      let clock = tokens.clock
-      let introspector = TokenIntrospector(
-        transport: transport, clock: clock, observer: SilentObserver(), userAgent: "postern/test",
-        discovery: ProviderDiscovery(
-          transport: transport, clock: clock, observer: SilentObserver(), userAgent: "postern/test"))
-      answers = IntrospectionAnswers(introspector: introspector, clock: clock)
-      let judge = TokenJudge(validator: AccessTokenValidator(clock: clock), answers: answers)
-      validator = RequestValidator(judge: judge, store: store, clock: clock)
-      source = TokenSource(
-        issuer: try .testing(endpoints: [.introspection: "https://idp.test/introspect"]),
-        tokens: tokens.configuration, keys: tokens.source)
-    }
-
-    var thumbprint: String { clientKey.thumbprint ?? "" }
-
-    func token(_ changes: KeyValuePairs<String, JSONValue?> = [:]) throws -> String {
-      var claims = tokens.claims([
-        "aud": "https://api.test", "client_id": "shop", "jti": "t-1", "scope": "read write", "nonce": nil,
-        "acr": "gold",
-      ])
-      for (name, value) in changes { claims[name] = value }
-      return try CompactJWS.sign(
-        claims: claims, with: tokens.signers.p256, algorithm: .es256, header: ["typ": "at+jwt"])
-    }
-
-    var bound: JSONValue { ["jkt": .string(thumbprint)] }
-
-    func proof(_ token: String, _ changes: KeyValuePairs<String, JSONValue?> = [:], key: JWK? = nil) throws -> String {
-      let key = key ?? clientKey
-      var claims: JSONObject = [
-        "jti": "j-1", "htm": "GET", "htu": .string(Self.url), "iat": .integer(tokens.now),
-        "ath": .string(Base64URL.string(HashFunction.sha256.hash(Array(token.utf8)))),
-      ]
-      for (name, value) in changes { claims[name] = value }
-      return try CompactJWS.sign(
-        claims: claims, with: key, algorithm: try #require(key.defaultSignatureAlgorithm),
-        header: ["typ": "dpop+jwt", "jwk": .object(try #require(key.publicJSON()))])
-    }
-
-    func verdict(
-      _ authorization: String?, proof: String? = nil, certificate: String? = nil, url: String = Bench.url,
-      uid: UInt32 = 1
-    ) async throws(RequestValidationError) -> RequestVerdict {
-      var fields = HTTPFields()
-      if let authorization { fields.append("Authorization", authorization) }
-      if let proof { fields.append("DPoP", proof) }
-      return try await validator.verdict(
-        on: IncomingRequest(method: "GET", url: url, fields: fields, clientCertificate: certificate),
-        requiring: requirements, from: source, of: uid)
-    }
-
-    /// The code of the rejection; nil for a request that may pass.
-    func code(
-      _ authorization: String?, proof: String? = nil, certificate: String? = nil, url: String = Bench.url,
-      uid: UInt32 = 1
-    ) async throws(RequestValidationError) -> String? {
-      try await verdict(authorization, proof: proof, certificate: certificate, url: url, uid: uid).rejection?.code
-        .rawValue
-    }
-  }
-
   /// Would catch: a good bearer token that is rejected, or results that lack what the API needs.
   @Test("a bearer token does not pass, or passes without its claims")
   func bearer() async throws {
-    let bench = try Bench()
+    let bench = try RequestBench()
     let token = try bench.token()
     guard case .accepted(let first) = try await bench.verdict("Bearer \(token)") else {
       Issue.record("rejected")
@@ -112,17 +30,18 @@ import Testing
   /// such a query that is not seen.
   @Test("a query with characters that no URL has decides about the request")
   func query() async throws {
-    let bench = try Bench()
+    let bench = try RequestBench()
     let token = try bench.token()
-    #expect(try await bench.code("Bearer \(token)", url: "\(Bench.url)?q=a|b{}\\^%zz#f?access_token=x") == nil)
-    #expect(try await bench.code("Bearer \(token)", url: "\(Bench.url)?q=a|b&access_token=x") == "token_repeated")
-    #expect(try await bench.code(nil, url: "\(Bench.url)?access_token=\(token)") == "token_missing")
+    #expect(try await bench.code("Bearer \(token)", url: "\(RequestBench.url)?q=a|b{}\\^%zz#f?access_token=x") == nil)
+    #expect(
+      try await bench.code("Bearer \(token)", url: "\(RequestBench.url)?q=a|b&access_token=x") == "token_repeated")
+    #expect(try await bench.code(nil, url: "\(RequestBench.url)?access_token=\(token)") == "token_missing")
   }
 
   /// Would catch: a rejected token whose response is another one than RFC 6750's, or that names no way to a better one.
   @Test("a response has another status or challenge than the RFCs'")
   func responses() async throws {
-    var bench = try Bench()
+    var bench = try RequestBench()
     let token = try bench.token()
     func response(_ authorization: String?, proof: String? = nil) async throws -> (Int, String) {
       let response = try #require(try await bench.verdict(authorization, proof: proof).rejection?.response)
@@ -166,7 +85,7 @@ import Testing
   /// Would catch: a token that is used without the key it is bound to, or a proof for a token that is bound to none.
   @Test("a bound token passes without its key, or an unbound one with a proof")
   func binding() async throws {
-    var bench = try Bench()
+    var bench = try RequestBench()
     let (bound, free) = (try bench.token(["cnf": bench.bound]), try bench.token())
     #expect(try await bench.code("DPoP \(bound)", proof: bench.proof(bound)) == nil)
     #expect(try await bench.code("Bearer \(bound)") == "confirmation_mismatch")
@@ -196,8 +115,8 @@ import Testing
   /// Would catch: a token that is bound to a certificate and passes without it, or with another one.
   @Test("a token that is bound to a certificate passes without it")
   func certificate() async throws {
-    let bench = try Bench()
-    let certificate = Self.certificate
+    let bench = try RequestBench()
+    let certificate = RequestBench.certificate
     let thumbprint = Base64URL.string(
       HashFunction.sha256.hash(try CertificateChain(pem: Array(certificate.utf8)).certificate))
     let token = try bench.token(["cnf": ["x5t#S256": .string(thumbprint)]])
@@ -217,7 +136,7 @@ import Testing
   /// Would catch: a proof that passes twice, one that a rejected request uses up, a client that uses up another's.
   @Test("a proof passes twice, or is used up by a request that does not pass")
   func replay() async throws {
-    var bench = try Bench()
+    var bench = try RequestBench()
     let token = try bench.token(["cnf": bench.bound])
     let proof = try bench.proof(token)
     #expect(try await bench.code("DPoP \(token)", proof: bench.proof(token, ["ath": "x"])) == "invalid_dpop_proof")
@@ -245,7 +164,7 @@ import Testing
   func store() async throws {
     let store = TroubledStore()
     store.failInsertions()
-    var bench = try Bench(store: store)
+    var bench = try RequestBench(store: store)
     let token = try bench.token(["cnf": bench.bound])
     let proof = try bench.proof(token)
     await #expect(throws: RequestValidationError.self) { _ = try await bench.verdict("DPoP \(token)", proof: proof) }
@@ -260,7 +179,7 @@ import Testing
   @Test("a proof without a nonce passes where one is required, or one with it does not")
   func nonce() async throws {
     let store = MemoryRecordStore()
-    var bench = try Bench(store: store)
+    var bench = try RequestBench(store: store)
     let token = try bench.token(["cnf": bench.bound])
     #expect(try await bench.code("DPoP \(token)", proof: bench.proof(token, ["nonce": "any", "jti": "0"])) == nil)
     bench.source.proofs.requiresNonce = true
@@ -273,7 +192,7 @@ import Testing
     #expect(try await bench.code("DPoP \(token)", proof: bench.proof(token)) == "use_dpop_nonce")
     #expect(try await bench.code("DPoP \(token)", proof: bench.proof(token, ["nonce": nonce])) == nil)
     // Another process with the same store.
-    var other = try Bench(store: store)
+    var other = try RequestBench(store: store)
     other.source.proofs.requiresNonce = true
     #expect(try await other.code("DPoP \(token)", proof: bench.proof(token, ["nonce": nonce, "jti": "2"])) == nil)
     bench.tokens.clock.advance(by: .seconds(600))
@@ -289,7 +208,7 @@ import Testing
       ("https://api.test.evil", false), ("https://api.test:8443", false), ("http://api.test", false), ("shop", false),
     ])
   func origin(audience: String, passes: Bool) async throws {
-    var bench = try Bench()
+    var bench = try RequestBench()
     bench.requirements.audience = nil
     let token = try bench.token(["aud": .string(audience)])
     #expect(try await bench.code("Bearer \(token)") == (passes ? nil : "aud_mismatch"))
@@ -298,7 +217,7 @@ import Testing
   /// Would catch: how the user authenticated is not looked at, or missing evidence counts as met.
   @Test("a login that is too old or too weak passes")
   func stepUp() async throws {
-    var bench = try Bench()
+    var bench = try RequestBench()
     bench.requirements.acrValues = ["gold"]
     bench.requirements.maxAge = .seconds(120)
     func code(_ changes: KeyValuePairs<String, JSONValue?>) async throws -> String? {
@@ -314,7 +233,7 @@ import Testing
   /// Would catch: a call that makes no sense and gets a verdict, which an API would send to its client.
   @Test("a malformed call is a verdict")
   func malformed() async throws {
-    var bench = try Bench()
+    var bench = try RequestBench()
     for url in ["", "/orders", "ftp://api.test/", "https://api.test/%zz", "https://u@api.test/"] {
       await #expect(throws: RequestValidationError.self) { _ = try await bench.verdict(nil, url: url) }
     }
@@ -330,7 +249,7 @@ import Testing
   func introspection() async throws {
     let calls = Locked(0)
     let isActive = Locked(true)
-    var bench = try Bench { _, _ in
+    var bench = try RequestBench { _, _ in
       calls.withLock { $0 += 1 }
       guard isActive.withLock({ $0 }) else { return .json(#"{"active":false}"#) }
       return .json(
@@ -372,7 +291,7 @@ import Testing
   @Test("an issuer's answer outlives its token or its login")
   func answerEnds() async throws {
     let calls = Locked(0)
-    var bench = try Bench { _, _ in
+    var bench = try RequestBench { _, _ in
       calls.withLock { $0 += 1 }
       return .json(#"{"active":true,"sub":"alice","sid":"s","exp":1800000020}"#)
     }
@@ -382,7 +301,7 @@ import Testing
     bench.tokens.clock.advance(by: .seconds(20))
     _ = try await bench.code("Bearer opaque")
     #expect(calls.withLock { $0 } == 2)
-    var fresh = try Bench { _, _ in
+    var fresh = try RequestBench { _, _ in
       calls.withLock { $0 += 1 }
       return .json(#"{"active":true,"sub":"alice","sid":"s"}"#)
     }
@@ -400,7 +319,7 @@ import Testing
   @Test("an issuer that does not answer makes a verdict, or an error is kept", arguments: [401, 500, 200])
   func unanswered(status: Int) async throws {
     let fails = Locked(true)
-    var bench = try Bench { _, _ in
+    var bench = try RequestBench { _, _ in
       fails.withLock { $0 } ? .json("<html>", status: status) : .json(#"{"active":true}"#)
     }
     bench.requirements = RequestRequirements()
@@ -414,7 +333,7 @@ import Testing
   @Test("callers of one user that come at the same time cause several requests")
   func shared() async throws {
     let gate = Gate()
-    var bench = try Bench { _, _ in
+    var bench = try RequestBench { _, _ in
       await gate.pass()
       return .json(#"{"active":true}"#)
     }
@@ -429,24 +348,4 @@ import Testing
     #expect(codes == Array(repeating: nil, count: 100))
     #expect(bench.transport.requests.count == 1)
   }
-}
-
-extension RequestValidatorTests {
-  /// Self-signed: its chain is the business of who ended TLS.
-  fileprivate static let certificate = """
-    -----BEGIN CERTIFICATE-----
-    MIIBeTCCAR+gAwIBAgIUZqpaJ8moCkiVMKqyZdbpWmrMBk8wCgYIKoZIzj0EAwIw
-    ETEPMA0GA1UEAwwGY2xpZW50MCAXDTI2MTEyNzAxMTczNFoYDzIxMjYxMTAzMDEx
-    NzM0WjARMQ8wDQYDVQQDDAZjbGllbnQwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNC
-    AARB0hJoIPaZUXu86dthxbxVo2Kg8REW2Xae/CkKOfyjuyitdXGo+FZJYpK4pjVv
-    YsPE/zf9tToz5Su0SHX2BzqDo1MwUTAdBgNVHQ4EFgQUwngXzP3Ik6GLvGsvIq48
-    UPknKPQwHwYDVR0jBBgwFoAUwngXzP3Ik6GLvGsvIq48UPknKPQwDwYDVR0TAQH/
-    BAUwAwEB/zAKBggqhkjOPQQDAgNIADBFAiBfoujKXYuAeIytSXVTbeE5027XFnUG
-    gD0AmpuW2uZDvAIhAJWJLjBiaZfatavBMdOFHpGQijpxDMF9TXU4XuqS/67P
-    -----END CERTIFICATE-----
-    """
-}
-
-extension RequestVerdict {
-  fileprivate var rejection: RequestRejection? { if case .rejected(let rejection) = self { rejection } else { nil } }
 }

@@ -1,6 +1,7 @@
 import { Auth, OnBehalfOf } from "./types/common";
 import { EventName, RegisterDelegateResult } from "./types/control";
 import { DelegateFunctions, Events, PosternEvent } from "./types/events";
+import { CreateEndpointParams, CreateEndpointResult } from "./types/endpoints";
 import { FetchResourceParams, FetchResourceResult, ListTasksParams, Task } from "./types/fetch-resource";
 import { CallOptions, Methods } from "./types/methods";
 import { ConnectionError, PosternError } from "./types/errors";
@@ -11,6 +12,7 @@ import { ListSessionsParams, Session } from "./types/sessions";
 
 export * from "./types/common";
 export * from "./types/control";
+export * from "./types/endpoints";
 export * from "./types/fetch-resource";
 export * from "./types/preauthorize";
 export * from "./types/tokens";
@@ -76,6 +78,15 @@ export interface StreamedFetch {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
+/** A socket for one child. */
+export interface Endpoint extends CreateEndpointResult {
+  /** The variables by which the clients of Postern in a child find it. */
+  readonly environment: { POSTERN_SOCKET?: string; POSTERN_HTTP_SOCKET?: string };
+  /** Ends it, and all that were made through it. */
+  revoke(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
 export interface Client extends Methods {}
 
 /** A client of the sidecar: one connection, established with the first call, and again after it was lost. */
@@ -89,6 +100,12 @@ export class Client {
   call(method: string, params?: object, options?: CallOptions): Promise<any>;
   /** `fetchResource` with its body as a stream, on a connection of its own. */
   stream(params: FetchResourceParams, options?: CallOptions): StreamedFetch;
+
+  /**
+   * A socket for one child, which can do a part of what this client can, until it is revoked. It also ends with this
+   * connection, unless `bindTo` is another: keep the client until then.
+   */
+  endpoint(params?: Omit<CreateEndpointParams, "descriptor">, options?: CallOptions): Promise<Endpoint>;
 
   /** All sessions of this user, the oldest first: `listSessions` in pages, each when it is needed. */
   sessions(params?: ListSessionsParams, options?: CallOptions): AsyncGenerator<Session, void, undefined>;

@@ -33,7 +33,7 @@ NAVIGATION: List[Tuple[str, List[str]]] = [
     ("Start", [
         "README.md", "proto-docs/five-minutes.md", "proto-docs/examples.md", "proto-docs/README.md", "proto-docs/glossary.md"]),
     ("Guides", [
-        "proto-docs/providers.md", "proto-docs/without-a-secret.md", "proto-docs/on-behalf-of.md", "proto-docs/gateway.md", "proto-docs/protect-an-api.md", "proto-docs/validate-request.md", "proto-docs/forward-authentication.md", "proto-docs/sessions.md", "proto-docs/refresh-across-processes.md", "proto-docs/step-up.md", "proto-docs/adobe-pass.md", "proto-docs/socat.md",
+        "proto-docs/providers.md", "proto-docs/without-a-secret.md", "proto-docs/on-behalf-of.md", "proto-docs/gateway.md", "proto-docs/endpoints.md", "proto-docs/protect-an-api.md", "proto-docs/validate-request.md", "proto-docs/forward-authentication.md", "proto-docs/sessions.md", "proto-docs/refresh-across-processes.md", "proto-docs/step-up.md", "proto-docs/adobe-pass.md", "proto-docs/socat.md",
         "proto-docs/containers.md", "deploy/README.md"]),
     ("Migration", ["proto-docs/migration/README.md", "proto-docs/migration/*.md"]),
     ("Examples", ["examples/*/*.md"]),
@@ -58,7 +58,7 @@ WEIGHTS = {"Methods": 0.55, "Swift reference": 0.4, "Migration": 0.8, "Working o
 LABELS = {
     "README.md": "Home", "proto-docs/README.md": "Overview", "proto-docs/reference/README.md": "All methods",
     "proto-docs/migration/README.md": "All", "proto-docs/python.md": "Python", "proto-docs/node.md": "Node", "proto-docs/swift.md": "Swift",
-    "proto-docs/other-languages.md": "Other languages", "proto-docs/refresh-across-processes.md": "Several processes", "proto-docs/adobe-pass.md": "Adobe Pass", "proto-docs/without-a-secret.md": "Without a secret", "proto-docs/on-behalf-of.md": "On behalf of", "proto-docs/gateway.md": "The gateway", "proto-docs/protect-an-api.md": "Protect an API", "proto-docs/forward-authentication.md": "Forward authentication", "SECURITY.md": "Security policy",
+    "proto-docs/other-languages.md": "Other languages", "proto-docs/refresh-across-processes.md": "Several processes", "proto-docs/adobe-pass.md": "Adobe Pass", "proto-docs/without-a-secret.md": "Without a secret", "proto-docs/on-behalf-of.md": "On behalf of", "proto-docs/gateway.md": "The gateway", "proto-docs/endpoints.md": "Sockets for one child", "proto-docs/protect-an-api.md": "Protect an API", "proto-docs/forward-authentication.md": "Forward authentication", "SECURITY.md": "Security policy",
 }
 #: The order of the methods is that of the reference's own index.
 REFERENCE = "proto-docs/reference/README.md"

@@ -1,3 +1,4 @@
+import PosternCrypto
 public import PosternSupport
 
 /// The parameters of an authorization request (RFC 6749 section 4.1.1, OpenID Connect Core section 3.1.2.1).
@@ -50,4 +51,18 @@ extension AuthorizationRequest: ConciseStringConvertible {
   public var description: String {
     Concise.text("authorization request", scope.map { "scope \(Concise.name($0))" }, prompt.map { "prompt \($0)" })
   }
+}
+
+/// Proof Key for Code Exchange (RFC 7636) with S256, the only method.
+package struct PKCE: Sendable {
+  /// 43 characters of the unreserved set.
+  package let verifier: String
+
+  package init(verifier: String) { self.verifier = verifier }
+
+  /// A new one.
+  package static func random() -> PKCE { PKCE(verifier: Base64URL.string(SecureRandom.bytes(32))) }
+
+  /// The `code_challenge` of the authorization request.
+  package var challenge: String { Base64URL.string(HashFunction.sha256.hash(Array(verifier.utf8))) }
 }

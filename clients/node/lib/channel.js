@@ -3,7 +3,7 @@
 const { GRACE_MS, checkOptions, checkedTimeout, withMeta } = require("./call-options.js");
 const { Connection } = require("./connection.js");
 const { fromAnswer, notSent } = require("./error-codes.js");
-const { ClientClosed, DeadlineExceeded, Unavailable } = require("./errors.js");
+const { ClientClosed, ConnectionError, DeadlineExceeded, Unavailable } = require("./errors.js");
 const { requestTail, requestText, sizeOf } = require("./message.js");
 const { onlyReads, URGENT } = require("./methods.js");
 const { onAbort } = require("./signals.js");
@@ -56,7 +56,7 @@ class Channel {
       this.#live(1);
       if (signal) call.stopListening = onAbort(signal, () => this.#abandon(call, signal.reason));
       this.#watch(call, timeoutMs === undefined ? BACKSTOP_MS : timeoutMs + GRACE_MS);
-      const mayGo = this.connection?.isReady && (urgent || this.queue.size === 0);
+      const mayGo = this.connection?.isReady && !this.connection.isWaiting && (urgent || this.queue.size === 0);
       if (mayGo && this.#hasSlot(call)) this.#send(this.connection, call);
       else this.#enqueue(call);
     });
@@ -75,7 +75,7 @@ class Channel {
 
   /** A notification; dropped when there is no connection. */
   notify(method, params, connection = this.connection) {
-    if (connection?.isReady) connection.send(`${JSON.stringify({ jsonrpc: "2.0", method, params })}\n`);
+    if (connection?.isReady && !connection.isWaiting) connection.send(`${JSON.stringify({ jsonrpc: "2.0", method, params })}\n`);
   }
 
   /** Connects, and connects again when the connection is lost, even without calls. */
@@ -122,6 +122,22 @@ class Channel {
     this.giveUpAt = undefined;
     this.wasThere = true;
     this.#updateReference(connection);
+    const { narrowings = [] } = this.options;
+    if (narrowings.length === 0) return this.#begin(connection);
+    // Not one call more than was left: they wait until the sidecar has confirmed that.
+    connection.isWaiting = true;
+    const calls = narrowings.map((params) => this.callFirst(connection, "narrow", params));
+    Promise.all(calls).then(
+      () => this.#begin(connection),
+      (error) => {
+        if (!(error instanceof ConnectionError) && error.reason !== "shutting_down") this.#failQueue((call) => own(error, call));
+        connection.destroy(error);
+      },
+    );
+  }
+
+  #begin(connection) {
+    connection.isWaiting = false;
     this.owner.onConnected(connection);
     this.#pump(true);
   }
@@ -237,7 +253,7 @@ class Channel {
 
   #pump(urgentToo = false) {
     const { connection } = this;
-    if (!connection?.isReady) return;
+    if (!connection?.isReady || connection.isWaiting) return;
     for (const call of this.queue) {
       if (this.#hasSlot(call)) {
         this.queue.delete(call);

@@ -26,6 +26,9 @@ const OPTIONS = new Set([...Object.keys(DEFAULTS), "socketPath", "timeoutMs", "d
 const EVENT_OPTIONS = new Set(["signal", "maxBuffered"]);
 const MAY_BE_ZERO = new Set(["connectWaitMs", "reconnectWaitMs"]);
 
+// Node 18 has the symbol under a registered name only.
+const asyncDispose = Symbol.asyncDispose ?? Symbol.for("nodejs.asyncDispose");
+
 /** A client of the sidecar. Connects with the first call. Emits events, `reconnected`, `disconnected`, `refused`. */
 class Client extends EventEmitter {
   #channel;
@@ -35,6 +38,8 @@ class Client extends EventEmitter {
   #subscribed = new Set();
   #explicit = new Set();
   #registered = [];
+  /** What `narrow` has given up, for connections to come. */
+  #narrowings = [];
   #iterators = new Set();
   #hasConnected = false;
   #references = 0;
@@ -43,7 +48,7 @@ class Client extends EventEmitter {
 
   constructor(options = {}) {
     super();
-    this.#options = { path: socketPath(options.socketPath), ...checked(options) };
+    this.#options = { path: socketPath(options.socketPath), ...checked(options), narrowings: this.#narrowings };
     this.#delegates = new Delegates(this.#options.delegateTimeoutMs);
     this.#channel = new Channel(this.#options, {
       onNotification: (_, method, params) => this.#notified(method, params),
@@ -85,6 +90,26 @@ class Client extends EventEmitter {
     this.#registered = result.registered;
     this.#keepConnected();
     return result;
+  }
+
+  /** Gives up a part of what this client can do, for good: on this connection, and on all that come later. */
+  async narrow(params, options) {
+    const result = await this.call("narrow", params, options);
+    this.#narrowings.push({ ...params, meta: undefined });
+    return result;
+  }
+
+  /** A socket for one child, until it is revoked; it ends with this connection unless `bindTo` is another. */
+  async endpoint(params = {}, options) {
+    if (/** @type {any} */ (params).descriptor) throw new TypeError("Node receives no descriptors: the endpoint has a path");
+    const { endpoint, ...made } = await this.call("createEndpoint", { bindTo: "connection", ...params }, options);
+    const revoke = async () => {
+      await this.call("revokeEndpoint", { endpoint });
+    };
+    const dispose = () => revoke().catch(() => {}); // it has ended, or ends with the connection
+    const environment = { POSTERN_SOCKET: made.path, POSTERN_HTTP_SOCKET: made.http?.path };
+    const variables = Object.entries(environment).filter(([, value]) => value !== undefined);
+    return { endpoint, ...made, environment: Object.fromEntries(variables), revoke, [asyncDispose]: dispose };
   }
 
   async subscribe(params, options) {
@@ -244,8 +269,6 @@ for (const [name, [method]] of Object.entries(METHODS)) {
 
 Object.setPrototypeOf(Client.prototype, withSuggestions(EventEmitter.prototype, [...Object.keys(METHODS), ...OWN_METHODS]));
 
-// Node 18 has the symbol under a registered name only.
-const asyncDispose = Symbol.asyncDispose ?? Symbol.for("nodejs.asyncDispose");
 Object.defineProperty(Client.prototype, asyncDispose, { value: Client.prototype.close });
 
 /** Errors of a draining sidecar: its successor gets the rejected registration. */

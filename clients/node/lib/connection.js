@@ -24,6 +24,8 @@ class Connection {
     /** Calls that were sent and have no response, by id. */
     this.pending = new Map();
     this.isReady = false;
+    /** Whether calls wait until the channel has given up what was given up before. */
+    this.isWaiting = false;
     this.hasEnded = false;
     this.outgoing = "";
     this.isWriting = false;

@@ -2,7 +2,10 @@
 
 const { didYouMean } = require("./names.js");
 
-const NAMES = ["onPolicyAdviceReceived", "evaluateAuthorizationPolicy", "updateRequest", "evaluateTokenRefresh"];
+const NAMES = [
+  ...["onPolicyAdviceReceived", "evaluateAuthorizationPolicy", "updateRequest", "evaluateTokenRefresh"],
+  "approveCall",
+];
 const PREFIX = "delegate.";
 const METHOD_NOT_FOUND = -32601;
 const INTERNAL_ERROR = -32603;

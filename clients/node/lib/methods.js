@@ -20,6 +20,10 @@ const METHODS = {
   health: ["health", always],
   metrics: ["metrics", always],
   reloadConfig: ["reloadConfig", never], // what changed would be lost
+  createEndpoint: ["createEndpoint", never],
+  listEndpoints: ["listEndpoints", always],
+  revokeEndpoint: ["revokeEndpoint", never],
+  explainCall: ["explainCall", always],
   fetchResource: ["fetchResource", isReadingFetch],
   getTask: ["getTask", always],
   listTasks: ["listTasks", always],
@@ -64,12 +68,12 @@ const PASS_METHODS = {
 };
 
 /** Those whose effect ends with the connection: the client has methods of its own for them. */
-const OWN_METHODS = ["subscribe", "unsubscribe", "registerDelegate"];
+const OWN_METHODS = ["subscribe", "unsubscribe", "registerDelegate", "narrow"];
 
 /** @type {Map<string, (params: any) => boolean>} */
 const READS = new Map();
 for (const [method, isReading] of [...Object.values(METHODS), ...Object.values(PASS_METHODS)]) READS.set(method, isReading);
-for (const method of OWN_METHODS) READS.set(method, always);
+for (const method of OWN_METHODS) READS.set(method, method === "narrow" ? never : always);
 
 /** Whether a call that may have been done may be done again. */
 function onlyReads(method, params) {

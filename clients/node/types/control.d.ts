@@ -68,7 +68,8 @@ export type DelegateMethod =
   | "delegate.onPolicyAdviceReceived"
   | "delegate.evaluateAuthorizationPolicy"
   | "delegate.updateRequest"
-  | "delegate.evaluateTokenRefresh";
+  | "delegate.evaluateTokenRefresh"
+  | "delegate.approveCall";
 
 export interface RegisterDelegateParams extends WithMeta {
   methods: DelegateMethod[];

@@ -36,6 +36,20 @@ export interface DelegateContext {
   signal: AbortSignal;
 }
 
+/** A call through an endpoint of this connection. Its texts come from the child: show them as text. */
+export interface CallToApprove {
+  endpoint: string;
+  label?: string;
+  /** The handles of the endpoints that it comes through, this one first. */
+  chain: string[];
+  method: string;
+  resource?: string;
+  httpMethod?: string;
+  path?: string;
+  session?: string;
+}
+export type Approval = "once" | "always" | "no";
+
 /** Functions that answer the sidecar's requests. If one throws, the sidecar's default applies. */
 export interface DelegateFunctions {
   /** Has the user satisfy the advice (`authenticateWithAdvice {continuation}`), then returns whether that is done. */
@@ -55,4 +69,9 @@ export interface DelegateFunctions {
     params: DelegatedAnswer,
     context: DelegateContext,
   ): { refresh: boolean } | Promise<{ refresh: boolean }>;
+  /** Whether a call through an endpoint with `approval` is carried out; without an answer within 60 s it is not. */
+  approveCall?(
+    params: CallToApprove,
+    context: DelegateContext,
+  ): { answer: Approval } | Promise<{ answer: Approval }>;
 }

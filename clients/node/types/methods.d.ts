@@ -1,4 +1,5 @@
 import * as control from "./control";
+import * as endpoints from "./endpoints";
 import * as fetchResource from "./fetch-resource";
 import * as preauthorize from "./preauthorize";
 import * as tokens from "./tokens";
@@ -26,6 +27,19 @@ export interface Methods {
   health(params?: control.HealthParams, options?: CallOptions): Promise<control.HealthResult>;
   /** Counters and histograms in Prometheus' text format. */
   metrics(params?: control.MetricsParams, options?: CallOptions): Promise<control.MetricsResult>;
+  /** Makes a socket that can do a part of what this connection can. */
+  createEndpoint(
+    params?: endpoints.CreateEndpointParams,
+    options?: CallOptions,
+  ): Promise<endpoints.CreateEndpointResult>;
+  /** Lists the endpoints of the caller's uid, or those made through this connection's endpoint. */
+  listEndpoints(params?: endpoints.ListEndpointsParams, options?: CallOptions): Promise<endpoints.ListEndpointsResult>;
+  /** Ends an endpoint and all that were made through it, with their calls. */
+  revokeEndpoint(params: endpoints.RevokeEndpointParams, options?: CallOptions): Promise<endpoints.RevokeEndpointResult>;
+  /** Gives up a part of what this client can do, for good, on later connections too. */
+  narrow(params?: endpoints.NarrowParams, options?: CallOptions): Promise<endpoints.NarrowResult>;
+  /** What a call would come to, and why, without making it. */
+  explainCall(params: endpoints.ExplainCallParams, options?: CallOptions): Promise<endpoints.ExplainCallResult>;
   /** Reads the configuration again. */
   reloadConfig(params?: control.ReloadConfigParams, options?: CallOptions): Promise<control.ReloadConfigResult>;
   /** Subscribes this connection to the named events. */

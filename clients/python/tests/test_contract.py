@@ -36,13 +36,25 @@ STANDS_FOR = {
     ("fetchResource", "contentLength"): None,
     ("fetchResource", "timeoutMs"): None,  # timeout
     ("preauthorize", "timeoutMs"): "decision_timeout",
+    ("createEndpoint", "descriptor"): None,  # endpoint
     ("registerDelegate", "methods"): None,  # a callable each
     ("$/cancelRequest", "id"): "identifier",
 }
 #: Methods of the clients that are none of the protocol.
 #: Parameters in the manner of HTTP libraries, and former names.
 ADDED = {"fetch_resource": {"params", "json", "data", "timeout_ms"}, "preauthorize": {"timeout_ms"}}
-OWN = {"call", "start", "close", "aclose", "events", "stream_resource", "iter_sessions", "iter_tasks"}
+OWN = {
+    "endpoint",
+    "from_descriptor",
+    "call",
+    "start",
+    "close",
+    "aclose",
+    "events",
+    "stream_resource",
+    "iter_sessions",
+    "iter_tasks",
+}
 
 
 def offered(client: type) -> set[str]:

@@ -19,6 +19,8 @@ FOLDED = {"bodyBase64": "body"}
 ELSEWHERE = {
     "fetchResource": {"stream", "streamHead", "bodyAs", "bodyFrom", "contentLength", "bodyTo", "timeoutMs"},
     "preauthorize": {"timeoutMs"},
+    # `endpoint` receives it.
+    "createEndpoint": {"descriptor"},
 }
 #: The parameter in seconds that stands for `timeoutMs`, and how it is documented.
 TIMEOUT = {"fetchResource": "timeout", "stream": "total_timeout", "preauthorize": "decision_timeout"}
@@ -196,7 +198,10 @@ def _method(method: Method, types: Types, asynchronous: bool, streaming: bool) -
         result = "AsyncResourceStream" if asynchronous else "ResourceStream"
     signature = ", ".join(["self", *positional, "*", *keywords])
     own_name = "stream_resource" if streaming else method_name(name).rpartition(".")[2]
-    call = f'self._invoke("{name}", params, {decode}, timeout, traceparent)'
+    # `params` is an argument of these.
+    local = "members" if any(parameter["name"] == "params" for parameter in chosen) else "params"
+    local = "members" if name == "fetchResource" else local
+    call = f'self._invoke("{name}", {local}, {decode}, timeout, traceparent)'
     if name == "fetchResource":
         composed = "compose(members, body, params=params, json=json, data=data)"
         call = f"self._fetch(members, {composed}, body_to, timeout, traceparent)"
@@ -204,7 +209,6 @@ def _method(method: Method, types: Types, asynchronous: bool, streaming: bool) -
             call = f"self._stream(members, {composed}, timeout, traceparent)"
     awaited = "await " if asynchronous else ""
     params = "present({" + ", ".join(members) + "})" if members else "{}"
-    local = "members" if name == "fetchResource" else "params"  # `params` is an argument there
     return "\n".join([
         f"    {'async ' if asynchronous else ''}def {own_name}({signature},) -> {result}:",
         textwrap.indent(_docstring(method, types, documented, streaming), "        "),

@@ -188,10 +188,7 @@ class Types:
             "    @classmethod",
             f'    def from_json(cls, value: dict[str, Any]) -> "{name}":',
             '        """Reads it from the protocol\'s members."""',
-            "        made = object.__new__(cls)",
-            "        members: dict[str, Any] = made.__dict__",
-            *readers,
-            "        return made",
+            *_read(readers),
             "",
             "    def to_json(self) -> dict[str, Any]:",
             '        """The protocol\'s members, without those that are None."""',
@@ -222,6 +219,13 @@ class Types:
         return got
 
 
+def _read(readers: list[str]) -> list[str]:
+    if not readers:
+        return ["        return object.__new__(cls)"]
+    made = ["        made = object.__new__(cls)", "        members: dict[str, Any] = made.__dict__"]
+    return [*made, *readers, "        return made"]
+
+
 def _wrapped(text: str) -> str:
     comment, _, definition = text.partition("\n")
     lines = textwrap.wrap(comment.strip(), 116, subsequent_indent="#: ")
@@ -245,6 +249,16 @@ DOCS = {
     "Metrics": "Counters and histograms.",
     "ConfigurationReload": "What a reload changed.",
     "Subscription": "What this connection is subscribed to.",
+    "EndpointRate": "How often calls may be made.",
+    "CreatedEndpoint": "A socket that can do a part of what its maker can.",
+    "EndpointHTTP": "Where an endpoint speaks HTTP.",
+    "EndpointList": "A page of endpoints, the oldest first.",
+    "EndpointDescription": "An endpoint in a list.",
+    "EndpointLimits": "The lists and limits that an endpoint was made with; None is what its maker has.",
+    "EndpointRevocation": "How many endpoints have ended.",
+    "Nothing": "A result without members.",
+    "Explanation": "What a call would come to, and why.",
+    "ExplanationStep": "One step that a call passes, or at which it would be rejected.",
     "Part": "One part of a multipart body.",
     "OnBehalfOf": "The inbound token on whose user's behalf a call is made.",
     "FetchResult": "A resource's response; any status is one.",

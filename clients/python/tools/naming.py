@@ -26,6 +26,18 @@ CLASSES = {
     "reloadConfig.result": "ConfigurationReload",
     "subscribe.result": "Subscription",
     "unsubscribe.result": "Subscription",
+    "createEndpoint.rate": "EndpointRate",
+    "createEndpoint.result": "CreatedEndpoint",
+    "createEndpoint.result.http": "EndpointHTTP",
+    "listEndpoints.result": "EndpointList",
+    "listEndpoints.result.endpoints[]": "EndpointDescription",
+    "listEndpoints.result.endpoints[].limits": "EndpointLimits",
+    "listEndpoints.result.endpoints[].limits.rate": "EndpointRate",
+    "revokeEndpoint.result": "EndpointRevocation",
+    "narrow.rate": "EndpointRate",
+    "narrow.result": "Nothing",
+    "explainCall.result": "Explanation",
+    "explainCall.result.steps[]": "ExplanationStep",
     "fetchResource.multipart[]": "Part",
     "fetchResource.onBehalfOf": "OnBehalfOf",
     "getAccessToken.onBehalfOf": "OnBehalfOf",
@@ -157,6 +169,7 @@ BASES = {
 
 #: Members whose schema is less precise than the protocol.
 TYPES = {
+    "createEndpoint.bindTo": 'Union[Literal["connection"], Mapping[str, int]]',
     "fetchResource.result.headers": "Headers",
     "fetchResource.result.advicesSatisfied": "list[Advice]",
     "rpc.discover.result": "dict[str, Any]",
@@ -229,7 +242,11 @@ def is_secret(class_name: str, member: str) -> bool:
         return True
     if class_name.startswith("Pass") and member in PASS_SECRETS:
         return True
-    if (class_name, member) in {("PassDevice", "id"), ("MediaToken", "serializedToken")}:
+    if (class_name, member) in {
+        ("PassDevice", "id"),
+        ("MediaToken", "serializedToken"),
+        ("EndpointLimits", "sessions"),
+    }:
         return True
     if class_name == "AuthorizationRequest" and member in ("state", "authorizationUrl"):
         return True

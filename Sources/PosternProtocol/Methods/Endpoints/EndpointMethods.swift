@@ -191,7 +191,7 @@ public enum EndpointBinding: SchemaDescribed, Sendable, Hashable {
   case process(Int32)
 
   private struct Process: RPCObject {
-    let pid: Int32
+    let pid: Int
     static let memberDocs = ["pid": "The process, by its number in the sidecar's PID namespace"]
   }
 
@@ -205,7 +205,10 @@ public enum EndpointBinding: SchemaDescribed, Sendable, Hashable {
       }
       self = .connection
     } else {
-      self = .process(try container.decode(Process.self).pid)
+      guard let pid = Int32(exactly: try container.decode(Process.self).pid) else {
+        throw DecodingError.dataCorruptedError(in: container, debugDescription: "pid is no number of a process")
+      }
+      self = .process(pid)
     }
   }
 
@@ -214,7 +217,7 @@ public enum EndpointBinding: SchemaDescribed, Sendable, Hashable {
     var container = encoder.singleValueContainer()
     switch self {
     case .connection: try container.encode("connection")
-    case .process(let pid): try container.encode(Process(pid: pid))
+    case .process(let pid): try container.encode(Process(pid: Int(pid)))
     }
   }
 

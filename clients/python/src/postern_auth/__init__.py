@@ -9,11 +9,12 @@
 from __future__ import annotations
 
 from ._chunks import ResponseHead
+from ._endpoints import Endpoint
 from ._headers import Headers
 from ._limits import Limits
 from .aio import AsyncClient
 from .client import Call, Client
-from .delegates import AdviceReceived, AnsweredRequest, RequestChange, RequestToUpdate
+from .delegates import AdviceReceived, AnsweredRequest, CallToApprove, RequestChange, RequestToUpdate
 from .errors import (
     AdviceFailed,
     AdviceRequired,
@@ -58,6 +59,7 @@ __all__ = [
     "AuthenticationError",
     "AuthorizationPending",
     "Call",
+    "CallToApprove",
     "Cancelled",
     "Client",
     "ClientAuthenticationError",
@@ -66,6 +68,7 @@ __all__ = [
     "ConnectionFailed",
     "ConnectionLost",
     "DeadlineExceeded",
+    "Endpoint",
     "Event",
     "FetchError",
     "FetchResult",

@@ -16,9 +16,14 @@ from .types import (
     AuthorizationRequest,
     ConfigurationReload,
     Confirmation,
+    CreatedEndpoint,
     DecisionInvalidation,
     DeviceAuthorization,
+    EndpointList,
+    EndpointRate,
+    EndpointRevocation,
     EventName,
+    Explanation,
     FetchResult,
     Grant,
     Health,
@@ -28,6 +33,7 @@ from .types import (
     JWEVerdict,
     JWSVerdict,
     Metrics,
+    Nothing,
     OnBehalfOf,
     ParsedAdvice,
     Part,
@@ -187,6 +193,155 @@ class AsyncMethods:
         """
         params: dict[str, Any] = present({"events": events})
         return await self._invoke("unsubscribe", params, Subscription.from_json, timeout, traceparent)
+
+    async def create_endpoint(
+        self,
+        *,
+        resources: Sequence[str] | None = None,
+        methods: Sequence[str] | None = None,
+        http_methods: Sequence[str] | None = None,
+        paths: Sequence[str] | None = None,
+        sessions: Sequence[str] | None = None,
+        rate: EndpointRate | Mapping[str, Any] | None = None,
+        concurrency: int | None = None,
+        expires_in_ms: int | None = None,
+        bind_to: Literal["connection"] | Mapping[str, int] | None = None,
+        label: str | None = None,
+        approval: Literal["ask"] | None = None,
+        http: bool | None = None,
+        timeout: float | None = None,
+        traceparent: str | None = None,
+    ) -> CreatedEndpoint:
+        """Makes a socket that can do a part of what this connection can.
+
+        A list that is left out is the maker's, an empty one is nothing; more than the maker has is -32020. What is
+        outside of the lists is answered as what does not exist, methods as -32020. The endpoint ends when it is
+        revoked, expires, or what it is bound to ends, and takes with it the endpoints that were made through it.
+
+        :param resources: The names of resources.
+        :param methods: Methods of this interface, as in `peers`.
+        :param http_methods: The HTTP methods of fetches.
+        :param paths: Paths relative to a resource's baseUrl, in whole segments: `orders/` is what is below,
+            `orders` that path alone.
+        :param sessions: The handles of sessions; then no session can be made.
+        :param rate: How often calls may be made, over the whole endpoint and all that were made through it.
+        :param concurrency: How many calls may be under way at one time, over the whole endpoint and all that were
+            made through it.
+        :param expires_in_ms: How long it lives, in milliseconds, at least 1; no longer than its maker's endpoint.
+        :param bind_to: `connection`: it ends with the connection that made it; `{pid}`: only that process may
+            connect, and it ends with it.
+        :param label: A name for people, in lists, questions and the audit log: 1 to 64 printable characters.
+        :param approval: `ask`: each call that acts for the user is put to the maker's connection first
+            (`delegate.approveCall`).
+        :param http: Whether it has a second socket that speaks HTTP as the gateway does.
+        """
+        params: dict[str, Any] = present(
+            {
+                "resources": resources,
+                "methods": methods,
+                "httpMethods": http_methods,
+                "paths": paths,
+                "sessions": sessions,
+                "rate": wire(rate),
+                "concurrency": concurrency,
+                "expiresInMs": expires_in_ms,
+                "bindTo": wire(bind_to),
+                "label": label,
+                "approval": approval,
+                "http": http,
+            }
+        )
+        return await self._invoke("createEndpoint", params, CreatedEndpoint.from_json, timeout, traceparent)
+
+    async def list_endpoints(
+        self,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        timeout: float | None = None,
+        traceparent: str | None = None,
+    ) -> EndpointList:
+        """Lists endpoints: on the main socket those of the caller's uid, on an endpoint those made through it.
+
+        :param limit: How many entries at most, from 1 to 1,000; default 100. There may be fewer where they are
+            large.
+        :param cursor: The next_cursor of the page before; good for the same user id, until the sidecar restarts.
+        """
+        params: dict[str, Any] = present({"limit": limit, "cursor": cursor})
+        return await self._invoke("listEndpoints", params, EndpointList.from_json, timeout, traceparent)
+
+    async def revoke_endpoint(
+        self,
+        endpoint: str,
+        *,
+        timeout: float | None = None,
+        traceparent: str | None = None,
+    ) -> EndpointRevocation:
+        """Ends an endpoint and all that were made through it, with their calls in flight.
+
+        :param endpoint: The endpoint's handle.
+        """
+        params: dict[str, Any] = present({"endpoint": endpoint})
+        return await self._invoke("revokeEndpoint", params, EndpointRevocation.from_json, timeout, traceparent)
+
+    async def narrow(
+        self,
+        *,
+        resources: Sequence[str] | None = None,
+        methods: Sequence[str] | None = None,
+        http_methods: Sequence[str] | None = None,
+        paths: Sequence[str] | None = None,
+        sessions: Sequence[str] | None = None,
+        rate: EndpointRate | Mapping[str, Any] | None = None,
+        concurrency: int | None = None,
+        timeout: float | None = None,
+        traceparent: str | None = None,
+    ) -> Nothing:
+        """Gives up a part of what this connection can do, for good.
+
+        The lists are those of create_endpoint. It holds for everything behind it, also in the same write; calls
+        that came before go on.
+
+        :param resources: The names of resources.
+        :param methods: Methods of this interface, as in `peers`.
+        :param http_methods: The HTTP methods of fetches.
+        :param paths: Paths relative to a resource's baseUrl, in whole segments: `orders/` is what is below,
+            `orders` that path alone.
+        :param sessions: The handles of sessions; then no session can be made.
+        :param rate: How often calls may be made, over the whole endpoint and all that were made through it.
+        :param concurrency: How many calls may be under way at one time, over the whole endpoint and all that were
+            made through it.
+        """
+        params: dict[str, Any] = present(
+            {
+                "resources": resources,
+                "methods": methods,
+                "httpMethods": http_methods,
+                "paths": paths,
+                "sessions": sessions,
+                "rate": wire(rate),
+                "concurrency": concurrency,
+            }
+        )
+        return await self._invoke("narrow", params, Nothing.from_json, timeout, traceparent)
+
+    async def explain_call(
+        self,
+        method: str,
+        *,
+        params: Any | None = None,
+        timeout: float | None = None,
+        traceparent: str | None = None,
+    ) -> Explanation:
+        """Shows what a call would come to, and why, without carrying it out.
+
+        Nothing is sent, counted or recorded, and no secret is shown. Only what this connection may see is named.
+
+        :param method: The method of the call.
+        :param params: The params of the call; an object.
+        """
+        members: dict[str, Any] = present({"method": method, "params": params})
+        return await self._invoke("explainCall", members, Explanation.from_json, timeout, traceparent)
 
     async def fetch_resource(
         self,

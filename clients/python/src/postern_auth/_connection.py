@@ -15,11 +15,13 @@ import struct
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any, Callable, Protocol
 
 from . import _framing
 from ._dial import address, failure
+from ._endpoints import Passed
 from ._exchange import Exchange, lost
 from ._limits import OWED_BYTES, Deadline, Limits
 from ._pending import Message, Pending
@@ -30,6 +32,9 @@ _FLAGS = socket.MSG_DONTWAIT | getattr(socket, "MSG_NOSIGNAL", 0)
 _READ = 1 << 16
 #: Of a connection for bodies, whose frames are larger than most messages.
 _READ_FRAMES = 1 << 18
+#: Space for the descriptors of one read: the kernel ends a read behind a message with some.
+_RIGHTS = socket.CMSG_SPACE(4 * array.array("i").itemsize)
+_CLOEXEC = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
 _LONGEST_POLL = 1 << 30
 #: How long a thread that reads for others sleeps at most, without a deadline.
 _NAP = 1.0
@@ -86,9 +91,16 @@ class Connection(Exchange[Pending, Slots]):
     """
 
     def __init__(
-        self, path: str, limits: Limits, handler: Handler, in_flight: int | None = None, *, bodies: bool = False
+        self,
+        path: str,
+        limits: Limits,
+        handler: Handler,
+        in_flight: int | None = None,
+        *,
+        bodies: bool = False,
+        own: socket.socket | None = None,
     ) -> None:
-        own = address(path)
+        name = b"" if own is not None else address(path)
         slots = Slots(in_flight or limits.in_flight, limits.queued), Slots(URGENT_SLOTS, limits.queued)
         super().__init__(limits, slots, bodies)
         self._handler = handler
@@ -101,11 +113,16 @@ class Connection(Exchange[Pending, Slots]):
         #: Bytes of responses that wait to be sent.
         self._owed = 0
         self._errands: queue.SimpleQueue[Callable[[], None] | None] | None = None
-        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        #: Descriptors that have come, in the order of the results that they belong to.
+        self._passed: deque[Passed] = deque()
+        self._socket = own or socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             # The timeout only applies when the socket's queue is full.
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, interval(limits.connect))
-            self._socket.connect(own)
+            if own is None:
+                self._socket.connect(name)
+            else:
+                self._socket.setblocking(True)
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, interval(0))
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, interval(_NAP))
         except OSError as error:
@@ -137,6 +154,8 @@ class Connection(Exchange[Pending, Slots]):
             identifier = next(self._identifiers)
             line = _framing.request(identifier, method, params, self._limits.request_bytes, timeout_ms)
             pending = Pending(identifier, method, line, on_settled, slots)
+            if method == "createEndpoint" and params.get("descriptor") is True:
+                pending.claim = self._claim
             self._pending[identifier] = pending
             try:
                 if self._error is not None:  # read after the request was added: see `close`
@@ -366,7 +385,7 @@ class Connection(Exchange[Pending, Slots]):
             flags = int(socket.MSG_DONTWAIT)
         error: PosternError
         try:
-            data = self._socket.recv(_READ_FRAMES if self._is_framed else _READ, flags)
+            data = self._socket.recv(_READ_FRAMES, flags) if self._is_framed else self._receive(flags)
             if data:
                 self.feed(data)
                 return
@@ -383,6 +402,18 @@ class Connection(Exchange[Pending, Slots]):
             self.close(ConnectionLost("interrupted while a response was read"))
             raise
         self.close(error)
+
+    def _receive(self, flags: int) -> bytes:
+        """Reads bytes, and descriptors, which come with the first byte of the result that they belong to."""
+        data, ancillary, _, _ = self._socket.recvmsg(_READ, _RIGHTS, flags | _CLOEXEC)
+        for level, kind, content in ancillary:
+            if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+                numbers = array.array("i", content[: len(content) - len(content) % 4])
+                self._passed.extend(Passed(number) for number in numbers)
+        return data
+
+    def _claim(self) -> Passed | None:
+        return self._passed.popleft() if self._passed else None
 
     def on_request(self, message: Message) -> None:
         self._handler.on_request(self, message)

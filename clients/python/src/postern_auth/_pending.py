@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterable
 from typing import Any, Callable, Generic, TypeVar
 
+from ._endpoints import Passed
 from ._framing import most_values
 from ._slots import AsyncSlots, Slots
 from .errors import PosternError, from_answer
@@ -76,7 +77,7 @@ def blamed(error: PosternError, sent: Iterable[_Sent]) -> _Sent | None:
 class Pending(Request[Slots]):
     """One request in progress. Settled once, by the thread that reads its response."""
 
-    __slots__ = ("_news", "_on_settled", "answer", "error", "is_settled")
+    __slots__ = ("_news", "_on_settled", "answer", "claim", "descriptor", "error", "is_settled")
 
     def __init__(
         self,
@@ -93,9 +94,18 @@ class Pending(Request[Slots]):
         self.answer: Message | None = None
         self.error: PosternError | None = None
         self.is_settled = False
+        #: Takes the descriptor that comes with its result, if there is one.
+        self.claim: Callable[[], Passed | None] | None = None
+        self.descriptor: Passed | None = None
         self._on_settled = on_settled
         # Locked until there is news: the cheapest way to wait. A thread that reads its response itself needs none.
         self._news: threading.Lock | None = None
+
+    def conclude(self, settled: Message | PosternError, is_waited_for: bool) -> None:
+        """The same; takes its descriptor also when no caller waits, so that the next one is another's."""
+        if self.claim is not None and isinstance(settled, dict) and "result" in settled:
+            self.descriptor = self.claim()
+        super().conclude(settled, is_waited_for)
 
     def settle(self, settled: Message | PosternError) -> None:
         """Called at most once, after the request was removed from those in progress."""

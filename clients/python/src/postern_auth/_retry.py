@@ -16,7 +16,7 @@ from .errors import ConnectionFailed, ConnectionLost, PosternError, ProtocolViol
 #: Methods that read, and those whose effect ends with the connection: the list in wire.md.
 READS = frozenset({
     "rpc.discover", "getInfo", "health", "metrics", "subscribe", "unsubscribe", "registerDelegate",
-    "getTask", "listTasks", "preauthorize",
+    "getTask", "listTasks", "preauthorize", "listEndpoints", "explainCall",
     "validateIdToken", "validateAccessToken", "introspectToken", "verifyJws", "decryptJwe", "parseAdvice",
     "getSession", "listSessions", "getAccessToken",
     "pass.getConfiguration", "pass.getSession", "pass.listProfiles",

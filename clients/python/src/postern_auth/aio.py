@@ -11,7 +11,7 @@ import os
 import time
 import warnings
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
-from typing import Any, Callable, TypeVar
+from typing import Any, Callable, Literal, TypeVar
 
 from . import delegates
 from ._address import Path, socket_path
@@ -23,12 +23,23 @@ from ._bodies import Bodies, Body, Target, Unpassable, is_small, knows_bodies
 from ._calls import CallRules, bounded, chosen_for, new_task, parameters, read
 from ._connection import CannotPass
 from ._dial import PASSING, pauses
+from ._endpoints import Endpoint
 from ._exchange import lost
 from ._limits import STREAMS_EACH, Deadline, Limits
 from ._retry import Retries
+from ._wire import present, wire
 from .errors import ClientClosed, ConnectionFailed, DeadlineExceeded, PosternError
 from .events import checked
-from .types import DelegateName, EventName, FetchResult, Session, Subscription, Task
+from .types import (
+    DelegateName,
+    EndpointRate,
+    EventName,
+    FetchResult,
+    Nothing,
+    Session,
+    Subscription,
+    Task,
+)
 
 __all__ = ["AsyncClient"]
 
@@ -71,6 +82,8 @@ class AsyncClient(CallRules[AsyncDispatch], AsyncMethods):
         self._dispatch = AsyncDispatch()
         #: By loop; those of closed loops, and of a parent process, are removed when another one is added.
         self._homes: dict[asyncio.AbstractEventLoop, _Home] = {}
+        #: What `narrow` has given up, for connections to come.
+        self._narrowings: list[dict[str, Any]] = []
         self._was_there = False
         self._is_closed = False
 
@@ -301,6 +314,98 @@ class AsyncClient(CallRules[AsyncDispatch], AsyncMethods):
             if cursor is None:
                 return
 
+    # Endpoints
+
+    @contextlib.asynccontextmanager
+    async def endpoint(
+        self,
+        *,
+        resources: Sequence[str] | None = None,
+        methods: Sequence[str] | None = None,
+        http_methods: Sequence[str] | None = None,
+        paths: Sequence[str] | None = None,
+        sessions: Sequence[str] | None = None,
+        rate: EndpointRate | Mapping[str, Any] | None = None,
+        concurrency: int | None = None,
+        expires_in_ms: int | None = None,
+        bind_to: Literal["connection"] | Mapping[str, int] | None = "connection",
+        label: str | None = None,
+        approval: Literal["ask"] | None = None,
+        http: bool | None = None,
+        timeout: float | None = None,
+        traceparent: str | None = None,
+    ) -> AsyncGenerator[Endpoint, None]:
+        """A socket for one child, which can do a part of what this client can; revoked at the end of the block.
+
+        The lists are those of `create_endpoint`. It also ends with this connection, also when this process is killed,
+        unless `bind_to` is another.
+
+        For one with a descriptor use `Client`.
+        """
+        made = await self.create_endpoint(
+            resources=resources,
+            methods=methods,
+            http_methods=http_methods,
+            paths=paths,
+            sessions=sessions,
+            rate=rate,
+            concurrency=concurrency,
+            expires_in_ms=expires_in_ms,
+            bind_to=bind_to,
+            label=label,
+            approval=approval,
+            http=http,
+            timeout=timeout,
+            traceparent=traceparent,
+        )
+        try:
+            yield Endpoint.of(made)
+        finally:
+            with contextlib.suppress(PosternError):  # it has ended, or ends with the connection
+                await self.revoke_endpoint(made.endpoint)
+
+    async def narrow(
+        self,
+        *,
+        resources: Sequence[str] | None = None,
+        methods: Sequence[str] | None = None,
+        http_methods: Sequence[str] | None = None,
+        paths: Sequence[str] | None = None,
+        sessions: Sequence[str] | None = None,
+        rate: EndpointRate | Mapping[str, Any] | None = None,
+        concurrency: int | None = None,
+        timeout: float | None = None,
+        traceparent: str | None = None,
+    ) -> Nothing:
+        """Gives up a part of what this client can do, for good: on this connection, and on all that come later.
+
+        The lists are those of `create_endpoint`.
+        """
+        own = {
+            "resources": resources,
+            "methods": methods,
+            "httpMethods": http_methods,
+            "paths": paths,
+            "sessions": sessions,
+            "rate": wire(rate),
+            "concurrency": concurrency,
+        }
+        return await self._narrow(present(own), timeout, traceparent)
+
+    async def _narrow(self, params: dict[str, Any], timeout: float | None, traceparent: str | None) -> Nothing:
+        await self._connected(self._deadline("narrow", timeout))  # whose narrowings are those of before
+        # From now on new connections are narrowed, and those for streams are left.
+        self._narrowings.append(params)
+        for home in self._homes.values():
+            for one in home.streaming:
+                one.is_leaving = True
+        try:
+            return await self._invoke("narrow", params, Nothing.from_json, timeout, traceparent)
+        except PosternError as error:
+            if error.data.get("outcome") in (None, "not_sent"):  # rejected, or not sent
+                self._narrowings.remove(params)
+            raise
+
     # Delegates and events
 
     async def register_delegate(
@@ -310,16 +415,22 @@ class AsyncClient(CallRules[AsyncDispatch], AsyncMethods):
         evaluate_authorization_policy: delegates.AsyncEvaluatePolicy | None = None,
         update_request: delegates.AsyncUpdateRequest | None = None,
         evaluate_token_refresh: delegates.AsyncEvaluateRefresh | None = None,
+        approve_call: delegates.AsyncApproveCall | None = None,
         timeout: float | None = None,
     ) -> list[DelegateName]:
         """Registers callables for the sidecar's requests about this client's fetches, replacing earlier ones.
 
         Coroutine functions are awaited, for as long as the sidecar waits (180 s), and may call this client; others
         are called in the loop and must not block. They are kept over reconnections. What is not given, or raises, is
-        decided by the sidecar.
+        decided by the sidecar. `approve_call` is for calls through the endpoints that this client makes with
+        `approval`; without an answer within 60 s: "no".
         """
         self._dispatch.delegates = delegates.chosen(
-            on_policy_advice_received, evaluate_authorization_policy, update_request, evaluate_token_refresh
+            on_policy_advice_received,
+            evaluate_authorization_policy,
+            update_request,
+            evaluate_token_refresh,
+            approve_call,
         )
         answer = await self.call("registerDelegate", {"methods": sorted(self._dispatch.delegates)}, timeout=timeout)
         return read("registerDelegate", lambda result: list(result["registered"]), answer)
@@ -412,6 +523,7 @@ class AsyncClient(CallRules[AsyncDispatch], AsyncMethods):
             found, home.streaming = chosen_for(task, home.streaming)
             if found is None:
                 found = await self._made(home, begun, deadline, AsyncAsking(self._dispatch))
+                await self._narrow_again(found, deadline)
                 found.reserve(task)
                 home.streaming.append(found)
             try:
@@ -479,6 +591,7 @@ class AsyncClient(CallRules[AsyncDispatch], AsyncMethods):
         """Registers delegates and subscriptions of the previous connection on a new one."""
         wishes = self._wishes(self._home().subscribed | self._dispatch.wanted(connection.loop))
         try:
+            await self._narrow_again(connection, deadline)
             for method, params in wishes.items():
                 await connection.ask(method, params, None, deadline)
         except PosternError as error:
@@ -488,6 +601,15 @@ class AsyncClient(CallRules[AsyncDispatch], AsyncMethods):
             ) from error
         except BaseException:
             connection.close(ClientClosed("cancelled while connecting"))
+            raise
+
+    async def _narrow_again(self, connection: AsyncConnection, deadline: Deadline) -> None:
+        """Gives up on a new connection what was given up before. Without that, the connection is not used."""
+        try:
+            for params in self._narrowings:
+                await connection.ask("narrow", params, None, deadline)
+        except BaseException:
+            connection.close(ClientClosed("the connection could not be narrowed"))
             raise
 
     def _retire(self, connection: AsyncConnection | None) -> None:

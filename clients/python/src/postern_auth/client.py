@@ -10,7 +10,7 @@ import threading
 import time
 import warnings
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from typing import Any, Callable, TypeVar
+from typing import Any, Callable, Literal, TypeVar
 
 from . import delegates
 from ._address import Path, socket_path
@@ -19,15 +19,27 @@ from ._calls import CallRules, bounded, chosen_for, new_task, parameters, read
 from ._connection import CannotPass, Connection, seconds
 from ._dial import PASSING, pauses
 from ._dispatch import Asking, Dispatch, EventStream
+from ._endpoints import Endpoint, adopted, inherited_descriptor, no_second, released
 from ._exchange import lost
 from ._limits import STREAMS_EACH, Deadline, Limits
 from ._methods import Methods
 from ._pending import Pending
 from ._retry import Retries
 from ._streams import Beginning, ResourceStream
-from .errors import ClientClosed, ConnectionFailed, DeadlineExceeded, PosternError
+from ._wire import present, wire
+from .errors import ClientClosed, ConnectionFailed, DeadlineExceeded, PosternError, ProtocolViolation
 from .events import checked
-from .types import DelegateName, EventName, FetchResult, Session, Subscription, Task
+from .types import (
+    CreatedEndpoint,
+    DelegateName,
+    EndpointRate,
+    EventName,
+    FetchResult,
+    Nothing,
+    Session,
+    Subscription,
+    Task,
+)
 
 __all__ = ["Call", "Client"]
 
@@ -51,14 +63,16 @@ class Client(CallRules[Dispatch], Methods):
     retried if it was certainly not sent, or only reads; otherwise `ConnectionLost` is raised with the outcome
     `unknown`.
 
-    :param path: The socket; default: $POSTERN_SOCKET, $XDG_RUNTIME_DIR/postern.sock, /run/postern/postern.sock.
+    :param path: The socket; default: the connection of $POSTERN_FD, $POSTERN_SOCKET, $XDG_RUNTIME_DIR/postern.sock,
+        /run/postern/postern.sock.
     :param timeout: Seconds that a call without its own timeout may take; None: no limit.
     :param limits: Limits of sizes, and timeouts for connecting.
     """
 
     def __init__(self, path: Path | None = None, *, timeout: float | None = 60.0, limits: Limits | None = None) -> None:
         Deadline(timeout)
-        self.path = socket_path(path)
+        self._descriptor = inherited_descriptor() if path is None else None
+        self.path = socket_path(path) if self._descriptor is None else f"descriptor {self._descriptor}"
         self.timeout = timeout
         self._limits = limits or Limits()
         self._dispatch = Dispatch()
@@ -66,10 +80,23 @@ class Client(CallRules[Dispatch], Methods):
         self._retired: list[Connection] = []
         #: Streams, and bodies that go by descriptors, have connections of their own, which they share.
         self._streaming: list[Connection] = []
+        #: What `narrow` has given up, for connections to come.
+        self._narrowings: list[dict[str, Any]] = []
+        self._own = None if self._descriptor is None else adopted(self._descriptor)
         self._was_there = False
         self._subscribed: set[str] = set()
         self._closed = threading.Event()
         self._reset()
+
+    @classmethod
+    def from_descriptor(cls, descriptor: int, *, timeout: float | None = 60.0, limits: Limits | None = None) -> Client:
+        """A client over a connected socket, such as an endpoint's, which is the client's from now on.
+
+        It is one connection: there are no streams, and none after it has ended.
+        """
+        client = cls(f"descriptor {descriptor}", timeout=timeout, limits=limits)
+        client._own, client._descriptor = adopted(descriptor), descriptor
+        return client
 
     def _reset(self) -> None:
         """Creates the locks of this process: those of a forked child's parent are never released."""
@@ -159,7 +186,7 @@ class Client(CallRules[Dispatch], Methods):
         deadline = self._deadline("fetchResource", timeout)
         with Bodies(params, body, body_to, has_delegate=self._has_advice_delegate) as bodies:
             try:
-                if not bodies.descriptors:
+                if not bodies.descriptors or self._descriptor is not None:
                     raise Unpassable
                 result = self._passed(params, bodies, deadline, traceparent)
             except (Unpassable, CannotPass):
@@ -242,7 +269,7 @@ class Client(CallRules[Dispatch], Methods):
         """The same for a body that comes in messages."""
         assert bodies.sink is not None
         count = 0
-        if "continuation" in params:
+        if "continuation" in params or self._descriptor is not None:
             result = self._whole(params, timeout, traceparent)
             count = len(result.content)
             bodies.sink.write(result.content)
@@ -308,6 +335,116 @@ class Client(CallRules[Dispatch], Methods):
             if cursor is None:
                 return
 
+    # Endpoints
+
+    @contextlib.contextmanager
+    def endpoint(
+        self,
+        *,
+        resources: Sequence[str] | None = None,
+        methods: Sequence[str] | None = None,
+        http_methods: Sequence[str] | None = None,
+        paths: Sequence[str] | None = None,
+        sessions: Sequence[str] | None = None,
+        rate: EndpointRate | Mapping[str, Any] | None = None,
+        concurrency: int | None = None,
+        expires_in_ms: int | None = None,
+        bind_to: Literal["connection"] | Mapping[str, int] | None = "connection",
+        label: str | None = None,
+        approval: Literal["ask"] | None = None,
+        http: bool | None = None,
+        descriptor: bool = False,
+        timeout: float | None = None,
+        traceparent: str | None = None,
+    ) -> Generator[Endpoint, None, None]:
+        """A socket for one child, which can do a part of what this client can; revoked at the end of the block.
+
+        The lists are those of `create_endpoint`. It also ends with this connection, also when this process is killed,
+        unless `bind_to` is another.
+
+        :param descriptor: Whether it comes as a connected socket, too, for a child that cannot reach its path.
+        """
+        own = {
+            "resources": resources,
+            "methods": methods,
+            "httpMethods": http_methods,
+            "paths": paths,
+            "sessions": sessions,
+            "rate": wire(rate),
+            "concurrency": concurrency,
+            "expiresInMs": expires_in_ms,
+            "bindTo": bind_to,
+            "label": label,
+            "approval": approval,
+            "http": http,
+            "descriptor": True if descriptor else None,
+        }
+        made = self._made_endpoint(present(own), timeout, traceparent)
+        try:
+            yield made
+        finally:
+            if made.descriptor is not None:
+                with contextlib.suppress(OSError):
+                    os.close(made.descriptor)
+            with contextlib.suppress(PosternError):  # it has ended, or ends with the connection
+                self.revoke_endpoint(made.id)
+
+    def _made_endpoint(self, params: dict[str, Any], timeout: float | None, traceparent: str | None) -> Endpoint:
+        deadline = self._deadline("createEndpoint", timeout)
+        connection = self._connected(deadline)
+        slots = connection.take_slot("createEndpoint", deadline)
+        sent, left = bounded(params, deadline, traceparent)
+        pending = connection.start("createEndpoint", sent, left, deadline, None, slots)
+        made = read("createEndpoint", CreatedEndpoint.from_json, connection.result(pending, deadline))
+        if params.get("descriptor") is None:
+            return Endpoint.of(made)
+        if pending.descriptor is None:
+            raise ProtocolViolation("no descriptor came with the endpoint", data={"outcome": "replied"})
+        return Endpoint.of(made, pending.descriptor.take())
+
+    def narrow(
+        self,
+        *,
+        resources: Sequence[str] | None = None,
+        methods: Sequence[str] | None = None,
+        http_methods: Sequence[str] | None = None,
+        paths: Sequence[str] | None = None,
+        sessions: Sequence[str] | None = None,
+        rate: EndpointRate | Mapping[str, Any] | None = None,
+        concurrency: int | None = None,
+        timeout: float | None = None,
+        traceparent: str | None = None,
+    ) -> Nothing:
+        """Gives up a part of what this client can do, for good: on this connection, and on all that come later.
+
+        The lists are those of `create_endpoint`.
+        """
+        own = {
+            "resources": resources,
+            "methods": methods,
+            "httpMethods": http_methods,
+            "paths": paths,
+            "sessions": sessions,
+            "rate": wire(rate),
+            "concurrency": concurrency,
+        }
+        return self._narrow(present(own), timeout, traceparent)
+
+    def _narrow(self, params: dict[str, Any], timeout: float | None, traceparent: str | None) -> Nothing:
+        deadline = self._deadline("narrow", timeout)
+        self._connected(deadline)  # whose narrowings are those of before
+        with self._door(deadline):
+            # From now on new connections are narrowed, and those for streams are left.
+            self._narrowings.append(params)
+            for one in self._streaming:
+                one.is_leaving = True
+        try:
+            return self._invoke("narrow", params, Nothing.from_json, timeout, traceparent)
+        except PosternError as error:
+            if error.data.get("outcome") in (None, "not_sent"):  # rejected, or not sent
+                self._narrowings.remove(params)
+            raise
+
     # Delegates and events
 
     def register_delegate(
@@ -317,15 +454,21 @@ class Client(CallRules[Dispatch], Methods):
         evaluate_authorization_policy: delegates.EvaluatePolicy | None = None,
         update_request: delegates.UpdateRequest | None = None,
         evaluate_token_refresh: delegates.EvaluateRefresh | None = None,
+        approve_call: delegates.ApproveCall | None = None,
         timeout: float | None = None,
     ) -> list[DelegateName]:
         """Registers callables for the sidecar's requests about this client's fetches, replacing earlier ones.
 
         Each is called in a thread of its own, and may call this client. It is kept over reconnections. What is not
-        given, raises, or takes longer than the sidecar waits (180 s), is decided by the sidecar.
+        given, raises, or takes longer than the sidecar waits (180 s), is decided by the sidecar. `approve_call` is for
+        calls through the endpoints that this client makes with `approval`; without an answer within 60 s: "no".
         """
         self._dispatch.delegates = delegates.chosen(
-            on_policy_advice_received, evaluate_authorization_policy, update_request, evaluate_token_refresh
+            on_policy_advice_received,
+            evaluate_authorization_policy,
+            update_request,
+            evaluate_token_refresh,
+            approve_call,
         )
         answer = self.call("registerDelegate", {"methods": sorted(self._dispatch.delegates)}, timeout=timeout)
         self._keep()
@@ -410,6 +553,7 @@ class Client(CallRules[Dispatch], Methods):
             found, self._streaming = chosen_for(task, self._streaming)
             if found is None:
                 found = self._made(begun, deadline, Asking(self._dispatch))
+                self._narrow_again(found, deadline)
                 found.reserve(task)
                 self._streaming.append(found)
             try:
@@ -468,6 +612,8 @@ class Client(CallRules[Dispatch], Methods):
 
     def _connect(self, deadline: Deadline, asking: Asking | None) -> Connection:
         """Connects. Waits for a sidecar that was connected before: it may be restarting."""
+        if self._descriptor is not None:
+            return self._first(asking, deadline)
         window = Deadline(self._limits.reconnect) if self._was_there and self._limits.reconnect > 0 else None
         for pause in pauses():
             try:
@@ -482,10 +628,21 @@ class Client(CallRules[Dispatch], Methods):
                     raise
         raise AssertionError("unreachable")
 
+    def _first(self, asking: Asking | None, deadline: Deadline) -> Connection:
+        """The connection of a descriptor, once."""
+        assert self._descriptor is not None
+        if asking is not None or self._own is None:
+            raise no_second(self._descriptor)
+        own, self._own = self._own, None
+        connection = Connection(self.path, self._limits, self._dispatch, own=own)
+        self._introduce(connection, deadline)
+        return connection
+
     def _introduce(self, connection: Connection, deadline: Deadline) -> None:
         """Registers delegates and subscriptions of the previous connection on a new one."""
         wishes = self._wishes(self._subscribed | self._dispatch.wanted())
         try:
+            self._narrow_again(connection, deadline)
             if wishes:
                 connection.keep()
             for method, params in wishes.items():
@@ -495,6 +652,15 @@ class Client(CallRules[Dispatch], Methods):
             raise ConnectionFailed(
                 f"{self.path}: {error.message}", data={"outcome": "not_sent", "retryable": True, "errno": None}
             ) from error
+
+    def _narrow_again(self, connection: Connection, deadline: Deadline) -> None:
+        """Gives up on a new connection what was given up before. Without that, the connection is not used."""
+        try:
+            for params in self._narrowings:
+                connection.result(connection.start("narrow", params, None, deadline), deadline)
+        except PosternError as error:
+            connection.close(error)
+            raise
 
     def _retire(self, connection: Connection | None) -> None:
         """Sends no more requests on the connection, which still receives responses."""
@@ -514,6 +680,11 @@ class Client(CallRules[Dispatch], Methods):
         if self._process != os.getpid():
             self._adopt()
         self._closed.set()
+        own, self._own = self._own, None
+        if own is not None:
+            own.close()
+        if self._descriptor is not None:
+            released(self._descriptor)
         for connection in self._connections():
             connection.close(ClientClosed("the client was closed"))
         self._dispatch.end()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Callable, Optional, Union
+from typing import Any, Callable, Literal, Optional, Union
 
 from ._conveniences import FetchedBody
 from ._headers import Headers
@@ -19,6 +19,7 @@ __all__ = [
     "NAMES",
     "AdviceReceived",
     "AnsweredRequest",
+    "CallToApprove",
     "RequestChange",
     "RequestToUpdate",
 ]
@@ -90,6 +91,31 @@ class RequestChange:
         return present({"url": self.url, "headers": self.headers})
 
 
+@dataclass(frozen=True)
+class CallToApprove:
+    """`approve_call`: a call through an endpoint that was made with `approval="ask"`.
+
+    Its texts come from the child: show them as text.
+    """
+
+    endpoint: str
+    chain: list[str]
+    method: str
+    label: str | None = None
+    resource: str | None = None
+    http_method: str | None = None
+    path: str | None = None
+    session: str | None = field(default=None, repr=False)
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> CallToApprove:
+        """Reads it from the protocol's members."""
+        shown = [value.get(name) for name in ("label", "resource", "httpMethod", "path", "session")]
+        return cls(value["endpoint"], list(value["chain"]), value["method"], *shown)
+
+
+#: The answers of `approve_call`; everything else is "no".
+Approval = Literal["once", "always", "no"]
 OnAdvice = Callable[[AdviceReceived], bool]
 EvaluatePolicy = Callable[[AnsweredRequest], Sequence[Union[Advice, Mapping[str, Any]]]]
 UpdateRequest = Callable[[RequestToUpdate], Optional[RequestChange]]
@@ -100,7 +126,10 @@ AsyncEvaluatePolicy = Callable[
     Union[Sequence[Union[Advice, Mapping[str, Any]]], Awaitable[Sequence[Union[Advice, Mapping[str, Any]]]]],
 ]
 AsyncUpdateRequest = Callable[[RequestToUpdate], Union[Optional[RequestChange], Awaitable[Optional[RequestChange]]]]
+ApproveCall = Callable[[CallToApprove], Approval]
 AsyncEvaluateRefresh = Callable[[AnsweredRequest], Union[bool, Awaitable[bool]]]
+
+AsyncApproveCall = Callable[[CallToApprove], Union[Approval, Awaitable[Approval]]]
 
 
 @dataclass(frozen=True)
@@ -115,12 +144,16 @@ ADVICE_RECEIVED = "delegate.onPolicyAdviceReceived"
 EVALUATE_POLICY = "delegate.evaluateAuthorizationPolicy"
 UPDATE_REQUEST = "delegate.updateRequest"
 EVALUATE_REFRESH = "delegate.evaluateTokenRefresh"
+APPROVE_CALL = "delegate.approveCall"
 
 FORMS: dict[str, Form] = {
     ADVICE_RECEIVED: Form(AdviceReceived.from_json, lambda value: {"satisfied": value is True}),
     EVALUATE_POLICY: Form(AnsweredRequest.from_json, lambda value: {"advices": [wire(advice) for advice in value]}),
     UPDATE_REQUEST: Form(RequestToUpdate.from_json, lambda value: {} if value is None else wire(value)),
     EVALUATE_REFRESH: Form(AnsweredRequest.from_json, lambda value: {"refresh": value is True}),
+    APPROVE_CALL: Form(
+        CallToApprove.from_json, lambda value: {"answer": value if value in ("once", "always") else "no"}
+    ),
 }
 
 #: The delegates' names in the protocol.
@@ -128,7 +161,11 @@ NAMES = frozenset(FORMS)
 
 
 def chosen(
-    on_policy_advice_received: Any, evaluate_authorization_policy: Any, update_request: Any, evaluate_token_refresh: Any
+    on_policy_advice_received: Any,
+    evaluate_authorization_policy: Any,
+    update_request: Any,
+    evaluate_token_refresh: Any,
+    approve_call: Any,
 ) -> dict[str, Callable[[Any], Any]]:
     """The delegates that were passed, by their names in the protocol."""
     return present(
@@ -137,6 +174,7 @@ def chosen(
             EVALUATE_POLICY: evaluate_authorization_policy,
             UPDATE_REQUEST: update_request,
             EVALUATE_REFRESH: evaluate_token_refresh,
+            APPROVE_CALL: approve_call,
         }
     )
 

@@ -34,11 +34,20 @@ __all__ = [
     "AuthorizationRequest",
     "ConfigurationReload",
     "Confirmation",
+    "CreatedEndpoint",
     "Decision",
     "DecisionInvalidation",
     "DelegateName",
     "DeviceAuthorization",
+    "EndpointDescription",
+    "EndpointHTTP",
+    "EndpointLimits",
+    "EndpointList",
+    "EndpointRate",
+    "EndpointRevocation",
     "EventName",
+    "Explanation",
+    "ExplanationStep",
     "FetchResult",
     "Grant",
     "Hardening",
@@ -61,6 +70,7 @@ __all__ = [
     "MediaToken",
     "Metrics",
     "Mvpd",
+    "Nothing",
     "OnBehalfOf",
     "ParsedAdvice",
     "Part",
@@ -113,6 +123,7 @@ DelegateName = Literal[
     "delegate.evaluateAuthorizationPolicy",
     "delegate.updateRequest",
     "delegate.evaluateTokenRefresh",
+    "delegate.approveCall",
 ]
 EventName = Literal[
     "event.sessionRefreshed",
@@ -458,6 +469,333 @@ class Subscription:
         return present(
             {
                 "subscribed": wire(self.subscribed),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class EndpointRate:
+    """How often calls may be made."""
+
+    #: Calls a second on average, over 0.
+    per_second: float
+    #: Calls at one time, at least 1.
+    burst: int
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> EndpointRate:
+        """Reads it from the protocol's members."""
+        made = object.__new__(cls)
+        members: dict[str, Any] = made.__dict__
+        members["per_second"] = value["perSecond"]
+        members["burst"] = value["burst"]
+        return made
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "perSecond": wire(self.per_second),
+                "burst": wire(self.burst),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class EndpointHTTP:
+    """Where an endpoint speaks HTTP."""
+
+    #: The path of the socket that speaks HTTP: `/NAME/…` is a fetch from the resource NAME.
+    path: str
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> EndpointHTTP:
+        """Reads it from the protocol's members."""
+        made = object.__new__(cls)
+        members: dict[str, Any] = made.__dict__
+        members["path"] = value["path"]
+        return made
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "path": wire(self.path),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class CreatedEndpoint:
+    """A socket that can do a part of what its maker can."""
+
+    #: The endpoint's handle.
+    endpoint: str
+    #: The socket's path; left out where the sidecar can make no socket file.
+    path: str | None = None
+    #: When it ends; left out when it has no end of its own.
+    expires_at: datetime | None = None
+    #: Where it speaks HTTP; with `http` only.
+    http: EndpointHTTP | None = None
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> CreatedEndpoint:
+        """Reads it from the protocol's members."""
+        made = object.__new__(cls)
+        members: dict[str, Any] = made.__dict__
+        members["endpoint"] = value["endpoint"]
+        members["path"] = value.get("path")
+        members["expires_at"] = optional_time(value.get("expiresAt"))
+        members["http"] = optional(EndpointHTTP.from_json, value.get("http"))
+        return made
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "endpoint": wire(self.endpoint),
+                "path": wire(self.path),
+                "expiresAt": wire(self.expires_at),
+                "http": wire(self.http),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class EndpointLimits:
+    """The lists and limits that an endpoint was made with; None is what its maker has."""
+
+    #: The names of resources.
+    resources: list[str] | None = None
+    #: Methods of this interface, as in `peers`.
+    methods: list[str] | None = None
+    #: The HTTP methods of fetches.
+    http_methods: list[str] | None = None
+    #: Paths relative to a resource's baseUrl, in whole segments: `orders/` is what is below, `orders` that path alone.
+    paths: list[str] | None = None
+    #: The handles of sessions; then no session can be made.
+    sessions: list[str] | None = field(default=None, repr=False)
+    #: How often calls may be made, over the whole endpoint and all that were made through it.
+    rate: EndpointRate | None = None
+    #: How many calls may be under way at one time, over the whole endpoint and all that were made through it.
+    concurrency: int | None = None
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> EndpointLimits:
+        """Reads it from the protocol's members."""
+        made = object.__new__(cls)
+        members: dict[str, Any] = made.__dict__
+        members["resources"] = value.get("resources")
+        members["methods"] = value.get("methods")
+        members["http_methods"] = value.get("httpMethods")
+        members["paths"] = value.get("paths")
+        members["sessions"] = value.get("sessions")
+        members["rate"] = optional(EndpointRate.from_json, value.get("rate"))
+        members["concurrency"] = value.get("concurrency")
+        return made
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "resources": wire(self.resources),
+                "methods": wire(self.methods),
+                "httpMethods": wire(self.http_methods),
+                "paths": wire(self.paths),
+                "sessions": wire(self.sessions),
+                "rate": wire(self.rate),
+                "concurrency": wire(self.concurrency),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class EndpointDescription:
+    """An endpoint in a list."""
+
+    #: The endpoint's handle.
+    endpoint: str
+    #: The handles of the endpoints that it was made through, the first one first.
+    chain: list[str]
+    #: The lists and limits that it was made with.
+    limits: EndpointLimits
+    #: When it was made.
+    created_at: datetime
+    #: How many connections it has.
+    connections: int
+    #: How many of its calls are under way, those of endpoints made through it included.
+    calls_under_way: int
+    #: Its name for people.
+    label: str | None = None
+    #: The socket's path.
+    path: str | None = None
+    #: When it ends.
+    expires_at: datetime | None = None
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> EndpointDescription:
+        """Reads it from the protocol's members."""
+        made = object.__new__(cls)
+        members: dict[str, Any] = made.__dict__
+        members["endpoint"] = value["endpoint"]
+        members["chain"] = value["chain"]
+        members["limits"] = EndpointLimits.from_json(value["limits"])
+        members["created_at"] = time(value["createdAt"])
+        members["connections"] = value["connections"]
+        members["calls_under_way"] = value["callsUnderWay"]
+        members["label"] = value.get("label")
+        members["path"] = value.get("path")
+        members["expires_at"] = optional_time(value.get("expiresAt"))
+        return made
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "endpoint": wire(self.endpoint),
+                "chain": wire(self.chain),
+                "limits": wire(self.limits),
+                "createdAt": wire(self.created_at),
+                "connections": wire(self.connections),
+                "callsUnderWay": wire(self.calls_under_way),
+                "label": wire(self.label),
+                "path": wire(self.path),
+                "expiresAt": wire(self.expires_at),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class EndpointList:
+    """A page of endpoints, the oldest first."""
+
+    #: The endpoints.
+    endpoints: list[EndpointDescription]
+    #: Where the next page begins; left out when there is none.
+    next_cursor: str | None = None
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> EndpointList:
+        """Reads it from the protocol's members."""
+        made = object.__new__(cls)
+        members: dict[str, Any] = made.__dict__
+        members["endpoints"] = items(EndpointDescription.from_json, value["endpoints"])
+        members["next_cursor"] = value.get("nextCursor")
+        return made
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "endpoints": wire(self.endpoints),
+                "nextCursor": wire(self.next_cursor),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class EndpointRevocation:
+    """How many endpoints have ended."""
+
+    #: How many endpoints have ended, the descendants included.
+    revoked: int
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> EndpointRevocation:
+        """Reads it from the protocol's members."""
+        made = object.__new__(cls)
+        members: dict[str, Any] = made.__dict__
+        members["revoked"] = value["revoked"]
+        return made
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "revoked": wire(self.revoked),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """A result without members."""
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> Nothing:
+        """Reads it from the protocol's members."""
+        return object.__new__(cls)
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present({})
+
+
+@dataclass(frozen=True)
+class ExplanationStep:
+    """One step that a call passes, or at which it would be rejected."""
+
+    #: The step's name, such as `peerRule`, `endpoint`, `rate`, `concurrency`, `resource`, `url`, `token`, `outbound`,
+    #: `sandbox`.
+    step: str
+    #: Whether the call passes it.
+    verdict: Literal["passes", "rejects", "open"]
+    #: Why, for people.
+    summary: str
+    #: The values that decide it, by name.
+    details: dict[str, Any] | None = None
+    #: The code of the error that the call would end with; with `rejects` only.
+    error_code: int | None = None
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> ExplanationStep:
+        """Reads it from the protocol's members."""
+        made = object.__new__(cls)
+        members: dict[str, Any] = made.__dict__
+        members["step"] = value["step"]
+        members["verdict"] = value["verdict"]
+        members["summary"] = value["summary"]
+        members["details"] = value.get("details")
+        members["error_code"] = value.get("errorCode")
+        return made
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "step": wire(self.step),
+                "verdict": wire(self.verdict),
+                "summary": wire(self.summary),
+                "details": wire(self.details),
+                "errorCode": wire(self.error_code),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What a call would come to, and why."""
+
+    #: Whether nothing that is known here stands in the way of the call.
+    allowed: bool
+    #: What decides it, in the order in which a call passes it.
+    steps: list[ExplanationStep]
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> Explanation:
+        """Reads it from the protocol's members."""
+        made = object.__new__(cls)
+        members: dict[str, Any] = made.__dict__
+        members["allowed"] = value["allowed"]
+        members["steps"] = items(ExplanationStep.from_json, value["steps"])
+        return made
+
+    def to_json(self) -> dict[str, Any]:
+        """The protocol's members, without those that are None."""
+        return present(
+            {
+                "allowed": wire(self.allowed),
+                "steps": wire(self.steps),
             }
         )
 
