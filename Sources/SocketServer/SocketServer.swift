@@ -56,8 +56,8 @@ public final class SocketServer: Sendable {
 
   static let loopHasEnded = EpollError(call: "epoll_ctl", errno: ESHUTDOWN)
 
-  /// Accepts connections, those of `endpoint` where it is given, on the first loop, and deals them out to all of them in
-  /// turn.
+  /// Accepts connections, those of `endpoint` where it is given, on the first loop, and deals them out to all of them
+  /// in turn.
   static func listen(
     _ descriptor: CInt, _ loops: [ServingLoop], _ registry: ConnectionRegistry, for endpoint: SocketEndpoint? = nil
   ) async throws(EpollError) -> Listener {

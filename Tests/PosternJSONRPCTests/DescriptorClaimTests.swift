@@ -139,7 +139,7 @@ struct AnswerDescriptorTests {
     let sent = try await answers([call(9, "other"), batch, call(8, "pass")], 3)
     for text in sent {
       let members = if case .array(let members) = text.json { members } else { [text.json] }
-      #expect(members.compactMap { $0["result"]?.integerValue } == text.descriptors.map(Int64.init))
+      #expect(members.compactMap { $0["result"]?.integerValue } == text.descriptors.map { Int64($0) })
     }
     #expect(sent.map(\.descriptors.count).sorted() == [0, 1, 2])
   }

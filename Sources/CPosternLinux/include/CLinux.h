@@ -25,8 +25,8 @@ int clinux_peer_pidfd(int fd);
 // A descriptor (close-on-exec) of the process `pid`, or -errno.
 int clinux_process_open(pid_t pid);
 
-// The effective user of the process `pid`, whose descriptor is `process`: by the descriptor (PIDFD_GET_INFO, Linux 6.13),
-// or by its directory in /proc, which may be hidden. Or -errno.
+// The effective user of the process `pid`, whose descriptor is `process`: by the descriptor (PIDFD_GET_INFO, from Linux
+// 6.13 on), or by its directory in /proc, which may be hidden. Or -errno.
 int64_t clinux_process_user(int process, pid_t pid);
 
 // A pair of connected Unix stream sockets (close-on-exec). Returns 0, or errno.

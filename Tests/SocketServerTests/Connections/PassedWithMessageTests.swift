@@ -7,26 +7,37 @@ import Testing
 
 @Suite("Descriptors that go with a message", .timeLimit(.minutes(1)))
 struct PassedWithMessageTests {
-  /// Reads to the end; the bytes, and where the reads began and ended that brought descriptors.
-  private func readAll(
-    _ socket: CInt, _ passed: PassedDescriptors
-  ) -> (text: String, reads: [(range: Range<Int>, descriptors: [PassedDescriptor])]) {
+  /// The bytes up to the end, and the positions of the reads that brought descriptors.
+  private struct Received: Sendable {
+    var text = ""
+    var reads: [(range: Range<Int>, descriptors: [PassedDescriptor])] = []
+  }
+
+  /// Runs `body` on a thread that may wait.
+  private func waiting<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
+    await withCheckedContinuation { (continuation: CheckedContinuation<Value, Never>) in
+      Thread.detachNewThread { continuation.resume(returning: body()) }
+    }
+  }
+
+  private static func readAll(_ socket: CInt, _ passed: PassedDescriptors) -> Received {
     let reader = SocketReader(passed: passed, uid: 1)
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1000, alignment: 1)
     defer { buffer.deallocate() }
     var bytes: [UInt8] = []
-    var reads: [(range: Range<Int>, descriptors: [PassedDescriptor])] = []
+    var received = Received()
     while true {
       var entry = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
       guard poll(&entry, 1, 20_000) == 1 else { break }
       let outcome = reader.read(socket, into: buffer)
       guard outcome.count > 0 else { break }
       if let descriptors = outcome.descriptors, !descriptors.isEmpty {
-        reads.append((bytes.count..<bytes.count + outcome.count, descriptors))
+        received.reads.append((bytes.count..<bytes.count + outcome.count, descriptors))
       }
       bytes += buffer[..<outcome.count]
     }
-    return (String(decoding: bytes, as: UTF8.self), reads)
+    received.text = String(decoding: bytes, as: UTF8.self)
+    return received
   }
 
   private func descriptor(_ passed: PassedDescriptors) throws -> (descriptor: PassedDescriptor, other: CInt) {
@@ -50,19 +61,19 @@ struct PassedWithMessageTests {
       _ = try await client.bytes(framing == .stream ? 4 : 24)
       let connection = echo.connection()
       let passed = PassedDescriptors(limit: 10)
-      var (first, other) = (Optional(try descriptor(passed)), Optional(try descriptor(passed)))
-      let ends = try [#require(first).other, #require(other).other]
+      var pairs = [try descriptor(passed), try descriptor(passed)]
+      let ends = pairs.map(\.other)
       // More than the kernel keeps for a client that reads nothing yet.
       if before > 0 { connection.send([UInt8](repeating: UInt8(ascii: "x"), count: before)) }
-      send("[\"with one\"]", on: connection, try [#require(first).descriptor])
+      send("[\"with one\"]", on: connection, [pairs[0].descriptor])
       connection.send(Array("[\"plain\"]".utf8))
-      send("[\"with another\"]", on: connection, try [#require(other).descriptor])
+      send("[\"with another\"]", on: connection, [pairs[1].descriptor])
       connection.closeAfterFlush()
-      (first, other) = (nil, nil)
+      pairs = []
       let received = PassedDescriptors(limit: 10)
-      let (text, reads) = await withCheckedContinuation { continuation in
-        Task.detached { continuation.resume(returning: readAll(client.descriptor, received)) }
-      }
+      let socket = client.descriptor
+      let all = await waiting { Self.readAll(socket, received) }
+      let (text, reads) = (all.text, all.reads)
       #expect(reads.count == 2 && reads.allSatisfy { $0.descriptors.count == 1 })
       let marks =
         framing == .stream ? ["[\"with one\"]", "[\"with another\"]"] : ["Content-Length: 12", "Content-Length: 16"]
@@ -89,24 +100,18 @@ struct PassedWithMessageTests {
       _ = try await client.line()
       let connection = echo.connection()
       let passed = PassedDescriptors(limit: 10)
-      var pair = Optional(try descriptor(passed))
-      let end = try #require(pair).other
+      var pairs = [try descriptor(passed)]
+      let end = pairs[0].other
       connection.send([UInt8](repeating: UInt8(ascii: "x"), count: 3 << 20))
-      send("[1]", on: connection, try [#require(pair).descriptor])
-      pair = nil
+      send("[1]", on: connection, [pairs[0].descriptor])
+      pairs = []
       connection.close()
       // The end of the pipe: this process has no writing end any more.
-      var entry = pollfd(fd: end, events: Int16(POLLIN), revents: 0)
-      let found = await withCheckedContinuation { continuation in
-        Task.detached {
-          var entry = entry
-          continuation.resume(returning: poll(&entry, 1, 20_000))
-        }
+      let count = await waiting {
+        var byte: [UInt8] = [0]
+        return read(end, &byte, 1)
       }
-      entry.revents = 0
-      #expect(found == 1)
-      var byte: [UInt8] = [0]
-      #expect(read(end, &byte, 1) == 0)
+      #expect(count == 0)
       Glibc.close(end)
     }
   }

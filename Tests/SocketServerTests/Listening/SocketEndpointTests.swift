@@ -133,7 +133,7 @@ struct SocketEndpointTests {
       posix_spawn_file_actions_addclose(&actions, writing)
       var process: pid_t = 0
       let argument = strdup("cat")
-      #expect(posix_spawnp(&process, "cat", &actions, nil, [argument, nil], environ) == 0)
+      #expect(posix_spawnp(&process, "cat", &actions, nil, [argument, nil], nil) == 0)
       free(argument)
       posix_spawn_file_actions_destroy(&actions)
       let watched = try #require(PeerProcess(process))
