@@ -161,6 +161,11 @@ public struct EndpointRate: RPCObject {
   public var perSecond: Double
   public var burst: Int
 
+  public init(perSecond: Double, burst: Int) {
+    self.perSecond = perSecond
+    self.burst = burst
+  }
+
   public static let memberDocs = [
     "perSecond": "Calls a second on average, over 0",
     "burst": "Calls at one time, at least 1",
