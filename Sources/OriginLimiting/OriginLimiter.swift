@@ -92,6 +92,22 @@ package final class OriginLimiter: Sendable {
     }
   }
 
+  /// Whether `enter` would find a free slot, and not wait for one, or why it would throw. Nothing is changed.
+  package func preview(_ key: Key, _ limits: OriginLimits, for peer: PeerID) -> Result<Bool, Rejection> {
+    let now = clock.monotonicNow
+    return state.withLock { state in
+      var slots = state.origins[key] ?? Slots(key, limits: limits)
+      slots.limits = limits
+      switch slots.enter(for: peer, at: now) {
+      case .admitted: return .success(true)
+      case .rejected(let rejection): return .failure(rejection)
+      case .mustWait:
+        let queued = slots.enqueue(Reply(), number: state.nextNumber + 1, for: peer, isReturning: false)
+        return queued == nil ? .failure(.full) : .success(false)
+      }
+    }
+  }
+
   /// Waits for a slot. A request that is paused meanwhile lets those behind it run first, and keeps its queue position.
   package func enter(_ key: Key, _ limits: OriginLimits, _ waiter: Waiter) async throws(Rejection) -> Slot {
     let number = state.withLock { state in

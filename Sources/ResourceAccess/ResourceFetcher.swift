@@ -3,7 +3,7 @@ public import OAuthClient
 public import OriginLimiting
 public import PosternSupport
 import SessionRecords
-import Sessions
+package import Sessions
 
 /// Fetches protected resources: checks the call, adds the token, follows redirects, refreshes a rejected token once.
 ///
@@ -64,19 +64,8 @@ public final class ResourceFetcher: Sendable {
   private func carryOut(
     _ request: ResourceRequest, _ server: ResourceServer, _ options: FetchOptions
   ) async throws(ResourceError) -> ResourceResponse {
-    // Before the token is obtained: a missing setting is not to cost a login.
-    guard !server.connections.pinsRequired || server.connections.pins != nil else {
-      throw ResourceError(.pinMismatch, "the resource requires pins and has none", retryable: false)
-    }
-    if options.streaming.deliver != nil, server.payloadEncryption?.decryptsAnswers == true {
-      throw ResourceError(
-        .payloadEncryptionFailed,
-        "an encrypted response is authenticated at its end only: it cannot be delivered in pieces", retryable: false)
-    }
-    let prepared = try PreparedRequest(
-      request, to: server, supply: options.streaming.supply, options.context)
+    let prepared = try prepare(request, server, options)
     options.task?.began(server.shown(prepared.message.url))
-    try Self.checkPolicy(of: options, for: server, at: prepared.message.url)
     let timer = FetchTimer(options, server, clock: upstream.clock)
     let tokens = try await tokenSource(options, server)
     // A user's tokens are not revoked after a step-up while the call may carry them.
@@ -110,6 +99,24 @@ public final class ResourceFetcher: Sendable {
       if error.outcome == .replied, ![.requestCancelled, .deadlineExceeded].contains(error.code) { _ = await taken }
       throw error
     }
+  }
+
+  /// The request of a fetch. Before a token is obtained: a missing setting is not to cost a login.
+  private func prepare(
+    _ request: ResourceRequest, _ server: ResourceServer, _ options: FetchOptions
+  ) throws(ResourceError) -> PreparedRequest {
+    guard !server.connections.pinsRequired || server.connections.pins != nil else {
+      throw ResourceError(.pinMismatch, "the resource requires pins and has none", retryable: false)
+    }
+    if options.streaming.deliver != nil, server.payloadEncryption?.decryptsAnswers == true {
+      throw ResourceError(
+        .payloadEncryptionFailed,
+        "an encrypted response is authenticated at its end only: it cannot be delivered in pieces", retryable: false)
+    }
+    let prepared = try PreparedRequest(
+      request, to: server, supply: options.streaming.supply, options.context)
+    try Self.checkPolicy(of: options, for: server, at: prepared.message.url)
+    return prepared
   }
 
   /// The advice of a fetch, where the resource server has rules for it or the program has a policy. Without a user's
@@ -205,6 +212,72 @@ public final class ResourceFetcher: Sendable {
           path: ["onBehalfOf"], retryable: false)
       }
       return .exchanged(exchangedTokens, grant, inbound, uid: options.context.peerID.uid)
+    }
+  }
+}
+
+// MARK: - Previews
+
+extension ResourceFetcher {
+  /// The token of a fetch as far as it is known without a request.
+  package struct TokenPreview: Sendable {
+    /// The session that it is of.
+    package var session: SessionHandle?
+    /// The current token, fresh or not; nil: it has to be requested.
+    package var token: AccessToken?
+    /// Whether another one can be requested.
+    package var canBeRequested = true
+
+    package init() {}
+  }
+
+  /// The method, and the URL with the credential in its query masked, of the request that a fetch would send; throws
+  /// what the fetch would. Nothing is sent.
+  package func preview(
+    _ request: ResourceRequest, from server: ResourceServer, options: FetchOptions
+  ) throws(ResourceError) -> (method: HTTPMethod, url: HTTPURL) {
+    let prepared = try prepare(request, server, options)
+    return (prepared.method, server.shown(prepared.message.url))
+  }
+
+  /// Whether the limits of the URL's origin would admit a request at once; throws what a fetch would end with.
+  package func isAdmitted(
+    _ url: HTTPURL, method: HTTPMethod, from server: ResourceServer, for peer: PeerID
+  ) throws(ResourceError) -> Bool {
+    guard let limits = server.connections.limits else { return true }
+    switch limiter.preview(.init(resource: server.name, origin: url.origin), limits, for: peer) {
+    case .success(let isAdmitted): return isAdmitted
+    case .failure(let rejection):
+      throw ResourceError(rejection, resource: server.name, method: method, mayHaveHadEffect: false)
+    }
+  }
+
+  /// The token that a fetch would begin with; nil for a fetch without one. Throws what the fetch would, where that is
+  /// known without a request.
+  package func tokenPreview(
+    from server: ResourceServer, options: FetchOptions
+  ) async throws(ResourceError) -> TokenPreview? {
+    switch try await tokenSource(options, server) {
+    case .session(let tokens, let kind, let issuer, _):
+      do throws(SessionError) {
+        var preview = TokenPreview()
+        preview.session = tokens.handle
+        (preview.token, preview.canBeRequested) = try await tokens.current(
+          scope: server.tokens.scope, audience: server.tokens.audience)
+        return preview
+      } catch {
+        throw ResourceError(error, kind: kind, issuer: issuer.name)
+      }
+    case .client(let tokens, let grant):
+      do throws(TokenError) {
+        var preview = TokenPreview()
+        preview.token = try tokens.current(for: grant)
+        return preview
+      } catch {
+        throw ResourceError(error, issuer: grant.issuer.name)
+      }
+    case .exchanged: return TokenPreview()
+    case nil: return nil
     }
   }
 }

@@ -52,15 +52,10 @@ public struct FetchSession: Sendable, ConciseStringConvertible {
 /// The tokens of a session that a call has found.
 package struct SessionTokens: Sendable {
   package let handle: SessionHandle
-  private let session: FetchSession
+  fileprivate let session: FetchSession
 
   /// The uid that owns the session.
   package var uid: UInt32 { session.uid }
-
-  fileprivate init(handle: SessionHandle, session: FetchSession) {
-    self.handle = handle
-    self.session = session
-  }
 
   /// Keeps the tokens from being revoked behind a step-up, until it is ended.
   package func beginUse() -> RunningUses<RecordKey>.Use { session.sessions.uses.begin(handle.key) }
@@ -72,5 +67,16 @@ package struct SessionTokens: Sendable {
     try await session.sessions.token(
       of: handle, ownedBy: session.uid, at: session.issuer, scope: scope, audience: audience, mayLackScope: true,
       replacing: rejected, deadline: deadline, trace: trace)
+  }
+
+  /// The token that `token` would begin with, fresh or not, and whether it can be refreshed. Nothing is requested.
+  package func current(
+    scope: String?, audience: String?
+  ) async throws(SessionError) -> (token: AccessToken?, canBeRefreshed: Bool) {
+    let (live, slot) = try await session.sessions.refresher.current(
+      TokenQuery(
+        handle: handle, uid: uid, issuer: session.issuer, scope: scope, audience: audience,
+        ownToken: (isNarrow: false, mayLackScope: true)))
+    return (live.tokens[slot], live.contents.isRefreshable)
   }
 }

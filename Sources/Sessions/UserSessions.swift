@@ -227,8 +227,7 @@ public final class UserSessions: Sendable, ConciseStringConvertible {
   /// `issuer` nil: it is not configured any more.
   public func end(
     _ handle: SessionHandle, ownedBy uid: UInt32 = PeerID.ownUID, at issuer: SessionIssuer?,
-    deadline: Deadline = .never,
-    trace: TraceContext? = nil
+    deadline: Deadline = .never, trace: TraceContext? = nil
   ) async throws(SessionError) -> UpstreamEnd {
     try await ending.end(handle, ownedBy: uid, at: issuer, deadline: deadline, trace: trace)
   }
@@ -242,8 +241,7 @@ public final class UserSessions: Sendable, ConciseStringConvertible {
   /// Revokes a token at its issuer (RFC 7009), for `uid`; `sharedToken` for one that all uids share.
   public func revoke(
     _ token: Secret<String>, hint: String?, at issuer: SessionIssuer, for uid: UInt32 = PeerID.ownUID,
-    deadline: Deadline = .never,
-    trace: TraceContext? = nil
+    deadline: Deadline = .never, trace: TraceContext? = nil
   ) async throws(SessionError) {
     try await tasks.finish(for: uid, by: deadline, isWritten: false) { [shared] () async throws(SessionError) in
       try await shared.revocation.revoke(token, hint: hint, at: issuer, trace: trace)
@@ -253,8 +251,7 @@ public final class UserSessions: Sendable, ConciseStringConvertible {
   /// Revokes the session's refresh token, or its access token where it has none. The session stays, without tokens.
   public func revokeTokens(
     of handle: SessionHandle, ownedBy uid: UInt32 = PeerID.ownUID, at issuer: SessionIssuer,
-    deadline: Deadline = .never,
-    trace: TraceContext? = nil
+    deadline: Deadline = .never, trace: TraceContext? = nil
   ) async throws(SessionError) {
     try await ending.revokeTokens(of: handle, ownedBy: uid, at: issuer, deadline: deadline, trace: trace)
   }

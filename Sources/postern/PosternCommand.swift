@@ -21,7 +21,8 @@ struct PosternCommand: AsyncParsableCommand {
       """,
     version: version,
     subcommands: [
-      Serve.self, CallMethod.self, Login.self, Probe.self, CheckConfiguration.self, Doctor.self, JOSECommand.self,
+      Serve.self, CallMethod.self, ExplainMethodCall.self, Login.self, Probe.self, CheckConfiguration.self, Doctor.self,
+      JOSECommand.self,
       AuditCommand.self, PrintURL.self, PrintCredential.self, RunProgram.self, PrintOpenRPC.self,
       PrintConfiguration.self,
     ]

@@ -175,6 +175,11 @@ class Scene:
         """A fetch named `report` that is under way on another connection."""
         self._task()
 
+    def set_endpoint(self) -> None:
+        """A socket for a report, of another connection of the same user."""
+        params = {"resources": ["orders"], "httpMethods": ["GET"], "label": "report", "bindTo": "connection"}
+        self.samples["ep_Wq3xT0v…"] = self.connection.call("createEndpoint", params)["endpoint"]
+
     def set_suspended_task(self) -> None:
         self._task()
         self.connection.call("suspendTask", {"task": "report"})

@@ -16,7 +16,7 @@ from harness.ports import free_port  # noqa: E402  (and the harness)
 PAGES = stages.ROOT / "proto-docs"
 #: Pages whose commands are run. Any other page with the comment is run, too; the test fails when one of these loses it.
 RUN = {
-    "configuration.md", "five-minutes.md", "framing.md", "gateway.md", "on-behalf-of.md", "operations.md", "protect-an-api.md",
+    "configuration.md", "explain.md", "five-minutes.md", "framing.md", "gateway.md", "on-behalf-of.md", "operations.md", "protect-an-api.md",
     "python.md", "sessions.md",
     "socat.md", "step-up.md", "wire.md", "../README.md",
 }

@@ -155,7 +155,7 @@ def test_the_log_names_the_file_that_was_found(directory: Path, start: Callable[
 
 
 COMMANDS = [
-    [], ["serve"], ["call"], ["login"], ["probe"], ["check-config"], ["doctor"], ["jose", "verify"], ["jose", "decrypt"],
+    [], ["serve"], ["call"], ["explain"], ["login"], ["probe"], ["check-config"], ["doctor"], ["jose", "verify"], ["jose", "decrypt"],
     ["jose", "inspect"], ["audit", "verify"], ["url"], ["credential"], ["run"],
 ]
 

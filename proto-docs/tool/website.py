@@ -43,7 +43,7 @@ NAVIGATION: List[Tuple[str, List[str]]] = [
     ("Methods", ["proto-docs/reference/README.md", "proto-docs/reference/*.md"]),
     ("Protocol", ["proto-docs/wire.md", "proto-docs/framing.md", "proto-docs/errors.md", "proto-docs/preauthorization.md"]),
     ("Running it", [
-        "proto-docs/troubleshooting.md", "proto-docs/deployment.md", "proto-docs/configuration.md", "proto-docs/operations.md", "proto-docs/proxy.md", "proto-docs/health.md", "proto-docs/limits.md",
+        "proto-docs/troubleshooting.md", "proto-docs/explain.md", "proto-docs/deployment.md", "proto-docs/configuration.md", "proto-docs/operations.md", "proto-docs/proxy.md", "proto-docs/health.md", "proto-docs/limits.md",
         "proto-docs/observability.md", "proto-docs/audit.md", "proto-docs/hardening.md", "proto-docs/threat-model.md", "proto-docs/isolation.md", "SECURITY.md", "proto-docs/upgrading.md", "proto-docs/platforms.md",
         "proto-docs/benchmarks.md", "deploy/*.md", "deploy/*/*.md"]),
     ("More", ["proto-docs/*.md"]),

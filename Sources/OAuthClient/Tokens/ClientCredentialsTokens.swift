@@ -85,6 +85,15 @@ public final class ClientCredentialsTokens: Sendable {
     }
   }
 
+  /// The cached token, fresh or not; nil where there is none. Throws what `token` would without a request, after
+  /// failures.
+  package func current(for grant: ClientCredentialsGrant) throws(TokenError) -> AccessToken? {
+    let now = upstream.clock.monotonicNow
+    let (token, backoff) = state.withLock { ($0.tokens[grant]?.token, $0.backoffs[grant]) }
+    if token?.isFresh(at: now) != true, let error = backoff?.error(at: now) { throw error }
+    return token
+  }
+
   private func freshToken(for grant: ClientCredentialsGrant) -> AccessToken? {
     let now = upstream.clock.monotonicNow
     return state.withLock { state in (state.tokens[grant]?.token).flatMap { $0.isFresh(at: now) ? $0 : nil } }

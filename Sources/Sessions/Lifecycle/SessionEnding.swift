@@ -13,8 +13,7 @@ struct SessionEnding: SessionPart {
 
   /// Ends the session: here at once, whatever the network does, then at the issuer (RFC 7009, RP-Initiated Logout).
   func end(
-    _ handle: SessionHandle, ownedBy uid: UInt32, at issuer: SessionIssuer?, deadline: Deadline,
-    trace: TraceContext?
+    _ handle: SessionHandle, ownedBy uid: UInt32, at issuer: SessionIssuer?, deadline: Deadline, trace: TraceContext?
   ) async throws(SessionError) -> UserSessions.UpstreamEnd {
     let live: LiveSession
     do throws(SessionError) {
@@ -107,8 +106,7 @@ struct SessionEnding: SessionPart {
 
   /// Revokes the session's refresh token, or its access token where it has none. The session stays, without tokens.
   func revokeTokens(
-    of handle: SessionHandle, ownedBy uid: UInt32, at issuer: SessionIssuer, deadline: Deadline,
-    trace: TraceContext?
+    of handle: SessionHandle, ownedBy uid: UInt32, at issuer: SessionIssuer, deadline: Deadline, trace: TraceContext?
   ) async throws(SessionError) {
     try await repository.live(handle, ownedBy: uid).check(issuer)
     try await tasks.finish(for: uid, by: deadline) { () async throws(SessionError) in

@@ -41,8 +41,7 @@ package struct TokenRevocation: Sendable {
   func revokeOrphaned(_ answer: TokenRequests.Answer, _ issuer: SessionIssuer, of uid: UInt32) {
     let refreshToken = answer.response.refreshToken
     let token = RetiredToken(
-      value: refreshToken ?? answer.response.accessToken,
-      hint: refreshToken == nil ? "access_token" : "refresh_token")
+      value: refreshToken ?? answer.response.accessToken, hint: refreshToken == nil ? "access_token" : "refresh_token")
     tasks.revoke(for: uid) {
       guard let failure = await failure(revoking: token, issuer) else { return }
       observer?.observe(.troubled("tokens of no session cannot be revoked", detail: failure))

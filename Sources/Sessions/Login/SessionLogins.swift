@@ -12,8 +12,7 @@ struct SessionLogins: Sendable {
 
   init(_ shared: SessionDependencies, _ writer: RecordWriter) {
     creation = SessionCreation(
-      shared: shared,
-      profiles: ProfileRegistry(writer: writer, clock: shared.clock, observer: shared.observer))
+      shared: shared, profiles: ProfileRegistry(writer: writer, clock: shared.clock, observer: shared.observer))
     code = CodeLogin(shared: shared, creation: creation)
     device = DeviceLogin(shared: shared, creation: creation)
     implicit = ImplicitLogin(shared: shared, creation: creation)
@@ -27,12 +26,10 @@ struct SessionLogins: Sendable {
       return try await singleSignOn.create(from: token, at: issuer, scope: scope, uid: uid, trace: trace)
     }
     switch grant {
-    case .implicit(let profile):
-      return try await implicit.create(profile, at: issuer, uid: uid, trace: trace)
+    case .implicit(let profile): return try await implicit.create(profile, at: issuer, uid: uid, trace: trace)
     case .tokens(let given): return try await creation.create(from: given, at: issuer, uid: uid)
     default:
-      return try await creation.create(
-        NewSession(grant: grant, issuer: issuer, scope: scope, uid: uid, trace: trace))
+      return try await creation.create(NewSession(grant: grant, issuer: issuer, scope: scope, uid: uid, trace: trace))
     }
   }
 }

@@ -80,15 +80,20 @@ final class TokenRefresher: Sendable {
     }
   }
 
+  /// The session of `query` and the slot of its token, without a refresh.
+  func current(_ query: TokenQuery) async throws(SessionError) -> (LiveSession, TokenSlot) {
+    let live = try await repository.live(query.handle, ownedBy: query.uid)
+    try live.check(query.issuer)
+    try ImplicitLogin.checkTerms(of: live, at: query.issuer)
+    guard !live.contents.grant.isRejected else { throw SessionError(.expired, "the user has to log in again") }
+    return (live, live.slot(of: query))
+  }
+
   private func tokenInScope(_ query: TokenQuery) async throws(SessionError) -> FoundToken {
     var refreshes = 0
     var others = 0
     while refreshes < Self.maxRefreshes, others < Self.maxOtherRefreshes {
-      let live = try await repository.live(query.handle, ownedBy: query.uid)
-      try live.check(query.issuer)
-      try ImplicitLogin.checkTerms(of: live, at: query.issuer)
-      guard !live.contents.grant.isRejected else { throw SessionError(.expired, "the user has to log in again") }
-      let slot = live.slot(of: query)
+      let (live, slot) = try await current(query)
       let now = clock.monotonicNow
       let requirement = TokenRequirement(slot: slot, rejected: query.rejected, minimumLife: query.minimumLife)
       let cached = requirement.token(of: live, at: now)
@@ -165,8 +170,7 @@ final class TokenRefresher: Sendable {
   /// A refresh, begun now or joined: of all of a session's tokens one is refreshed at a time.
   func refresh(
     _ handle: SessionHandle, ownedBy uid: UInt32, _ requirement: TokenRequirement, _ issuer: SessionIssuer,
-    by deadline: Deadline = .never,
-    _ trace: TraceContext?
+    by deadline: Deadline = .never, _ trace: TraceContext?
   ) async throws(SessionError) -> RefreshOutcome {
     try await flights.value(for: handle.key, deadline: deadline) { [self] () async throws(SessionError) in
       do throws(SessionError) {

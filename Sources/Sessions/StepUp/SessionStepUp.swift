@@ -188,8 +188,7 @@ package struct SessionStepUp: SessionPart {
   /// Completes the authorization with the URL to which the issuer sent the user back: the session gets the new tokens,
   /// which must be the same user's.
   package func completeInBrowser(
-    of handle: SessionHandle, ownedBy uid: UInt32, at issuer: SessionIssuer, callback url: String,
-    trace: TraceContext?
+    of handle: SessionHandle, ownedBy uid: UInt32, at issuer: SessionIssuer, callback url: String, trace: TraceContext?
   ) async throws(SessionError) {
     var live = try await repository.live(handle, ownedBy: uid)
     try live.check(issuer)

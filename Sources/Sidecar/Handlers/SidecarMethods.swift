@@ -44,6 +44,7 @@ struct SidecarMethods {
       try await fetch(params, context)
     }
     addDecisionMethods(to: &table)
+    addExplanations(fetch, to: &table)
     addTaskMethods(fetch.tasks, lists, to: &table)
     addTokenMethods(to: &table)
     addSessionMethods(lists, to: &table)
@@ -101,6 +102,44 @@ struct SidecarMethods {
     let invalidate = InvalidateDecisionsHandler(engine: engine)
     table.waiting(InvalidateDecisions.self) { (params, context) async throws(RPCFault) in
       try await invalidate(params, context)
+    }
+  }
+
+  private func addExplanations(_ fetch: FetchResourceHandler, to table: inout MethodTable) {
+    let (tokens, decisions) = (
+      AccessTokenHandler(engine: engine, computation: computation), PreauthorizeHandler(engine: engine)
+    )
+    let explain = ExplainHandler(
+      engine: engine, computation: computation, hardening: hardening,
+      checks: ExplainHandler.Checks(
+        fetch: { (params, context) async throws(RPCFault) in try await Self.check(params, context, by: fetch) },
+        token: tokens.check, decisions: decisions.check,
+        session: { [engine] (text, context) async throws(RPCFault) in
+          let handle = try SessionHandle.given(text)
+          do throws(SessionError) {
+            return try await engine.visibleSession(handle, context)
+          } catch {
+            throw ErrorMap.fault(error)
+          }
+        },
+        sessionIssuer: { [engine] (name, context) throws(RPCFault) in
+          _ = try context.runtime.sessionIssuer(name, engine)
+        }))
+    table.waiting(ExplainCall.self) { (params, context) async throws(RPCFault) in try await explain(params, context) }
+  }
+
+  /// The fetch of `params` as a call would carry it out, up to its first request; nil for one that continues another.
+  private static func check(
+    _ params: JSONValue?, _ context: CallContext, by handler: FetchResourceHandler
+  ) async throws(RPCFault) -> CheckedFetch? {
+    var params = try MethodTable.decode(FetchResource.Params.self, params)
+    try handler.checkForDebugger(context)
+    guard params.continuation == nil else { return nil }
+    let fetch = try await handler.prepare(&params, context) { (_, _, _) async throws(RPCFault) in }
+    guard handler.tasks.running(fetch.task, of: context.uid) == nil else { throw FetchResourceHandler.taskIsRunning }
+    _ = try InboundTokenCheck.source(of: fetch.inbound, fetch.server, context)
+    return CheckedFetch(request: fetch.request, server: fetch.server, options: fetch.options) { error in
+      await handler.fault(error, of: fetch, context)
     }
   }
 

@@ -151,11 +151,13 @@ extension Narrowing {
 
   /// Whether `admit` would throw.
   package func wouldReject(at now: MonotonicInstant) -> Bool {
-    if let rate = limits.rate, var bucket = state.withLock({ $0.bucket }), bucket.take(RateLimit(rate), at: now) != nil
-    {
-      return true
-    }
-    return parent?.wouldReject(at: now) ?? false
+    wait(at: now) != nil || parent?.wouldReject(at: now) ?? false
+  }
+
+  /// How long until this level has one more call, without counting any; nil: it has.
+  package func wait(at now: MonotonicInstant) -> Duration? {
+    guard let rate = limits.rate, var bucket = state.withLock({ $0.bucket }) else { return nil }
+    return bucket.take(RateLimit(rate), at: now)
   }
 
   /// Counts a call that begins, at every level; throws, and counts nothing, when one has as many as it may. Some calls

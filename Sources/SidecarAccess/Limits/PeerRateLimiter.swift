@@ -66,13 +66,18 @@ package final class PeerRateLimiter: Sendable {
     }
   }
 
-  /// Whether `admit` would reject the call.
-  package func wouldReject(_ rule: AccessRules.Rule, uid: UInt32, isProbe: Bool) -> Bool {
-    guard let rate = rule.rate else { return false }
+  /// Returns what `admit` would, without counting a call.
+  package func wait(_ rule: AccessRules.Rule, uid: UInt32, isProbe: Bool) -> Duration? {
+    guard let rate = rule.rate else { return nil }
     let (key, now) = (Key(rule, uid), clock.monotonicNow)
     return state.withLock { state in
       isProbe ? state.probes.wait(key, Self.probeRate, at: now) : state.calls.wait(key, rate, at: now)
-    } != nil
+    }
+  }
+
+  /// How many calls have a slot.
+  package func inFlight(_ rule: AccessRules.Rule, uid: UInt32) -> Int {
+    state.withLock { $0.inFlight[Key(rule, uid)] ?? 0 }
   }
 
   /// Takes a slot for a call; nil where the rule has no limit.

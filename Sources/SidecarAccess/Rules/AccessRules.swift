@@ -47,9 +47,12 @@ package struct AccessRules: Sendable {
   }
 
   /// The rule for `peer`, or nil. Users who cannot be told apart would share their sessions, and so have none.
-  package func rule(for peer: Peer) -> Rule? {
+  package func rule(for peer: Peer) -> Rule? { index(for: peer).map { rules[$0] } }
+
+  /// The position of the rule for `peer`, or nil.
+  package func index(for peer: Peer) -> Int? {
     guard unmapped.uid != peer.uid else { return nil }
-    return rules.first { !isOfMany($0) && $0.matches(peer) }
+    return rules.firstIndex { !isOfMany($0) && $0.matches(peer) }
   }
 
   /// Why `peer` may not call `method`: which rule is missing, or what the rule that applies lacks.

@@ -22,8 +22,8 @@ import SidecarObservability
 ///
 /// Calls of methods that never wait are answered where they were read, and pass steps 1, 2, 9 and 10 only.
 package final class CallChain: CallDispatcher {
-  private let caller: PeerConnection
-  private let environment: CallEnvironment
+  let caller: PeerConnection
+  let environment: CallEnvironment
 
   package init(caller: PeerConnection, environment: CallEnvironment) {
     self.caller = caller
@@ -61,16 +61,11 @@ package final class CallChain: CallDispatcher {
         return forbidden(call.method, snapshot.access.missingRule(for: caller.peer, method: call.method), end)
       }
       guard narrowing?.allows(method: call.method) ?? true else {
-        return forbidden(call.method, "This endpoint may not call \(call.method)", end)
+        return forbidden(call.method, Self.notAllowed(call.method), end)
       }
       guard !call.isUnread else { throw .overloaded("Too many calls of this user at one time") }
       let (meta, params) = try CallMeta.split(call.params)
-      var context = CallContext(
-        key: call.key, caller: caller,
-        runtime: VisibleConfiguration(snapshot, scope: narrowing?.scope(within: rule.scope) ?? rule.scope),
-        narrowing: narrowing,
-        deadline: meta.timeoutMs.map { Deadline(in: .milliseconds($0), on: environment.clock) } ?? .never,
-        trace: .none, descriptors: ClaimedDescriptors(call.descriptors))
+      var context = context(meta, rule, snapshot, narrowing, ClaimedDescriptors(call.descriptors), key: call.key)
       switch handler {
       case .immediate(let body):
         traceparent = meta.traceparent
@@ -86,6 +81,19 @@ package final class CallChain: CallDispatcher {
       // Only an error shows its trace: such a call causes nothing upstream.
       return .answered(end.report(.failure(error), environment.trace.trace(continuing: traceparent)))
     }
+  }
+
+  /// The context of a call, not traced and not recorded yet.
+  func context(
+    _ meta: CallMeta, _ rule: AccessRules.Rule, _ snapshot: ConfigurationSnapshot, _ narrowing: Narrowing?,
+    _ descriptors: ClaimedDescriptors = ClaimedDescriptors(), key: UInt64 = 0
+  ) -> CallContext {
+    CallContext(
+      chain: self, key: key,
+      runtime: VisibleConfiguration(snapshot, scope: narrowing?.scope(within: rule.scope) ?? rule.scope),
+      narrowing: narrowing,
+      deadline: meta.timeoutMs.map { Deadline(in: .milliseconds($0), on: environment.clock) } ?? .never,
+      trace: .none, descriptors: descriptors)
   }
 
   /// The steps that may wait. Does not keep the call, which would keep its params until the end.
@@ -116,7 +124,11 @@ package final class CallChain: CallDispatcher {
     }
   }
 
-  private static let over = "This endpoint has been revoked, or its time is over"
+  /// Why a chain does not allow a method.
+  static func notAllowed(_ method: String) -> String { "This endpoint may not call \(method)" }
+
+  /// Why a chain allows nothing.
+  static let over = "This endpoint has been revoked, or its time is over"
 
   /// Rejects a call that `peers` or the chain does not allow, and records that.
   private func forbidden(_ method: String, _ reason: String, _ end: CallEnd) -> Dispatch {

@@ -8,9 +8,10 @@ package import SidecarObservability
 /// Bounds how many calls run at a time: for each peer by its rule (`peers.[].concurrency`), for each
 /// endpoint, and for all together, where calls wait in a queue (`limits.inFlight`, `limits.queue`).
 package struct ConcurrencyStep: Sendable {
-  /// Methods without a slot: they are answered, or change something, when no slot is free. Lists have a limit of their
-  /// own: they show which tasks can be cancelled to get a free slot.
-  private static let exempt: Set<String> = [ReloadConfig.name, Health.name, ListTasks.name]
+  /// Methods without a slot: they are answered, or change something, when no slot is free. Lists and
+  /// explanations have limits of their own: they show which tasks can be cancelled to get a free slot, and why there is
+  /// none.
+  private static let exempt: Set<String> = [ReloadConfig.name, Health.name, ListTasks.name, ExplainCall.name]
   /// Methods by which a caller answers a question about a user's step-up: the call behind the question has a slot, and
   /// does not end before.
   private static let answering: Set<String> = [Authenticate.name, AuthenticateWithAdvice.name]
@@ -84,10 +85,33 @@ package struct ConcurrencyStep: Sendable {
     case .success(let peerSlot): return Slot(peerSlot: peerSlot, exemption: nil, uid: uid, narrowing: narrowing)
     case .failure(let reached):
       metrics.callRejected(PeerRateLimiter.Rejection.concurrency.rawValue)
-      var fault = RPCFault.overloaded("Too many calls of this user under way (concurrency of its rule in peers)")
-      fault.data["limit"] = .integer(Int64(reached.limit))
-      throw fault
+      throw Self.fault(reached.limit)
     }
+  }
+
+  private static func fault(_ limit: Int) -> RPCFault {
+    var fault = RPCFault.overloaded("Too many calls of this user under way (concurrency of its rule in peers)")
+    fault.data["limit"] = .integer(Int64(limit))
+    return fault
+  }
+
+  /// The use of the limits of a call, for explanations.
+  struct Standing: Sendable {
+    /// How many calls of the peer have a slot.
+    let inFlight: Int
+    /// The error that `takeSlot` would throw.
+    let fault: RPCFault?
+    /// How many of all calls run, and how many wait.
+    let all: (inFlight: Int, waiting: Int)
+  }
+
+  /// The use of the limits of a call, which is not counted; nil when it needs no slot.
+  func standing(of method: String, _ rule: AccessRules.Rule, _ caller: PeerConnection) -> Standing? {
+    guard !Self.exempt.contains(method), !Self.answering.contains(method) else { return nil }
+    let inFlight = peers.inFlight(rule, uid: caller.peer.uid)
+    return Standing(
+      inFlight: inFlight, fault: rule.concurrency.flatMap { inFlight >= $0 ? Self.fault($0) : nil },
+      all: (limiter.inFlightCount, limiter.waitingCount))
   }
 
   /// Gives the slot back.
@@ -140,7 +164,7 @@ extension ConcurrencyLimiter.Rejection {
   }
 
   /// The error of a call that was rejected; `message` is for one that met another limit than that of all calls.
-  func fault(_ message: String? = nil) -> RPCFault {
+  package func fault(_ message: String? = nil) -> RPCFault {
     switch self {
     case .cancelled: RPCFault(.requestCancelled)
     case .deadlineExceeded: RPCFault(.deadlineExceeded, data: ["retryable": true, "outcome": "not_sent"])

@@ -34,7 +34,16 @@ package struct RateLimitStep: Sendable {
   func admit(_ method: String, _ rule: AccessRules.Rule?, _ peer: Peer) throws(RPCFault) {
     guard let rule, let wait = limiter.admit(rule, uid: peer.uid, isProbe: isProbe(method)) else { return }
     metrics.callRejected(PeerRateLimiter.Rejection.rate.rawValue)
-    throw .overloaded(
+    throw fault(method, wait)
+  }
+
+  /// The error that `admit` would throw; nil when it would count the call.
+  func fault(_ method: String, _ rule: AccessRules.Rule, _ peer: Peer) -> RPCFault? {
+    limiter.wait(rule, uid: peer.uid, isProbe: isProbe(method)).map { fault(method, $0) }
+  }
+
+  private func fault(_ method: String, _ wait: Duration) -> RPCFault {
+    .overloaded(
       isProbe(method)
         ? "Too many calls of health and getInfo of this user in a short time"
         : "Too many calls of this user in a short time (rate of its rule in peers)", retryAfter: wait)
@@ -42,7 +51,7 @@ package struct RateLimitStep: Sendable {
 
   /// Whether `admit` would throw.
   func wouldReject(_ method: String, _ rule: AccessRules.Rule, _ peer: Peer) -> Bool {
-    limiter.wouldReject(rule, uid: peer.uid, isProbe: isProbe(method))
+    limiter.wait(rule, uid: peer.uid, isProbe: isProbe(method)) != nil
   }
 
   /// Counts a call that the connection rejected without reading it.

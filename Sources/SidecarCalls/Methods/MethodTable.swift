@@ -17,6 +17,8 @@ package struct MethodTable: Sendable {
   }
 
   private var handlers: [String: Handler] = [:]
+  /// Return the fault in the form of the params of each method, by the decoder of its handler.
+  private var checks: [String: @Sendable (JSONValue?) -> RPCFault?] = [:]
 
   package init() {}
 
@@ -33,10 +35,27 @@ package struct MethodTable: Sendable {
 
   package subscript(name: String) -> Handler? { handlers[name] }
 
+  /// The error of a call of `method` whose params have another form.
+  func fault(in params: JSONValue?, of method: String) -> RPCFault? { checks[method]?(params) }
+
+  private mutating func addCheck<Method: RPCMethod>(of method: Method.Type) {
+    checks[Method.name] = { Self.fault(in: $0, as: Method.Params.self) }
+  }
+
+  private static func fault<Params: Decodable>(in params: JSONValue?, as type: Params.Type) -> RPCFault? {
+    do throws(RPCFault) {
+      _ = try decode(type, params)
+      return nil
+    } catch {
+      return error
+    }
+  }
+
   /// Adds a method that answers at once.
   package mutating func immediate<Method: RPCMethod>(
     _ method: Method.Type, _ body: @escaping @Sendable (Method.Params, CallContext) throws(RPCFault) -> Method.Result
   ) {
+    addCheck(of: method)
     handlers[Method.name] = .immediate { (params, context) throws(RPCFault) in
       try Self.encode(body(try Self.decode(Method.Params.self, params), context))
     }
@@ -47,6 +66,7 @@ package struct MethodTable: Sendable {
     _ method: Method.Type,
     _ body: @escaping @Sendable (Method.Params, CallContext) async throws(RPCFault) -> Method.Result
   ) {
+    addCheck(of: method)
     handlers[Method.name] = .waiting { (params, context) async throws(RPCFault) in
       try Self.encode(await body(try Self.decode(Method.Params.self, params.take()), context))
     }
@@ -58,6 +78,7 @@ package struct MethodTable: Sendable {
     _ method: Method.Type,
     _ body: @escaping @Sendable (consuming Method.Params, CallContext) async throws(RPCFault) -> JSONValue
   ) {
+    addCheck(of: method)
     handlers[Method.name] = .waiting { (params, context) async throws(RPCFault) in
       .value(try await body(try Self.decode(Method.Params.self, params.take()), context))
     }
@@ -84,6 +105,7 @@ package struct MethodTable: Sendable {
     _ method: Method.Type,
     _ body: @escaping @Sendable (consuming Method.Params, CallContext) async throws(RPCFault) -> JSONText
   ) {
+    addCheck(of: method)
     handlers[Method.name] = .waiting { (params, context) async throws(RPCFault) in
       .text(try await body(try Self.decode(Method.Params.self, params.take()), context))
     }
@@ -93,13 +115,15 @@ package struct MethodTable: Sendable {
   package mutating func prepared<Method: RPCMethod>(
     _ method: Method.Type, _ body: @escaping @Sendable (CallContext) -> JSONText
   ) {
+    addCheck(of: method)
     handlers[Method.name] = .immediate { (params, context) throws(RPCFault) in
       if let params { _ = try Self.decode(Method.Params.self, params) }
       return .text(body(context))
     }
   }
 
-  private static func decode<Params: Decodable>(_ type: Params.Type, _ params: JSONValue?) throws(RPCFault) -> Params {
+  /// Decodes the params of a call.
+  package static func decode<Params: Decodable>(_ type: Params.Type, _ params: JSONValue?) throws(RPCFault) -> Params {
     do {
       return try JSONValueDecoder().decode(type, from: params ?? .object(JSONObject()))
     } catch {

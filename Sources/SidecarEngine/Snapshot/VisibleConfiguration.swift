@@ -1,9 +1,10 @@
 package import AuthEngine
 package import EngineConfiguration
+package import HTTPMessages
 import PosternConfiguration
 package import PosternJSONRPC
 import PosternProtocol
-import PosternSupport
+package import PosternSupport
 package import SidecarAccess
 package import SidecarObservability
 
@@ -35,6 +36,12 @@ package struct VisibleConfiguration: Sendable {
 
   /// Whether nothing is fetched while a debugger is attached.
   package var checksForDebugger: Bool { runtime.configuration.hardening.debuggerCheck }
+
+  /// The outbound proxy.
+  package var outboundProxy: OutboundProxy? { runtime.values.outboundProxy }
+
+  /// The bounds on all calls together.
+  package var callLimits: ConcurrencyLimiter.Limits { runtime.callLimits }
 
   /// The resource that is meant when a call names none: the only one.
   package var onlyResource: String? { Self.only(runtime.allServers.lazy.map(\.name).filter(scope.contains(resource:))) }

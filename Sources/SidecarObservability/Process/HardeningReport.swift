@@ -11,6 +11,8 @@ package struct HardeningReport: Sendable, Equatable {
     package var limitsFiles = false
     /// Whether it limits TCP ports.
     package var limitsPorts = false
+    /// The TCP ports that it lets the process connect to; nil for all.
+    package var connectPorts: Set<UInt16>?
     /// Whether abstract sockets of others, and signals to others, are forbidden.
     package var isScoped = false
   }

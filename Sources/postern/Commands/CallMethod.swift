@@ -48,12 +48,7 @@ struct CallMethod: ParsableCommand {
 
   func run() throws {
     var request: JSONObject = ["jsonrpc": "2.0", "id": 1, "method": .string(method)]
-    do throws(ParamsArguments.Failure) {
-      request["params"] = try ParamsArguments.params(of: params, read: Self.read)
-    } catch {
-      FailureNote.print("\(error); see postern call --help")
-      throw ExitCode.validationFailure
-    }
+    request["params"] = try Self.params(of: params, command: "call")
     let answer: JSONValue
     do {
       answer = try Self.exchange(.object(request), options)
@@ -66,6 +61,16 @@ struct CallMethod: ParsableCommand {
       throw ExitCode(1)
     }
     print(JSONWriter(pretty: isatty(1) == 1).string(result))
+  }
+
+  /// The params that the words of `command` make; nil without any.
+  static func params(of words: [String], command: String) throws -> JSONValue? {
+    do throws(ParamsArguments.Failure) {
+      return try ParamsArguments.params(of: words, read: read)
+    } catch {
+      FailureNote.print("\(error); see postern \(command) --help")
+      throw ExitCode.validationFailure
+    }
   }
 
   /// Prints a sidecar's error on standard error.

@@ -64,6 +64,7 @@ final class ProcessHardening: Sendable {
     report.landlock.abi = effect.landlockABI
     report.landlock.limitsFiles = effect.limitsFiles
     report.landlock.limitsPorts = effect.limitsPorts
+    report.landlock.connectPorts = effect.limitsPorts ? allowedPorts : nil
     report.landlock.isScoped = effect.isScoped
     report.filtersSystemCalls = effect.filtersSystemCalls && (isStarting || effect.filtersStartCalls)
     report.lockedBytes = memory.lockedBytes

@@ -6,6 +6,7 @@ import PosternProtocol
 import PosternSupport
 import SidecarAccess
 import SidecarCalls
+import SidecarEndpoints
 import SidecarEngine
 import SidecarObservability
 
@@ -30,17 +31,52 @@ struct PreauthorizeHandler: Sendable {
       throw RPCFault.overloaded("Too many resources of this user under way")
     }
     defer { memory.withLock { $0.giveBack(weight, for: context.uid) } }
-    var deadline = context.deadline
-    if let timeout = params.timeoutMs {
-      guard (1...Self.maxTimeout).contains(timeout) else {
-        throw .invalidParams("timeoutMs must be from 1 to \(Self.maxTimeout)", path: "/timeoutMs")
-      }
-      deadline = deadline.earlier(Deadline(in: .milliseconds(timeout), on: engine.clock))
+    let deadline = context.deadline.earlier(try timeout(params))
+    let (point, subject, attributes): Meant
+    switch try await meant(params, context) {
+    case .success(let found): (point, subject, attributes) = found
+    case .failure(let absence): return Self.answer(.failure(absence.status), nil, context)
     }
+    let response = await engine.preauthorizer.preauthorize(
+      request, for: subject, context: attributes, at: point, deadline: deadline, trace: context.traceContext)
+    // A user who logs out during the request to the decision point gets no permit afterwards.
+    let isFresh = response.decisions.contains { $0.source != .local }
+    let choice = DecisionSubjectChoice(engine: engine, context: context)
+    let absence = isFresh ? try await choice.end(of: subject) : nil
+    guard !Task.isCancelled else { throw RPCFault(.requestCancelled) }
+    guard !context.deadline.hasPassed(on: engine.clock) else { throw RPCFault(.deadlineExceeded) }
+    return Self.answer(absence.map { .failure($0.status) } ?? response, subject, context)
+  }
+
+  /// The decision point of a call, up to its first request; or the status that its answer would have.
+  func check(_ params: JSONValue?, _ context: CallContext) async throws(RPCFault) -> CheckedDecisions {
+    let params = try MethodTable.decode(Preauthorize.Params.self, params)
+    _ = try Self.request(params)
+    _ = try timeout(params)
+    switch try await meant(params, context) {
+    case .success(let found): return CheckedDecisions(provider: found.point.name, status: nil)
+    case .failure(let absence): return CheckedDecisions(provider: nil, status: absence.status)
+    }
+  }
+
+  private typealias Meant = (point: DecisionPoint, subject: DecisionSubject, attributes: JSONObject)
+
+  private func timeout(_ params: Preauthorize.Params) throws(RPCFault) -> Deadline {
+    guard let timeout = params.timeoutMs else { return .never }
+    guard (1...Self.maxTimeout).contains(timeout) else {
+      throw .invalidParams("timeoutMs must be from 1 to \(Self.maxTimeout)", path: "/timeoutMs")
+    }
+    return Deadline(in: .milliseconds(timeout), on: engine.clock)
+  }
+
+  /// The decision point, the subject and the rest of the context that a call means.
+  private func meant(
+    _ params: Preauthorize.Params, _ context: CallContext
+  ) async throws(RPCFault) -> Result<Meant, DecisionSubjectError> {
     let point: DecisionPoint
     switch context.runtime.decisionPoint(params.provider) {
     case .success(let found): point = found
-    case .failure(let absence): return Self.answer(.failure(.decisionPointUnknown(absence.reason)), nil, context)
+    case .failure(let absence): return .failure(DecisionSubjectError(status: .decisionPointUnknown(absence.reason)))
     }
     context.audit?.note("provider", .string(point.name))
     var attributes = params.context?.object ?? JSONObject()
@@ -48,20 +84,13 @@ struct PreauthorizeHandler: Sendable {
     let choice = DecisionSubjectChoice(engine: engine, context: context)
     switch try await choice.subject(params, point, &attributes) {
     case .success(let found): subject = found
-    case .failure(let absence): return Self.answer(.failure(absence.status), nil, context)
+    case .failure(let absence): return .failure(absence)
     }
     if let complaint = point.provider.contextError(in: attributes) {
       let path = ParameterPath(["context", .name(complaint.member)] + complaint.path.components).jsonPointer
       throw .invalidParams("\(complaint.member) in context \(complaint.reason)", path: path)
     }
-    let response = await engine.preauthorizer.preauthorize(
-      request, for: subject, context: attributes, at: point, deadline: deadline, trace: context.traceContext)
-    // A user who logs out during the request to the decision point gets no permit afterwards.
-    let isFresh = response.decisions.contains { $0.source != .local }
-    let absence = isFresh ? try await choice.end(of: subject) : nil
-    guard !Task.isCancelled else { throw RPCFault(.requestCancelled) }
-    guard !context.deadline.hasPassed(on: engine.clock) else { throw RPCFault(.deadlineExceeded) }
-    return Self.answer(absence.map { .failure($0.status) } ?? response, subject, context)
+    return .success((point, subject, attributes))
   }
 
   private static func answer(

@@ -32,6 +32,19 @@ struct FetchResourceHandler: Sendable {
     let descriptors = context.descriptors.take()
     try checkForDebugger(context)
     if let continuation = params.continuation { return try await resume(continuation, params, descriptors, context) }
+    var bodies: FetchBodies?
+    let fetch = try await prepare(&params, context) { (params, options, server) async throws(RPCFault) in
+      bodies = try await self.bodies(params, descriptors, options, server)
+    }
+    return try await carryOut(fetch, bodies, context)
+  }
+
+  /// The fetch that `params` mean, checked as far as that is possible before anything is sent. `takeBodies` gets what
+  /// the bodies in descriptors depend on.
+  func prepare(
+    _ params: inout FetchResource.Params, _ context: CallContext,
+    takeBodies: (FetchResource.Params, FetchOptions, ResourceServer) async throws(RPCFault) -> Void
+  ) async throws(RPCFault) -> Fetch {
     let name = try resourceName(params, context)
     let request = try ResourceRequest(params)
     var options = FetchOptions(deadline: context.deadline, followsRedirects: params.followRedirects ?? true)
@@ -46,7 +59,7 @@ struct FetchResourceHandler: Sendable {
     if stream != nil, server.payloadEncryption?.decryptsAnswers == true {
       throw .invalidParams("The resource's answers are encrypted, which cannot be streamed", path: "/stream")
     }
-    let bodies = try await bodies(params, descriptors, options, server)
+    try await takeBodies(params, options, server)
     params.dropContent()
     options.session = try await session(params.session, server, context)
     let inbound = params.onBehalfOf.take()
@@ -56,9 +69,7 @@ struct FetchResourceHandler: Sendable {
       throw .invalidParams("A task's name has 1 to 128 bytes", path: "/task")
     }
     let task = params.task ?? NetworkTask.generatedIdentifier()
-    return try await carryOut(
-      Fetch(request: request, server: server, options: options, task: task, stream: stream, inbound: inbound), bodies,
-      context)
+    return Fetch(request: request, server: server, options: options, task: task, stream: stream, inbound: inbound)
   }
 
   /// Throws when a debugger is attached, and the configuration wants nothing fetched then.

@@ -6,6 +6,7 @@ import PosternProtocol
 import PosternSupport
 import SidecarAccess
 import SidecarCalls
+import SidecarEndpoints
 import SidecarEngine
 import SidecarObservability
 
@@ -19,19 +20,7 @@ struct AccessTokenHandler: Sendable {
   func callAsFunction(
     _ params: GetAccessToken.Params, _ context: CallContext
   ) async throws(RPCFault) -> JSONValue {
-    guard context.runtime.letsTokensLeave else {
-      throw RPCFault(.peerForbidden, "tokens.leaveTheSidecar is off: tokens stay in the sidecar")
-    }
-    let minimum = params.minTtlSeconds ?? 0
-    guard (0...Self.longestMinimum).contains(minimum) else {
-      throw .invalidParams("minTtlSeconds must be from 0 to \(Self.longestMinimum)", path: "/minTtlSeconds")
-    }
-    let target = try target(params, context)
-    // The key of proofs stays in this process: no other process could use the token.
-    guard target.senderConstraint != .dpop else { throw Self.bound }
-    if target.authentication != .onBehalfOf, params.onBehalfOf != nil {
-      throw .invalidParams("An inbound token goes with auth onBehalfOf", path: "/onBehalfOf")
-    }
+    let (target, minimum) = try checked(params, context)
     let token: AccessToken
     switch target.authentication {
     case .none: throw .invalidParams("a resource with auth: none has no token", path: "/auth")
@@ -47,6 +36,66 @@ struct AccessTokenHandler: Sendable {
     guard token.type == .bearer else { throw Self.bound }
     if let server = target.narrowed { try rejectWider(token, server, context) }
     return Self.result(token, scope: token.scope)
+  }
+
+  /// The token of a call as far as it is known without a request.
+  func check(_ params: JSONValue?, _ context: CallContext) async throws(RPCFault) -> CheckedToken {
+    let params = try MethodTable.decode(GetAccessToken.Params.self, params)
+    let (target, _) = try checked(params, context)
+    var preview = ResourceFetcher.TokenPreview()
+    switch target.authentication {
+    case .none: throw .invalidParams("a resource with auth: none has no token", path: "/auth")
+    case .credential: throw Self.ownCredential
+    case .clientCredentials, .onBehalfOf: try await engine.rejectSession(params.session, context)
+    case .user, .implicit:
+      let kind: SessionKind = target.authentication == .user ? .user : .implicit
+      guard let session = try await engine.session(params.session, kind, target.issuer, context) else {
+        throw RPCFault(kind == .user ? .notAuthenticated : .notImplicitlyAuthenticated)
+      }
+      do throws(SessionError) {
+        preview.session = try await handle(of: kind, session, params, context)
+        let tokens = try await session.tokens(kind)
+        (preview.token, preview.canBeRequested) = try await tokens.current(
+          scope: target.scope, audience: target.audience)
+      } catch {
+        throw ErrorMap.fault(error)
+      }
+    }
+    if target.authentication == .clientCredentials {
+      let grant = ClientCredentialsGrant(issuer: target.issuer, scope: target.scope, audience: target.audience)
+      do throws(TokenError) {
+        preview.token = try engine.deviceTokens.current(for: grant)
+      } catch {
+        throw ErrorMap.fault(SessionError(error))
+      }
+    }
+    if target.authentication == .onBehalfOf, let server = target.resource {
+      var server = server
+      server.authentication = .onBehalfOf
+      _ = try InboundTokenCheck.source(of: params.onBehalfOf, server, context)
+    }
+    if let token = preview.token, token.type != .bearer { throw Self.bound }
+    return CheckedToken(authentication: target.authentication, issuer: target.issuer, preview: preview)
+  }
+
+  /// The requested token, and how long it has to live.
+  private func checked(
+    _ params: GetAccessToken.Params, _ context: CallContext
+  ) throws(RPCFault) -> (target: Target, minimum: Int) {
+    guard context.runtime.letsTokensLeave else {
+      throw RPCFault(.peerForbidden, "tokens.leaveTheSidecar is off: tokens stay in the sidecar")
+    }
+    let minimum = params.minTtlSeconds ?? 0
+    guard (0...Self.longestMinimum).contains(minimum) else {
+      throw .invalidParams("minTtlSeconds must be from 0 to \(Self.longestMinimum)", path: "/minTtlSeconds")
+    }
+    let target = try target(params, context)
+    // The key of proofs stays in this process: no other process could use the token.
+    guard target.senderConstraint != .dpop else { throw Self.bound }
+    if target.authentication != .onBehalfOf, params.onBehalfOf != nil {
+      throw .invalidParams("An inbound token goes with auth onBehalfOf", path: "/onBehalfOf")
+    }
+    return (target, minimum)
   }
 
   private func exchangedToken(
@@ -76,12 +125,7 @@ struct AccessTokenHandler: Sendable {
       let handle = try await session.handle(of: kind)
       meant = handle
       context.audit?.note(session: handle)
-      // When the call names a kind, a session of the other kind is unknown.
-      if params.auth != nil || params.resource != nil,
-        try await engine.sessions.session(handle, ownedBy: context.uid).kind != kind
-      {
-        throw SessionError.notFound
-      }
+      _ = try await self.handle(of: kind, session, params, context)
       return try await engine.sessions.token(
         of: handle, ownedBy: context.uid, at: session.issuer, scope: target.scope,
         audience: target.audience, isNarrow: target.narrowed != nil,
@@ -90,6 +134,19 @@ struct AccessTokenHandler: Sendable {
     } catch {
       throw await engine.fault(error, at: session.issuer, of: meant, context)
     }
+  }
+
+  /// The session that a call means. When it names a kind, a session of the other kind is unknown.
+  private func handle(
+    of kind: SessionKind, _ session: FetchSession, _ params: GetAccessToken.Params, _ context: CallContext
+  ) async throws(SessionError) -> SessionHandle {
+    let handle = try await session.handle(of: kind)
+    if params.auth != nil || params.resource != nil,
+      try await engine.sessions.session(handle, ownedBy: context.uid).kind != kind
+    {
+      throw SessionError.notFound
+    }
+    return handle
   }
 
   /// `GetAccessToken.Result`, built as a value because it is a hot path. A test decodes it as that type, strictly.

@@ -18,21 +18,7 @@ struct InboundTokenCheck: Sendable {
   func callAsFunction(
     _ given: OnBehalfOf?, _ server: ResourceServer, by deadline: Deadline, _ context: CallContext
   ) async throws(RPCFault) -> InboundToken? {
-    guard server.authentication == .onBehalfOf else {
-      guard given == nil else {
-        throw .invalidParams("An inbound token goes with auth onBehalfOf", path: "/onBehalfOf")
-      }
-      return nil
-    }
-    guard let exchange = server.tokens.exchange, let issuer = context.runtime.inboundIssuer(of: server) else {
-      throw .invalidParams("The resource is configured without an exchange of inbound tokens", path: "/auth")
-    }
-    guard let given else {
-      throw .invalidParams("The resource needs the inbound token of a user", path: "/onBehalfOf")
-    }
-    guard given.token.utf8.count <= Engine.maxInboundTokenBytes else {
-      throw .invalidParams("The token is larger than 64 KiB", path: "/onBehalfOf/token")
-    }
+    guard let (given, exchange, issuer) = try Self.source(of: given, server, context) else { return nil }
     let (token, audience) = (Secret(given.token), given.audience)
     let keys = TracedKeySource(
       context.runtime.keys(of: issuer, in: engine.keySets), trace: context.traceContext)
@@ -49,6 +35,28 @@ struct InboundTokenCheck: Sendable {
     let inbound = try await issuer.tokens.encryption.keys.isEmpty ? judge() : computation.run(context, judge)
     if let subject = inbound.subject { context.audit?.note("subject", .string(subject)) }
     return inbound
+  }
+
+  /// The inbound token of a call at `server`, with its issuer and how it is exchanged; nil as above. Not validated.
+  static func source(
+    of given: OnBehalfOf?, _ server: ResourceServer, _ context: CallContext
+  ) throws(RPCFault) -> (OnBehalfOf, TokenExchange, ConfiguredIssuer)? {
+    guard server.authentication == .onBehalfOf else {
+      guard given == nil else {
+        throw .invalidParams("An inbound token goes with auth onBehalfOf", path: "/onBehalfOf")
+      }
+      return nil
+    }
+    guard let exchange = server.tokens.exchange, let issuer = context.runtime.inboundIssuer(of: server) else {
+      throw .invalidParams("The resource is configured without an exchange of inbound tokens", path: "/auth")
+    }
+    guard let given else {
+      throw .invalidParams("The resource needs the inbound token of a user", path: "/onBehalfOf")
+    }
+    guard given.token.utf8.count <= Engine.maxInboundTokenBytes else {
+      throw .invalidParams("The token is larger than 64 KiB", path: "/onBehalfOf/token")
+    }
+    return (given, exchange, issuer)
   }
 
   private static func fault(_ error: InboundTokenError) -> RPCFault {

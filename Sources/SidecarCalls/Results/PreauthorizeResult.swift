@@ -1,17 +1,17 @@
-import AuthEngine
-import PosternJSON
+package import AuthEngine
+package import PosternJSON
 import PosternProtocol
 import PosternSupport
 
 /// A preauthorization's answer as it goes over the wire: `Preauthorize.Result`, written at once because it is a hot
 /// path. A test decodes it as that type, strictly.
-struct PreauthorizeResult: ~Copyable {
+package struct PreauthorizeResult: ~Copyable {
   private let text = JSONComposer()
   /// Decisions of one batch end together: the instant that was written last, and how.
   private var instant: (Timestamp, String)?
 
   /// The text of `response`.
-  static func text(of response: PreauthorizeResponse) -> JSONText {
+  package static func text(of response: PreauthorizeResponse) -> JSONText {
     var result = PreauthorizeResult()
     result.append(response)
     return result.text.finished()
