@@ -216,6 +216,10 @@ let package = Package(
         "SocketServer",
       ]),
 
+    // MARK: - Layer 1: ProcessControl, signals and limits of processes
+
+    .target(name: "ProcessControl", dependencies: ["CPosternLinux", "PosternSupport"]),
+
     // MARK: - Layer 2: StatusServer, HTTP for probes and metrics
 
     .target(
@@ -1033,6 +1037,7 @@ let package = Package(
         "PosternProtocol",
         "PosternSupport",
         "PosternTelemetry",
+        "ProcessControl",
         "SessionStore",
         "Sidecar",
         "SidecarAccess",
