@@ -121,6 +121,10 @@ let package = Package(
 
     .target(name: "PosternYAML", dependencies: ["CPosternYAML"]),
 
+    // MARK: - Layer 1: ProcessControl, signals and limits of processes
+
+    .target(name: "ProcessControl", dependencies: ["CPosternLinux", "PosternSupport"]),
+
     // MARK: - Layer 2: Audit
 
     .target(name: "PosternAudit", dependencies: ["PosternCrypto", "PosternJSON", "PosternSupport"]),
@@ -215,10 +219,6 @@ let package = Package(
         "PosternTestSupport",
         "SocketServer",
       ]),
-
-    // MARK: - Layer 1: ProcessControl, signals and limits of processes
-
-    .target(name: "ProcessControl", dependencies: ["CPosternLinux", "PosternSupport"]),
 
     // MARK: - Layer 2: StatusServer, HTTP for probes and metrics
 

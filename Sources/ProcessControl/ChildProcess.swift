@@ -13,7 +13,7 @@ package enum ChildProcess {
     case exited(Int32)
     case killed(signal: Int32)
 
-    /// The status to end with; where it was a signal, this process ends by it here.
+    /// The status for the end of this process; where it was a signal, this process gets it here.
     package func status() -> Int32 {
       switch self {
       case .exited(let status): return status
