@@ -121,6 +121,10 @@ let package = Package(
 
     .target(name: "PosternYAML", dependencies: ["CPosternYAML"]),
 
+    // MARK: - Layer 1: ProcessControl, signals and limits of processes
+
+    .target(name: "ProcessControl", dependencies: ["CPosternLinux", "PosternSupport"]),
+
     // MARK: - Layer 2: Audit
 
     .target(name: "PosternAudit", dependencies: ["PosternCrypto", "PosternJSON", "PosternSupport"]),
@@ -1049,6 +1053,7 @@ let package = Package(
         "PosternProtocol",
         "PosternSupport",
         "PosternTelemetry",
+        "ProcessControl",
         "ServerExamination",
         "SessionStore",
         "Sidecar",

@@ -21,7 +21,7 @@ CONFINED = {
     "CPosternHiredis": {"SessionStore"},
     "CPosternJansson": {"PosternJSON"},
     "CPosternOpenSSL": {"PosternCrypto"},
-    "CPosternLinux": {"BodyDescriptors", "CurlTransport", "EventLoops", "PosternHardening", "SocketServer", "PosternSupport", "postern"},
+    "CPosternLinux": {"BodyDescriptors", "CurlTransport", "EventLoops", "PosternHardening", "SocketServer", "PosternSupport", "ProcessControl", "postern"},
     "CPosternSQLite": {"SessionStore"},
     "CPosternTLS": {"CurlTransport"},
     "CPosternYAML": {"PosternYAML"},
@@ -496,7 +496,7 @@ CHARACTERS_ALLOWED = [
     ("postern/Serving/FileLocations.swift", "", "paths of files"),
     ("postern/Serving/ProcessHardening.swift", "real.hasPrefix", "paths of files"),
     ("postern/Serving/SandboxPlan.swift", "", "paths of files, and a place of the configuration"),
-    ("postern/Serving/SystemdNotifier.swift", "Character($0)", "a line of ours for systemd"),
+    ("ProcessControl/SystemdNotifier.swift", "Character($0)", "a line of ours for systemd"),
     ("AccessManagement/SignOn/AuthorizeAnswer.swift", 'names.contains("', "a list of names; nothing else equals ASCII without K, ; and `"),
     ("OAuthClient/Authorization/ProviderClient+Authorization.swift", 'methods.contains("S256")', "a list of names"),
 ]

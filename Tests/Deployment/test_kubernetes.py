@@ -43,6 +43,20 @@ def test_the_schema_would_see_a_wrong_member() -> None:
         kubernetes_validate.validate(document, NATIVE_SIDECARS[-1], strict=True)
 
 
+def test_the_pod_whose_container_gets_a_descriptor() -> None:
+    """Catches a manifest that Kubernetes rejects, and a container that can reach the sidecar's sockets by itself."""
+    pod = yaml.safe_load((DEPLOY.parent / "examples/sandbox/pod.yaml").read_text())
+    for version in NATIVE_SIDECARS:
+        kubernetes_validate.validate(pod, version, strict=True)
+    containers = {one["name"]: one for one in pod["spec"]["initContainers"] + pod["spec"]["containers"]}
+    mounts = {name: {mount["name"] for mount in one["volumeMounts"]} for name, one in containers.items()}
+    assert mounts["agent"] == {"agents"} and {"agents", "sidecar"} == mounts["app"]
+    users = {one["securityContext"]["runAsUser"] for one in containers.values()}
+    assert len(users) == 3 and all(one["securityContext"]["capabilities"] == {"drop": ["ALL"]} for one in containers.values())
+    for program, arguments in (("maker.py", "app"), ("child.py", "agent")):
+        assert program in containers[arguments]["command"] and containers[arguments]["command"][-1] == "/run/agents/give.sock"
+
+
 def kustomized(directory: Path) -> List[Dict[str, Any]]:
     done = subprocess.run([kubernetes_tool("kubectl"), "kustomize", str(directory)], stdout=subprocess.PIPE, check=True)
     return list(yaml.safe_load_all(done.stdout))

@@ -80,7 +80,7 @@ def giver(example: Application, directory: Path) -> Iterator[str]:
 
 @needs_root
 def test_the_other_container(example: Application, giver: str, directory: Path) -> None:
-    """Catches a container with another uid that cannot use its descriptor, and one that can use the sidecar's socket."""
+    """Catches a container with another uid that cannot use its descriptor, and one that can use the main socket."""
     open_to_all(directory / "agents")
     shutil.copy(FOLDER / "child.py", directory / "agents/child.py")
     shutil.copytree(LIBRARY / "postern_auth", directory / "agents/postern_auth")

@@ -11,8 +11,8 @@ import Testing
 struct EndpointListenerTests {
   private static let get = "GET /a HTTP/1.1\r\nHost: postern\r\n\r\n"
 
-  // Catches an endpoint's request that is the connecting process's, or another endpoint's; a socket that stays behind its
-  // endpoint; and a response that goes on, or looks whole, once the endpoint has ended.
+  // Catches an endpoint's request that is the connecting process's, or another endpoint's; a socket that stays longer
+  // than its endpoint; and a response that goes on, or looks whole, once the endpoint has ended.
   @Test("An endpoint's requests are its maker's, and end with it", arguments: ["idle", "waiting", "sending"])
   func endpoints(_ phase: String) async throws {
     let isCancelled = Locked(false)

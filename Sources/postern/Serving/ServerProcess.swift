@@ -10,6 +10,7 @@ import PosternHardening
 import PosternJSON
 import PosternSupport
 import PosternTelemetry
+import ProcessControl
 import Sidecar
 import SidecarAccess
 import SidecarEngine
@@ -116,7 +117,11 @@ struct ServerProcess {
     surroundings.transports.state = { transports.condition }
     let memory = MemoryReturn()
     surroundings.reload.onPhase = { phase in
-      manager.reload(phase)
+      switch phase {
+      case .began: manager.reloadBegan()
+      case .succeeded: manager.reloadEnded(nil)
+      case .failed(let reason): manager.reloadEnded(reason)
+      }
       // Reading a configuration takes several times the memory of its text.
       if phase != .began { memory.used(bytes: .max) }
     }

@@ -1,6 +1,7 @@
 import CurlTransport
 import Logging
 import PosternSupport
+import ProcessControl
 import Sidecar
 import SidecarObservability
 import SocketServer

@@ -4,8 +4,9 @@ import Glibc
 import PosternJSON
 import PosternProtocol
 import PosternSupport
+import ProcessControl
 
-/// What a program with an endpoint of its own may do.
+/// The limits of a program with an endpoint of its own.
 struct EndpointOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp("A resource that it reaches; may be given several times.", valueName: "NAME"),
@@ -64,7 +65,7 @@ struct EndpointLife: ExpressibleByArgument {
 
 /// A program that has an endpoint for as long as it runs.
 struct EndpointRun {
-  /// What a fetch needs, with its tasks, and what leads to less or shows what there is. A maker whose rule of `peers`
+  /// The methods that a fetch and its tasks need, and those that narrow or explain. A maker whose rule of `peers`
   /// lists methods may lack some.
   private static let methods = [
     FetchResource.name, GetInfo.name, Health.name, Discover.name, ExplainCall.name, ListTasks.name, GetTask.name,
@@ -91,14 +92,14 @@ struct EndpointRun {
       } else {
         unsetenv("POSTERN_HTTP_SOCKET")
       }
-      ending = try ChildProcess.run(command)
+      ending = try Self.start(command)
       // In force before the end of this process is seen. The connection's end does it where this fails.
       _ = try? exchange(RevokeEndpoint.name, ["endpoint": .string(endpoint.id)], &client)
     } catch let failure as SocketClient.Failure {
       FailureNote.print(failure.description)
       throw ExitCode(1)
     }
-    throw ending.exitCode()
+    throw ExitCode(ending.status())
   }
 
   private func create(
@@ -137,84 +138,17 @@ struct EndpointRun {
 
   private static func list(_ values: [String]) -> JSONValue { .array(values.map { .string($0) }) }
 
+  private static func start(_ command: [String]) throws -> ChildProcess.Ending {
+    do throws(ChildProcess.Failure) {
+      return try ChildProcess.run(command)
+    } catch {
+      throw RunProgram.failure(of: command[0], error.errno)
+    }
+  }
+
   private func exchange(_ method: String, _ params: JSONObject, _ client: inout SocketClient) throws -> JSONValue {
     try CallMethod.exchange(
       ["jsonrpc": "2.0", "id": 1, "method": .string(method), "params": .object(params)], with: &client, within: patience
     )
-  }
-}
-
-/// A program that runs while this process waits for its end.
-enum ChildProcess {
-  /// How it has ended.
-  enum Ending {
-    case exited(Int32)
-    case killed(signal: Int32)
-
-    /// Ends this process in the same way: by the signal, or with the status that is returned.
-    func exitCode() -> ExitCode {
-      switch self {
-      case .exited(let status): return ExitCode(status)
-      case .killed(let number):
-        // One core dump, if any, is enough: the program's.
-        var none = rlimit(rlim_cur: 0, rlim_max: 0)
-        setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &none)
-        signal(number, SIG_DFL)
-        kill(getpid(), number)
-        return ExitCode(128 + number)
-      }
-    }
-  }
-
-  /// The signals that end programs, or that mean something to them.
-  private static let forwarded = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2]
-
-  /// SIG_IGN as a number; functions cannot be compared.
-  private static let ignored = 1
-
-  // Set before the first handler is installed, and read by handlers.
-  nonisolated(unsafe) private static var child: pid_t = 0
-  nonisolated(unsafe) private static var early: Int32 = 0
-
-  /// Runs `command` with this process's environment and descriptors, and passes signals on to it.
-  static func run(_ command: [String]) throws(ExitCode) -> Ending {
-    for number in forwarded { forward(number) }
-    // Where it is ignored, the kernel keeps no status.
-    signal(SIGCHLD, SIG_DFL)
-    let arguments: [UnsafeMutablePointer<CChar>?] = command.map { strdup($0) } + [nil]
-    var pid: pid_t = 0
-    let failed = posix_spawnp(&pid, command[0], nil, nil, arguments, environ)
-    guard failed == 0 else { throw failure(of: command[0], failed) }
-    child = pid
-    if early != 0 { kill(pid, early) }
-    var status: Int32 = 0
-    while waitpid(pid, &status, 0) < 0 {
-      guard errno == EINTR else { throw failure(of: command[0], errno) }
-    }
-    let number = status & 0x7F
-    return number == 0 ? .exited((status >> 8) & 0xFF) : .killed(signal: number)
-  }
-
-  /// Reports why the program could not be run, and returns the exit code for that.
-  static func failure(of program: String, _ reason: Int32) -> ExitCode {
-    FailureNote.print("\(program): \(SystemError.text(reason))")
-    return ExitCode(reason == ENOENT ? 127 : 126)
-  }
-
-  /// Passes a signal on, unless this process ignores it. What a terminal sends has reached the program already, where
-  /// it is in the same group of processes.
-  private static func forward(_ number: Int32) {
-    var action = sigaction()
-    guard sigaction(number, nil, &action) == 0,
-      unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self) != ignored
-    else { return }
-    action.__sigaction_handler.sa_sigaction = { number, info, _ in
-      let pid = ChildProcess.child
-      guard pid > 0 else { return ChildProcess.early = number }
-      if let info, info.pointee.si_code > 0, getpgid(pid) == getpgrp() { return }
-      kill(pid, number)
-    }
-    action.sa_flags = SA_SIGINFO | SA_RESTART
-    sigaction(number, &action, nil)
   }
 }

@@ -82,7 +82,13 @@ struct RunProgram: ParsableCommand {
     }
     var arguments: [UnsafeMutablePointer<CChar>?] = command.map { strdup($0) } + [nil]
     execvp(command[0], &arguments)
-    throw ChildProcess.failure(of: command[0], errno)
+    throw Self.failure(of: command[0], errno)
+  }
+
+  /// Reports why the program could not be run, and returns the exit code for that.
+  static func failure(of program: String, _ reason: Int32) -> ExitCode {
+    FailureNote.print("\(program): \(SystemError.text(reason))")
+    return ExitCode(reason == ENOENT ? 127 : 126)
   }
 }
 

@@ -6,7 +6,7 @@ import PosternSupport
 /// The handlers only write into pipes: blocking the signals instead would have to happen before the first thread
 /// starts, and the Swift runtime is earlier. Ending has a pipe and a thread of its own: no number of reloads can make
 /// it wait or get lost, nor one that hangs on a file.
-enum SignalThread {
+package enum SignalThread {
   /// The action that a signal requests.
   enum Action: Sendable {
     /// SIGTERM, SIGINT.
@@ -20,7 +20,7 @@ enum SignalThread {
   nonisolated(unsafe) private static var reloadPipe: Int32 = -1
 
   /// Where the threads read.
-  struct Pipes: Sendable {
+  package struct Pipes: Sendable {
     fileprivate let ending: Int32
     fileprivate let reloading: Int32
   }

@@ -3,7 +3,7 @@ import PosternSupport
 
 /// Detects a tracer of this process: `TracerPid` of `/proc/self/status`. Shows only what attaches to the whole process,
 /// as debuggers do.
-final class DebuggerCheck: Sendable {
+package final class DebuggerCheck: Sendable {
   /// How long the absence of a tracer is cached. The kernel formats the whole file for each read, which costs as much
   /// as the other checks of a small fetch; and a read does not show a tracer that attaches right after it either.
   static let validity = Duration.milliseconds(2)
@@ -13,7 +13,7 @@ final class DebuggerCheck: Sendable {
   private let untracedUntil = Locked(MonotonicInstant(nanoseconds: 0))
 
   /// Nil where `/proc` is not there.
-  init?() {
+  package init?() {
     descriptor = open("/proc/self/status", O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { return nil }
   }
@@ -21,7 +21,7 @@ final class DebuggerCheck: Sendable {
   deinit { close(descriptor) }
 
   /// Whether a debugger is there, as of the last two milliseconds. What cannot be read counts as traced.
-  var isTraced: Bool {
+  package var isTraced: Bool {
     let now = clock.monotonicNow
     guard untracedUntil.withLock({ $0 <= now }) else { return false }
     guard !look() else { return true }

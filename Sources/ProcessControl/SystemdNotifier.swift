@@ -1,10 +1,9 @@
 import Glibc
 import PosternSupport
-import Sidecar
 
 /// Reports start, reload and stop of the sidecar to the service manager (sd_notify(3)), and the watchdog interval that
 /// it requires.
-final class SystemdNotifier: Sendable {
+package final class SystemdNotifier: Sendable {
   private struct State {
     var isServing = false
     var isReloading = false
@@ -17,10 +16,10 @@ final class SystemdNotifier: Sendable {
   private let notification: ServiceNotification
   private let state = Locked(State())
   /// The time within which the manager expects a heartbeat; nil: none.
-  let watchdog: Duration?
+  package let watchdog: Duration?
 
   /// The manager that the process's environment names.
-  init(environment: [String: String]) {
+  package init(environment: [String: String]) {
     notification = ServiceNotification(path: environment["NOTIFY_SOCKET"])
     let isOurs = environment["WATCHDOG_PID"].map { pid_t($0) == getpid() } ?? true
     let microseconds = environment["WATCHDOG_USEC"].flatMap(Int64.init) ?? 0
@@ -28,10 +27,10 @@ final class SystemdNotifier: Sendable {
   }
 
   /// Whether there is a service manager.
-  var isThere: Bool { notification.isUsable }
+  package var isThere: Bool { notification.isUsable }
 
   /// It can be connected to.
-  func ready() {
+  package func ready() {
     report {
       $0.isServing = true
     } message: {
@@ -40,21 +39,16 @@ final class SystemdNotifier: Sendable {
   }
 
   /// Reports a reload, unless the process does not serve yet (`READY` would be too early) or no longer.
-  func reload(_ phase: ReloadPhase) {
-    switch phase {
-    case .began:
-      let isServing = state.withLock { state in
-        state.isReloading = true
-        return state.isServing && !state.isStopping
-      }
-      if isServing { notification.send(.reloading) }
-    case .succeeded: ended(nil)
-    case .failed(let reason): ended(reason)
+  package func reloadBegan() {
+    let isServing = state.withLock { state in
+      state.isReloading = true
+      return state.isServing && !state.isStopping
     }
+    if isServing { notification.send(.reloading) }
   }
 
   /// How many are connected now.
-  func connected(_ connections: Int) {
+  package func connected(_ connections: Int) {
     let status = state.withLock { state -> String? in
       state.connections = connections
       guard state.isServing, !state.isReloading else { return nil }
@@ -64,7 +58,7 @@ final class SystemdNotifier: Sendable {
   }
 
   /// It takes no new requests.
-  func stopping() {
+  package func stopping() {
     report {
       $0.isStopping = true
     } message: {
@@ -73,9 +67,10 @@ final class SystemdNotifier: Sendable {
   }
 
   /// It was found to be well just now.
-  func isWell() { notification.send(.watchdog) }
+  package func isWell() { notification.send(.watchdog) }
 
-  private func ended(_ failure: String?) {
+  /// The reload is over; `failure`: the configuration before it stays in force, for this reason.
+  package func reloadEnded(_ failure: String?) {
     let isServing = state.withLock { state in
       state.isReloading = false
       state.failure = failure

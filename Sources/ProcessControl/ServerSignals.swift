@@ -2,7 +2,7 @@ import Glibc
 import PosternSupport
 
 /// Handles signals: SIGHUP reloads, the first SIGTERM or SIGINT drains, the second one makes the process exit at once.
-final class ServerSignals: Sendable {
+package final class ServerSignals: Sendable {
   private struct State {
     var reload: (@Sendable () -> Void)?
     var isEnding = false
@@ -12,11 +12,11 @@ final class ServerSignals: Sendable {
   private let ending: AsyncStream<Void>
   private let continuation: AsyncStream<Void>.Continuation
 
-  init() { (ending, continuation) = AsyncStream.makeStream() }
+  package init() { (ending, continuation) = AsyncStream.makeStream() }
 
   /// Signals that mean nothing to the sidecar, and by default would end it. A process that is started from here, should
   /// there be one, has to set them back.
-  static func ignoreOthers() {
+  package static func ignoreOthers() {
     // SIGXFSZ: a file that may not grow any more is an error of the write, not the end of the process.
     for number in [SIGPIPE, SIGXFSZ, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGPWR, SIGSTKFLT] {
       signal(number, SIG_IGN)
@@ -26,10 +26,10 @@ final class ServerSignals: Sendable {
   }
 
   /// From now on signals are noted; nil when the handlers could not be installed.
-  static func install() -> SignalThread.Pipes? { SignalThread.install() }
+  package static func install() -> SignalThread.Pipes? { SignalThread.install() }
 
   /// From now on they are acted on, those that came before too. False when there is no thread for it.
-  func start(_ pipes: SignalThread.Pipes) -> Bool {
+  package func start(_ pipes: SignalThread.Pipes) -> Bool {
     SignalThread.start(pipes) { [self] wish in
       guard wish == .end else { return reload() }
       let isSecond = state.withLock { state in
@@ -42,10 +42,10 @@ final class ServerSignals: Sendable {
   }
 
   /// Sets the action of SIGHUP, which is ignored until then.
-  func onReload(_ action: @escaping @Sendable () -> Void) { state.withLock { $0.reload = action } }
+  package func onReload(_ action: @escaping @Sendable () -> Void) { state.withLock { $0.reload = action } }
 
   /// Returns when the process is requested to stop.
-  func untilEnd() async {
+  package func untilEnd() async {
     for await _ in ending {}
   }
 
