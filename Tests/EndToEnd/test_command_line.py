@@ -223,6 +223,8 @@ def test_completions_know_methods_params_and_names(directory: Path) -> None:
     line = "postern call fetchResource stream:=t"
     assert offered(directory, line, "t", *words, "stream", ":=", "t", **none) == ["true"]
     assert offered(directory, "postern login ", "", "postern", "login", "", **none)[0] == "corp"
+    line = "postern explain fetchResource re"
+    assert offered(directory, line, "re", "postern", "explain", "fetchResource", "re", **none) == ["resource=billing"]
     assert offered(directory, "postern url b", "b", "postern", "url", "b", **none) == ["billing"]
     assert "postern.yaml" in offered(directory, "postern doctor po", "po", "postern", "doctor", "po", **none)
 

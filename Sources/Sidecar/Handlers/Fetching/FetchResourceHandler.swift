@@ -39,8 +39,7 @@ struct FetchResourceHandler: Sendable {
     return try await carryOut(fetch, bodies, context)
   }
 
-  /// The fetch that `params` mean, checked as far as that is possible before anything is sent. `takeBodies` gets what
-  /// the bodies in descriptors depend on.
+  /// The fetch of `params`, checked as far as no request is needed; `takeBodies` is called before its session is found.
   func prepare(
     _ params: inout FetchResource.Params, _ context: CallContext,
     takeBodies: (FetchResource.Params, FetchOptions, ResourceServer) async throws(RPCFault) -> Void
