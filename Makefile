@@ -38,7 +38,7 @@ BUILD_PACKAGES := ca-certificates g++ git libcurl4-openssl-dev libexpat1-dev lib
 # `make demo` and `examples/run`: the programs that the tour shows (Tests/Demo), pip for the examples; 20 at most.
 DEMO_PACKAGES := $(BUILD_PACKAGES) curl jq nodejs python3 python3-requests python3-venv socat
 # `make test`: servers that tests start, and what speaks with them. promtool is in prometheus.
-TEST_PACKAGES := $(DEMO_PACKAGES) glewlwyd netcat-openbsd nginx-light openssl prometheus python3-pytest \
+TEST_PACKAGES := $(DEMO_PACKAGES) bubblewrap glewlwyd netcat-openbsd nginx-light openssl prometheus python3-pytest \
   redis-server sqlite3 wget
 # Everything else: a browser, the site, the package and the image, systemd's tools, other languages, front proxies, and
 # the servers that read requests and judge tokens in comparison (Tests/Differential).

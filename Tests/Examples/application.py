@@ -45,6 +45,7 @@ class Application:
 
     PROGRAMS: Dict[str, List[str]] = {
         "cli": [sys.executable, "-W", "error", "orders.py"],
+        "sandbox": [sys.executable, "-W", "error", "maker.py"],
         "worker": [sys.executable, "-W", "error", "worker.py"],
     }
 

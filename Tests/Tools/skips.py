@@ -20,6 +20,7 @@ EXPECTED: List[str] = [
     r"this kernel has no SO_PEERPIDFD \(Linux 6\.5\)",
     r"this kernel has no SO_PASSPIDFD \(Linux 6\.5\)",
     r"this is a user namespace itself",
+    r"podman can start no container here: .*",
     r"writes pictures for a person to look at, into SITE_SCREENSHOTS",
     r"waits long: --slow",
     r"ADOBE_PASS_OPENAPI names no copy of Adobe's OpenAPI document",
