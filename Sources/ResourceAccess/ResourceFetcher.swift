@@ -235,21 +235,20 @@ extension ResourceFetcher {
   /// what the fetch would. Nothing is sent.
   package func preview(
     _ request: ResourceRequest, from server: ResourceServer, options: FetchOptions
-  ) throws(ResourceError) -> (method: String, url: HTTPURL) {
-    let message = try prepare(request, server, options).message
-    return (message.method, server.shown(message.url))
+  ) throws(ResourceError) -> (method: HTTPMethod, url: HTTPURL) {
+    let prepared = try prepare(request, server, options)
+    return (prepared.method, server.shown(prepared.message.url))
   }
 
   /// Whether the limits of the URL's origin would admit a request at once; throws what a fetch would end with.
   package func isAdmitted(
-    _ url: HTTPURL, method: String, from server: ResourceServer, for peer: PeerID
+    _ url: HTTPURL, method: HTTPMethod, from server: ResourceServer, for peer: PeerID
   ) throws(ResourceError) -> Bool {
     guard let limits = server.connections.limits else { return true }
     switch limiter.preview(.init(resource: server.name, origin: url.origin), limits, for: peer) {
     case .success(let isAdmitted): return isAdmitted
     case .failure(let rejection):
-      throw ResourceError(
-        rejection, resource: server.name, method: HTTPMethod(rawValue: method) ?? .post, mayHaveHadEffect: false)
+      throw ResourceError(rejection, resource: server.name, method: method, mayHaveHadEffect: false)
     }
   }
 

@@ -83,7 +83,11 @@ package struct ExplainHandler: Sendable {
           return [Self.open("continuation", "It depends on the fetch that is continued, which is judged again then")]
         }
         let ports = hardening.report.landlock.connectPorts
-        return await FetchExplanation(engine: engine, fetch: fetch, context: context, ports: ports).steps()
+        let explanation = FetchExplanation(engine: engine, fetch: fetch, context: context, ports: ports)
+        let hasDescriptors = params?["bodyTo"] != nil || params?["bodyFrom"] != nil
+        return await explanation.steps()
+          + (hasDescriptors
+            ? [Self.open("descriptors", "The descriptors come with the call, and are judged then")] : [])
       case GetAccessToken.name:
         let checked = try await checks.token(params, context)
         return [
@@ -145,7 +149,7 @@ package struct ExplainHandler: Sendable {
     default: break
     }
     let path = fault.data["path"]?.stringValue ?? ""
-    switch path.split(separator: "/").first {
+    switch path.split(atByte: "/").first {
     case "resource"?: return "resource"
     case "session"?: return "session"
     case "issuer"?: return "issuer"

@@ -23,7 +23,7 @@ struct FetchExplanation {
 
   func steps() async -> [ExplanationStep] {
     var steps = [resource]
-    let (method, url): (String, HTTPURL)
+    let (method, url): (HTTPMethod, HTTPURL)
     do throws(ResourceError) {
       (method, url) = try engine.fetcher.preview(fetch.request, from: server, options: fetch.options)
     } catch {
@@ -32,8 +32,9 @@ struct FetchExplanation {
       return steps + [ExplanationStep(step, rejectedBy: fault)]
     }
     let shown = String(decoding: url.description.utf8.prefix(Self.shownBytes), as: UTF8.self)
-    steps.append(passes("url", "\(method) \(shown)", ["url": .string(shown)]))
-    steps.append(passes("httpMethod", "\(method) is a method of fetches", ["method": .string(method)]))
+    steps.append(passes("url", "\(method.rawValue) \(shown)", ["url": .string(shown)]))
+    steps.append(
+      passes("httpMethod", "\(method.rawValue) is a method of fetches", ["method": .string(method.rawValue)]))
     steps.append(passes("headers", "No header is reserved: \(fetch.request.headers.lines.count) given"))
     steps += protections
     steps += await tokenSteps()
@@ -54,7 +55,7 @@ struct FetchExplanation {
       ["resource": .string(server.name), "baseUrl": .string(server.locations.baseURL.description)])
   }
 
-  /// What is configured for all fetches from the resource.
+  /// The settings of all fetches from the resource.
   private var protections: [ExplanationStep] {
     var steps: [ExplanationStep] = []
     if server.connections.pins != nil { steps.append(passes("pins", "The server's keys are compared with pins")) }
@@ -82,14 +83,14 @@ struct FetchExplanation {
       return [
         passes(
           "token", "The request carries the resource's own credential: \(form)",
-          ["auth": "credential", "owner": "resource", "form": .string(form)])
+          ["auth": "credential", "tokenOf": "resource", "form": .string(form)])
       ]
     case .onBehalfOf:
       return [
         ExplanationStep(
           step: "token", verdict: .open,
           summary: "The inbound token is validated when the call is made, and exchanged for a token",
-          details: ["auth": "onBehalfOf", "owner": "inboundToken"])
+          details: ["auth": "onBehalfOf", "tokenOf": "inboundToken"])
       ]
     case .user, .implicit, .clientCredentials: break
     }
@@ -119,8 +120,8 @@ struct FetchExplanation {
     return passes("binding", summary, ["senderConstraint": .string(constraint.rawValue)])
   }
 
-  /// The limits of the URL's origin as they stand.
-  private func limits(_ method: String, _ url: HTTPURL) async -> ExplanationStep {
+  /// The limits of the URL's origin, and their use.
+  private func limits(_ method: HTTPMethod, _ url: HTTPURL) async -> ExplanationStep {
     guard let limits = server.connections.limits else {
       return passes("origin", "The resource has no limits (resources.\(server.name).limits)")
     }
@@ -190,14 +191,14 @@ struct TokenExplanation {
 
   /// The step; `expired` is the error of a call whose token can no longer be used or refreshed.
   func step(_ expired: RPCFault) -> ExplanationStep {
-    var details: [String: JSONValue] = ["auth": .string(authentication.rawValue), "owner": .string(owner)]
+    var details: [String: JSONValue] = ["auth": .string(authentication.rawValue), "tokenOf": .string(subject)]
     if context.runtime.scope.contains(issuer: issuer.name) { details["issuer"] = .string(issuer.name) }
     details["session"] = preview.session.map { .string($0.text) }
-    let subject = preview.session == nil ? "The client" : "The session"
+    let whose = preview.session == nil ? "The client" : "The session"
     guard let token = preview.token else {
       guard preview.canBeRequested else { return ExplanationStep("token", rejectedBy: expired, details) }
       return ExplanationStep(
-        step: "token", verdict: .open, summary: "\(subject) has no such token yet: one is requested first",
+        step: "token", verdict: .open, summary: "\(whose) has no such token yet: one is requested first",
         details: details)
     }
     let now = clock.monotonicNow
@@ -209,21 +210,21 @@ struct TokenExplanation {
       details["freshForMs"] = .integer(left.wholeMilliseconds)
       return ExplanationStep(
         step: "token", verdict: .passes,
-        summary: "\(subject)'s token is used for another \(left.wholeMilliseconds / 1000) s",
+        summary: "\(whose)'s token is used for another \(left.wholeMilliseconds / 1000) s",
         details: details)
     }
     if preview.canBeRequested {
       return ExplanationStep(
-        step: "token", verdict: .open, summary: "\(subject)'s token expires soon, or has: it is refreshed first",
+        step: "token", verdict: .open, summary: "\(whose)'s token expires soon, or has: it is refreshed first",
         details: details)
     }
     guard token.expiry > now else { return ExplanationStep("token", rejectedBy: expired, details) }
     return ExplanationStep(
-      step: "token", verdict: .passes, summary: "\(subject)'s token is used until it expires: it cannot be refreshed",
+      step: "token", verdict: .passes, summary: "\(whose)'s token is used until it expires: it cannot be refreshed",
       details: details)
   }
 
-  private var owner: String {
+  private var subject: String {
     switch authentication {
     case .user, .implicit: "session"
     case .clientCredentials: "client"

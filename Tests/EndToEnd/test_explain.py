@@ -178,14 +178,14 @@ def test_a_token_is_described_as_it_is(all_kinds: Dict[str, Any], start: Start) 
     sidecar = start(all_kinds)
     with sidecar.connect() as connection:
         found = step(explain(connection, *fetch("orders", "orders")), "token")
-        assert found["verdict"] == "open" and found["details"]["owner"] == "client", found
+        assert found["verdict"] == "open" and found["details"]["tokenOf"] == "client", found
         connection.call(*fetch("orders", "orders"))
         found = step(explain(connection, *fetch("orders", "orders")), "token")
         assert found["verdict"] == "passes" and found["details"]["freshForMs"] > 0, found
         assert found["details"]["issuer"] == "play" and found["details"]["wouldBeRefreshed"] is False
         session = login(connection)
         found = step(explain(connection, *fetch("users", "orders")), "token")
-        assert found["details"]["owner"] == "session" and found["details"]["session"] == session, found
+        assert found["details"]["tokenOf"] == "session" and found["details"]["session"] == session, found
         old = login(connection, expiresIn=1)
         time.sleep(1.2)
         explained = explain(connection, *fetch("users", "orders", session=old))

@@ -37,7 +37,7 @@ struct ExplainTests {
     #expect(answer["result"]?["allowed"] == true)
     #expect(steps["url"]?["details"]?["url"] == "https://a.test/base/x?a=1")
     #expect(steps["token"]?["verdict"] == "open")
-    #expect(steps["token"]?["details"]?["owner"] == "client")
+    #expect(steps["token"]?["details"]?["tokenOf"] == "client")
     #expect(bench.transport.requests.isEmpty)
   }
 

@@ -7,6 +7,7 @@ import Testing
 @testable import Entitlements
 @testable import Sidecar
 @testable import SidecarAccess
+@testable import SidecarCalls
 @testable import SidecarEngine
 @testable import SidecarObservability
 

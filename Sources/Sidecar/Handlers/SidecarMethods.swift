@@ -112,7 +112,8 @@ struct SidecarMethods {
     let explain = ExplainHandler(
       engine: engine, computation: computation, hardening: hardening,
       checks: ExplainHandler.Checks(
-        fetch: fetch.check, token: tokens.check, decisions: decisions.check,
+        fetch: { (params, context) async throws(RPCFault) in try await Self.check(params, context, by: fetch) },
+        token: tokens.check, decisions: decisions.check,
         session: { [engine] (text, context) async throws(RPCFault) in
           let handle = try SessionHandle.given(text)
           do throws(SessionError) {
@@ -125,6 +126,21 @@ struct SidecarMethods {
           _ = try context.runtime.sessionIssuer(name, engine)
         }))
     table.waiting(ExplainCall.self) { (params, context) async throws(RPCFault) in try await explain(params, context) }
+  }
+
+  /// The fetch of `params` as a call would carry it out, up to its first request; nil for one that continues another.
+  private static func check(
+    _ params: JSONValue?, _ context: CallContext, by handler: FetchResourceHandler
+  ) async throws(RPCFault) -> CheckedFetch? {
+    var params = try MethodTable.decode(FetchResource.Params.self, params)
+    try handler.checkForDebugger(context)
+    guard params.continuation == nil else { return nil }
+    let fetch = try await handler.prepare(&params, context) { (_, _, _) async throws(RPCFault) in }
+    guard handler.tasks.running(fetch.task, of: context.uid) == nil else { throw FetchResourceHandler.taskIsRunning }
+    _ = try InboundTokenCheck.source(of: fetch.inbound, fetch.server, context)
+    return CheckedFetch(request: fetch.request, server: fetch.server, options: fetch.options) { error in
+      await handler.fault(error, of: fetch, context)
+    }
   }
 
   private func addTaskMethods(

@@ -89,7 +89,7 @@ package final class CallChain: CallDispatcher {
     _ descriptors: ClaimedDescriptors = ClaimedDescriptors(), key: UInt64 = 0
   ) -> CallContext {
     CallContext(
-      chain: self, key: key, caller: caller,
+      chain: self, key: key,
       runtime: VisibleConfiguration(snapshot, scope: narrowing?.scope(within: rule.scope) ?? rule.scope),
       narrowing: narrowing,
       deadline: meta.timeoutMs.map { Deadline(in: .milliseconds($0), on: environment.clock) } ?? .never,

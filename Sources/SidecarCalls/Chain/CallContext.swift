@@ -11,8 +11,6 @@ package struct CallContext: Sendable {
   package let chain: CallChain
   /// The call's number on its connection.
   let key: UInt64
-  /// The connection that the call came on.
-  package let caller: PeerConnection
   /// The configuration it runs on from start to end, whatever is reloaded meanwhile, as far as its rule shows it.
   package let runtime: VisibleConfiguration
   /// The last level of the chain that the call came through; nil: the peer's rule alone decides.
@@ -51,6 +49,9 @@ extension CallContext {
   func label(_ method: String) -> CurrentCall.Label? {
     trace.traceID.isEmpty ? nil : CurrentCall.Label(traceID: trace.traceID, method: method)
   }
+
+  /// The connection that the call came on.
+  package var caller: PeerConnection { chain.caller }
 
   /// The user whose sessions the call may use.
   package var uid: UInt32 { caller.peer.uid }

@@ -6,7 +6,7 @@ import SidecarAccess
 import SidecarEngine
 import SidecarObservability
 
-/// What the steps of the chain would do with a call, in the order in which it passes them.
+/// An explanation of a call: the steps of the chain in the order in which a call passes them.
 package struct CallExplanation: Sendable {
   /// The steps up to the handler, or up to one behind which nothing more can be known.
   package private(set) var steps: [ExplanationStep] = []
@@ -134,7 +134,7 @@ extension CallChain {
     _ method: String, _ rule: AccessRules.Rule, _ snapshot: ConfigurationSnapshot, to explanation: inout CallExplanation
   ) -> Bool {
     let access = snapshot.access
-    guard snapshot.configuration.peers != nil else {
+    guard snapshot.hasPeers else {
       explanation.add("peerRule", passes: "Without peers the sidecar's own user may call everything")
       return true
     }

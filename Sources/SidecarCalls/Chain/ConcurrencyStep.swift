@@ -95,7 +95,7 @@ package struct ConcurrencyStep: Sendable {
     return fault
   }
 
-  /// The limits of a call as they stand, for explanations.
+  /// The use of the limits of a call, for explanations.
   struct Standing: Sendable {
     /// How many calls of the peer have a slot.
     let inFlight: Int
@@ -105,7 +105,7 @@ package struct ConcurrencyStep: Sendable {
     let all: (inFlight: Int, waiting: Int)
   }
 
-  /// Where the limits stand for a call, which is not counted; nil when it needs no slot.
+  /// The use of the limits of a call, which is not counted; nil when it needs no slot.
   func standing(of method: String, _ rule: AccessRules.Rule, _ caller: PeerConnection) -> Standing? {
     guard !Self.exempt.contains(method), !Self.answering.contains(method) else { return nil }
     let inFlight = peers.inFlight(rule, uid: caller.peer.uid)

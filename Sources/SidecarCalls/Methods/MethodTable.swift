@@ -35,7 +35,7 @@ package struct MethodTable: Sendable {
 
   package subscript(name: String) -> Handler? { handlers[name] }
 
-  /// What a call of `method` would end with because of the form of its params.
+  /// The error of a call of `method` whose params have another form.
   func fault(in params: JSONValue?, of method: String) -> RPCFault? { checks[method]?(params) }
 
   private mutating func addCheck<Method: RPCMethod>(of method: Method.Type) {

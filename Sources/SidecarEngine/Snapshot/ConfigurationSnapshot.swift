@@ -59,6 +59,9 @@ package final class ConfigurationSnapshot: Sendable {
   /// The configuration.
   package var configuration: PosternConfiguration { values.configuration }
 
+  /// Whether there are rules of `peers`, and not the one for the sidecar's own user alone.
+  package var hasPeers: Bool { configuration.peers != nil }
+
   /// The clients' certificates as they were when the configuration was loaded.
   package var certificates: [ClientCertificate] { values.certificates }
 

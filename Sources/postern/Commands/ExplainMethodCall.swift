@@ -14,8 +14,8 @@ struct ExplainMethodCall: ParsableCommand {
       the running sidecar judges the call by its rules and limits as they are now. It is the first answer to every "why was \
       this rejected".
 
-      Prints a step a line: passed, rejected, or open, where it depends on a server. Exit code: 0 nothing stands in the way, \
-      1 the call would be rejected, 2 no explanation, 64 wrong arguments.
+      Prints a step a line: passed, rejected, or open, where it depends on a server. Exit code: 0 as far as is known it would be \
+      carried out, 1 it would be rejected, 2 no explanation, 64 wrong arguments.
 
       Examples:
         postern explain fetchResource resource=billing path=invoices/7
@@ -67,7 +67,7 @@ struct ExplainMethodCall: ParsableCommand {
     let environment = ProcessEnvironment.current
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"].lazy.compactMap { environment[$0] }.first { !$0.isEmpty } ?? ""
     let name = locale.lowercasedASCII()
-    return isatty(1) == 1 && (name.hasSuffix("utf-8") || name.hasSuffix("utf8"))
+    return isatty(1) == 1 && (name.endsWithBytes(of: "utf-8") || name.endsWithBytes(of: "utf8"))
   }
 }
 

@@ -31,15 +31,15 @@ public enum ExplainCall: RPCMethod {
     }
 
     public static let memberDocs = [
-      "allowed": "Whether nothing that is known here stands in the way of the call",
-      "steps": "What decides it, in the order in which a call passes it",
+      "allowed": "Whether the call would be carried out, as far as is known without a request",
+      "steps": "The steps that decide it, in the order in which a call passes them",
     ]
   }
 }
 
 /// One step of a call in an explanation.
 public struct ExplanationStep: RPCObject {
-  /// What a step comes to.
+  /// The outcome of a step.
   public enum Verdict: String, SchemaEnumeration, Sendable {
     /// The call passes.
     case passes

@@ -7,7 +7,6 @@ import PosternProtocol
 import PosternSupport
 import SidecarAccess
 import SidecarCalls
-import SidecarEndpoints
 import SidecarEngine
 import SidecarObservability
 
@@ -42,7 +41,7 @@ struct FetchResourceHandler: Sendable {
 
   /// The fetch that `params` mean, checked as far as that is possible before anything is sent. `takeBodies` gets what
   /// the bodies in descriptors depend on.
-  private func prepare(
+  func prepare(
     _ params: inout FetchResource.Params, _ context: CallContext,
     takeBodies: (FetchResource.Params, FetchOptions, ResourceServer) async throws(RPCFault) -> Void
   ) async throws(RPCFault) -> Fetch {
@@ -71,19 +70,6 @@ struct FetchResourceHandler: Sendable {
     }
     let task = params.task ?? NetworkTask.generatedIdentifier()
     return Fetch(request: request, server: server, options: options, task: task, stream: stream, inbound: inbound)
-  }
-
-  /// The fetch of `params` as a call would carry it out, up to its first request; nil for one that continues another.
-  func check(_ params: JSONValue?, _ context: CallContext) async throws(RPCFault) -> CheckedFetch? {
-    var params = try MethodTable.decode(FetchResource.Params.self, params)
-    try checkForDebugger(context)
-    guard params.continuation == nil else { return nil }
-    let fetch = try await prepare(&params, context) { (_, _, _) async throws(RPCFault) in }
-    guard tasks.running(fetch.task, of: context.uid) == nil else { throw Self.taskIsRunning }
-    _ = try InboundTokenCheck.source(of: fetch.inbound, fetch.server, context)
-    return CheckedFetch(request: fetch.request, server: fetch.server, options: fetch.options) { [self] error in
-      await fault(error, of: fetch, context)
-    }
   }
 
   /// Throws when a debugger is attached, and the configuration wants nothing fetched then.

@@ -78,7 +78,7 @@ struct AccessTokenHandler: Sendable {
     return CheckedToken(authentication: target.authentication, issuer: target.issuer, preview: preview)
   }
 
-  /// What a call requests, and how long the token has to live.
+  /// The requested token, and how long it has to live.
   private func checked(
     _ params: GetAccessToken.Params, _ context: CallContext
   ) throws(RPCFault) -> (target: Target, minimum: Int) {
