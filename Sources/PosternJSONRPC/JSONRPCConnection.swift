@@ -299,7 +299,7 @@ public final class JSONRPCConnection: Sendable {
   private func act(
     _ actions: [ConnectionStateMachine.Action], _ byteCount: Int, _ claimed: [Int: [PassedDescriptor]], isUnread: Bool
   ) {
-    // What stands behind such a call, in the batch or in the next message, must find it carried out.
+    // Calls behind such a one, in the batch or in the next message, must find it carried out.
     var hasBegun = false
     let isInOrder = bindsWhatFollows(actions)
     for action in actions {

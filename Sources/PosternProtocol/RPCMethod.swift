@@ -121,7 +121,7 @@ public enum ChainRule: Sendable, Hashable {
   case makesSessions
 }
 
-/// Lists of an endpoint, or of `narrow`, besides `methods`.
+/// Lists of an endpoint, or of `narrow`, other than `methods`.
 public struct EndpointLists: OptionSet, Sendable, Hashable {
   public let rawValue: Int
 

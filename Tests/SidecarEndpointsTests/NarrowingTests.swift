@@ -90,7 +90,7 @@ struct NarrowingTests {
     #expect(fault.code == .peerForbidden && fault.data["path"]?.stringValue == path)
   }
 
-  /// Catches a rule of peers that an endpoint gets around, and a resource that is hidden told from one that is not there.
+  /// Catches a rule of peers that an endpoint gets around, and an error that shows which hidden resources there are.
   @Test("A level has more than the rule of peers")
   func moreThanTheRule() {
     for limits in [EndpointLimits(methods: ["metrics"]), EndpointLimits(resources: ["hidden"])] {
@@ -120,7 +120,7 @@ struct NarrowingTests {
     #expect(!level.effective.allows(path: nil))
   }
 
-  /// Catches methods that get around a list because nobody thought of them.
+  /// Catches methods that get around a list because no rule has them.
   @Test("A method that gets around a list is there without being named at that level")
   func beyond() throws {
     let named = try make(EndpointLimits(methods: ["fetchResource", "getAccessToken"], paths: ["a/"]))

@@ -1,8 +1,8 @@
 import PosternProtocol
 
-/// What a chain allows, evaluated as simply as possible: each level is looked at, with the lists as they were given.
+/// A chain of endpoints, evaluated as simply as possible: each level is looked at, with the lists as they were given.
 struct ChainModel {
-  /// What gets around the lists, from the documents; sessions are never made next to a list of sessions.
+  /// The lists that a method gets around, from the documents.
   private static let around: [String: Set<String>] = [
     "getAccessToken": ["resources", "httpMethods", "paths"],
     "invalidateDecisions": ["sessions"], "validateLogoutToken": ["sessions"],

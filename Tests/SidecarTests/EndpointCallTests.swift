@@ -68,7 +68,7 @@ struct EndpointCallTests {
   // MARK: - narrow
 
   /// Catches a call behind `narrow`, in its batch or in the message after it, that is started before it.
-  @Test("What stands behind narrow is carried out without it", arguments: [false, true])
+  @Test("A call behind narrow is carried out without it", arguments: [false, true])
   func order(inBatch: Bool) async throws {
     let (answers, continuation) = AsyncStream.makeStream(of: JSONValue.self)
     let executor = ManualExecutor()
@@ -97,7 +97,7 @@ struct EndpointCallTests {
     #expect(Self.code(await iterator.next()) == -32020)
   }
 
-  /// Catches a connection that gets back what it has given up, a ninth level, and a resource that nobody configured.
+  /// Catches a connection that gets back what it has given up, a ninth level, and a resource that is not configured.
   @Test("A connection gets back what it has given up")
   func narrow() async throws {
     let connection = bench.connect()
@@ -231,7 +231,7 @@ struct EndpointCallTests {
 
   // MARK: - Limits and records
 
-  /// Catches an endpoint whose calls are not counted at every level, and a flood of a child that costs its maker's user.
+  /// Catches an endpoint whose calls are not counted at every level, and a child's flood that costs its maker's user.
   @Test("A child calls more often than its chain permits")
   func rate() async throws {
     let maker = try level(EndpointLimits(rate: EndpointRate(perSecond: 1, burst: 3)))

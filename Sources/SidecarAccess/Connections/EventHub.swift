@@ -39,7 +39,7 @@ package final class EventHub: Sendable {
     return Set(connections.filter { $0.isSubscribed(to: event) }.compactMap { scope(of: $0, access) })
   }
 
-  /// What a connection sees: what its peer's rule and its chain leave; nil: nothing.
+  /// The scope of a connection: that of its peer's rule, within its chain; nil: it sees nothing.
   private func scope(of caller: PeerConnection, _ access: AccessRules) -> PeerScope? {
     guard let scope = access.scope(of: caller.peer) else { return nil }
     guard let narrowing = caller.narrowing else { return scope }

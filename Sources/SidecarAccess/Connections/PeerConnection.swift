@@ -22,7 +22,7 @@ package final class PeerConnection: Sendable {
   package var peerID: PeerID { PeerID(uid: peer.uid, connection: connection) }
   private let state: Locked<State>
 
-  /// `peer` is who the calls are of: at an endpoint its maker, whoever connects to it.
+  /// `peer` is who the calls are of: at an endpoint its maker, not the process that connects to it.
   package init(connection: UInt64, peer: Peer, openedAt: MonotonicInstant, narrowing: Narrowing? = nil) {
     self.connection = connection
     self.peer = peer

@@ -17,7 +17,7 @@ package final class Narrowing: Sendable {
     var bucket: TokenBucket?
     var callsUnderWay = 0
     var isRevoked = false
-    /// What was begun through this level and those below, the newest last.
+    /// The names of what was begun through this level and those below, the newest last.
     var begun: [String] = []
   }
 
@@ -37,7 +37,7 @@ package final class Narrowing: Sendable {
   package let limits: EndpointLimits
   /// The lists of this level.
   package let own: Restriction
-  /// What the chain leaves down to this level: a list of this level, where it has one, is within that of the level
+  /// The lists of the chain down to this level: one of this level, where it has one, is within that of the level
   /// above.
   package let effective: Restriction
   /// How many levels there are down to this one.
@@ -130,7 +130,7 @@ extension Narrowing {
     own.allows(method: method) && parent?.allows(method: method) ?? true
   }
 
-  /// What is left of `scope`, that of the rule.
+  /// The part of `scope`, that of the rule, which the chain leaves.
   package func scope(within scope: PeerScope) -> PeerScope {
     guard let own = effective.resources else { return scope }
     var scope = scope

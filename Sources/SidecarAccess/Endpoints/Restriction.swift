@@ -2,8 +2,8 @@ import PosternJSON
 package import PosternJSONRPC
 package import PosternProtocol
 
-/// What an endpoint, or `narrow`, leaves of what its maker may do. A list that is nil is the maker's; an empty one is
-/// nothing.
+/// The part that an endpoint, or `narrow`, leaves of its maker's rights. A list that is nil is the maker's; an empty
+/// one is nothing.
 package struct Restriction: Sendable, Hashable {
   /// The methods of the wire contract, as in a rule of `peers`.
   package var methods: Set<String>?
@@ -70,14 +70,14 @@ extension Restriction {
     }
   }
 
-  /// What is left of it by a level with lists of its own, each within this one's.
+  /// The restriction below, of a level with lists of its own, each within this one's.
   func narrowed(by own: Restriction) -> Restriction {
     Restriction(
       methods: own.methods ?? methods, resources: own.resources ?? resources,
       httpMethods: own.httpMethods ?? httpMethods, paths: own.paths ?? paths, sessions: own.sessions ?? sessions)
   }
 
-  /// Its lists, besides methods.
+  /// The lists that it has, other than methods.
   package var lists: EndpointLists {
     var lists: EndpointLists = []
     if resources != nil { lists.insert(.resources) }
@@ -148,7 +148,7 @@ extension Restriction {
 
 /// A path relative to a resource's base URL, in whole segments: `orders` is that path alone, `orders/` what is below.
 package struct PathPrefix: Sendable, Hashable {
-  /// As it was given.
+  /// The text as it was given.
   package let text: String
   /// The segments, percent-decoded: bytes, since texts that look alike may be equal.
   package let segments: [[UInt8]]

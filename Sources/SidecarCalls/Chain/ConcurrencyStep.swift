@@ -5,8 +5,8 @@ package import PosternSupport
 package import SidecarAccess
 package import SidecarObservability
 
-/// Bounds how many calls run at a time: for each peer by its rule (`peers.[].concurrency`), for each endpoint, and for all together, where
-/// calls wait in a queue (`limits.inFlight`, `limits.queue`).
+/// Bounds how many calls run at a time: for each peer by its rule (`peers.[].concurrency`), for each
+/// endpoint, and for all together, where calls wait in a queue (`limits.inFlight`, `limits.queue`).
 package struct ConcurrencyStep: Sendable {
   /// Methods without a slot: they are answered, or change something, when no slot is free. Lists and
   /// explanations have limits of their own: they show which tasks can be cancelled to get a free slot, and why there is

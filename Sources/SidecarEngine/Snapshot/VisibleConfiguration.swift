@@ -58,7 +58,7 @@ package struct VisibleConfiguration: Sendable {
     }
   }
 
-  /// What a resource that is not configured is answered with, for one that the call may not use so.
+  /// The error for a resource that is not configured, for one that the call may not use so.
   package func noSuchResource(_ name: String) -> RPCFault { runtime.noSuchResource(name, in: scope) }
 
   /// The rule of `peers` for `peer`.
