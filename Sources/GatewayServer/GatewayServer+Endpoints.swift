@@ -3,7 +3,7 @@ import NIOCore
 import PosternSupport
 package import SocketServer
 
-/// A further socket whose requests are of who had it made, whoever connects to it.
+/// A further socket. Its requests are the maker's, whichever process connects to it.
 package struct GatewayEndpoint: Sendable {
   /// How many connections it may have: many programs keep some open.
   static let connections = 32
@@ -15,7 +15,7 @@ package struct GatewayEndpoint: Sendable {
 
   /// Unique among the sockets of the server.
   package let id: String
-  /// Who its requests are of; its connections count against their uid.
+  /// The user and process that its requests are of; its connections count against the uid.
   package let maker: PeerCredentials
   /// Answers its requests.
   package let responder: any GatewayResponder

@@ -58,7 +58,7 @@ package final class GatewayServer: Sendable {
     var hasStopped = false
   }
 
-  /// What a connection was accepted from.
+  /// A listening socket.
   enum Origin: Sendable {
     case file
     case loopback
@@ -138,7 +138,7 @@ package final class GatewayServer: Sendable {
   /// Sets up a new connection, on its event loop. One that cannot be served fails, and is closed.
   private func accept(_ channel: any Channel, from origin: Origin) throws {
     let pipeline = channel.pipeline.syncOperations
-    let peer = try owner(of: pipeline, from: origin)
+    let peer = try requester(on: pipeline, from: origin)
     guard let executor = executors[ObjectIdentifier(channel.eventLoop)] else { throw ChannelError.operationUnsupported }
     // Programs on the loopback address are counted as one user, with a number that no user has.
     let uid = peer?.uid ?? .max
@@ -173,10 +173,10 @@ package final class GatewayServer: Sendable {
     }
   }
 
-  /// Returns who the requests of a new connection are of: the process at the other end, an endpoint's maker, or nil on
+  /// Returns the process that the requests of a new connection are of: the process at the other end, an endpoint's maker, or nil on
   /// the loopback address. Fails for a process that the endpoint is not for.
-  private func owner(
-    of pipeline: ChannelPipeline.SynchronousOperations, from origin: Origin
+  private func requester(
+    on pipeline: ChannelPipeline.SynchronousOperations, from origin: Origin
   ) throws -> PeerCredentials? {
     if case .loopback = origin { return nil }
     let process = try pipeline.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) {

@@ -83,7 +83,7 @@ sys.exit(7)
 
 
 def test_the_program_reaches_its_resource(gateway: Sidecar) -> None:
-    """Catches a program that cannot fetch, one that can do more than that, and an endpoint that outlives its program."""
+    """Catches a program that cannot fetch, one that can do more, and an endpoint that outlives it."""
     done = run(gateway, ["--resource", "orders", "--for", "10m"], [sys.executable, "-c", CHILD, binaries.postern()])
     assert done.returncode == 7 and done.stderr == "", done
     found = json.loads(done.stdout)

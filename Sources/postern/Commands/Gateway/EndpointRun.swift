@@ -5,7 +5,7 @@ import PosternJSON
 import PosternProtocol
 import PosternSupport
 
-/// What a program with an endpoint of its own may do.
+/// The limits of a program with an endpoint of its own.
 struct EndpointOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp("A resource that it reaches; may be given several times.", valueName: "NAME"),
@@ -64,7 +64,7 @@ struct EndpointLife: ExpressibleByArgument {
 
 /// A program that has an endpoint for as long as it runs.
 struct EndpointRun {
-  /// What a fetch needs, with its tasks, and what leads to less or shows what there is. A maker whose rule of `peers`
+  /// The methods that a fetch and its tasks need, and those that narrow or explain. A maker whose rule of `peers`
   /// lists methods may lack some.
   private static let methods = [
     FetchResource.name, GetInfo.name, Health.name, Discover.name, ExplainCall.name, ListTasks.name, GetTask.name,
