@@ -874,6 +874,22 @@ let package = Package(
       ]
     ),
 
+    // MARK: - Layer 4: ServerExamination, what `postern doctor` looks for at other servers
+
+    .target(
+      name: "ServerExamination",
+      dependencies: [
+        "AuthEngine",
+        "EngineConfiguration",
+        "HTTPMessages",
+        "PosternConfiguration",
+        "PosternJSON",
+        "PosternSupport",
+        "SidecarEngine",
+        "SidecarObservability",
+      ]
+    ),
+
     // MARK: - Layer 4: SidecarEndpoints, sockets for one child, and explanations of calls
 
     .target(
@@ -1033,6 +1049,7 @@ let package = Package(
         "PosternProtocol",
         "PosternSupport",
         "PosternTelemetry",
+        "ServerExamination",
         "SessionStore",
         "Sidecar",
         "SidecarAccess",

@@ -53,7 +53,7 @@ package struct EndpointHandlers: Sendable {
     guard let rule = context.runtime.rule(for: context.caller.peer) else { throw RPCFault(.peerForbidden) }
     let lifetime = params.expiresInMs.map { Duration.milliseconds($0) }
     let narrowing = try Narrowing.make(
-      params.ownLimits, id: EndpointHandle.random(), label: params.label, under: context.narrowing, rule: rule,
+      params.limits, id: EndpointHandle.random(), label: params.label, under: context.narrowing, rule: rule,
       expiry: lifetime.map { now + $0 }, at: now)
     var facts = EndpointFacts(narrowing, of: context.caller.peer, createdAt: wall)
     if let expiry = narrowing.expiry { facts.expiresAt = wall + (expiry - now) }
@@ -122,15 +122,6 @@ package struct EndpointHandlers: Sendable {
         await Task.yield()
       }
     }
-  }
-}
-
-extension CreateEndpoint.Params {
-  /// The lists and limits.
-  fileprivate var ownLimits: EndpointLimits {
-    EndpointLimits(
-      resources: resources, methods: methods, httpMethods: httpMethods, paths: paths, sessions: sessions, rate: rate,
-      concurrency: concurrency)
   }
 }
 

@@ -21,7 +21,7 @@ package final class EndpointRegistry: Sendable {
   private let state = Locked(State())
   let clock: any EngineClock
   let hub: EventHub
-  let approvals: ApprovalStep
+  package let approvals: ApprovalStep
   private let log: ConnectionLog
 
   package init(clock: any EngineClock, hub: EventHub, approvals: ApprovalStep, log: ConnectionLog) {

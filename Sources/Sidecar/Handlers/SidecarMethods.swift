@@ -18,7 +18,6 @@ struct SidecarMethods {
   let reloader: ConfigurationReloader
   let hardening: HardeningWatch
   let suspended: SuspendedFetches
-  let endpoints: EndpointRegistry
   let pool: FairPool
   let trail: AuditTrail?
   let isTraced: @Sendable () -> Bool
@@ -50,7 +49,7 @@ struct SidecarMethods {
     addSessionMethods(lists, to: &table)
     addAdviceMethods(to: &table)
     PassHandlers(engine: engine).add(to: &table)
-    EndpointHandlers(endpoints: endpoints, lists: lists).add(to: &table)
+    EndpointHandlers(endpoints: exposition.endpoints, lists: lists).add(to: &table)
     return table
   }
 

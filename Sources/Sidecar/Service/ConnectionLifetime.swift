@@ -13,7 +13,7 @@ final class ConnectionLifetime: Sendable {
   let fetches: FetchResourceHandler
   private let hub: EventHub
   private let running: RunningConfiguration
-  private let endpoints: EndpointRegistry
+  let endpoints: EndpointRegistry
   private let pool: FairPool
   private let draining = Locked(false)
 

@@ -13,7 +13,6 @@ struct MetricsExposition: Sendable {
   let metrics: MetricsRegistry
   let hub: EventHub
   let endpoints: EndpointRegistry
-  let approval: ApprovalStep
   let callLimiter: ConcurrencyLimiter
   let running: RunningConfiguration
   let engine: Engine
@@ -21,7 +20,6 @@ struct MetricsExposition: Sendable {
   let trail: AuditTrail?
   let spans: SpanExporter?
   let transportState: (@Sendable () -> TransportState)?
-  let startedAt: Timestamp
 
   /// The metrics of what `scope` shows. Those of the process as a whole reveal the use of all peers: they are for
   /// scopes that hide nothing.
@@ -32,13 +30,13 @@ struct MetricsExposition: Sendable {
         for: scope, openConnections: connections.count,
         inFlight: connections.reduce(hub.otherCallCount) { $0 + ($1.conversation?.inFlightCount ?? 0) },
         waiting: callLimiter.waitingCount,
-        startedAt: startedAt, version: Product.version)
+        version: Product.version)
       + OriginMetrics.exposition(
         running.current.allServers.filter { scope.contains(resource: $0.name) }, engine.fetcher.originStates)
     guard scope.isEverything else { return own }
     return own
       + AdviceMetrics.exposition(journeys: engine.journeys.waitingCount, fetches: suspended.count)
-      + EndpointMetrics.exposition(endpoints.counts, approvals: approval.answers)
+      + EndpointMetrics.exposition(endpoints.counts, approvals: endpoints.approvals.answers)
       + AuditMetrics.exposition(trail?.condition) + TelemetryMetrics.exposition(spans?.counts)
       + TransportMetrics.exposition(transportState?())
   }

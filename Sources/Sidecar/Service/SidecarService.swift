@@ -23,8 +23,6 @@ package final class SidecarService: Sendable {
   let engine: Engine
   let health: HealthReporter
   let callersLog: BoundedLog
-  /// The sockets of children.
-  package let endpoints: EndpointRegistry
   private let readinessWatch: ReadinessWatch
   private let reloader: ConfigurationReloader
   private let exposition: MetricsExposition
@@ -34,7 +32,8 @@ package final class SidecarService: Sendable {
   package init(_ configuration: PosternConfiguration, _ dependencies: Dependencies) throws(ConfigurationProblems) {
     let clock = dependencies.clock
     let logger = dependencies.logger
-    let metrics = MetricsRegistry()
+    let startedAt = clock.wallNow
+    let metrics = MetricsRegistry(startedAt: startedAt)
     let changes = HealthSignal()
     let monitor = HealthMonitor(clock: clock)
     hub = EventHub(clock: clock)
@@ -56,7 +55,7 @@ package final class SidecarService: Sendable {
       transport: dependencies.transports.common, clock: clock, userAgent: "postern/\(Product.version)",
       storage: storage, observers: observers)
     let identity = ProcessIdentity(
-      startedAt: clock.wallNow, libraries: dependencies.process.libraries, unmapped: dependencies.process.unmapped)
+      startedAt: startedAt, libraries: dependencies.process.libraries, unmapped: dependencies.process.unmapped)
     let snapshot = try ConfigurationSnapshot(
       configuration, identity, clock: clock, replacements: dependencies.replacements,
       http2Transport: dependencies.transports.makeHTTP2)
@@ -79,17 +78,17 @@ package final class SidecarService: Sendable {
       dependencies, identity, running, engine, callLimiter, health, metrics, callersLog, hub: hub)
     let suspended = SuspendedFetches(clock: clock)
     let approval = ApprovalStep(clock: clock)
-    endpoints = EndpointRegistry(clock: clock, hub: hub, approvals: approval, log: ConnectionLog(logger, clock: clock))
+    let endpoints = EndpointRegistry(clock: clock, hub: hub, approvals: approval, log: ConnectionLog(logger, clock: clock))
     exposition = MetricsExposition(
-      metrics: metrics, hub: hub, endpoints: endpoints, approval: approval, callLimiter: callLimiter, running: running,
+      metrics: metrics, hub: hub, endpoints: endpoints, callLimiter: callLimiter, running: running,
       engine: engine, suspended: suspended,
       trail: trail,
-      spans: dependencies.spans, transportState: dependencies.transports.state, startedAt: identity.startedAt)
+      spans: dependencies.spans, transportState: dependencies.transports.state)
 
     let pool = FairPool()
     let methods = SidecarMethods(
       engine: engine, health: health, exposition: exposition, reloader: reloader, hardening: hardening,
-      suspended: suspended, endpoints: endpoints,
+      suspended: suspended,
       pool: pool, trail: trail, isTraced: dependencies.process.isTraced, clock: clock)
     let fetches = methods.fetching()
     let limiter = PeerRateLimiter(clock: clock)
@@ -148,6 +147,9 @@ extension SidecarService {
   package var youngestConnectionAge: Duration? {
     hub.connections.map(\.openedAt).max().map { calls.clock.monotonicNow - $0 }
   }
+
+  /// The sockets of children.
+  package var endpoints: EndpointRegistry { lifetime.endpoints }
 
   /// From here on the sockets of endpoints come from `sockets`: called once, before the first connection.
   package func use(_ sockets: any EndpointSockets) { endpoints.use(sockets) }

@@ -51,7 +51,10 @@ package final class MetricsRegistry: Sendable {
 
   private let state = Locked(State())
 
-  package init() {}
+  /// When the process started.
+  let startedAt: Timestamp
+
+  package init(startedAt: Timestamp) { self.startedAt = startedAt }
 
   /// A call ended: `outcome` is `result` or the error's reason.
   package func callEnded(_ method: String, _ outcome: String, after duration: Duration) {
@@ -120,7 +123,7 @@ package final class MetricsRegistry: Sendable {
 
   /// The exposition of what `scope` shows; `openConnections`, `inFlight` and `waiting` are read at this moment.
   package func exposition(
-    for scope: PeerScope = .everything, openConnections: Int, inFlight: Int, waiting: Int, startedAt: Timestamp,
+    for scope: PeerScope = .everything, openConnections: Int, inFlight: Int, waiting: Int,
     version: String
   ) -> String {
     let state = state.withLock { $0.within(scope) }

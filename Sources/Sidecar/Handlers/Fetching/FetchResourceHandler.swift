@@ -151,9 +151,8 @@ struct FetchResourceHandler: Sendable {
     let networkTask = NetworkTask(identifier: task, request: request, clock: clock)
     options.task = networkTask
     stream(&options)
-    guard tasks.begin(networkTask, for: server.name, of: uid, through: context.narrowing) else {
-      throw Self.taskIsRunning
-    }
+    let isNew = tasks.begin(networkTask, for: server.name, of: uid, through: context.narrowing)
+    guard isNew else { throw Self.taskIsRunning }
     defer { tasks.end(networkTask, of: uid) }
     if fetch.inbound != nil || server.authentication == .onBehalfOf {
       // The caller's time limit is that of the validation as well.

@@ -7,6 +7,7 @@ import PosternConfiguration
 import PosternHardening
 import PosternJSON
 import PosternSupport
+import ServerExamination
 import SidecarEngine
 import SidecarObservability
 

@@ -4,6 +4,7 @@ import Glibc
 import PosternConfiguration
 import PosternJSON
 import PosternSupport
+import ServerExamination
 
 /// The checks of `postern doctor` that need no server: permissions, the socket's directory.
 struct LocalExamination {

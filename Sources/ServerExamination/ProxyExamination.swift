@@ -6,14 +6,14 @@ import PosternSupport
 import SidecarEngine
 
 /// The check of `postern doctor` at the outbound proxy: it is requested to let a request to an issuer through.
-struct ProxyExamination: Sendable {
+package struct ProxyExamination: Sendable {
   private let transport: any HTTPTransport
   private let report: DoctorReport
   /// The check's number in the report, and the issuer's URL; nil where nothing is checked.
   private let target: (check: Int, url: HTTPURL, options: TransferOptions)?
 
   /// Announces the check, where there is a proxy.
-  init(
+  package init(
     _ snapshot: ConfigurationSnapshot, _ transport: any HTTPTransport, patience: Duration, _ report: DoctorReport
   ) {
     self.transport = transport
@@ -37,7 +37,7 @@ struct ProxyExamination: Sendable {
     target = (check, issuer.url, options)
   }
 
-  func run() async {
+  package func run() async {
     guard let target else { return }
     do throws(TransportError) {
       _ = try await transport.send(HTTPRequest(method: "GET", url: target.url), options: target.options)

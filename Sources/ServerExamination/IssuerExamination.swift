@@ -10,7 +10,7 @@ import SidecarObservability
 
 /// The checks of `postern doctor` at the issuers: discovery, keys, tokens, redirect URIs, clocks. They use the engine's
 /// own parts, so that what works here works in the sidecar.
-struct IssuerExamination: Sendable {
+package struct IssuerExamination: Sendable {
   /// One issuer, with the numbers of its checks in the report.
   private struct Target: Sendable {
     let name: String
@@ -62,7 +62,7 @@ struct IssuerExamination: Sendable {
   private let targets: [Target]
 
   /// Announces the checks of all issuers; each request may take `patience`.
-  init(
+  package init(
     _ snapshot: ConfigurationSnapshot, _ transport: any HTTPTransport, patience: Duration, _ report: DoctorReport
   ) {
     let userAgent = "postern/\(Product.version)"
@@ -81,7 +81,7 @@ struct IssuerExamination: Sendable {
   }
 
   /// Makes the checks, all issuers at once.
-  func run() async {
+  package func run() async {
     await withTaskGroup { group in
       for target in targets { group.addTask { await examine(target) } }
     }

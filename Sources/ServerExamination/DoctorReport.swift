@@ -1,50 +1,52 @@
-import PosternJSON
-import PosternSupport
+package import PosternJSON
+package import PosternSupport
 
 /// The outcome of one check of `postern doctor`.
-struct DoctorFinding: Sendable {
+package struct DoctorFinding: Sendable {
   /// How bad it is.
-  enum Status: String, Sendable {
+  package enum Status: String, Sendable {
     case ok, warning, failed
     /// The check was not made, for the reason that `found` has.
     case skipped
   }
 
-  let status: Status
+  package let status: Status
   /// The result, in words.
-  let found: String
+  package let found: String
   /// The remedy; nil where none is needed.
-  var cure: String?
+  package var cure: String?
 
   /// The check passed.
-  static func ok(_ found: String) -> DoctorFinding { DoctorFinding(status: .ok, found: found) }
+  package static func ok(_ found: String) -> DoctorFinding { DoctorFinding(status: .ok, found: found) }
   /// The check was not made.
-  static func skipped(_ why: String) -> DoctorFinding { DoctorFinding(status: .skipped, found: why) }
+  package static func skipped(_ why: String) -> DoctorFinding { DoctorFinding(status: .skipped, found: why) }
   /// It works, with a doubt.
-  static func warning(_ found: String, cure: String) -> DoctorFinding {
+  package static func warning(_ found: String, cure: String) -> DoctorFinding {
     DoctorFinding(status: .warning, found: found, cure: cure)
   }
   /// It does not work.
-  static func failed(_ found: String, cure: String) -> DoctorFinding {
+  package static func failed(_ found: String, cure: String) -> DoctorFinding {
     DoctorFinding(status: .failed, found: found, cure: cure)
   }
 }
 
 /// The checks of `postern doctor` in the order in which they are printed, with their findings as these come.
-final class DoctorReport: Sendable {
+package final class DoctorReport: Sendable {
   /// One check.
-  struct Entry: Sendable {
+  package struct Entry: Sendable {
     /// The part that is checked: `issuers.corp: discovery`.
-    let name: String
+    package let name: String
     /// The attempt, in words.
-    let tried: String
-    fileprivate(set) var finding: DoctorFinding?
+    package let tried: String
+    package fileprivate(set) var finding: DoctorFinding?
   }
 
   private let entries = Locked<[Entry]>([])
 
+  package init() {}
+
   /// Announces a check; returns its number.
-  func begin(_ name: String, tried: String) -> Int {
+  package func begin(_ name: String, tried: String) -> Int {
     entries.withLock { entries in
       entries.append(Entry(name: name, tried: tried))
       return entries.count - 1
@@ -52,17 +54,17 @@ final class DoctorReport: Sendable {
   }
 
   /// Records what the check of that number came to; the first finding counts.
-  func end(_ number: Int, _ finding: DoctorFinding) {
+  package func end(_ number: Int, _ finding: DoctorFinding) {
     entries.withLock { entries in
       if entries[number].finding == nil { entries[number].finding = finding }
     }
   }
 
   /// Records a check that was made already.
-  func add(_ name: String, tried: String, _ finding: DoctorFinding) { end(begin(name, tried: tried), finding) }
+  package func add(_ name: String, tried: String, _ finding: DoctorFinding) { end(begin(name, tried: tried), finding) }
 
   /// The checks as they are when the time is over: one without a finding has failed.
-  func closed(after time: Duration) -> [Entry] {
+  package func closed(after time: Duration) -> [Entry] {
     entries.withLock { entries in
       for number in entries.indices where entries[number].finding == nil {
         entries[number].finding = .failed(
@@ -76,10 +78,10 @@ final class DoctorReport: Sendable {
 
 extension [DoctorReport.Entry] {
   /// How many checks have failed.
-  var failures: Int { count { $0.finding?.status == .failed } }
+  package var failures: Int { count { $0.finding?.status == .failed } }
 
   /// A line for each check, and one with its cure.
-  var text: String {
+  package var text: String {
     map { entry in
       let status = entry.finding?.status.rawValue ?? ""
       let line = "\(status)\(String(repeating: " ", count: Swift.max(1, 9 - status.utf8.count)))\(entry.name): "
@@ -94,8 +96,8 @@ extension [DoctorReport.Entry] {
   }
 
   /// The same for programs.
-  func json(configuration: String) -> JSONValue {
-    let checks = map { entry -> JSONValue in
+  package func json(configuration: String) -> JSONValue {
+    package let checks = map { entry -> JSONValue in
       var object: JSONObject = [
         "check": .string(entry.name), "status": .string(entry.finding?.status.rawValue ?? ""),
         "tried": .string(entry.tried), "found": .string(entry.finding?.found ?? ""),
