@@ -776,9 +776,9 @@ class ExplanationStep:
 class Explanation:
     """What a call would come to, and why."""
 
-    #: Whether nothing that is known here stands in the way of the call.
+    #: Whether the call would be carried out, as far as is known without a request.
     allowed: bool
-    #: What decides it, in the order in which a call passes it.
+    #: The steps that decide it, in the order in which a call passes them.
     steps: list[ExplanationStep]
 
     @classmethod
