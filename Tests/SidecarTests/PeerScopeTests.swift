@@ -32,10 +32,10 @@ struct PeerScopeTests {
     }
   }
 
-  /// Methods that show things instead of taking their names: each has a test of its own below.
+  /// Methods that show things instead of taking their names: each has a test of its own.
   private static let shown: [String: PeerBounds] = [
     "health": .all, "metrics": .all, "reloadConfig": .all, "subscribe": .all, "listTasks": .resources,
-    "listSessions": .issuers,
+    "listSessions": .issuers, "explainCall": .all,
   ]
 
   private static let noHandle: JSONValue = .string(String(repeating: "A", count: 43))
@@ -100,6 +100,8 @@ struct PeerScopeTests {
       ofIssuer("authenticate"),
       ofSession("authenticateWithAdvice", ["advice": advice]),
       Case("authenticateWithAdvice", .resources, "continuation", continuation, noHandle),
+      Case("narrow", .resources, "resources", ["hidden"], ["nowhere"]),
+      Case("createEndpoint", .resources, "resources", ["hidden"], ["nowhere"]),
     ]
   }
 
