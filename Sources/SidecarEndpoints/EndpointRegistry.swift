@@ -233,11 +233,11 @@ package protocol EndpointSockets: Sendable {
   /// Listens on new socket files for `narrowing`'s endpoint, whose calls are of `maker`. `process`: it alone may
   /// connect.
   func open(_ endpoint: EndpointSocketRequest) async throws(EndpointSocketError) -> OpenedEndpoint
-  /// Stops listening, and removes the files. Connections are closed by whoever has them.
+  /// Stops listening, and removes the files. It closes no connections.
   func close(_ id: String)
 }
 
-/// What an endpoint needs in sockets.
+/// The sockets that an endpoint needs.
 package struct EndpointSocketRequest: Sendable {
   package let narrowing: Narrowing
   package let maker: Peer

@@ -77,24 +77,3 @@ final class ConnectionLifetime: Sendable {
     return count
   }
 }
-
-/// Why a connection is rejected.
-package enum ConnectionRejection: String, Sendable {
-  /// The limit of connections is reached.
-  case connections = "connections"
-  /// The limit of connections of one uid is reached.
-  case connectionsPerUid = "connections_per_uid"
-  /// The limit of connections of one endpoint is reached.
-  case connectionsPerEndpoint = "connections_per_endpoint"
-  /// The endpoint is for another process.
-  case otherProcess = "other_process"
-
-  var message: String {
-    switch self {
-    case .connections: "Too many connections (limits.connections)"
-    case .connectionsPerUid: "Too many connections of this user (limits.connectionsPerUid)"
-    case .connectionsPerEndpoint: "Too many connections of this endpoint"
-    case .otherProcess: "The endpoint is for another process"
-    }
-  }
-}

@@ -76,7 +76,7 @@ package enum TelemetryMetrics {
 package struct EndpointCounts: Sendable {
   package var open = 0
   package var created: UInt64 = 0
-  /// By what they ended with.
+  /// Counts by the reason of the end.
   package var ended: [String: UInt64] = [:]
 
   package init() {}

@@ -214,7 +214,7 @@ public struct EndpointHTTP: RPCObject {
   ]
 }
 
-/// What an endpoint ends with, besides its maker's endpoint.
+/// The connection or process that an endpoint ends with; it ends with its maker's endpoint in any case.
 public enum EndpointBinding: SchemaDescribed, Sendable, Hashable {
   /// The connection that made it.
   case connection
@@ -260,7 +260,7 @@ public enum EndpointBinding: SchemaDescribed, Sendable, Hashable {
   public static let sample = EndpointBinding.connection
 }
 
-/// What is put to the maker of an endpoint before it is done.
+/// Whether an endpoint's calls are put to its maker before they are carried out.
 public enum EndpointApproval: String, SchemaEnumeration, Sendable {
   case ask
 }
