@@ -193,7 +193,8 @@ struct TokenExplanation {
   func step(_ expired: RPCFault) -> ExplanationStep {
     var details: [String: JSONValue] = ["auth": .string(authentication.rawValue), "tokenOf": .string(subject)]
     if context.runtime.scope.contains(issuer: issuer.name) { details["issuer"] = .string(issuer.name) }
-    details["session"] = preview.session.map { .string($0.text) }
+    // A child may not be allowed to list sessions.
+    if context.narrowing == nil { details["session"] = preview.session.map { .string($0.text) } }
     let whose = preview.session == nil ? "The client" : "The session"
     guard let token = preview.token else {
       guard preview.canBeRequested else { return ExplanationStep("token", rejectedBy: expired, details) }

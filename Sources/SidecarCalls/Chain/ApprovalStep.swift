@@ -90,7 +90,8 @@ package final class ApprovalStep: Sendable {
 
   /// The error of a call whose texts are too long to be put to anybody.
   fileprivate static let unshown = RPCFault(
-    .peerForbidden, "The call was not approved: a name or path of it has more than \(textBytes) bytes, or characters without a shape",
+    .peerForbidden,
+    "The call was not approved: a name or path of it has more than \(textBytes) bytes, or characters without a shape",
     data: ["retryable": false, "outcome": "not_sent"])
 }
 

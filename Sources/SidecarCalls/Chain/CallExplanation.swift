@@ -108,23 +108,28 @@ extension CallChain {
     explanation.add("rate", passes: "Within the rate of the rule of peers: \(rate)", details)
   }
 
-  /// A level of the chain: its end, its rate and its calls under way.
+  /// A level of the chain: its end, its rate and its calls under way. Of those above its own a child learns no more than
+  /// what they come to.
   private func addLevel(_ level: Narrowing, to explanation: inout CallExplanation) {
     let now = environment.clock.monotonicNow
-    let details: [String: JSONValue?] = [
-      "endpoint": .string(level.id), "label": level.label.map { .string($0) }, "depth": .integer(Int64(level.depth)),
-      "expiresInMs": level.expiry.map { .integer(max(0, ($0 - now).wholeMilliseconds)) },
-      "perSecond": level.limits.rate.map { .real($0.perSecond) },
-      "burst": level.limits.rate.map { .integer(Int64($0.burst)) },
-      "concurrency": level.limits.concurrency.map { .integer(Int64($0)) },
-      "callsUnderWay": .integer(Int64(level.callsUnderWay)),
-    ]
+    let isOwn = level === caller.narrowing
+    let details: [String: JSONValue?] =
+      !isOwn
+      ? ["depth": .integer(Int64(level.depth))]
+      : [
+        "endpoint": .string(level.id), "label": level.label.map { .string($0) }, "depth": .integer(Int64(level.depth)),
+        "expiresInMs": level.expiry.map { .integer(max(0, ($0 - now).wholeMilliseconds)) },
+        "perSecond": level.limits.rate.map { .real($0.perSecond) },
+        "burst": level.limits.rate.map { .integer(Int64($0.burst)) },
+        "concurrency": level.limits.concurrency.map { .integer(Int64($0)) },
+        "callsUnderWay": .integer(Int64(level.callsUnderWay)),
+      ]
     if level.isOver(at: now) {
       explanation.add("endpoint", rejectedBy: RPCFault(.peerForbidden, Self.over), details)
     } else if let wait = level.wait(at: now) {
       explanation.add("endpoint", rejectedBy: Narrowing.Limit.rate(wait).fault, details)
     } else {
-      let label = level.label.map { " (\($0))" } ?? ""
+      let label = isOwn ? level.label.map { " (\($0))" } ?? "" : ""
       explanation.add("endpoint", passes: "Level \(level.depth) of the chain\(label) is in force", details)
     }
   }
@@ -140,12 +145,16 @@ extension CallChain {
     }
     let index = access.index(for: caller.peer)
     let scope = rule.scope
-    let details: [String: JSONValue?] = [
-      "index": index.map { .integer(Int64($0)) }, "uid": rule.uid.map { .integer(Int64($0)) },
-      "gid": rule.gid.map { .integer(Int64($0)) }, "methods": Self.shown(rule.methods),
-      "resources": Self.shown(scope.resources), "issuers": Self.shown(scope.issuers),
-      "preauthorization": Self.shown(scope.preauthorization),
-    ]
+    // A child learns nothing of what its endpoint leaves out.
+    let details: [String: JSONValue?] =
+      caller.narrowing != nil
+      ? [:]
+      : [
+        "index": index.map { .integer(Int64($0)) }, "uid": rule.uid.map { .integer(Int64($0)) },
+        "gid": rule.gid.map { .integer(Int64($0)) }, "methods": Self.shown(rule.methods),
+        "resources": Self.shown(scope.resources), "issuers": Self.shown(scope.issuers),
+        "preauthorization": Self.shown(scope.preauthorization),
+      ]
     guard rule.allows(method: method) else {
       explanation.add(
         "peerRule", rejectedBy: RPCFault(.peerForbidden, access.missingRule(for: caller.peer, method: method)), details)
