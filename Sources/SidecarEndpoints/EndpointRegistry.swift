@@ -233,11 +233,11 @@ package protocol EndpointSockets: Sendable {
   /// Listens on new socket files for `narrowing`'s endpoint, whose calls are of `maker`. `process`: it alone may
   /// connect.
   func open(_ endpoint: EndpointSocketRequest) async throws(EndpointSocketError) -> OpenedEndpoint
-  /// Stops listening, and removes the files. Connections are closed by whoever has them.
+  /// Stops listening, removes the files, and ends the connections that speak HTTP.
   func close(_ id: String)
 }
 
-/// What an endpoint needs in sockets.
+/// A request for the sockets of an endpoint.
 package struct EndpointSocketRequest: Sendable {
   package let narrowing: Narrowing
   package let maker: Peer

@@ -76,7 +76,7 @@ package enum TelemetryMetrics {
 package struct EndpointCounts: Sendable {
   package var open = 0
   package var created: UInt64 = 0
-  /// By what they ended with.
+  /// How many ended, by what they ended with.
   package var ended: [String: UInt64] = [:]
 
   package init() {}
