@@ -51,7 +51,8 @@ struct ExplainTests {
       ("fetchResource", #"{"auth":"credential"}"#), ("fetchResource", #"{"auth":"clientCredentials"}"#),
       ("fetchResource", #"{"meta":{"timeoutMs":0}}"#), ("fetchResource", #"[]"#), ("getInf", "{}"),
       ("listTasks", #"{"limit":"5"}"#), ("getAccessToken", "{}"), ("preauthorize", #"{"resources":[]}"#),
-      ("getSession", #"{"session":"short"}"#), ("createSession", #"{"issuer":"a","grant":{"type":"implicit"}}"#),
+      ("getSession", #"{"session":"short"}"#),
+      ("createSession", #"{"issuer":"a","grant":{"type":"implicit","profile":"p"}}"#),
     ])
   func words(method: String, params: String) async throws {
     let connection = try SidecarBench(CallTests.open).connect()

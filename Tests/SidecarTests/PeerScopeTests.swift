@@ -119,6 +119,18 @@ struct PeerScopeTests {
     #expect(bench.bench.transport.requests(to: "https://other.test/").count == sent, "nothing goes to a hidden issuer")
   }
 
+  /// Catches an explanation that reveals what a rule hides, of any method.
+  @Test("an explanation shows of a hidden name what it shows of one that does not exist")
+  func explained() async throws {
+    let bench = try PeerScopeBench()
+    for one in try await Self.cases(bench) {
+      let missing = await bench.answer("explainCall", ["method": .string(one.method), "params": one.missing])
+      let hidden = await bench.answer("explainCall", ["method": .string(one.method), "params": one.hidden])
+      #expect(hidden == missing, "\(one.method) \(one.hidden)")
+      #expect(missing["result"] != nil, "\(one.method): \(missing)")
+    }
+  }
+
   @Test("a method, or a list that bounds it, has no case here")
   func complete() async throws {
     var covered = Self.shown
