@@ -78,7 +78,8 @@ package final class SidecarService: Sendable {
       dependencies, identity, running, engine, callLimiter, health, metrics, callersLog, hub: hub)
     let suspended = SuspendedFetches(clock: clock)
     let approval = ApprovalStep(clock: clock)
-    let endpoints = EndpointRegistry(clock: clock, hub: hub, approvals: approval, log: ConnectionLog(logger, clock: clock))
+    let endpoints = EndpointRegistry(
+      clock: clock, hub: hub, approvals: approval, log: ConnectionLog(logger, clock: clock))
     exposition = MetricsExposition(
       metrics: metrics, hub: hub, endpoints: endpoints, callLimiter: callLimiter, running: running,
       engine: engine, suspended: suspended,
