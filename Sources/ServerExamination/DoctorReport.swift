@@ -1,5 +1,5 @@
 package import PosternJSON
-package import PosternSupport
+import PosternSupport
 
 /// The outcome of one check of `postern doctor`.
 package struct DoctorFinding: Sendable {
@@ -97,7 +97,7 @@ extension [DoctorReport.Entry] {
 
   /// The same for programs.
   package func json(configuration: String) -> JSONValue {
-    package let checks = map { entry -> JSONValue in
+    let checks = map { entry -> JSONValue in
       var object: JSONObject = [
         "check": .string(entry.name), "status": .string(entry.finding?.status.rawValue ?? ""),
         "tried": .string(entry.tried), "found": .string(entry.finding?.found ?? ""),

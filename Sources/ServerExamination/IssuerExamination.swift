@@ -1,11 +1,11 @@
 import AuthEngine
 import EngineConfiguration
 import Glibc
-import HTTPMessages
+package import HTTPMessages
 import PosternConfiguration
 import PosternJSON
 import PosternSupport
-import SidecarEngine
+package import SidecarEngine
 import SidecarObservability
 
 /// The checks of `postern doctor` at the issuers: discovery, keys, tokens, redirect URIs, clocks. They use the engine's

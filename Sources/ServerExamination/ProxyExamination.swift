@@ -1,9 +1,9 @@
 import AuthEngine
 import EngineConfiguration
-import HTTPMessages
+package import HTTPMessages
 import PosternConfiguration
 import PosternSupport
-import SidecarEngine
+package import SidecarEngine
 
 /// The check of `postern doctor` at the outbound proxy: it is requested to let a request to an issuer through.
 package struct ProxyExamination: Sendable {
