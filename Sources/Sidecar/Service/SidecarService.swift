@@ -12,7 +12,7 @@ import SidecarCalls
 package import SidecarEndpoints
 import SidecarEngine
 import SidecarHealth
-import SidecarObservability
+package import SidecarObservability
 
 /// The sidecar without its socket: opens connections, drains, and gives `postern` its parts: calls, health, metrics,
 /// reload, and the tasks that run meanwhile.
