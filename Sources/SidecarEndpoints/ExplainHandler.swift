@@ -118,9 +118,9 @@ package struct ExplainHandler: Sendable {
           step: "session", verdict: .passes, summary: "The session is the caller's, at issuer \(session.issuer)"))
     }
     if let name = params?["issuer"]?.stringValue {
-      if Self.logins.contains(method) {
+      if Self.usesOfClients.contains(method) {
         try checks.sessionIssuer(name, context)
-      } else if method != RevokeToken.name {
+      } else {
         _ = try context.runtime.issuer(name)
       }
       steps.append(ExplanationStep(step: "issuer", verdict: .passes, summary: "Issuer \(name) is configured"))
@@ -132,8 +132,8 @@ package struct ExplainHandler: Sendable {
   }
 
   private static let methodsOfSessions: Set<String> = [GetSession.name, RefreshSession.name, RevokeToken.name]
-  private static let logins: Set<String> = [
-    CreateSession.name, BeginAuthorization.name, BeginDeviceAuthorization.name,
+  private static let usesOfClients: Set<String> = [
+    CreateSession.name, BeginAuthorization.name, BeginDeviceAuthorization.name, RevokeToken.name,
   ]
 
   static func open(_ step: String, _ summary: String) -> ExplanationStep {
