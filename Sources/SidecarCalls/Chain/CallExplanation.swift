@@ -108,8 +108,8 @@ extension CallChain {
     explanation.add("rate", passes: "Within the rate of the rule of peers: \(rate)", details)
   }
 
-  /// A level of the chain: its end, its rate and its calls under way. Of those above its own a child learns no more than
-  /// what they come to.
+  /// A level of the chain: its end, its rate and its calls under way. Of those above its own a child learns only what
+  /// they come to.
   private func addLevel(_ level: Narrowing, to explanation: inout CallExplanation) {
     let now = environment.clock.monotonicNow
     let isOwn = level === caller.narrowing

@@ -65,7 +65,7 @@ def formatted(text: str) -> str:
         [*ruff, "check", "--quiet", "--fix", "--unsafe-fixes", "--select", "UP,I,F", *settings, "-"],
         [*ruff, "format", "--quiet", *settings, "-"],
     ):
-        text = subprocess.run(command, input=text, stdout=subprocess.PIPE, text=True, check=False).stdout
+        text = subprocess.run(command, input=text, stdout=subprocess.PIPE, text=True, check=True).stdout
     return text
 
 
