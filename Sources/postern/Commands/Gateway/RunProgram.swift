@@ -27,8 +27,7 @@ struct RunProgram: ParsableCommand {
 
       Examples:
         postern run --resource billing --for 10m -- ./report
-        postern run --resource billing --http-method GET --path invoices/ -- \\
-          sh -c 'curl --unix-socket "$POSTERN_HTTP_SOCKET" http://postern/billing/invoices/7'
+        postern run --resource billing --http-method GET --path invoices/ -- ./report
         postern run --set OPENAI_BASE_URL=models -- python3 chat.py
         postern run --set BILLING_URL=billing --key-in BILLING_KEY -- ./report
         postern run --git source -- git clone https://git.example.com/app.git
