@@ -101,7 +101,7 @@ struct EndpointCallTests {
   @Test("A connection gets back what it has given up")
   func narrow() async throws {
     let connection = bench.connect()
-    #expect(Self.code(await connection.call("narrow", ["resources": ["opne"]])) == -32602)
+    #expect(Self.code(await connection.call("narrow", ["resources": ["opne"]])) == -32020)
     #expect(await connection.call("narrow", ["resources": ["open"]])["result"] != nil)
     #expect(Self.code(await connection.call("narrow", ["resources": ["open", "other"]])) == -32020)
     #expect(Self.code(await connection.call("narrow", ["resources": ["none"]])) == -32020)

@@ -1,6 +1,7 @@
 package import AuthEngine
 import HTTPMessages
 import PosternCrypto
+import PosternJSON
 package import PosternJSONRPC
 package import PosternProtocol
 package import PosternSupport
@@ -10,8 +11,8 @@ import SidecarEngine
 // What the chain of endpoints that a call came through leaves of what its maker may do. Without a chain everything here
 // is allowed, and the peer's rule alone decides.
 extension CallContext {
-  /// A level under the call's own; throws for what is more than its maker has, and for resources that are not
-  /// configured.
+  /// A level under the call's own; throws for what is more than its maker has, resources that are not configured among
+  /// it.
   package func level(
     _ limits: EndpointLimits, id: String, label: String? = nil, under parent: Narrowing?,
     expiry: MonotonicInstant? = nil, at now: MonotonicInstant
@@ -23,7 +24,8 @@ extension CallContext {
       do throws(RPCFault) {
         try runtime.check(resource: name)
       } catch {
-        throw .invalidParams(error.message, path: "/resources/\(index)")
+        // The maker has no more of it than of one that its rule hides.
+        throw RPCFault(.peerForbidden, error.message, data: ["path": .string("/resources/\(index)")])
       }
     }
     return level
