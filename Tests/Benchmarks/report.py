@@ -7,6 +7,7 @@ import history
 import machine
 import report_adobe_pass
 import report_clients
+import report_endpoints
 import report_fairness
 import report_fetch
 import report_gateway
@@ -189,6 +190,7 @@ MAKERS = {
     "fetch": report_fetch.sections,
     "outbound": report_outbound.sections,
     "gateway": report_gateway.sections,
+    "endpoints": report_endpoints.sections,
     "preauthorize": report_preauthorize.sections,
     "adobe": report_adobe_pass.sections,
     "clients": report_clients.sections,
@@ -209,6 +211,7 @@ HEADINGS = {
     "fetch": ["`fetchResource`"],
     "outbound": ["Warm fetches by", "through a proxy"],
     "gateway": ["through the gateway", "with forward authentication", "`validateRequest`", "at two replicas"],
+    "endpoints": ["Endpoints"],
     "preauthorize": ["`preauthorize`"],
     "adobe": ["Adobe Pass", "`pass.authorize`"],
     "clients": ["through the clients"],

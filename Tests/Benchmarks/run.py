@@ -19,6 +19,7 @@ import report
 from adobe_pass import AdobePassBench
 from c_sidecar import CSidecarBench
 from clients import ClientBench
+from endpoints import EndpointBench
 from fairness import FairnessBench
 from fetch import FetchBench
 from gateway import GatewayBench
@@ -298,6 +299,7 @@ SECTIONS = {
     "fetch": lambda bench: FetchBench(bench).measure(say),
     "outbound": lambda bench: OutboundBench(bench).measure(say),
     "gateway": lambda bench: GatewayBench(bench).measure(say),
+    "endpoints": lambda bench: EndpointBench(bench).measure(say),
     "preauthorize": lambda bench: PreauthorizeBench(bench).measure(say),
     "adobe": lambda bench: AdobePassBench(bench).measure(say),
     "clients": lambda bench: ClientBench(bench).measure(say),
