@@ -206,11 +206,12 @@ def test_a_revoked_endpoints_upstream_request_is_cut(start: Start, echo: EchoSer
     """The resource server sees the end of its connection while it still owes the response."""
     import socket
     listener = socket.create_server(("127.0.0.1", 0))
-    ended = threading.Event()
+    received, ended = threading.Event(), threading.Event()
 
     def serve() -> None:
         connection, _ = listener.accept()
         connection.recv(1 << 16)
+        received.set()
         while connection.recv(1 << 16):
             pass
         ended.set()
@@ -223,7 +224,7 @@ def test_a_revoked_endpoints_upstream_request_is_cut(start: Start, echo: EchoSer
         endpoint = Endpoint(maker)
         with endpoint.connect() as child:
             identifier = child.request("fetchResource", {"resource": "stuck", "path": "x"})
-            eventually(lambda: maker.call("listEndpoints")["endpoints"][0]["callsUnderWay"] == 1, what="the call")
+            assert received.wait(10)
             endpoint.revoke()
             expect.error(child.answer_to(identifier), -32020)
             assert ended.wait(10)

@@ -15,7 +15,7 @@ struct EndpointListenerTests {
   // than its endpoint; and a response that goes on, or looks whole, once the endpoint has ended.
   @Test("An endpoint's requests are its maker's, and end with it", arguments: ["idle", "waiting", "sending"])
   func endpoints(_ phase: String) async throws {
-    let isCancelled = Locked(false)
+    let (isWaiting, isCancelled) = (Locked(false), Locked(false))
     let responder = Responder { request, response async throws(GatewayClientGone) in
       #expect(request.caller == .process(uid: 4321, gid: 5, groups: [6], pid: 7))
       guard request.path != "/a" else { return await Responder.echo.respond(to: request, with: response) }
@@ -24,6 +24,7 @@ struct EndpointListenerTests {
         try await response.write(Array("begun".utf8))
       }
       await withTaskCancellationHandler {
+        isWaiting.withLock { $0 = true }
         while !isCancelled.withLock({ $0 }) { await Task.yield() }
       } onCancel: {
         isCancelled.withLock { $0 = true }
@@ -38,7 +39,7 @@ struct EndpointListenerTests {
     #expect(fixture.server.connectionCount(of: "one") == 1)
     if phase != "idle" { client.send("GET /b HTTP/1.1\r\nHost: postern\r\n\r\n") }
     if phase == "sending" { #expect(client.receive(until: "begun\r\n").hasPrefix("HTTP/1.1 200 OK")) }
-    if phase == "waiting" { try #require(await eventually { fixture.server.responderCount == 1 }) }
+    if phase == "waiting" { try #require(await eventually { isWaiting.withLock { $0 } }) }
     fixture.server.stopListening("one")
     let rest = client.receive()
     #expect(phase == "waiting" ? rest.hasPrefix("HTTP/1.1 403 Forbidden\r\n") : rest.isEmpty, "\(rest)")
