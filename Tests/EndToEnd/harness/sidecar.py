@@ -60,6 +60,8 @@ class Sidecar:
             )
         try:
             self._wait_until_connectable(is_own=not launcher and not pass_fds)
+            if (configuration or {}).get("gateway", {}).get("listen"):
+                self._wait_for_the_gateway()
         except BaseException:
             self.stop()
             raise
@@ -90,6 +92,14 @@ class Sidecar:
                 probe.close()
             time.sleep(0.005)
         raise AssertionError(f"nothing can be connected to at {self.path}:\n{self.log()}")
+
+    def _wait_for_the_gateway(self, seconds: float = 3.0) -> None:
+        """Its sockets come a moment after the main one. Where the log has no such line the time is over in the end."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline and self.process.poll() is None:
+            if "gateway listening" in self.log():
+                return
+            time.sleep(0.005)
 
     def connect(self, framing: str = "stream", timeout: float = 10.0) -> Connection:
         return Connection(self.path, framing, timeout)
