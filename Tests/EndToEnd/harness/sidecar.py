@@ -60,7 +60,7 @@ class Sidecar:
             )
         try:
             self._wait_until_connectable(is_own=not launcher and not pass_fds)
-            if (configuration or {}).get("gateway", {}).get("listen"):
+            if isinstance(configuration, dict) and configuration.get("gateway", {}).get("listen"):
                 self._wait_for_the_gateway()
         except BaseException:
             self.stop()
