@@ -65,7 +65,9 @@ packages=$(printf '%s\n' ca-certificates $packages | sort -u)
 dpkg-query --status $packages | awk -v folder="$root/var/lib/dpkg/status.d/" '
   /^Package: / {close(file); file = folder $2} NF {print >file}'
 for package in $packages; do
-  install -D -m 644 "/usr/share/doc/$package/copyright" "$root/usr/share/doc/$package/copyright"
+  # Compressed, as Debian has its other documents: 0.6 MB less.
+  mkdir -p "$root/usr/share/doc/$package"
+  gzip -9n <"/usr/share/doc/$package/copyright" >"$root/usr/share/doc/$package/copyright.gz"
 done
 
 # Licences of the program and of what is linked into it.

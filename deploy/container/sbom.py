@@ -130,5 +130,5 @@ json.dump(
         + [relationship(one["SPDXID"], "RUNTIME_DEPENDENCY_OF", postern["SPDXID"]) for one in shared]
         + [relationship(image["SPDXID"], "CONTAINS", file["SPDXID"]) for file in contents],
     },
-    sys.stdout, indent=1, sort_keys=True)
+    sys.stdout, separators=(",", ":"), sort_keys=True)
 sys.stdout.write("\n")
