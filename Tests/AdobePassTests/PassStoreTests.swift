@@ -58,6 +58,27 @@ struct PassStoreTests {
     #expect(server.registrations.current == 1 && server.tokens.current == 1)
   }
 
+  // Would catch a process that looks for a token before it has the lease, and no more afterwards.
+  @Test("a process that waits for the lease uses the token that another one has stored meanwhile")
+  func tokenStoredMeanwhile() async throws {
+    let store = TroubledStore()
+    let server = PassServer(store: store)
+    server.on("GET profiles", .profiles(["m": server.time(86_400)]))
+    server.on("GET profiles/m", .profiles(["m": server.time(86_400)]))
+    _ = try await server.process().client().profiles()
+    server.clock.advance(by: .seconds(21_600 - 29))
+    let gate = Gate()
+    store.blockNextLease(at: gate)
+    let late = try server.process()
+    async let profiles = late.client().profiles()
+    #expect(await eventually { gate.waiterCount == 1 })
+    _ = try await server.process().client().profiles()
+    #expect(server.tokens.current == 2)
+    gate.open()
+    _ = try await profiles
+    #expect(server.tokens.current == 2 && server.registrations.current == 1)
+  }
+
   @Test("another device, another provider and a new registration have none of the login (PR9)")
   func others() async throws {
     let server = PassServer()

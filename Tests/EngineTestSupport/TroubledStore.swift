@@ -120,8 +120,18 @@ package final class TroubledStore: RecordStore {
     return try await store.take(key)
   }
 
+  private let leaseGate = Locked<Gate?>(nil)
+
+  /// The next lease is granted when the gate is open.
+  package func blockNextLease(at gate: Gate) { leaseGate.withLock { $0 = gate } }
+
   package func lease(_ key: RecordKey, for duration: Duration) async throws(StoreError) -> RecordLease? {
-    try await store.lease(key, for: duration)
+    let blocking = leaseGate.withLock { gate in
+      defer { gate = nil }
+      return gate
+    }
+    await blocking?.pass()
+    return try await store.lease(key, for: duration)
   }
 
   package func release(_ lease: RecordLease) async { await store.release(lease) }

@@ -137,16 +137,19 @@ final class AdobePassClients: Sendable {
     var lease: RecordLease?
     let end = clock.monotonicNow + Self.leaseDuration
     while true {
-      if let token = await stored() { return keep(token, client) }
+      // Also after the lease has been granted: the process that had it before may have stored a token.
+      if let token = await stored() {
+        if let lease { await store.release(lease) }
+        return keep(token, client)
+      }
+      guard lease == nil, clock.monotonicNow < end, !Task.isCancelled else { break }
       do throws(StoreError) {
         lease = try await store.lease(client.tokenKey, for: Self.leaseDuration)
       } catch {
         // A token that is not stored costs the next process a request, and nothing else.
         break
       }
-      guard lease == nil, clock.monotonicNow < end else { break }
-      try? await clock.sleep(for: Self.leasePause)
-      if Task.isCancelled { break }
+      if lease == nil { try? await clock.sleep(for: Self.leasePause) }
     }
     let answer: Result<AdobePassRequests.Answer, AdobePassClientError>
     do throws(AdobePassClientError) {
