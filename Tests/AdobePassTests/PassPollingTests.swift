@@ -302,6 +302,10 @@ struct PassPollingTests {
     }
     #expect(await server.sleeps(.seconds(5)))
     server.clock.advance(by: .seconds(5))
+    // The deadline is three seconds away at once; the second request has to end first.
+    let key = PassCodes.Key((process.point.provider as! AdobePassProvider).client, "C")
+    let next = server.clock.monotonicNow + .seconds(5)
+    #expect(await eventually { process.state.codes.entry(key, for: 1).last?.next == next })
     #expect(await server.sleeps(.seconds(3)))
     server.clock.advance(by: .seconds(3))
     #expect(await sleeping?.kind == .deadlineExceeded)
