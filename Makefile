@@ -132,8 +132,9 @@ test: deps-test test-architecture build-tests providers programs ## Everything t
 
 # The release build under all end-to-end tests, and everything around the product. No test may skip itself here but for
 # the reasons in Tests/Tools/skips.py (on a machine that can do less: STRICT_SKIPS=).
-TEST_ALL := lint test docs-check test-e2e test-slow docc test-documents test-outside test-python test-examples test-node test-other-languages \
-  test-differential test-deployment deb demo
+# The end-to-end tests run once, over the release build: the debug build is that of the unit tests here.
+TEST_ALL := lint test-architecture test-unit docs-check test-e2e test-slow docc test-documents test-outside \
+  test-python test-examples test-node test-other-languages test-differential test-deployment deb demo
 .PHONY: test-all
 test-all: export STRICT_SKIPS := 1
 test-all: deps $(TEST_ALL) ## Every test, the package and the demo: before a release, and in CI; an hour on two cores
@@ -200,11 +201,12 @@ test-e2e: deps release providers programs ## Black-box tests of the release buil
 
 .PHONY: test-slow
 test-slow: deps release providers ## Black-box tests that wait for limits of half a minute, or call ten thousand times
-	@$(call end-to-end,$(RELEASE)) --slow -m slow
+	@$(call end-to-end,$(RELEASE)) --slow
 
 .PHONY: record-durations
 record-durations: deps release providers programs ## Write Tests/EndToEnd/durations.json again, by which the workers share the files
 	@$(call end-to-end,$(RELEASE)) --record
+	@$(call end-to-end,$(RELEASE)) --slow --record
 
 .PHONY: test-documents
 test-documents: deps release docc providers ## What the documents show is what happens: examples, guides, the site's links and looks

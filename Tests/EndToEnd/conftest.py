@@ -42,8 +42,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: List[pytest.Item]) -> None:
     for item in items:
-        if "thorough" in item.keywords:
-            item.user_properties.append(("thorough", "yes"))  # for the report that workers.py reads
+        for mark in ("slow", "thorough"):
+            if mark in item.keywords:
+                item.user_properties.append((mark, "yes"))  # for the report that workers.py reads
     if not config.getoption("--slow"):
         slow = [item for item in items if "slow" in item.keywords]
         config.hook.pytest_deselected(items=slow)

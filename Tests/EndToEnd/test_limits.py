@@ -200,17 +200,20 @@ def test_a_reader_that_never_reads_is_closed_after_45_seconds(sidecar: Sidecar, 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("begun", ["{", "Content-Length: 10\r\n\r\n{", "Content-"])
-def test_a_message_that_stalls_ends_the_connection_after_30_seconds(sidecar: Sidecar, begun: str) -> None:
-    with sidecar.connect(timeout=45) as connection:
-        connection.send_bytes(begun.encode())
-        began = time.monotonic()
-        try:
-            while connection.socket.recv(4096):
+def test_messages_that_stall_end_their_connections_after_30_seconds(sidecar: Sidecar) -> None:
+    connections = []
+    began = time.monotonic()
+    for begun in ("{", "Content-Length: 10\r\n\r\n{", "Content-"):
+        connections.append(sidecar.connect(timeout=45))
+        connections[-1].send_bytes(begun.encode())
+    for connection in connections:
+        with connection:
+            try:
+                while connection.socket.recv(4096):
+                    pass
+            except ConnectionResetError:
                 pass
-        except ConnectionResetError:
-            pass
-        assert 25 < time.monotonic() - began < 40
+            assert 25 < time.monotonic() - began < 40
 
 
 @pytest.mark.slow

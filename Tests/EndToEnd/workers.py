@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Runs the end-to-end tests in several workers at once: most of a test's time is waiting.
 
-    workers.py [--workers 6] [--logs .build] [--usual] [--record] [what pytest takes]
+    workers.py [--workers 6] [--logs .build] [--usual | --slow] [--record] [what pytest takes]
 
 Each worker is a pytest of its own with some of the files. They are shared out by durations.json, the seconds that each
 file took when they were last recorded: the longest first, each to the worker with the least so far; a file that is not
-in the list counts as the median. `--usual` leaves out what is marked `thorough`, as `make test` does; the list has the
-seconds without it as well. `--record` rewrites the list after a run of everything that passed. A worker that fails
-prints its log; what was skipped is printed always. Standard library only.
+in the list counts as the median. `--usual` leaves out what is marked `thorough`, as `make test` does, and `--slow` runs
+what is marked `slow` alone; the list has the seconds of each. `--record` rewrites those of the run, if all passed. A
+worker that fails prints its log; what was skipped is printed always. Standard library only.
 """
 from __future__ import annotations
 
@@ -43,17 +43,24 @@ def share_out(files: Iterable[str], durations: Dict[str, float], workers: int) -
 
 
 def recorded(reports: Iterable[Path]) -> Dict[str, Dict[str, float]]:
-    """Seconds of each file in pytest's JUnit reports: of all its tests, and of those that are not marked `thorough`."""
+    """Seconds of each file in pytest's JUnit reports: of all its tests but slow ones, of those that are not marked
+    `thorough` either, and of slow ones."""
     seconds: Dict[str, Dict[str, float]] = {}
     for report in reports:
         for case in ElementTree.parse(report).getroot().iter("testcase"):
             module = next(part for part in case.get("classname", "").split(".") if part.startswith("test_"))
-            file = seconds.setdefault(f"{module}.py", {"all": 0.0, "usual": 0.0})
-            taken = float(case.get("time", "0"))
-            file["all"] += taken
-            if case.find("properties/property[@name='thorough']") is None:
-                file["usual"] += taken
-    return {name: {kind: round(taken, 1) for kind, taken in seconds[name].items()} for name in sorted(seconds)}
+            marks = {mark.get("name") for mark in case.findall("properties/property")}
+            kinds = ["slow"] if "slow" in marks else ["all"] if "thorough" in marks else ["all", "usual"]
+            file = seconds.setdefault(f"{module}.py", {} if "slow" in marks else {"all": 0.0, "usual": 0.0})
+            for kind in kinds:
+                file[kind] = file.get(kind, 0.0) + float(case.get("time", "0"))
+    return {name: {kind: round(taken, 1) for kind, taken in file.items()} for name, file in seconds.items()}
+
+
+def merged(known: Dict[str, Dict[str, float]], new: Dict[str, Dict[str, float]]) -> Dict[str, Dict[str, float]]:
+    """The list with what a run has recorded: a run of slow tests leaves the other seconds as they are."""
+    names = sorted({*known, *new})
+    return {name: {**known.get(name, {}), **new.get(name, {})} for name in names if (HERE / name).exists()}
 
 
 def text_of(durations: Dict[str, Dict[str, float]]) -> str:
@@ -66,18 +73,19 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Runs the end-to-end tests in several workers at once.")
     parser.add_argument("--workers", type=int, default=6)
     parser.add_argument("--logs", type=Path, default=ROOT / ".build", help="folder of the logs and reports")
-    parser.add_argument("--usual", action="store_true", help="leave out what is marked thorough")
+    some = parser.add_mutually_exclusive_group()
+    some.add_argument("--usual", action="store_true", help="leave out what is marked thorough")
+    some.add_argument("--slow", action="store_true", help="run what is marked slow, and nothing else")
     parser.add_argument("--record", action="store_true", help="rewrite durations.json")
     options, passed_on = parser.parse_known_args()
     options.logs.mkdir(parents=True, exist_ok=True)
     for old in options.logs.glob("end-to-end-*"):
         old.unlink()
 
-    kind = "usual" if options.usual else "all"
+    kind = "slow" if options.slow else "usual" if options.usual else "all"
     known = json.loads(DURATIONS.read_text()) if DURATIONS.exists() else {}
-    durations = {name: seconds[kind] for name, seconds in known.items()}
-    if options.usual:
-        passed_on += ["-m", "not thorough"]
+    durations = {name: seconds.get(kind, 0.0) for name, seconds in known.items()}
+    passed_on += {"slow": ["--slow", "-m", "slow"], "usual": ["-m", "not thorough"], "all": []}[kind]
     shares = share_out((path.name for path in HERE.glob("test_*.py")), durations, options.workers)
     running: List[subprocess.Popen[bytes]] = []
 
@@ -117,7 +125,7 @@ def main() -> int:
     if failed or all(status == NOTHING_SELECTED for status in statuses):
         return 1
     if options.record:
-        DURATIONS.write_text(text_of(recorded(log.with_suffix(".xml") for log in logs)))
+        DURATIONS.write_text(text_of(merged(known, recorded(log.with_suffix(".xml") for log in logs))))
     return 0
 
 

@@ -32,11 +32,19 @@ def test_durations_are_added_up_by_file_with_and_without_what_is_thorough(tmp_pa
     (tmp_path / "one.xml").write_text(
         '<testsuites><testsuite><testcase classname="Tests.EndToEnd.test_a" name="x" time="1.24"/>'
         '<testcase classname="Tests.EndToEnd.test_a.TestClass" name="y" time="2">'
-        '<properties><property name="thorough" value="yes"/></properties></testcase></testsuite></testsuites>')
+        '<properties><property name="thorough" value="yes"/></properties></testcase>'
+        '<testcase classname="test_a" name="w" time="60"><properties><property name="slow" value="yes"/></properties>'
+        '</testcase></testsuite></testsuites>')
     (tmp_path / "two.xml").write_text('<testsuites><testcase classname="test_b" name="z" time="0.5"/></testsuites>')
     found = workers.recorded(tmp_path.glob("*.xml"))
-    assert found == {"test_a.py": {"all": 3.2, "usual": 1.2}, "test_b.py": {"all": 0.5, "usual": 0.5}}
+    assert found == {"test_a.py": {"all": 3.2, "usual": 1.2, "slow": 60.0}, "test_b.py": {"all": 0.5, "usual": 0.5}}
     assert json.loads(workers.text_of(found)) == found
+
+
+def test_a_run_of_slow_tests_leaves_the_other_seconds() -> None:
+    known = {"test_limits.py": {"all": 9.0, "usual": 8.0}, "test_of_a_file_that_is_gone.py": {"all": 1.0, "usual": 1.0}}
+    found = workers.merged(known, {"test_limits.py": {"slow": 280.0}})
+    assert found == {"test_limits.py": {"all": 9.0, "usual": 8.0, "slow": 280.0}}
 
 
 def test_the_recorded_files_are_there() -> None:
