@@ -20,6 +20,7 @@ static inline int postern_bn_byte_count(const BIGNUM *number) { return BN_num_by
 
 // Macros built from other macros are not imported.
 static const int postern_evp_pkey_keypair = EVP_PKEY_KEYPAIR;
+static const int postern_evp_pkey_parameters = EVP_PKEY_KEY_PARAMETERS;
 static const int postern_evp_pkey_public_key = EVP_PKEY_PUBLIC_KEY;
 
 // A password callback that has none: without it OpenSSL would ask on the terminal for an encrypted key.

@@ -79,4 +79,21 @@ struct EllipticCurveTests {
     let derived = ConcatKDF.derive(from: secret, info: info + [0, 0, 0, 128], byteCount: 16)
     #expect(derived.reveal() == hex("56aa8deaf8236d205c2228cd71a7101a"))
   }
+
+  // Would catch a key that is made without the check of its point: an attacker could choose a curve of small order.
+  @Test("Coordinates that are not a point of the curve make no key", arguments: ECCurve.allCases)
+  func pointsOfOtherCurves(_ curve: ECCurve) throws {
+    let key = try ECPrivateKey.generate(curve).publicKey
+    #expect(try ECPublicKey(curve: curve, x: key.x, y: key.y).x == key.x)
+    let count = curve.coordinateByteCount
+    var wrong = key.y
+    wrong[count - 1] ^= 1
+    let (zero, largest) = ([UInt8](repeating: 0, count: count), [UInt8](repeating: 255, count: count))
+    for (x, y) in [(key.x, wrong), (key.y, key.x), (zero, zero), (largest, key.y), (key.x, largest)] {
+      #expect(throws: CryptoError(code: .invalidKey, message: "")) { try ECPublicKey(curve: curve, x: x, y: y) }
+    }
+    for x in [Array(key.x.dropLast()), [0] + key.x, []] {
+      #expect(throws: CryptoError(code: .invalidKey, message: "")) { try ECPublicKey(curve: curve, x: x, y: key.y) }
+    }
+  }
 }

@@ -18,14 +18,8 @@ public struct ECPublicKey: Sendable {
       throw CryptoError(code: .invalidKey, message: "EC coordinate of the wrong length")
     }
     key = try ErrorQueue.checked(.invalidKey, "EC public key") {
-      (Self.point(x: x, y: y)).withUnsafeBytes { point in
-        var parameters = KeyParameters()
-        parameters.add(ParameterName.group, group: curve.groupName)
-        parameters.add(ParameterName.publicKey, octets: point)
-        return parameters.makeKey(type: "EC", selection: postern_evp_pkey_public_key)
-      }
+      curve.keyWithoutPoint.copy(withPoint: Self.point(x: x, y: y))
     }
-    try key.checkPublic()
     self.curve = curve
     self.x = x
     self.y = y
@@ -101,6 +95,17 @@ public enum ECCurve: Sendable, Hashable, CaseIterable {
     }
   }
 
+  /// The group alone. A copy of it that gets a point costs a quarter of a key made of a name and a point, most of
+  /// which is making the group again, and a DPoP proof has a key of its own.
+  var keyWithoutPoint: EVPKey {
+    switch self {
+    case .p256: Self.p256WithoutPoint
+    case .p384: Self.p384WithoutPoint
+    case .p521: Self.p521WithoutPoint
+    case .secp256k1: Self.secp256k1WithoutPoint
+    }
+  }
+
   /// The curve OpenSSL calls `name`.
   init?(groupName name: String) {
     guard let curve = Self.allCases.first(where: { "\($0.groupName)" == name }) else { return nil }
@@ -111,6 +116,20 @@ public enum ECCurve: Sendable, Hashable, CaseIterable {
   private static let orderOfP384 = order(NID_secp384r1, byteCount: 48)
   private static let orderOfP521 = order(NID_secp521r1, byteCount: 66)
   private static let orderOfSecp256k1 = order(NID_secp256k1, byteCount: 32)
+
+  private static let p256WithoutPoint = Self.p256.group()
+  private static let p384WithoutPoint = Self.p384.group()
+  private static let p521WithoutPoint = Self.p521.group()
+  private static let secp256k1WithoutPoint = Self.secp256k1.group()
+
+  private func group() -> EVPKey {
+    var parameters = KeyParameters()
+    parameters.add(ParameterName.group, group: groupName)
+    guard let key = parameters.makeKey(type: "EC", selection: postern_evp_pkey_parameters) else {
+      preconditionFailure("OpenSSL lacks a curve")
+    }
+    return key
+  }
 
   private static func order(_ identifier: Int32, byteCount: Int) -> [UInt8] {
     let group = EC_GROUP_new_by_curve_name(identifier)

@@ -31,24 +31,23 @@ final class EVPKey: @unchecked Sendable {
     }
   }
 
-  /// Throws `invalidKey` when the public key is not a point of its group. The NIST curves have the cofactor 1: each
-  /// point of the curve is of the group, and the multiplication by its order proves nothing more (NIST SP 800-56A
-  /// revision 3, section 5.6.2.3.4). It would be most of the work for a key that is used once, as in a DPoP proof.
-  func checkPublic() throws(CryptoError) {
-    try check("public key is not a point of the curve", EVP_PKEY_public_check_quick)
+  /// A copy with a public key: `point` in the uncompressed form of SEC 1. Nil unless its coordinates are smaller than
+  /// the field's order and it is on the curve, which OpenSSL checks as it reads the point. Our curves have the cofactor
+  /// 1: each point of the curve is of the group, and the multiplication by its order would prove nothing more (NIST SP
+  /// 800-56A revision 3, section 5.6.2.3.4).
+  func copy(withPoint point: [UInt8]) -> EVPKey? {
+    guard let copy = withPointer({ EVP_PKEY_dup($0) }) else { return nil }
+    let key = EVPKey(owning: copy)
+    return EVP_PKEY_set1_encoded_public_key(copy, point, point.count) == 1 ? key : nil
   }
 
   /// Throws `invalidKey` when private and public key do not belong together.
   func checkPair() throws(CryptoError) {
-    try check("private and public key do not belong together", EVP_PKEY_pairwise_check)
-  }
-
-  private func check(_ fault: String, _ check: (OpaquePointer?) -> Int32) throws(CryptoError) {
-    try ErrorQueue.checked(.invalidKey, fault) {
+    try ErrorQueue.checked(.invalidKey, "private and public key do not belong together") {
       withPointer { key -> Void? in
         guard let context = EVP_PKEY_CTX_new(key, nil) else { return nil }
         defer { EVP_PKEY_CTX_free(context) }
-        return check(context) == 1 ? () : nil
+        return EVP_PKEY_pairwise_check(context) == 1 ? () : nil
       }
     }
   }

@@ -45,7 +45,7 @@ struct KeyParameters: ~Copyable {
       && OSSL_PARAM_BLD_push_utf8_string(builder, name.characters, group.characters, group.utf8CodeUnitCount) == 1
   }
 
-  /// The key; `selection` is `EVP_PKEY_PUBLIC_KEY` or `EVP_PKEY_KEYPAIR`.
+  /// The key; `selection` is `EVP_PKEY_KEY_PARAMETERS`, `EVP_PKEY_PUBLIC_KEY` or `EVP_PKEY_KEYPAIR`.
   func makeKey(type: String, selection: Int32) -> EVPKey? {
     guard isComplete, let parameters = OSSL_PARAM_BLD_to_param(builder) else { return nil }
     defer { OSSL_PARAM_free(parameters) }
