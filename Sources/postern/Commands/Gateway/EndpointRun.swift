@@ -92,9 +92,11 @@ struct EndpointRun {
       } else {
         unsetenv("POSTERN_HTTP_SOCKET")
       }
-      ending = try Self.start(command)
-      // In force before the end of this process is seen. The connection's end does it where this fails.
+      let outcome = Result { try Self.start(command) }
+      // In force before the end of this process is seen, also where the program could not be run. The connection's end
+      // does it where this fails.
       _ = try? exchange(RevokeEndpoint.name, ["endpoint": .string(endpoint.id)], &client)
+      ending = try outcome.get()
     } catch let failure as SocketClient.Failure {
       FailureNote.print(failure.description)
       throw ExitCode(1)
