@@ -362,7 +362,11 @@ struct PassSessionTests {
     let process = try server.process()
     let first = Task { try await process.client().configuration() }
     #expect(await eventually { gate.waiterCount == 1 })
+    let provider = process.point.provider as! AdobePassProvider
+    let flight = PassConfigurations.Flight(
+      key: PassConfigurations.Key(provider.client, provider.settings.device), uid: 1)
     let second = Task { try await process.client().configuration() }
+    #expect(await eventually { process.state.configurations.requests.waiterCount(for: flight) == 2 })
     #expect(try await process.client(uid: 2).configuration().mvpds.isEmpty)
     first.cancel()
     gate.open()

@@ -183,12 +183,22 @@ struct ExchangeTests {
   @Test("A server that stalls is waited for, or a slow program is not")
   func stalls() async throws {
     let watch = UploadWatch(clock: clock)
-    async let stalled = watch.hasStalled()
+    let outcome = Locked<Bool?>(nil)
+    let watching = Task {
+      let hasStalled = await watch.hasStalled()
+      outcome.withLock { $0 = hasStalled }
+    }
     watch.programActs()
-    for _ in 0..<100 { await advance(by: .seconds(1)) }
-    watch.serverActs(within: .seconds(30))
-    for _ in 0..<40 where clock.sleeperCount > 0 { await advance(by: .seconds(1)) }
-    #expect(await stalled)
+    // Each second is over when the watch sleeps again.
+    for second in 0..<130 {
+      let isAsleep = await eventually { [clock] in clock.sleeperCount == 1 }
+      try #require(isAsleep, "second \(second)")
+      if second == 100 { watch.serverActs(within: .seconds(30)) }
+      #expect(outcome.withLock { $0 == nil })
+      clock.advance(by: .seconds(1))
+    }
+    await watching.value
+    #expect(outcome.withLock { $0 } == true)
   }
 
   /// Catches a response that is cut off by the time limit of its request.
@@ -198,12 +208,6 @@ struct ExchangeTests {
     _ = try await exchange.content(for: resource())
     #expect(await exchange.begin(try head(), from: try resource()))
     #expect(await !exchange.watch.hasStalled())
-  }
-
-  private func advance(by duration: Duration) async {
-    while clock.sleeperCount == 0 { await Task.yield() }
-    clock.advance(by: duration)
-    for _ in 0..<20 { await Task.yield() }
   }
 }
 
