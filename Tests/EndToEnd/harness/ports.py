@@ -4,6 +4,11 @@ from __future__ import annotations
 import random
 import socket
 from pathlib import Path
+from typing import List
+
+#: A socket for each port that was given away, so that no other worker gives it away meanwhile. They have names and no
+#: files, and end with this process.
+_claims: List[socket.socket] = []
 
 
 def free_port() -> int:
@@ -16,8 +21,12 @@ def free_port() -> int:
         # Chromium opens nothing at 10,080 (ERR_UNSAFE_PORT), the last of the ports that it refuses.
         port = random.randrange(10_081, highest)
         with socket.socket() as probe:
+            claim = socket.socket(socket.AF_UNIX)
             try:
+                claim.bind(f"\0postern-tests-port-{port}")
                 probe.bind(("127.0.0.1", port))
             except OSError:
+                claim.close()
                 continue
+            _claims.append(claim)
             return port
