@@ -219,9 +219,10 @@ class TestOneStore:
             assert second.call("fetchResource", fetch)["status"] == 200
             assert end(first, logout_token(playground, user="alice"))["ended"] == 1
             ended = time.monotonic()
-            used = ended
+            used = asked = ended
             while "result" in second.answer_to(second.request("fetchResource", fetch)):
-                used = time.monotonic()
+                # When it was sent: how long its answer takes is another matter.
+                used, asked = asked, time.monotonic()
             assert used - ended < 1.0
             assert second.call("getSession", {"session": stays})["session"] == stays
 

@@ -436,14 +436,22 @@ def test_requests_are_recorded_and_counted(shop: Sidecar, http: str, directory: 
     answer = ask(http, "GET", "/orders/echo", headers={"traceparent": parent})
     assert answer.status == 200
     assert parent.split("-")[1] in json.dumps(answer.json["headers"]) and parent not in json.dumps(answer.json["headers"])
+
+    def access() -> List[Dict[str, Any]]:
+        path = directory / "audit.log"
+        records = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+        return [record for record in records if record["event"] == "access"]
+
+    # A response whose length is known is whole before its request is recorded.
+    eventually(access, what="the first record")
     ask(http, "GET", "/mine/echo")
-    records = [json.loads(line) for line in (directory / "audit.log").read_text().splitlines()]
-    access = [record for record in records if record["event"] == "access"]
-    assert [(record["method"], record["resource"], record["outcome"], record["uid"]) for record in access] == [
+    eventually(lambda: len(access()) == 2, what="both records")
+    assert [(record["method"], record["resource"], record["outcome"], record["uid"]) for record in access()] == [
         ("fetchResource", "orders", "allowed", os.getuid()), ("fetchResource", "mine", "fault", os.getuid())]
-    assert access[0]["status"] == 200 and access[0]["traceId"] == parent.split("-")[1]
-    text = shop.connect().call("metrics")["text"]
-    assert 'postern_rpc_requests_total{method="fetchResource",outcome="result"} 1' in text, text
+    assert access()[0]["status"] == 200 and access()[0]["traceId"] == parent.split("-")[1]
+    counted = 'postern_rpc_requests_total{method="fetchResource",outcome="result"} 1'
+    with shop.connect() as connection:
+        eventually(lambda: counted in connection.call("metrics")["text"], what="the count of the first request")
 
 
 # The process

@@ -7,6 +7,7 @@ import json
 import os
 import secrets
 import subprocess
+import threading
 from pathlib import Path
 from typing import Callable, Dict, Iterator, List, Set
 
@@ -48,6 +49,8 @@ class Bench:
             },
         })
         self.process: "subprocess.Popen[bytes] | None" = None
+        #: Taken while a program is started: its first request may come before its number is known here.
+        self.starting = threading.Lock()
         self.seen: Set[bytes] = set()
         self.server.before_end = self._search
 
@@ -62,15 +65,18 @@ class Bench:
 
     def _search(self) -> None:
         needles = [self.secret.encode(), base64.b64encode(self.secret.encode()), self.marker.encode()]
-        if self.process is not None:
-            for process in memory.descendants(self.process.pid):
+        with self.starting:
+            started = self.process
+        if started is not None:
+            for process in memory.descendants(started.pid):
                 self.seen |= memory.found_in(process, needles)
 
     def run(self, *command: str, **environment: str) -> bytes:
         """What the program prints. It succeeds, it has been searched at least once, and it had no secret."""
         clean = {"PATH": os.environ["PATH"], "HOME": str(self.directory), "MARKER": self.marker, "NO_COLOR": "1"}
-        self.process = subprocess.Popen(
-            command, env={**clean, **environment}, cwd=self.directory, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        with self.starting:
+            self.process = subprocess.Popen(
+                command, env={**clean, **environment}, cwd=self.directory, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         output, errors = self.process.communicate(timeout=60)
         assert self.process.returncode == 0, errors.decode() + output.decode()
         assert self.marker.encode() in self.seen, "the program was not searched"

@@ -194,7 +194,9 @@ def test_a_task_is_cancelled_while_its_inbound_token_is_validated(
     connection = connect(start(settings(upstream, RULES)))
     pending = connection.request("fetchResource", params(upstream.inbound(), task="mine"))
     eventually(lambda: upstream.double.count("/jwks") == 1)
-    assert [task["state"] for task in connection.call("listTasks")["tasks"]] == ["running"]
+    # The keys may be fetched before a call needs them.
+    eventually(
+        lambda: [task["state"] for task in connection.call("listTasks")["tasks"]] == ["running"], 3, what="the task")
     began = time.monotonic()
     connection.call("cancelTask", {"task": "mine"})
     data = expect.fault(connection.answer_to(pending)["error"], -32800)
