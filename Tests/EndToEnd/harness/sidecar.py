@@ -119,6 +119,11 @@ class Sidecar:
                 return int(line.split()[1])
         raise AssertionError(f"no Rss{kind}")
 
+    def processor_seconds(self) -> float:
+        """What the process has used of the processors, however busy they are."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def signal(self, number: int) -> None:
         self.process.send_signal(number)
 
