@@ -18,7 +18,9 @@ struct GatewayAccess: Sendable {
     }
     var fields = head.forwarded
     guard let used = matchingField(head.fields) else {
-      throw RequestRejection("the listener's key is missing or another one", status: 401, reason: "key_required")
+      throw RequestRejection(
+        "the key of gateway.listen.keyFile is missing, or another one: send it as Postern-Key, or as Basic's password",
+        status: 401, reason: "key_required")
     }
     fields[used] = nil
     // Programs may send the key in two fields: it is for no other server.

@@ -124,12 +124,16 @@ package struct ResponseFraming: Sendable {
 extension RequestRejection {
   /// The problem document (RFC 9457). All of its texts are this module's own: nothing needs to be escaped.
   package var problem: [UInt8] {
-    let members = [
+    var members = [
       ("type", "\"about:blank\""), ("title", "\"\(ResponseFraming.title(of: status))\""), ("status", "\(status)"),
       ("detail", "\"\(detail)\""), ("reason", "\"\(reason)\""), ("outcome", "\"not_sent\""),
     ]
+    if let code = Self.codes[reason] { members.append(("code", "\(code)")) }
     return Array("{\(members.map { "\"\($0.0)\":\($0.1)" }.joined(separator: ","))}\n".utf8)
   }
+
+  /// The codes of the reasons that calls have, too. The others are about HTTP, and no errors of the protocol.
+  private static let codes = ["peer_forbidden": -32020, "overloaded": -32009]
 
   /// The fields of its response.
   package var fields: HTTPFields {

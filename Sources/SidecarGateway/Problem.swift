@@ -21,6 +21,7 @@ struct Problem: Sendable {
       "status": .integer(Int64(status)), "detail": .string(fault.message), "code": .integer(Int64(fault.code.code)),
       "reason": .string(fault.code.reason),
     ]
+    if Self.unsent.contains(fault.code) { members["outcome"] = "not_sent" }
     for member in fault.data.members where !Self.isPartOfMessages(member.name, member.value) {
       members[member.name] = member.value
     }
@@ -43,6 +44,12 @@ struct Problem: Sendable {
   private static func isPartOfMessages(_ name: String, _ value: JSONValue) -> Bool {
     name == "response" || name == "path" && value.stringValue?.startsWithBytes(of: "/headers") != true
   }
+
+  /// The errors of a request that the sidecar has only looked at, unless their data has another outcome.
+  private static let unsent: Set<RPCErrorCode> = [
+    .invalidRequest, .methodNotFound, .invalidParams, .peerForbidden, .sessionNotFound, .issuerUnknown,
+    .continuationUnknown,
+  ]
 
   private static func status(of fault: RPCFault) -> Int {
     if fault.code == .invalidParams, fault.data["path"] == "/resource" { return 404 }

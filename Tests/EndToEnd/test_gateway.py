@@ -60,7 +60,7 @@ def problem(answer: Answer, status: int, reason: str) -> Dict[str, Any]:
     assert answer.headers["Content-Type"] == "application/problem+json"
     members = answer.json
     assert members["status"] == status and members["reason"] == reason, members
-    assert members["code"] in expect.REASONS and members["title"] and members["detail"]
+    assert members["code"] in expect.REASONS and members["title"] and members["detail"] and members["outcome"]
     return members
 
 

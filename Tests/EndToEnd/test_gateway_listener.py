@@ -223,6 +223,7 @@ def test_on_the_loopback_address_the_key_decides_and_follows_its_file(listen: St
     assert get(port, Postern_Key=KEY)[0] == 404
     status, body = get(port)
     assert (status, body["reason"]) == (401, "key_required") and KEY not in json.dumps(body)
+    assert "keyFile" in body["detail"] and "Postern-Key" in body["detail"], "where the key is, and how to send it"
     assert get(port, Postern_Key=KEY + "x")[0] == 401
     assert get(port, Postern_Key=KEY, Host="evil.example")[0] == 421
     assert get(port, Postern_Key=KEY, Origin="http://127.0.0.1")[0] == 403

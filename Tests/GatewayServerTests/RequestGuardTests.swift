@@ -209,6 +209,6 @@ struct ResponseFramingTests {
     #expect(parts[0].contains("\r\nConnection: close") && parts[0].contains("\r\nRetry-After: 1\r\n"))
     let body = try #require(JSONSerialization.jsonObject(with: Data(parts[1].utf8)) as? [String: Any])
     #expect(body["status"] as? Int == 503 && body["reason"] as? String == "overloaded")
-    #expect(body["title"] as? String == "Service Unavailable")
+    #expect(body["title"] as? String == "Service Unavailable" && body["code"] as? Int == -32009)
   }
 }

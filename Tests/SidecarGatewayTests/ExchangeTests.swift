@@ -262,6 +262,18 @@ struct ProblemTests {
     #expect(problem["type"] == "urn:postern:error:advice_required")
   }
 
+  /// Catches a program that does not know whether to send a request once more that never left, and one that is misled
+  /// about a request that did.
+  @Test("The problem of a request that was only looked at has no outcome, or hides another one")
+  func outcome() throws {
+    for code in [RPCErrorCode.invalidParams, .sessionNotFound, .peerForbidden, .issuerUnknown] {
+      #expect(try JSONParser().parse(Problem(RPCFault(code)).body)["outcome"] == "not_sent", "\(code.reason)")
+    }
+    let ended = Problem(RPCFault(.peerForbidden, data: ["outcome": "sent_no_reply"]))
+    #expect(try JSONParser().parse(ended.body)["outcome"] == "sent_no_reply")
+    #expect(try JSONParser().parse(Problem(RPCFault(.internalError)).body)["outcome"] == nil)
+  }
+
   /// Catches a delay of no time, by which programs would try again at once.
   @Test("The delay before another try is rounded down", arguments: [(1, "1"), (1000, "1"), (1001, "2"), (0, "1")])
   func retryAfter(milliseconds: Int64, expected: String) {
