@@ -38,6 +38,9 @@ struct ListenTests {
       ("{ address: \"192.0.2.1:7080\", key: 0123456789abcdef }", "must be a loopback address"),
       ("{ address: \"127.0.0.1:7080\", key: 0123456789abcde }", "fewer than 16 characters"),
       ("{ path: /run/http.sock, key: 0123456789abcdef }", "goes with address only"),
+      ("{ address: \"127.0.0.1\", key: 0123456789abcdef }", "must be host:port"),
+      ("{ address: \"127.0.0.1:7080\", keyFile: /none }", "there is no such file"),
+      ("{ address: \"127.0.0.1:7080\", key: }", "gateway.listen.key"), ("{ path: }", "gateway.listen.path"),
     ] as [(String, String?)])
   func gateway(text: String, problem: String?) throws {
     let fixture = Fixture("gateway: { listen: \(text) }")

@@ -75,11 +75,14 @@ extension GatewayListenConfiguration: ConfigurationSection {
       File with the key for address, at least 16 characters: sent as Postern-Key, or where programs keep the key of a server anyway \
       (a bearer token, the password of Basic, X-Api-Key). It is read again when it changes.
       """, exampleFile: .commented("/etc/postern/gateway-key"))
-    if path == nil, address == nil { keys.problem("needs path, address, or both") }
-    if address != nil, key == nil {
+    // A value that is none has a problem of its own, and is no reason for others.
+    let hasAddress = keys.isGiven("address")
+    let hasKey = ["key", "keyFile", "keyEnv"].contains(where: keys.isGiven)
+    if !keys.isGiven("path"), !hasAddress { keys.problem("needs path, address, or both") }
+    if hasAddress, !hasKey {
       keys.problem("needs keyFile: every program of this machine, and every web page, can reach it", at: "address")
     }
-    if address == nil, key != nil { keys.problem("goes with address only", at: "keyFile") }
+    if !hasAddress, hasKey { keys.problem("goes with address only", at: "keyFile") }
     if let key, key.value.reveal().utf8.count < Self.leastKey {
       keys.problem("the key has fewer than \(Self.leastKey) characters", at: "keyFile")
     }
