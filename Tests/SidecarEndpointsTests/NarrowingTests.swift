@@ -88,6 +88,8 @@ struct NarrowingTests {
         resources: ["a"], httpMethods: ["GET"], paths: ["orders/", "items"], sessions: ["one"]))
     let fault = try #require(faultOf(limits, under: maker))
     #expect(fault.code == .peerForbidden && fault.data["path"]?.stringValue == path)
+    let list = path.split(separator: "/")[0]
+    #expect(fault.message == "An entry of \(list) is unknown, or the maker may not use it")
   }
 
   /// Catches a rule of peers that an endpoint gets around, and an error that shows which hidden resources there are.

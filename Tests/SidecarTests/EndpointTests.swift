@@ -35,6 +35,8 @@ struct EndpointTests {
     }
     for lifetime in [Int64(0), 2_592_000_001] { pairs.append((["expiresInMs": .integer(lifetime)], "/expiresInMs")) }
     pairs.append((["bindTo": ["pid": 0]], "/bindTo/pid"))
+    pairs.append((["bindTo": "process"], "/bindTo"))
+    pairs.append((["bindTo": ["pid": 4_294_967_296]], "/bindTo"))
     pairs.append((["bindTo": ["pid": 5], "descriptor": true], "/descriptor"))
     pairs.append((["approval": "ask"], "/approval"))
     return pairs

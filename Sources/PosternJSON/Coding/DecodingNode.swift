@@ -38,8 +38,9 @@ final class DecodingNode: Decoder {
       result = try Value(from: node)
     } catch let error as JSONDecodingError {
       throw error
-    } catch DecodingError.dataCorrupted {
-      throw JSONDecodingError(path: path.pointer, problem: .invalid(unaccepted(value, as: type)))
+    } catch DecodingError.dataCorrupted(let context) {
+      let message = type is any RawRepresentable.Type ? unaccepted(value, as: type) : context.debugDescription
+      throw JSONDecodingError(path: path.pointer, problem: .invalid(message))
     }
     if let name = node.unknownMember {
       let problem = JSONDecodingError.Problem.unknownMember(closest: closest(to: name, in: type, value))

@@ -114,7 +114,7 @@ extension Restriction {
   /// The error for more than the maker has; the same for what there is not.
   static func more(_ list: String, _ entry: String, _ entries: [String]?) -> RPCFault {
     RPCFault(
-      .peerForbidden, "An endpoint has nothing that its maker has not",
+      .peerForbidden, "An entry of \(list) is unknown, or the maker may not use it",
       data: ["path": .string(path(list, entry, entries))])
   }
 

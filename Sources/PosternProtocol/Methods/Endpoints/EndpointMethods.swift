@@ -232,12 +232,13 @@ public enum EndpointBinding: SchemaDescribed, Sendable, Hashable {
     if let text = try? container.decode(String.self) {
       guard text == "connection" else {
         throw DecodingError.dataCorruptedError(
-          in: container, debugDescription: "must be connection, or an object with pid")
+          in: container, debugDescription: #"must be "connection" or {"pid": NUMBER}"#)
       }
       self = .connection
     } else {
       guard let pid = Int32(exactly: try container.decode(Process.self).pid) else {
-        throw DecodingError.dataCorruptedError(in: container, debugDescription: "pid is no number of a process")
+        throw DecodingError.dataCorruptedError(
+          in: container, debugDescription: "has a pid that is no number of a process")
       }
       self = .process(pid)
     }
