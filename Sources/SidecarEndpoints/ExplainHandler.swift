@@ -216,9 +216,9 @@ package struct CheckedDecisions: Sendable {
         summary: "Decision point \(provider) decides, or its cached decisions do",
         details: ["provider": .string(provider)])
     }
-    let text = [status?.message, status?.details].compactMap { $0 }.joined(separator: ": ")
+    let text = status?.details ?? status?.message ?? "no decision point decides"
     return ExplanationStep(
-      step: "decisionPoint", verdict: .open, summary: "The answer would be outcome failure: \(text)",
+      step: "decisionPoint", verdict: .open, summary: "The result would have the outcome failure: \(text)",
       details: status.map { ["status": .integer(Int64($0.status)), "code": .string($0.code)] })
   }
 }
