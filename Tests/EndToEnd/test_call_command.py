@@ -2,9 +2,11 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
 import subprocess
 from pathlib import Path
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, Dict, List, Tuple
 
 import pytest
 
@@ -79,11 +81,38 @@ def test_an_error_is_on_standard_error(call: Any) -> None:
     assert done.returncode == 0 and done.stderr == "" and json.loads(done.stdout)["status"] == 403, done
 
 
+def on_a_terminal(sidecar: Sidecar, *words: str) -> Tuple[int, str]:
+    """The exit code, and what a person sees of standard error."""
+    ours, theirs = pty.openpty()
+    try:
+        status = subprocess.run(
+            [binaries.postern(), "call", "--socket", sidecar.path, *words], stdout=subprocess.DEVNULL, stderr=theirs,
+            timeout=30).returncode
+        os.set_blocking(ours, False)
+        return status, os.read(ours, 65536).decode()
+    finally:
+        os.close(ours)
+        os.close(theirs)
+
+
+def test_a_person_is_shown_how_other_json_is_written(sidecar: Sidecar, call: Any) -> None:
+    """Catches a person who reads "must be an array, not string", and a hint in what a program reads as JSON."""
+    words = ["createEndpoint", "resources=orders"]
+    status, seen = on_a_terminal(sidecar, *words)
+    assert status == 1 and "a list or an object is resources:=JSON" in seen, seen
+    assert "not string" in json.loads(call(*words).stderr)["message"]
+    for others in (["createEndpoint", 'resources:="orders"'], ["fetchResource", "resource=nowhere"]):
+        status, seen = on_a_terminal(sidecar, *others)
+        assert status == 1 and "invalid_params" in seen and ":=JSON" not in seen, seen
+
+
 def test_no_sidecar_is_an_error_of_its_own(directory: Path) -> None:
+    """Catches a first call whose error does not lead to the socket's path, and an exit code as of a sidecar's error."""
     done = subprocess.run(
         [binaries.postern(), "call", "--socket", str(directory / "nowhere.sock"), "getInfo"], capture_output=True,
         text=True, timeout=30)
     assert done.returncode == 2 and done.stdout == "" and "nowhere.sock" in done.stderr, done
+    assert "POSTERN_SOCKET" in done.stderr, "where the path comes from"
 
 
 @pytest.mark.parametrize("words, reason", [

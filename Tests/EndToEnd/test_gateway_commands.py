@@ -232,7 +232,7 @@ def test_keys_of_aws(credential: Callable[..., Done]) -> None:
     done = credential("--as", "aws", "open", "--path", "echo")
     assert (done.returncode, done.stdout) == (2, "") and "AccessKeyId" in done.stderr, done
     done = credential("--as", "aws", "open", "--path", "no-such-page")
-    assert (done.returncode, done.stdout) == (2, ""), done
+    assert (done.returncode, done.stdout) == (2, "") and "status 404" in done.stderr and "--path" in done.stderr, done
 
 
 def test_a_token_that_may_not_leave(start: Callable[..., Sidecar], playground: Playground, directory: Path) -> None:

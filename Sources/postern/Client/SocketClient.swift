@@ -79,9 +79,13 @@ struct SocketClient: ~Copyable {
       }
     }
     guard failed == 0 else {
+      // Nothing listens there: the two mistakes of everyone's first call, and an endpoint that has ended.
+      let hint =
+        errno == ENOENT || errno == ECONNREFUSED
+        ? "; is the sidecar running, and is this its path (--socket, $POSTERN_SOCKET)?" : ""
       let reason = lastError
       close(descriptor)
-      throw Failure(description: "cannot connect to \(path): \(reason)")
+      throw Failure(description: "cannot connect to \(path): \(reason)\(hint)")
     }
     return descriptor
   }

@@ -58,6 +58,7 @@ struct CallMethod: ParsableCommand {
     }
     guard let result = answer["result"] else {
       Self.showError(answer["error"] ?? answer)
+      showHint(answer["error"])
       throw ExitCode(1)
     }
     print(JSONWriter(pretty: isatty(1) == 1).string(result))
@@ -76,6 +77,17 @@ struct CallMethod: ParsableCommand {
   /// Prints a sidecar's error on standard error.
   static func showError(_ error: JSONValue) {
     FailureNote.write(JSONWriter(pretty: isatty(2) == 1).string(error))
+  }
+
+  /// Shows a person who has written `name=value` for a param of another type how to write it. A program reads the error
+  /// alone.
+  private func showHint(_ error: JSONValue?) {
+    guard isatty(2) == 1, let path = error?["data"]?["path"]?.stringValue, path.startsWithBytes(of: "/"),
+      error?["message"]?.stringValue?.endsWithBytes(of: "not string") == true
+    else { return }
+    let name = path.dropFirst()
+    guard params.contains(where: { $0.startsWithBytes(of: "\(name)=") }) else { return }
+    FailureNote.print("\(name)=… is a string; a number, a list or an object is \(name):=JSON")
   }
 
   /// Sends `request` and waits for the answer with its id; notifications in between are passed over.

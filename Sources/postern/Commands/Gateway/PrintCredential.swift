@@ -20,7 +20,8 @@ struct PrintCredential: ParsableCommand {
       git and docker get a token for the origins of the resource only, whose URL comes from the configuration file: \
       --config, else /etc/postern/postern.yaml, and never one in the working directory, which may be a repository of \
       other people.
-      Exit code: 0 a credential, or nothing for this program, 1 an error, 2 no answer, 64 wrong arguments.
+      Exit code: 0 a credential, or nothing for this program, 1 an error, 2 no answer, or none \
+      with a credential, 64 wrong arguments.
 
       Examples:
         postern credential --as headers billing
@@ -175,10 +176,14 @@ struct PrintCredential: ParsableCommand {
   /// Temporary keys, in the members of a container's credentials at AWS, or of its IoT service.
   private func printKeys() throws {
     let result = try call("fetchResource", ["resource": .string(resource), "path": .string(path)])
-    guard result["status"] == 200, let body = result["body"]?.stringValue,
+    guard result["status"] == 200 else {
+      let status = result["status"]?.integerValue ?? 0
+      throw SocketClient.Failure(description: "\(resource) returns status \(status) for this path: see --path")
+    }
+    guard let body = result["body"]?.stringValue,
       let given = try? JSONParser(maxBytes: Self.maxInput).parse(Array(body.utf8))
     else {
-      throw SocketClient.Failure(description: "\(resource) has no JSON of temporary keys at this path")
+      throw SocketClient.Failure(description: "the response of \(resource) is no JSON")
     }
     let keys = given["credentials"] ?? given["Credentials"] ?? given
     func member(_ names: String...) -> JSONValue? { names.lazy.compactMap { keys[$0] }.first }
