@@ -202,7 +202,9 @@ class Connection {
 
   #unreachable(cause) {
     const why = cause ? `: ${cause.message}` : "";
-    const message = `no sidecar responds at ${this.path}${why}`;
+    const isAbsent = cause?.code === "ENOENT" || cause?.code === "ECONNREFUSED";
+    const hint = isAbsent ? "; is the sidecar running, and is this its path ($POSTERN_SOCKET)?" : "";
+    const message = `no sidecar responds at ${this.path}${why}${hint}`;
     return notSent(ConnectionFailed, "connection_failed", message, { cause, retryable: true });
   }
 

@@ -2,10 +2,15 @@
 
 const { didYouMean } = require("./names.js");
 
-const NAMES = [
-  ...["onPolicyAdviceReceived", "evaluateAuthorizationPolicy", "updateRequest", "evaluateTokenRefresh"],
-  "approveCall",
-];
+/** What each of them returns. */
+const SHAPES = {
+  onPolicyAdviceReceived: "{ satisfied: boolean }",
+  evaluateAuthorizationPolicy: "{ advices: [...] }",
+  updateRequest: "{ url?, headers? }",
+  evaluateTokenRefresh: "{ refresh: boolean }",
+  approveCall: '{ answer: "once" | "always" | "no" }',
+};
+const NAMES = Object.keys(SHAPES);
 const PREFIX = "delegate.";
 const METHOD_NOT_FOUND = -32601;
 const INTERNAL_ERROR = -32603;
@@ -41,12 +46,16 @@ class Delegates {
       return reply(connection, id, { error: { code: METHOD_NOT_FOUND, message: "no such delegate" } });
     }
     const abort = new AbortController();
-    const key = {};
+    const key = { name: method.slice(PREFIX.length) };
     this.running.set(key, { abort, connection });
     try {
       const result = await this.#within(abort, handler, params);
       const text = JSON.stringify(result);
-      if (text === undefined) throw new TypeError("a delegate must return an object");
+      if (text === undefined || typeof result !== "object") {
+        // A function that returns nothing leaves it to the default; one that returns "once" or true means an answer.
+        if (result !== undefined) process.emitWarning(`${key.name} must return ${SHAPES[key.name]}: the default applies`);
+        throw new TypeError("a delegate must return an object");
+      }
       reply(connection, id, { result });
     } catch {
       // Its message may contain data that is not for the sidecar.

@@ -22,6 +22,11 @@ function protect(client, options = {}) {
   for (const [name, list] of Object.entries({ requiredScopes, acrValues })) {
     if (list !== undefined && !Array.isArray(list)) throw new TypeError(`${name} must be an array of strings`);
   }
+  // The sidecar would reject each request's call, and clients would get 503 for ever.
+  if (maxAge !== undefined && !(Number.isInteger(maxAge) && maxAge >= 0)) {
+    throw new TypeError("maxAge must be a whole number of seconds");
+  }
+  if (!(Number.isFinite(timeoutMs) && timeoutMs > 0)) throw new TypeError("timeoutMs must be a number over 0");
   const base = publicUrl === undefined ? undefined : baseOf(publicUrl);
 
   /** @returns {Promise<{accepted: object} | {status: number, headers: [string, string[]][], body: string}>} */

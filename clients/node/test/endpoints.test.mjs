@@ -1,5 +1,6 @@
 // Sockets for children, what a client gives up, and the answers to a child's calls.
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { afterEach, beforeEach, test } from "node:test";
 import { Client } from "postern-auth";
 import { FakeSidecar, answer } from "./support/fake.mjs";
@@ -102,4 +103,17 @@ test("a call through an endpoint is put to the maker", async () => {
   await eventually(() => fake.requests.some(({ id }) => id === "postern-1"));
   assert.deepEqual(fake.requests.at(-1).result, { answer: "once" });
   assert.deepEqual(asked, [params]);
+});
+
+// Catches an answer that Python's function may give and Node's not, and that becomes a "no" without a word.
+test("an approval that is no object is reported, and is none", async () => {
+  const warned = once(process, "warning");
+  await client.setDelegates({ approveCall: () => "once" });
+  const [socket] = fake.sockets;
+  const params = { endpoint: "e-1", chain: ["e-1"], method: "fetchResource", resource: "orders", httpMethod: "POST", path: "pay" };
+  socket.write(`${JSON.stringify({ jsonrpc: "2.0", id: "postern-2", method: "delegate.approveCall", params })}\n`);
+  await eventually(() => fake.requests.some(({ id }) => id === "postern-2"));
+  assert.equal(fake.requests.at(-1).result, undefined);
+  const [warning] = await warned;
+  assert.match(warning.message, /approveCall must return \{ answer: "once"/);
 });

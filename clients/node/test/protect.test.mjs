@@ -185,6 +185,8 @@ test("a middleware that would accept any audience, or has a misspelt option, is 
   assert.throws(() => protect(client, { audience, requiredScope: [] }), /did you mean requiredScopes/);
   assert.throws(() => protect(client, { audience, requiredScopes: "orders:read" }), /array/);
   assert.throws(() => protect(client, { audience, dpop: "maybe" }), /one of/);
+  for (const maxAge of ["60", -1, 0.5, null]) assert.throws(() => protect(client, { audience, maxAge }), /maxAge/);
+  for (const timeoutMs of ["5", 0, NaN]) assert.throws(() => protect(client, { audience, timeoutMs }), /timeoutMs/);
   assert.throws(() => protect(client, { publicUrl: "orders.example.com" }), TypeError);
   assert.throws(() => protect(client, { publicUrl: "https://a.example/?q" }), TypeError);
 });

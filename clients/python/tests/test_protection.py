@@ -336,6 +336,15 @@ def test_a_middleware_that_would_accept_any_audience_is_not_made() -> None:
         wsgi.Protect(lambda *_: [], AsyncClient("/nowhere"), audience=AUDIENCE)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    "options", [{"dpop": "require"}, {"dpop": True}, {"max_age": "60"}, {"max_age": -1}, {"max_age": True}]
+)
+def test_a_middleware_that_could_never_let_a_request_pass_is_not_made(options: dict[str, Any]) -> None:
+    """A misspelt option that is found with the first client's 503."""
+    with pytest.raises(ValueError, match=next(iter(options))):
+        wsgi.Protect(lambda *_: [], Client("/nowhere"), audience=AUDIENCE, **options)
+
+
 def test_a_hostile_description_is_no_json_of_its_own() -> None:
     """A body that a value of the token has written."""
     lines = [("WWW-Authenticate", 'Bearer error="invalid_token", error_description="a\\"b"')]

@@ -7,7 +7,7 @@ import logging
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 from urllib.parse import quote, urlsplit
 
 from ._wire import members, present
@@ -73,6 +73,11 @@ class Requirements:
             raise ValueError("audience or public_url is needed: a token must be for this API, and not for another one")
         if isinstance(self.required_scopes, str) or isinstance(self.acr_values, str):
             raise TypeError("required_scopes and acr_values are lists of strings")
+        # The sidecar would reject each request's call, and clients would get 503 for ever.
+        if self.dpop not in (None, *get_args(DPoP)):
+            raise ValueError(f"dpop is one of {', '.join(get_args(DPoP))}")
+        if self.max_age is not None and (type(self.max_age) is not int or self.max_age < 0):
+            raise ValueError("max_age is a whole number of seconds")
         if self.public_url is not None:
             parts = urlsplit(self.public_url)
             if parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment:
