@@ -968,6 +968,7 @@ let package = Package(
         "Entitlements",
         "HTTPMessages",
         .product(name: "Logging", package: "swift-log"),
+        "PosternAudit",
         "PosternConfiguration",
         "PosternJSON",
         "PosternJSONRPC",

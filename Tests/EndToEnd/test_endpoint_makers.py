@@ -2,8 +2,10 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import threading
+from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List
 
 import pytest
@@ -207,3 +209,34 @@ def test_an_approval_needs_a_maker_that_answers(sidecar: Sidecar) -> None:
     with sidecar.connect() as maker:
         expect.fault(maker.error("createEndpoint", {"approval": "ask"}), -32602)
         assert ids(maker) == []
+
+
+def test_approvals_are_in_the_audit_log(start: Start, echo: EchoServer, directory: Path) -> None:
+    """Catches an approval of which the audit log does not show who gave it, for which call, through which chain."""
+    log = directory / "audit.log"
+    sidecar = start({"resources": {"echo": {"baseUrl": echo.base, "auth": "none"}}, "audit": {"path": str(log)}})
+    with contextlib.ExitStack() as connections:
+        maker = Maker(connections.enter_context(sidecar.connect(timeout=20)), ["once", "no", "always"])
+        outer = maker.endpoint(label="outer")
+        between = connections.enter_context(outer.connect())
+        inner = Endpoint(between, label="inner")
+        child = connections.enter_context(inner.connect())
+        assert maker.while_answering(1, lambda: fetch(child, "transfer", "POST"))["result"]["status"] == 200
+        expect.fault(maker.while_answering(1, lambda: fetch(child, "transfer/2", "POST"))["error"], -32020)
+        assert maker.while_answering(1, lambda: fetch(child, "read"))["result"]["status"] == 200
+        assert fetch(child, "read")["result"]["status"] == 200
+        maker.answers.clear()
+        waiting = child.request("fetchResource", {"resource": "echo", "path": "gone"})
+        maker.answer_next()
+        maker.connection.close()
+        expect.fault(child.answer_to(waiting)["error"], -32020)
+        eventually(lambda: "approval" in log.read_text() and '"gone"' in log.read_text())
+    sidecar.stop()
+    records = [record for line in log.read_text().splitlines() if (record := json.loads(line))["event"] == "approval"]
+    assert [record["outcome"] for record in records] == ["once", "no", "always", "gone"]
+    for record in records:
+        assert [level["label"] for level in record["chain"]] == ["outer", "inner"]
+        assert (record["endpoint"], record["method"], record["resource"]) == (outer.id, "fetchResource", "echo")
+        assert record["maker"] != record["connection"] and record["uid"] == os.getuid()
+    assert [record["httpMethod"] for record in records] == ["POST", "POST", "GET", "GET"]
+    assert "transfer" not in log.read_text()

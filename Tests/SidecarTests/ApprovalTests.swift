@@ -220,7 +220,7 @@ struct ApprovalTests {
 
 extension BenchConnection {
   /// Makes an endpoint whose calls are put to this connection.
-  fileprivate func askingEndpoint(_ params: JSONObject = JSONObject()) async -> String {
+  func askingEndpoint(_ params: JSONObject = JSONObject()) async -> String {
     _ = await call("registerDelegate", ["methods": ["delegate.approveCall"]])
     var params = params
     params["approval"] = "ask"
@@ -228,11 +228,11 @@ extension BenchConnection {
   }
 
   /// Answers a question.
-  fileprivate func answer(_ question: JSONValue?, _ answer: String) {
+  func answer(_ question: JSONValue?, _ answer: String) {
     self.answer(question, json: #""result":{"answer":"\#(answer)"}"#)
   }
 
-  fileprivate func answer(_ question: JSONValue?, json: String) {
+  func answer(_ question: JSONValue?, json: String) {
     send(#"{"jsonrpc":"2.0","id":"\#(question?["id"]?.stringValue ?? "")",\#(json)}"#)
   }
 }

@@ -77,7 +77,7 @@ package final class SidecarService: Sendable {
     reloader = ConfigurationReloader(
       dependencies, identity, running, engine, callLimiter, health, metrics, callersLog, hub: hub)
     let suspended = SuspendedFetches(clock: clock)
-    let approval = ApprovalStep(clock: clock)
+    let approval = ApprovalStep(clock: clock, trail: trail)
     let endpoints = EndpointRegistry(
       clock: clock, hub: hub, approvals: approval, log: ConnectionLog(logger, clock: clock))
     exposition = MetricsExposition(

@@ -5,12 +5,14 @@ import PosternProtocol
 package import PosternSupport
 package import SidecarAccess
 import SidecarEngine
+package import SidecarObservability
 
 /// Puts calls that act for the user, and come through an endpoint with `approval`, to the endpoint's maker before
 /// anything is done (`delegate.approveCall`): once for each such level, the last one first.
 ///
 /// A call that is not approved, for whatever reason, is rejected. `once` is good for one call: others that put the same
-/// question at the same time share its answers `always` and `no`.
+/// question at the same time share its answers `always` and `no`. With an audit log each question and what came of it
+/// is recorded, and without its record an answer is good for nothing.
 package final class ApprovalStep: Sendable {
   /// How long the maker has to answer.
   package static let patience = Duration.seconds(60)
@@ -33,15 +35,19 @@ package final class ApprovalStep: Sendable {
   private let levels = Locked<[String: ApprovingLevel]>([:])
   private let counts = Locked<[String: UInt64]>([:])
   private let clock: any EngineClock
+  private let trail: AuditTrail?
 
-  package init(clock: any EngineClock) { self.clock = clock }
+  package init(clock: any EngineClock, trail: AuditTrail? = nil) {
+    self.clock = clock
+    self.trail = trail
+  }
 
   /// How often calls were put to makers, by answer; `none`: there was none in time.
   package var answers: [String: UInt64] { counts.withLock { $0 } }
 
   /// From here on the calls through the endpoint `id` are put to `maker`.
   package func require(_ id: String, of maker: PeerConnection) {
-    let level = ApprovingLevel(id, maker, clock)
+    let level = ApprovingLevel(maker, clock, trail)
     levels.withLock { $0[id] = level }
   }
 
@@ -73,7 +79,7 @@ package final class ApprovalStep: Sendable {
       let chain = narrowing.chain
       for position in chain.indices.reversed() {
         guard let level = levels.withLock({ $0[chain[position].id] }) else { continue }
-        let answer = try await level.answer(question, chain[position...], until: context.deadline)
+        let answer = try await level.answer(question, chain[position...], context)
         counts.withLock { $0[answer?.rawValue ?? "none", default: 0] += 1 }
         guard let answer, answer != .no else { throw Self.rejection }
       }
@@ -169,6 +175,9 @@ private final class ApprovingLevel: Sendable {
     }
   }
 
+  /// The word for a maker that answers no more.
+  private static let gone = "gone"
+
   private struct State {
     var always: Set<[UInt8]> = []
     /// Questions that were answered `no`, with the time from which they may be put again.
@@ -176,18 +185,20 @@ private final class ApprovingLevel: Sendable {
     /// The calls that wait, by question.
     var waiting: [[UInt8]: Int] = [:]
     var waitingCount = 0
+    /// Whether it is recorded that the maker is gone.
+    var isGoneRecorded = false
   }
 
-  private let id: String
   private let maker: PeerConnection
   private let clock: any EngineClock
+  private let trail: AuditTrail?
   private let state = Locked(State())
   private let questions: SingleFlight<[UInt8], Given, RPCFault>
 
-  init(_ id: String, _ maker: PeerConnection, _ clock: any EngineClock) {
-    self.id = id
+  init(_ maker: PeerConnection, _ clock: any EngineClock, _ trail: AuditTrail?) {
     self.maker = maker
     self.clock = clock
+    self.trail = trail
     questions = SingleFlight(clock: clock, cancelsAbandonedRuns: true) { end in
       end == .cancelled ? RPCFault(.requestCancelled) : ApprovalStep.rejection
     }
@@ -195,10 +206,13 @@ private final class ApprovingLevel: Sendable {
 
   /// The maker's answer; nil when there is none.
   func answer(
-    _ question: CallQuestion, _ chain: ArraySlice<Narrowing>, until deadline: Deadline
+    _ question: CallQuestion, _ chain: ArraySlice<Narrowing>, _ context: CallContext
   ) async throws(RPCFault) -> Answer? {
     let key = question.digest
-    guard maker.delegate(for: .approveCall) != nil else { return nil }
+    guard maker.delegate(for: .approveCall) != nil else {
+      await recordGone(question.params(chain), context)
+      return nil
+    }
     let now = clock.monotonicNow
     let known = state.withLock { state -> Answer? in
       if state.always.contains(key) { return .always }
@@ -211,8 +225,8 @@ private final class ApprovingLevel: Sendable {
     try enter(flight)
     defer { leave(flight) }
     while true {
-      let given = try await questions.value(for: flight, deadline: deadline) { [self] () async throws(RPCFault) in
-        Given(await put(question.params(chain)))
+      let given = try await questions.value(for: flight, deadline: context.deadline) {
+        [self] () async throws(RPCFault) in Given(try await put(question.params(chain), context))
       }
       switch given.answer {
       case .once where !given.use(): continue
@@ -224,11 +238,39 @@ private final class ApprovingLevel: Sendable {
     }
   }
 
-  private func put(_ params: JSONObject) async -> Answer? {
+  private func put(_ params: JSONObject, _ context: CallContext) async throws(RPCFault) -> Answer? {
+    guard trail?.isUsable ?? true else { throw AuditTrail.rejection }
     guard let conversation = maker.delegate(for: .approveCall) else { return nil }
-    let answer = await DelegateQuestion.ask(
+    let end = clock.monotonicNow + ApprovalStep.patience
+    let value = await DelegateQuestion.ask(
       conversation, .approveCall, params, within: ApprovalStep.patience, by: .never, clock)
-    return answer?["answer"]?.stringValue.flatMap(Answer.init)
+    let answer = value?["answer"]?.stringValue.flatMap(Answer.init)
+    let outcome = answer?.rawValue ?? reason(value, end)
+    state.withLock { $0.isGoneRecorded = outcome == Self.gone }
+    guard await record(params, outcome, context) else { throw AuditTrail.rejection }
+    return answer
+  }
+
+  /// The word for a question without an answer that counts.
+  private func reason(_ value: JSONValue?, _ end: MonotonicInstant) -> String {
+    if value != nil { return "invalid" }
+    if Task.isCancelled { return "withdrawn" }
+    if clock.monotonicNow >= end { return "expired" }
+    return maker.delegate(for: .approveCall) == nil ? Self.gone : "invalid"
+  }
+
+  /// False when it could not be recorded, and nothing may come of the answer.
+  private func record(_ params: JSONObject, _ outcome: String, _ context: CallContext) async -> Bool {
+    await trail?.approval(outcome, of: params, by: maker, context.caller, context.narrowing, context.trace) ?? true
+  }
+
+  /// Records that there is no maker to put calls to: of the first call only, since a child may go on calling.
+  private func recordGone(_ params: JSONObject, _ context: CallContext) async {
+    let isFirst = state.withLock { state in
+      defer { state.isGoneRecorded = true }
+      return !state.isGoneRecorded
+    }
+    if isFirst { _ = await record(params, Self.gone, context) }
   }
 
   private func enter(_ flight: [UInt8]) throws(RPCFault) {

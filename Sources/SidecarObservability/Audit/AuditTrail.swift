@@ -106,6 +106,22 @@ package struct AuditTrail: Sendable {
     _ = await log.append(AuditRecord(at: clock.wallNow, members))
   }
 
+  /// Records what came of a question to the maker of an endpoint: an answer, or why there is none. False when the call
+  /// must not go on without the record.
+  package func approval(
+    _ outcome: String, of question: JSONObject, by maker: PeerConnection, _ caller: PeerConnection,
+    _ narrowing: Narrowing?, _ trace: CallTrace
+  ) async -> Bool {
+    var members: JSONObject = ["event": "approval", "outcome": .string(outcome)]
+    for name in ["method", "endpoint", "httpMethod"] { members[name] = question[name].flatMap(AuditFact.bounded) }
+    members["maker"] = .integer(Int64(clamping: maker.connection))
+    add(caller, narrowing, to: &members)
+    members["traceId"] = .string(trace.traceID)
+    let (facts, _, _) = AuditEntry(event: "approval", params: .object(question)).contents
+    for member in facts.members { members[member.name] = member.value }
+    return await log.append(AuditRecord(at: clock.wallNow, members))
+  }
+
   private func records(
     _ entry: AuditEntry, _ method: String, _ outcome: Result<RPCResult, RPCFault>, _ isHidden: Bool,
     _ caller: PeerConnection,

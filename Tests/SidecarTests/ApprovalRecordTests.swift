@@ -1,0 +1,149 @@
+import Glibc
+import PosternAudit
+import PosternJSON
+import PosternSupport
+import PosternTestSupport
+import Testing
+
+@testable import Sidecar
+@testable import SidecarAccess
+@testable import SidecarCalls
+
+/// Questions to the makers of endpoints, and their answers, in the audit log.
+@Suite("Records of approvals", .timeLimit(.minutes(1)))
+struct ApprovalRecordTests {
+  /// A maker, and a child at an endpoint whose calls are put to it, with an audit log.
+  private final class Recorded: Sendable {
+    let directory: String
+    let log: AuditLog
+    let bench: SidecarBench
+    let sockets: ScriptedSockets
+    let maker: BenchConnection
+    let child: BenchConnection
+    let id: String
+
+    init() async throws {
+      var template = Array("/tmp/postern-approvals-XXXXXX".utf8CString)
+      directory = String(cString: try #require(mkdtemp(&template)))
+      let log = try AuditLog(
+        AuditLog.Settings(path: "\(directory)/log", key: nil, maxBytes: 1 << 20, failClosed: true), clock: ManualClock()
+      ) { _ in }
+      self.log = log
+      bench = try SidecarBench(
+        """
+        peers: [{ uid: 7, methods: ["*"] }]
+        resources: { api: { baseUrl: "https://a.test/", auth: none } }
+        """, changing: { $0.audit = log })
+      sockets = bench.use(ScriptedSockets())
+      maker = bench.connect(uid: 7)
+      id = await maker.askingEndpoint(["label": "job"])
+      child = try #require(bench.connect(to: id, sockets))
+    }
+
+    deinit {
+      for name in ["log", ".log.lock"] { unlink("\(directory)/\(name)") }
+      rmdir(directory)
+    }
+
+    /// The records of approvals.
+    func records() throws -> [JSONValue] {
+      let file = try #require(fopen("\(directory)/log", "r"))
+      defer { fclose(file) }
+      var bytes = [UInt8](repeating: 0, count: 1 << 20)
+      let count = fread(&bytes, 1, bytes.count, file)
+      let lines = bytes[..<count].split(separator: 0x0A).map { String(decoding: $0, as: UTF8.self) }
+      return try lines.map { try JSONParser().parse($0) }.filter { $0["event"] == "approval" }
+    }
+
+    /// Puts a fetch to the maker, which answers in that way; the child's answer.
+    func fetch(_ path: String, _ answer: String) async -> JSONValue? {
+      child.start("fetchResource", ["path": .string(path), "method": "post", "session": .string(Self.handle)])
+      maker.answer(await maker.next(), json: answer)
+      return await child.next()
+    }
+
+    static let handle = String(repeating: "A", count: 43)
+  }
+
+  // An approval of which nothing is known afterwards: who was permitted what, through which chain, by whom.
+  @Test("each question is recorded with its answer and the whole chain, without path and handle")
+  func answers() async throws {
+    let recorded = try await Recorded()
+    for (path, answer) in [
+      ("a", #""result":{"answer":"once"}"#), ("a", #""result":{"answer":"always"}"#),
+      ("secret-b", #""result":{"answer":"no"}"#), ("c", #""result":{"answer":"yes"}"#),
+      ("d", #""error":{"code":1,"message":"once"}"#),
+    ] { _ = await recorded.fetch(path, answer) }
+    let records = try recorded.records()
+    #expect(
+      records.map { $0["outcome"]?.stringValue } == ["once", "always", "no", "invalid", "invalid"])
+    let first = try #require(records.first)
+    #expect(first["chain"] == [["endpoint": .string(recorded.id), "label": "job"]])
+    #expect(first["endpoint"]?.stringValue == recorded.id && first["uid"] == 7)
+    #expect(first["maker"] == .integer(Int64(recorded.maker.number)))
+    #expect(first["connection"] == .integer(Int64(recorded.child.number)))
+    #expect(first["method"] == "fetchResource" && first["resource"] == "api" && first["httpMethod"] == "POST")
+    #expect(first["session"]?.stringValue?.utf8.count == 64 && first["traceId"] != nil)
+    let text = JSONWriter().string(.array(records))
+    #expect(!text.contains("secret-b") && !text.contains(Recorded.handle))
+  }
+
+  // A chain of which the record shows the part below only: whose approval it was cannot be found.
+  @Test("each level's question is a record of its own, with the chain from its first level on")
+  func levels() async throws {
+    let recorded = try await Recorded()
+    let below = await recorded.child.askingEndpoint()
+    let grandchild = try #require(recorded.bench.connect(to: below, recorded.sockets))
+    grandchild.start("fetchResource", ["path": "x"])
+    recorded.child.answer(await recorded.child.next(), "once")
+    recorded.maker.answer(await recorded.maker.next(), "no")
+    #expect(await grandchild.next()?["error"]?["code"] == -32020)
+    let records = try recorded.records()
+    #expect(records.map { $0["outcome"]?.stringValue } == ["once", "no"])
+    #expect(records.map { $0["endpoint"]?.stringValue } == [below, recorded.id])
+    for record in records {
+      #expect(record["chain"]?.arrayValue?.map { $0["endpoint"]?.stringValue } == [recorded.id, below])
+    }
+  }
+
+  // A question without an answer that leaves no record, or a child that fills the log when its maker is gone.
+  @Test("questions without an answer are recorded too; that the maker is gone, once")
+  func unanswered() async throws {
+    let recorded = try await Recorded()
+    let (maker, child) = (recorded.maker, recorded.child)
+    child.start("fetchResource", ["path": "late"])
+    _ = await maker.next()
+    while recorded.bench.clock.remainders.first != .seconds(60) { await Task.yield() }
+    recorded.bench.clock.advance(by: .seconds(60))
+    #expect(await child.next()?["error"]?["code"] == -32020)
+
+    let call = child.start("fetchResource", ["path": "cancelled"])
+    _ = await maker.next()
+    child.send(#"{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":\#(call)}}"#)
+    #expect(await child.next()?["error"] != nil)
+    while try recorded.records().count < 2 { await Task.yield() }
+
+    child.start("fetchResource", ["path": "gone"])
+    _ = await maker.next()
+    maker.close(recorded.bench)
+    #expect(await child.next()?["error"]?["code"] == -32020)
+    for _ in 0..<3 { #expect(await child.call("fetchResource", ["path": "x"])["error"]?["code"] == -32020) }
+    #expect(try recorded.records().map { $0["outcome"]?.stringValue } == ["expired", "withdrawn", "gone"])
+  }
+
+  // A call that is carried out although its approval could not be recorded.
+  @Test("without its record an answer is good for nothing, and nothing is sent")
+  func unrecorded() async throws {
+    let recorded = try await Recorded()
+    recorded.child.start("fetchResource", ["path": "x"])
+    let question = await recorded.maker.next()
+    await recorded.log.close()
+    recorded.maker.answer(question, "always")
+    let fault = await recorded.child.next()?["error"]
+    #expect(fault?["code"] == -32024 && fault?["data"]?["outcome"] == "not_sent")
+    // The answer was not kept either.
+    recorded.child.start("fetchResource", ["path": "x"])
+    #expect(await recorded.maker.next()?["method"] == "delegate.approveCall")
+    #expect(recorded.bench.transport.requests.isEmpty)
+  }
+}
