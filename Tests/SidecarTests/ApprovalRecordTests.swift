@@ -139,8 +139,7 @@ struct ApprovalRecordTests {
     let question = await recorded.maker.next()
     await recorded.log.close()
     recorded.maker.answer(question, "always")
-    let fault = await recorded.child.next()?["error"]
-    #expect(fault?["code"] == -32024 && fault?["data"]?["outcome"] == "not_sent")
+    #expect(await recorded.child.next()?["error"]?["code"] == -32024)
     // The answer was not kept either.
     recorded.child.start("fetchResource", ["path": "x"])
     #expect(await recorded.maker.next()?["method"] == "delegate.approveCall")
