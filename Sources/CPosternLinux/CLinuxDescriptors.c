@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -124,6 +125,11 @@ int clinux_wait(int fd, int writing, int wakeup) {
   while (poll(both, 2, -1) < 0 && errno == EINTR) {
   }
   return both[1].revents == 0;
+}
+
+int clinux_is_unread_by_peer(int fd) {
+  int count = 0;
+  return ioctl(fd, SIOCOUTQ, &count) == 0 && count > 0;
 }
 
 int clinux_has_unread(int fd) {

@@ -47,12 +47,15 @@ public final class JSONRPCConnection: Sendable {
     public struct Descriptors: Sendable {
       let areThere: @Sendable () -> Bool
       let take: @Sendable (Int) -> [PassedDescriptor]
-      let send: @Sendable (UnsafeRawBufferPointer, [PassedDescriptor]) -> Void
+      let send: @Sendable (UnsafeRawBufferPointer, [PassedDescriptor], @escaping @Sendable () -> [UInt8]?) -> Void
 
-      /// Descriptors as the transport has them; `take` claims the first ones, `send` is `write` with descriptors.
+      /// Descriptors as the transport has them; `take` claims the first ones, `send` is `write` with descriptors. When
+      /// these cannot be passed it calls the function, once, and writes what that returns; nil: it closes the
+      /// connection.
       public init(
         areThere: @escaping @Sendable () -> Bool, take: @escaping @Sendable (Int) -> [PassedDescriptor],
-        send: @escaping @Sendable (UnsafeRawBufferPointer, [PassedDescriptor]) -> Void
+        send:
+          @escaping @Sendable (UnsafeRawBufferPointer, [PassedDescriptor], @escaping @Sendable () -> [UInt8]?) -> Void
       ) { (self.areThere, self.take, self.send) = (areThere, take, send) }
     }
 

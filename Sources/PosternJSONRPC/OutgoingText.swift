@@ -10,26 +10,35 @@ enum OutgoingText: Sendable {
   /// The answers to a batch, in order.
   case batch([OutgoingText])
   /// A response with a descriptor for the caller.
-  indirect case passing(JSONValue, PassedDescriptor)
+  indirect case passing(RPCID?, JSONValue, PassedResult)
 
   /// The response to `id`; null where the id could not be determined.
   init(_ id: RPCID?, _ outcome: Result<RPCResult, RPCFault>) {
     switch (outcome, id) {
     case (.success(.text(let result)), let id?): self = .response(id, result)
     case (.success(.value(let result)), let id): self = .message(Self.envelope(id, "result", result))
-    case (.success(.passing(let result, let descriptor)), let id):
-      self = .passing(Self.envelope(id, "result", result), descriptor)
+    case (.success(.passing(let result, let passed)), let id): self = .passing(id, result, passed)
     case (.failure(let fault), let id): self = .message(Self.envelope(id, "error", fault.jsonValue))
     case (.success(.text), nil): self = .message(.null)
     }
   }
 
-  /// The descriptors that go out with it, in the order of the answers.
-  var descriptors: [PassedDescriptor] {
+  /// The results with descriptors, in the order of the answers.
+  var passed: [PassedResult] {
     switch self {
     case .message, .response: []
-    case .passing(_, let descriptor): [descriptor]
-    case .batch(let texts): texts.flatMap(\.descriptors)
+    case .passing(_, _, let passed): [passed]
+    case .batch(let texts): texts.flatMap(\.passed)
+    }
+  }
+
+  /// The same where its descriptors cannot be passed: errors stand for the answers that they belong to, since an answer
+  /// without its descriptor would be none.
+  var withoutDescriptors: OutgoingText {
+    switch self {
+    case .message, .response: self
+    case .passing(let id, _, let passed): OutgoingText(id, .failure(passed.onFailure()))
+    case .batch(let texts): .batch(texts.map(\.withoutDescriptors))
     }
   }
 
@@ -41,6 +50,13 @@ enum OutgoingText: Sendable {
     bytes.reserveCapacity(expectedCount)
     append(to: &bytes)
     bytes.withUnsafeBytes(body)
+  }
+
+  /// Its bytes.
+  var bytes: [UInt8] {
+    var bytes: [UInt8] = []
+    append(to: &bytes)
+    return bytes
   }
 
   /// The approximate number of bytes; values that are not written yet are small.
@@ -55,7 +71,7 @@ enum OutgoingText: Sendable {
   /// The approximate number of bytes still to be written for it; counted no further than `limit`.
   func weight(upTo limit: Int) -> Int {
     switch self {
-    case .message(let json), .passing(let json, _): return json.weight(upTo: limit)
+    case .message(let json), .passing(_, let json, _): return json.weight(upTo: limit)
     // To copy what has been written takes a small part of the time.
     case .response(_, let result): return result.bytes.count / 8
     case .batch(let texts):
@@ -67,7 +83,9 @@ enum OutgoingText: Sendable {
 
   private func append(to bytes: inout [UInt8]) {
     switch self {
-    case .message(let json), .passing(let json, _): JSONWriter().withBytes(of: json) { bytes.append(contentsOf: $0) }
+    case .message(let json): JSONWriter().withBytes(of: json) { bytes.append(contentsOf: $0) }
+    case .passing(let id, let result, _):
+      JSONWriter().withBytes(of: Self.envelope(id, "result", result)) { bytes.append(contentsOf: $0) }
     case .response(let id, let result):
       bytes.append(contentsOf: #"{"jsonrpc":"2.0","id":"#.utf8)
       switch id {
@@ -97,10 +115,21 @@ enum OutgoingText: Sendable {
 }
 
 extension JSONRPCConnection.Output {
-  /// Sends `text`. Where the transport passes no descriptors they are closed.
+  /// Sends `text`.
   func send(_ text: OutgoingText) {
-    let passed = text.descriptors
-    guard !passed.isEmpty, let descriptors else { return text.withBytes(write) }
-    text.withBytes { descriptors.send($0, passed) }
+    let passed = text.passed
+    guard !passed.isEmpty else { return text.withBytes(write) }
+    guard let descriptors else { return text.withoutDescriptors.withBytes(write) }
+    text.withBytes { (bytes: UnsafeRawBufferPointer) in
+      let numbers = passed.map(\.descriptor)
+      guard bytes.count >= JSONRPCConnection.longText else {
+        return descriptors.send(bytes, numbers) { text.withoutDescriptors.bytes }
+      }
+      // It is not kept a second time for this case: the connection goes.
+      descriptors.send(bytes, numbers) {
+        for result in passed { _ = result.onFailure() }
+        return nil
+      }
+    }
   }
 }

@@ -116,7 +116,7 @@ public enum RPCResult: Sendable {
   /// A value that has been written already.
   case text(JSONText)
   /// A value, and a descriptor that is passed to the caller with the first byte of the message.
-  indirect case passing(JSONValue, PassedDescriptor)
+  indirect case passing(JSONValue, PassedResult)
 
   /// The value, where it is not written yet.
   public var value: JSONValue? {
@@ -125,4 +125,23 @@ public enum RPCResult: Sendable {
     case .text: nil
     }
   }
+}
+
+/// A descriptor that is a part of a result.
+public struct PassedResult: Sendable {
+  /// The descriptor.
+  public let descriptor: PassedDescriptor
+  /// Called, once, when it cannot be passed: takes back what the call did, and returns the error that is its answer.
+  let onFailure: @Sendable () -> RPCFault
+
+  /// A descriptor, and what takes its call back.
+  public init(_ descriptor: PassedDescriptor, onFailure: @escaping @Sendable () -> RPCFault) {
+    self.descriptor = descriptor
+    self.onFailure = onFailure
+  }
+}
+
+extension PassedResult: ConciseStringConvertible {
+  /// The descriptor.
+  public var description: String { "\(descriptor)" }
 }

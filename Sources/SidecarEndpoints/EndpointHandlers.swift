@@ -33,7 +33,13 @@ package struct EndpointHandlers: Sendable {
   package func add(to table: inout MethodTable) {
     table.waitingForDescriptor(CreateEndpoint.self) { (params, context) async throws(RPCFault) in
       let made = try await make(params, context)
-      return (made.result, made.descriptor)
+      let passed = made.descriptor.map { descriptor in
+        PassedResult(descriptor) { [endpoints] in
+          endpoints.end(made.result.endpoint, because: .revoked)
+          return .overloaded("The descriptor could not be passed: the endpoint has ended")
+        }
+      }
+      return (made.result, passed)
     }
     table.waitingForText(ListEndpoints.self) { (params, context) async throws(RPCFault) in
       try await list(params, context)

@@ -125,6 +125,7 @@ public final class SocketServer: Sendable {
       // What was being accepted is open, and closed, after this.
       for loop in loops { await loop.settle() }
       closeAll()
+      registry.sent.closeAll()
       Self.end(loops)
     }
   }

@@ -39,7 +39,7 @@ struct DescriptorClaimTests {
           defer { waiting.removeFirst(min(count, waiting.count)) }
           return Array(waiting.prefix(count))
         }
-      }, send: { _, _ in })
+      }, send: { _, _, _ in })
     let limits = ConversationLimits(inFlight: 100, batch: 8, messageBytes: 1 << 20)
     return (JSONRPCConnection(limits: limits, dispatcher: dispatcher, output: output), numbers)
   }
@@ -87,6 +87,8 @@ struct DescriptorClaimTests {
 /// Answers `pass` with a descriptor, each by a task of its own.
 private struct PassingDispatcher: CallDispatcher {
   let passed: PassedDescriptors
+  /// The numbers of descriptors that could not be passed.
+  let takenBack = Locked<[CInt]>([])
 
   func dispatch(_ call: Call) -> Dispatch {
     guard call.method == "pass" else { return .answered(.success(.value("done"))) }
@@ -95,7 +97,11 @@ private struct PassingDispatcher: CallDispatcher {
       guard let descriptor = [number].withUnsafeBufferPointer({ passed.take($0, of: 1) })?.first else {
         return .failure(RPCFault(.internalError))
       }
-      return .success(.passing(.integer(Int64(number)), descriptor))
+      let passed = PassedResult(descriptor) { [takenBack] in
+        takenBack.withLock { $0.append(number) }
+        return RPCFault(.overloaded)
+      }
+      return .success(.passing(.integer(Int64(number)), passed))
     }
   }
 
@@ -119,7 +125,7 @@ struct AnswerDescriptorTests {
     }
     var output = JSONRPCConnection.Output(write: { add($0, []) }, close: {})
     output.descriptors = JSONRPCConnection.Output.Descriptors(
-      areThere: { false }, take: { _ in [] }, send: { add($0, $1) })
+      areThere: { false }, take: { _ in [] }, send: { bytes, passed, _ in add(bytes, passed) })
     let limits = ConversationLimits(inFlight: 100, batch: 8, messageBytes: 1 << 20)
     let conversation = JSONRPCConnection(
       limits: limits, dispatcher: PassingDispatcher(passed: PassedDescriptors(limit: 100)), output: output)
@@ -142,6 +148,53 @@ struct AnswerDescriptorTests {
       #expect(members.compactMap { $0["result"]?.integerValue } == text.descriptors.map { Int64($0) })
     }
     #expect(sent.map(\.descriptors.count).sorted() == [0, 1, 2])
+  }
+
+  // An answer of a batch that promises a descriptor which never comes, or an error for an answer without one.
+  @Test(
+    "where descriptors cannot be passed, errors stand for the answers that they belong to", arguments: [true, false])
+  func notPassed(isThereATransport: Bool) async throws {
+    let (stream, continuation) = AsyncStream.makeStream(of: JSONValue.self)
+    @Sendable func add(_ bytes: [UInt8]?) {
+      continuation.yield(bytes.flatMap { try? JSONParser(maxBytes: 1 << 20, maxDepth: 8).parse($0) } ?? .null)
+    }
+    var output = JSONRPCConnection.Output(write: { add(Array($0)) }, close: {})
+    if isThereATransport {
+      output.descriptors = JSONRPCConnection.Output.Descriptors(
+        areThere: { false }, take: { _ in [] }, send: { _, _, otherwise in add(otherwise()) })
+    }
+    let dispatcher = PassingDispatcher(passed: PassedDescriptors(limit: 100))
+    let conversation = JSONRPCConnection(
+      limits: ConversationLimits(inFlight: 100, batch: 8, messageBytes: 1 << 20), dispatcher: dispatcher, output: output
+    )
+    let text =
+      #"[{"jsonrpc":"2.0","id":1,"method":"pass"},{"jsonrpc":"2.0","id":2,"method":"other"},{"jsonrpc":"2.0","id":3,"method":"pass"}]"#
+    Array(text.utf8).withUnsafeBytes { conversation.receive(text: $0, sharesLine: false) }
+    var answers = stream.makeAsyncIterator()
+    let batch = try #require(await answers.next()?.arrayValue)
+    #expect(batch.map { $0["id"]?.integerValue } == [1, 2, 3])
+    #expect(batch.map { $0["error"]?["code"]?.integerValue } == [-32009, nil, -32009])
+    #expect(batch[1]["result"] == "done")
+    #expect(dispatcher.takenBack.withLock { $0.count } == 2)
+  }
+
+  // A long batch that is kept twice, in case its descriptors cannot be passed.
+  @Test("the connection goes with a long text whose descriptors cannot be passed, and their calls are taken back")
+  func longNotPassed() async throws {
+    let (stream, continuation) = AsyncStream.makeStream(of: Bool.self)
+    var output = JSONRPCConnection.Output(write: { _ in }, close: {})
+    output.descriptors = JSONRPCConnection.Output.Descriptors(
+      areThere: { false }, take: { _ in [] }, send: { _, _, otherwise in continuation.yield(otherwise() == nil) })
+    let dispatcher = PassingDispatcher(passed: PassedDescriptors(limit: 100))
+    let conversation = JSONRPCConnection(
+      limits: ConversationLimits(inFlight: 100, batch: 8, messageBytes: 1 << 20), dispatcher: dispatcher, output: output
+    )
+    let identifier = String(repeating: "x", count: JSONRPCConnection.longText)
+    let text = #"[{"jsonrpc":"2.0","id":"\#(identifier)","method":"pass"}]"#
+    Array(text.utf8).withUnsafeBytes { conversation.receive(text: $0, sharesLine: false) }
+    var answers = stream.makeAsyncIterator()
+    #expect(await answers.next() == true)
+    #expect(dispatcher.takenBack.withLock { $0.count } == 1)
   }
 
   @Test("the descriptor of a notification's answer is passed")

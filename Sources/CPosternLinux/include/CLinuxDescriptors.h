@@ -58,4 +58,7 @@ int clinux_wait(int fd, int writing, int wakeup);
 // Whether the stream socket `fd` has bytes that were not read.
 int clinux_has_unread(int fd);
 
+// Whether bytes that were sent on the Unix stream socket `fd` were not read by its peer, which has not closed either.
+int clinux_is_unread_by_peer(int fd);
+
 #endif

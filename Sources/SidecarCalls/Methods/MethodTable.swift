@@ -1,7 +1,7 @@
 package import PosternJSON
 package import PosternJSONRPC
 package import PosternProtocol
-package import PosternSupport
+import PosternSupport
 import SidecarAccess
 
 /// The methods of this sidecar by name, their types erased. Built once, then immutable.
@@ -89,14 +89,14 @@ package struct MethodTable: Sendable {
     _ method: Method.Type,
     _ body:
       @escaping @Sendable (Method.Params, CallContext) async throws(RPCFault) -> (
-        Method.Result, PassedDescriptor?
+        Method.Result, PassedResult?
       )
   ) {
     handlers[Method.name] = .waiting { (params, context) async throws(RPCFault) in
-      let (result, descriptor) = try await body(try Self.decode(Method.Params.self, params.take()), context)
+      let (result, passed) = try await body(try Self.decode(Method.Params.self, params.take()), context)
       let encoded = try Self.encode(result)
-      guard let descriptor, let value = encoded.value else { return encoded }
-      return .passing(value, descriptor)
+      guard let passed, let value = encoded.value else { return encoded }
+      return .passing(value, passed)
     }
   }
 

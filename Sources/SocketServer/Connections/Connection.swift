@@ -93,10 +93,20 @@ public final class Connection: Sendable {
   public func send(_ message: [UInt8]) -> Bool { message.withUnsafeBytes { send($0) } }
 
   /// Sends one message with descriptors, which go with its first byte and are closed here then, or with the connection.
+  /// Where the kernel does not pass them, or the peer's uid leaves too many in sockets that it does not read, the
+  /// message that `otherwise` returns goes out instead; nil closes the connection. It is called once, on the event
+  /// loop.
   @discardableResult
-  public func send(_ message: UnsafeRawBufferPointer, passing descriptors: [PassedDescriptor]) -> Bool {
-    let pieces = OutboundMessages.pieces(of: message, framing: framing)
-    return finish(outbox.withLock { outbox in (outbox.append(pieces, passing: descriptors), report(&outbox)) })
+  public func send(
+    _ message: UnsafeRawBufferPointer, passing descriptors: [PassedDescriptor],
+    otherwise: @escaping @Sendable () -> [UInt8]?
+  ) -> Bool {
+    let framing = framing
+    let passing = OutboundPiece.Passing(descriptors: descriptors) {
+      otherwise()?.withUnsafeBytes { OutboundMessages.whole($0, framing: framing) }
+    }
+    let whole = OutboundMessages.whole(message, framing: framing)
+    return finish(outbox.withLock { outbox in (outbox.append([whole], passing: passing), report(&outbox)) })
   }
 
   /// Sends bytes as they are, in a frame with more header fields, each line with its end; false also when the peer does

@@ -36,6 +36,7 @@ final class ConnectionRegistry: Sendable {
   private let timeouts: SocketServer.Timeouts
   private let makeDelegate: @Sendable (Connection) -> any ConnectionDelegate
   let passed: PassedDescriptors
+  let sent = SentDescriptors()
   private let state: Locked<State>
 
   init(
@@ -64,6 +65,7 @@ final class ConnectionRegistry: Sendable {
   func watchPeers(on loop: EpollLoop) {
     loop.schedule(in: max(configuration.peerCheck, .milliseconds(1))) { [weak self] in
       guard let self else { return }
+      sent.sweep()
       // Where the kernel cannot report it, or gives no descriptor, the next check tries again.
       for connection in state.withLock({ state in state.open.values.filter { $0.loop === loop } }) {
         guard connection.checkPeerProcess() else { break }
@@ -129,7 +131,8 @@ final class ConnectionRegistry: Sendable {
     state.withLock { $0.open[id] = connection }
     let handler = ConnectionHandler(
       connection: connection, executor: executor, descriptor: descriptor,
-      reader: SocketReader(passed: passed, uid: peer.uid), framer: configuration.limits.framer(), timeouts: timeouts,
+      reader: SocketReader(passed: passed, uid: peer.uid, sent: sent), framer: configuration.limits.framer(),
+      timeouts: timeouts,
       isAtEndpoint: endpoint != nil
     ) { [self] in release($0, of: party, at: endpoint?.id) }
     do throws(EpollError) {

@@ -122,7 +122,7 @@ final class ConnectionSocket: @unchecked Sendable {
   }
 
   /// The same for a piece; its descriptors go with the first byte.
-  func sendNow(_ piece: inout OutboundPiece) { _ = SendBacklog.send(&piece, to: descriptor) }
+  func sendNow(_ piece: inout OutboundPiece) { _ = SendBacklog.send(&piece, to: descriptor, reader) }
 
   /// Keeps `pieces` until the kernel takes them.
   func queue(_ pieces: [OutboundPiece]) {
@@ -132,7 +132,7 @@ final class ConnectionSocket: @unchecked Sendable {
 
   /// The kernel takes more: writes on. False when that ended the connection.
   func writeOn() -> Bool {
-    let failure = backlog.write(to: descriptor)
+    let failure = backlog.write(to: descriptor, reader)
     guard failure == 0 else {
       closeNow(.failed(errno: failure))
       return false

@@ -4,8 +4,18 @@ import PosternSupport
 /// Framed bytes that are written together.
 struct OutboundPiece {
   var bytes: ByteBuffer
-  /// Passed with the first byte, and closed here when that is sent, or the connection is gone.
-  var descriptors: [PassedDescriptor] = []
+  /// The descriptors that go with the first byte; nil when they are sent.
+  var passing: Passing?
+  /// The error number by which it failed for good.
+  var failure: CInt = 0
+
+  /// Descriptors that go with a message, which is one piece then.
+  struct Passing {
+    /// Closed here when the first byte is sent, or the connection is gone.
+    let descriptors: [PassedDescriptor]
+    /// The message in place of this one where they cannot be passed; nil: the connection has to go. Called once.
+    let otherwise: @Sendable () -> ByteBuffer?
+  }
 }
 
 /// The messages of one connection that wait to be written, framed: small ones in one buffer, long ones in pieces.
@@ -57,10 +67,11 @@ struct OutboundMessages {
     buffer.writeBytes(bytes)
   }
 
-  /// Takes a message that was framed before; `descriptors` go with its first byte. False when it is too long.
-  mutating func append(_ message: [ByteBuffer], passing descriptors: [PassedDescriptor] = []) -> Bool {
+  /// Takes a message that was framed before, in one piece where descriptors go with it. False when it is too long.
+  mutating func append(_ message: [ByteBuffer], passing: OutboundPiece.Passing? = nil) -> Bool {
     let count = message.reduce(0) { $0 + $1.readableBytes }
-    guard count <= Self.maximumMessage else { return false }
+    // Of one that is too long for a piece nothing is left.
+    guard count <= Self.maximumMessage, passing == nil || count > 0 else { return false }
     if buffer.readableBytes > 0 {
       pieces.append(OutboundPiece(bytes: buffer))
       bytesInPieces += buffer.readableBytes
@@ -68,7 +79,7 @@ struct OutboundMessages {
     }
     let first = pieces.count
     pieces += message.map { OutboundPiece(bytes: $0) }
-    if !descriptors.isEmpty, first < pieces.count { pieces[first].descriptors = descriptors }
+    if passing != nil, first < pieces.count { pieces[first].passing = passing }
     bytesInPieces += count
     return true
   }
@@ -84,6 +95,14 @@ struct OutboundMessages {
   mutating func removeAll() {
     buffer = ByteBuffer()
     (pieces, bytesInPieces) = ([], 0)
+  }
+
+  /// `message` framed, in one piece.
+  static func whole(_ message: UnsafeRawBufferPointer, framing: Framing) -> ByteBuffer {
+    var messages = OutboundMessages()
+    messages.framing = framing
+    _ = messages.append(message)
+    return messages.buffer
   }
 
   /// `message` framed, in pieces.

@@ -76,10 +76,10 @@ struct Outbox {
     return oweDrain() ? .drainNeeded : .queued
   }
 
-  /// Takes a message that was framed before, by `OutboundMessages.pieces`, and the descriptors that go with it.
-  mutating func append(_ message: [ByteBuffer], passing descriptors: [PassedDescriptor] = []) -> Outcome {
+  /// Takes a message that was framed before, by `OutboundMessages`, and the descriptors that go with it.
+  mutating func append(_ message: [ByteBuffer], passing: OutboundPiece.Passing? = nil) -> Outcome {
     guard phase == .open else { return .dropped }
-    guard pendingBytes <= pendingLimit, messages.append(message, passing: descriptors) else { return .overflow }
+    guard pendingBytes <= pendingLimit, messages.append(message, passing: passing) else { return .overflow }
     return oweDrain() ? .drainNeeded : .queued
   }
 

@@ -7,6 +7,8 @@ import PosternSupport
 struct SocketReader {
   let passed: PassedDescriptors
   let uid: UInt32
+  /// The descriptors that are passed to the peer; nil: none are.
+  var sent: SentDescriptors?
 
   /// A read of the socket.
   struct Outcome {
@@ -37,7 +39,11 @@ struct SocketReader {
   func close(_ socket: CInt, onClosed: @escaping @Sendable () -> Void) {
     // First, so that nothing more comes after the look.
     shutdown(socket, CInt(SHUT_RDWR))
-    passed.closeConnection(socket, of: uid, hasUnread: clinux_has_unread(socket) != 0, onClosed: onClosed)
+    let close = { @Sendable [passed, uid] in
+      passed.closeConnection(socket, of: uid, hasUnread: clinux_has_unread(socket) != 0, onClosed: onClosed)
+    }
+    guard let sent else { return close() }
+    sent.close(socket, of: uid, close)
   }
 }
 

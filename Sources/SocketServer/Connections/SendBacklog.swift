@@ -32,16 +32,19 @@ struct SendBacklog {
   }
 
   /// Writes what the kernel takes; 0, or the error number of a failure.
-  mutating func write(to descriptor: CInt) -> CInt {
+  mutating func write(to descriptor: CInt, _ reader: SocketReader) -> CInt {
     var written = 0
     while next < pieces.count, written < Self.bytesPerIteration {
-      let sent = Self.send(&pieces[next], to: descriptor)
+      let waiting = pieces[next].bytes.readableBytes
+      let sent = Self.send(&pieces[next], to: descriptor, reader)
+      // Another message may be in the piece now.
+      bytes += pieces[next].bytes.readableBytes - waiting
       guard sent >= 0 else {
         let code = CInt(-sent)
         if code == EAGAIN || code == EWOULDBLOCK { break }
         return code
       }
-      (written, bytes) = (written + sent, bytes - sent)
+      written += sent
       guard pieces[next].bytes.readableBytes == 0 else { break }
       // Its memory goes now.
       pieces[next].bytes = ByteBuffer()
@@ -68,26 +71,32 @@ struct SendBacklog {
   }
 
   /// One send of what is left of a piece, which loses what was sent: the number of bytes, or the negative error number.
-  static func send(_ piece: inout OutboundPiece, to descriptor: CInt) -> Int {
-    let sent =
-      piece.descriptors.isEmpty
-      ? send(piece.bytes, to: descriptor) : send(piece.bytes, passing: piece.descriptors, to: descriptor)
-    guard sent >= 0 else {
-      let code = piece.descriptors.isEmpty ? Int(errno) : -sent
-      // Too many descriptors are on their way in sockets that are not read (unix(7)): the message goes without one.
-      guard code == Int(ETOOMANYREFS), !piece.descriptors.isEmpty else { return -code }
-      piece.descriptors = []
-      return send(&piece, to: descriptor)
+  static func send(_ piece: inout OutboundPiece, to descriptor: CInt, _ reader: SocketReader) -> Int {
+    guard piece.failure == 0 else { return -Int(piece.failure) }
+    let sent = piece.passing.map { pass($0, with: piece.bytes, over: descriptor, reader) }
+    let count = sent ?? send(piece.bytes, to: descriptor)
+    guard count >= 0 else {
+      guard let sent, let passing = piece.passing else { return -Int(errno) }
+      // A matter of time, or the peer is gone.
+      guard ![EAGAIN, EWOULDBLOCK, EPIPE, ECONNRESET].contains(CInt(-sent)) else { return sent }
+      // Nothing of it was sent: another message goes instead.
+      piece.passing = nil
+      guard let other = passing.otherwise() else {
+        piece.failure = CInt(-sent)
+        return sent
+      }
+      piece.bytes = other
+      return send(&piece, to: descriptor, reader)
     }
-    piece.bytes.moveReaderIndex(forwardBy: sent)
-    if sent > 0, !piece.descriptors.isEmpty { piece.descriptors = [] }
-    return sent
+    piece.bytes.moveReaderIndex(forwardBy: count)
+    if count > 0 { piece.passing = nil }
+    return count
   }
 
-  private static func send(_ buffer: ByteBuffer, passing descriptors: [PassedDescriptor], to socket: CInt) -> Int {
-    let numbers = descriptors.map(\.number)
-    return withExtendedLifetime(descriptors) {
-      buffer.withUnsafeReadableBytes { clinux_send(socket, $0.baseAddress, $0.count, numbers, CInt(numbers.count)) }
-    }
+  private static func pass(
+    _ passing: OutboundPiece.Passing, with buffer: ByteBuffer, over socket: CInt, _ reader: SocketReader
+  ) -> Int {
+    guard let sent = reader.sent else { return -Int(EOPNOTSUPP) }
+    return buffer.withUnsafeReadableBytes { sent.pass(passing.descriptors, with: $0, of: reader.uid, over: socket) }
   }
 }

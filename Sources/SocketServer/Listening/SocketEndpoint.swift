@@ -83,6 +83,10 @@ extension SocketServer {
 
   /// Makes a connection of an endpoint that is being served, and returns its other end.
   package func connect(to endpoint: SocketEndpoint) async throws(SocketServerError) -> PassedDescriptor {
+    // Its maker does not take those that it has.
+    guard !registry.sent.isFull(for: endpoint.maker.uid) else {
+      throw .system(call: "sendmsg", errno: ETOOMANYREFS)
+    }
     var ends: [CInt] = [-1, -1]
     let failed = clinux_socket_pair(&ends)
     guard failed == 0 else { throw .system(call: "socketpair", errno: failed) }

@@ -173,7 +173,8 @@ extension EndpointSocketError {
   /// Files and memory that are used up are a matter of time.
   init(_ error: SocketServerError) {
     switch error {
-    case .system(_, EMFILE), .system(_, ENFILE), .system(_, EAGAIN), .system(_, ENOBUFS): self = .exhausted
+    case .system(_, EMFILE), .system(_, ENFILE), .system(_, EAGAIN), .system(_, ENOBUFS), .system(_, ETOOMANYREFS):
+      self = .exhausted
     default: self = .failed(error.description)
     }
   }

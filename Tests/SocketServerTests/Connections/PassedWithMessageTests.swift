@@ -48,7 +48,7 @@ struct PassedWithMessageTests {
   }
 
   private func send(_ text: String, on connection: Connection, _ descriptors: [PassedDescriptor]) {
-    Array(text.utf8).withUnsafeBytes { _ = connection.send($0, passing: descriptors) }
+    Array(text.utf8).withUnsafeBytes { _ = connection.send($0, passing: descriptors) { nil } }
   }
 
   @Test(
@@ -89,6 +89,37 @@ struct PassedWithMessageTests {
         #expect(Glibc.read(end, &got, 1) == 1)
       }
       for end in ends { Glibc.close(end) }
+    }
+  }
+
+  // An answer without its descriptor, or bytes of two messages in one.
+  @Test(
+    "where a descriptor cannot be passed another message goes instead, or the connection closes",
+    arguments: [Framing.stream, .headers], [0, 3 << 20])
+  func otherwise(framing: Framing, before: Int) async throws {
+    try await EchoServer.run { echo in
+      let client = try echo.client()
+      try await client.send(framing == .stream ? "[0]\n" : "Content-Length: 3\r\n\r\n[0]")
+      _ = try await client.bytes(framing == .stream ? 4 : 24)
+      let connection = echo.connection()
+      let passed = PassedDescriptors(limit: 1000)
+      if before > 0 { connection.send([UInt8](repeating: UInt8(ascii: "x"), count: before)) }
+      // More than can go with one message.
+      let numbers = (0...253).map { _ in open("/dev/null", O_RDONLY) }
+      let descriptors = try #require(numbers.withUnsafeBufferPointer { passed.take($0, of: 1) })
+      let message = Array("[\"with many\"]".utf8)
+      message.withUnsafeBytes { _ = connection.send($0, passing: descriptors) { Array("[\"an error\"]".utf8) } }
+      connection.send(Array("[\"plain\"]".utf8))
+      message.withUnsafeBytes { _ = connection.send($0, passing: descriptors) { nil } }
+      connection.send(Array("[\"never\"]".utf8))
+      let received = PassedDescriptors(limit: 10)
+      let socket = client.descriptor
+      let all = await waiting { Self.readAll(socket, received) }
+      let texts = ["[\"an error\"]", "[\"plain\"]"]
+      let end =
+        framing == .stream
+        ? texts.map { $0 + "\n" }.joined() : texts.map { "Content-Length: \($0.utf8.count)\r\n\r\n\($0)" }.joined()
+      #expect(all.text.hasSuffix(end) && !all.text.contains("many") && all.reads.isEmpty)
     }
   }
 
