@@ -196,6 +196,50 @@ struct ApprovalTests {
     #expect(pair.requestCount == 1)
   }
 
+  // An answer for one child that another one uses, or a child that hides behind an endpoint of its own.
+  @Test("always is good for the chain that the question named, and for no other one below")
+  func alwaysOfChain() async throws {
+    let pair = try await Pair()
+    let first = try #require(pair.bench.connect(to: await pair.child.endpoint(), pair.sockets))
+    let second = try #require(pair.bench.connect(to: await pair.child.endpoint(), pair.sockets))
+    first.start("fetchResource", Self.transfer())
+    pair.maker.answer(await pair.maker.next(), "always")
+    #expect(await first.next()?["result"]?["status"] == 200)
+    #expect(await first.call("fetchResource", Self.transfer())["result"]?["status"] == 200)
+    for other in [second, pair.child] {
+      other.start("fetchResource", Self.transfer())
+      let question = await pair.maker.next()
+      #expect(question?["params"]?["chain"]?.arrayValue?.first == .string(pair.id))
+      pair.maker.answer(question, "once")
+      #expect(await other.next()?["result"]?["status"] == 200)
+    }
+    _ = await first.call("narrow", ["methods": ["fetchResource"]])
+    first.start("fetchResource", Self.transfer())
+    pair.maker.answer(await pair.maker.next(), "no")
+    #expect(await first.next()?["error"]?["code"] == -32020)
+    // What was rejected is not put again at once, whatever chain it comes through.
+    #expect(await second.call("fetchResource", Self.transfer())["error"]?["code"] == -32020)
+    #expect(pair.requestCount == 4)
+  }
+
+  // Answers for endpoints that are gone, which leave no space for those that are there.
+  @Test("answers of chains that have ended make space for others")
+  func keptAnswers() async throws {
+    let pair = try await Pair()
+    for number in 0...ApprovalStep.keptAnswers {
+      let below = await pair.child.endpoint()
+      let grandchild = try #require(pair.bench.connect(to: below, pair.sockets))
+      grandchild.start("fetchResource", ["path": "x"])
+      pair.maker.answer(await pair.maker.next(), "always")
+      #expect(await grandchild.next()?["result"]?["status"] == 200)
+      if number == ApprovalStep.keptAnswers {
+        #expect(await grandchild.call("fetchResource", ["path": "x"])["result"]?["status"] == 200)
+      }
+      #expect(await pair.child.call("revokeEndpoint", ["endpoint": .string(below)])["result"]?["revoked"] == 1)
+      pair.bench.clock.advance(by: .seconds(60))
+    }
+  }
+
   // A path so long that its end is not seen.
   @Test("a call with a path too long to be judged is rejected")
   func longPath() async throws {

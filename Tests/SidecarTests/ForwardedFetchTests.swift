@@ -8,6 +8,7 @@ import PosternTestSupport
 import Sidecar
 import SidecarAccess
 import SidecarCalls
+import SidecarEndpoints
 import SidecarEngine
 import SidecarObservability
 import Testing
@@ -112,6 +113,35 @@ struct ForwardedFetchTests {
     #expect(received.head?.status == (method == "GET" ? 302 : 200))
     #expect(received.head?.fields["Location"] == "https://open.test/b")
     #expect(received.body == (method == "GET" ? [] : [1, 2]))
+  }
+
+  /// Catches an approval that a program uses for another user's token than that of the request which was shown.
+  @Test("An answer `always` is good for other inbound tokens")
+  func approvals() async throws {
+    let sockets = bench.use(ScriptedSockets())
+    let maker = bench.connect()
+    let id = await maker.askingEndpoint(["http": true])
+    let narrowing = try #require(sockets.request(id)?.narrowing)
+    let (service, peer) = (bench.service, Peer(uid: SidecarBench.ownUID, gid: 0))
+    func begin(_ token: String?) -> Task<Bool, Never> {
+      var call = ForwardedFetch(resource: "open", path: "/a", method: "POST")
+      call.onBehalfOf = token.map { Secret($0) }
+      return Task { [call] in
+        let caller = service.forwardingConnection(1, of: peer, narrowing)
+        guard case .success = await service.fetch(call, for: Program(), by: caller) else { return false }
+        return true
+      }
+    }
+    for token in [nil, "token-1", "token-2"] {
+      let first = begin(token)
+      let question = await maker.next()
+      #expect(question?["params"]?["path"] == "/a")
+      #expect(question.map { JSONWriter().string($0).contains("token-") } == false)
+      maker.answer(question, "always")
+      _ = await first.value
+      // The same again needs no answer.
+      _ = await begin(token).value
+    }
   }
 
   static let rejected: [(uid: UInt32, ForwardedFetch, RPCErrorCode, reads: Int)] = [

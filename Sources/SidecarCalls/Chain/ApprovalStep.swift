@@ -179,8 +179,9 @@ private final class ApprovingLevel: Sendable {
   private static let gone = "gone"
 
   private struct State {
-    var always: Set<[UInt8]> = []
-    /// Questions that were answered `no`, with the time from which they may be put again.
+    /// Questions that were answered `always`, each for one chain, with the last level of that.
+    var always: [[UInt8]: Narrowing] = [:]
+    /// Questions that were answered `no`, whatever the chain, with the time from which they may be put again.
     var rejected: [[UInt8]: MonotonicInstant] = [:]
     /// The calls that wait, by question.
     var waiting: [[UInt8]: Int] = [:]
@@ -213,15 +214,15 @@ private final class ApprovingLevel: Sendable {
       await recordGone(question.params(chain), context)
       return nil
     }
+    // The question names the chain, and so does its answer: calls that come through another one below share none.
+    let flight = HashFunction.sha256.hash(key + chain.flatMap { Array($0.id.utf8) })
     let now = clock.monotonicNow
     let known = state.withLock { state -> Answer? in
-      if state.always.contains(key) { return .always }
+      if state.always[flight] != nil { return .always }
       return state.rejected[key].map { $0 > now } ?? false ? .no : nil
     }
     if let known { return known }
     guard question.isReadable else { throw ApprovalStep.unshown }
-    // Calls through several chains below share no answer.
-    let flight = HashFunction.sha256.hash(key + chain.flatMap { Array($0.id.utf8) })
     try enter(flight)
     defer { leave(flight) }
     while true {
@@ -230,7 +231,7 @@ private final class ApprovingLevel: Sendable {
       }
       switch given.answer {
       case .once where !given.use(): continue
-      case .always: keep(key)
+      case .always: keep(flight, chain.last)
       case .no: keepRejected(key)
       default: break
       }
@@ -300,9 +301,13 @@ private final class ApprovingLevel: Sendable {
     }
   }
 
-  private func keep(_ key: [UInt8]) {
+  private func keep(_ flight: [UInt8], _ last: Narrowing?) {
+    let now = clock.monotonicNow
     state.withLock { state in
-      if state.always.count < ApprovalStep.keptAnswers { state.always.insert(key) }
+      if state.always.count >= ApprovalStep.keptAnswers {
+        state.always = state.always.filter { !$0.value.isOver(at: now) }
+      }
+      if state.always.count < ApprovalStep.keptAnswers { state.always[flight] = last }
     }
   }
 }

@@ -1,5 +1,6 @@
 package import AuthEngine
 package import HTTPMessages
+import PosternCrypto
 import PosternJSON
 package import PosternJSONRPC
 import PosternProtocol
@@ -50,6 +51,11 @@ package struct ForwardedFetch: Sendable {
   package var call: Call {
     var params: JSONObject = ["resource": .string(resource), "method": .string(method), "path": .string(path)]
     params["session"] = session.map { .string($0) }
+    // An approval is for the same token; nothing else reads it, and nothing may show it.
+    params["onBehalfOf"] = onBehalfOf.map {
+      .string(Hexadecimal.string(HashFunction.sha256.hash(Array($0.reveal().utf8))))
+    }
+    params["continuation"] = continuation.map { .string($0) }
     params["meta"] = traceparent.map { ["traceparent": .string($0)] }
     var call = Call(key: 0, id: nil, method: FetchResource.name, params: .object(params))
     call.byteCount = byteCount
