@@ -245,6 +245,28 @@ struct EndpointCallTests {
     #expect(await bench.connect().call("listTasks")["result"] != nil, "the user's own rate is not used up")
   }
 
+  /// Catches a child that makes as many logins as it likes while a question to one of its user's connections is open.
+  @Test("authenticate is not counted by a level's concurrency, or is, where it answers a question")
+  func authentications() async throws {
+    let child = try level(EndpointLimits(concurrency: 1))
+    let (connection, maker) = (try connect(child), bench.connect())
+    let begin: JSONValue = ["issuer": "am", "redirectUri": "https://shop.test/cb"]
+    #expect(Self.code(await connection.call("authenticate", begin)) != -32009)
+    try child.begin(isBounded: true)
+    #expect(Self.code(await connection.call("authenticate", begin)) == -32009)
+    // A question to another connection of the user is no question to the child.
+    let question = Task { try await maker.conversation.request("delegate.approveCall", [:]) }
+    #expect(await maker.next()?["method"] == "delegate.approveCall")
+    #expect(Self.code(await connection.call("authenticate", begin)) == -32009)
+    // One to the child: the call behind it has the slot, and one call may answer it.
+    let own = Task { try await connection.conversation.request("delegate.onPolicyAdviceReceived", [:]) }
+    #expect(await connection.next()?["method"] == "delegate.onPolicyAdviceReceived")
+    #expect(Self.code(await connection.call("authenticate", begin)) != -32009)
+    try child.begin(isBounded: false)
+    #expect(Self.code(await connection.call("authenticate", begin)) == -32009)
+    for task in [question, own] { task.cancel() }
+  }
+
   /// Catches calls that go on, or are counted on, when an endpoint is over; and a chain without names in the records.
   @Test("An endpoint that is over answers, or its calls have no names in the records")
   func end() async throws {

@@ -161,17 +161,18 @@ extension Narrowing {
   }
 
   /// Counts a call that begins, at every level; throws, and counts nothing, when one has as many as it may. Some calls
-  /// have to be possible however many there are: these are counted only.
-  package func begin(isBounded: Bool) throws(Limit) {
-    let limit = isBounded ? limits.concurrency : nil
+  /// have to be possible however many there are: these are counted only. `more` returns how many more than its limit
+  /// a level may have.
+  package func begin(isBounded: Bool, more: (Narrowing) -> Int = { _ in 0 }) throws(Limit) {
+    let limit = isBounded ? limits.concurrency.map { $0 + more(self) } : nil
     let isOneMore = state.withLock { state in
       guard limit.map({ state.callsUnderWay < $0 }) ?? true else { return false }
       state.callsUnderWay += 1
       return true
     }
-    guard isOneMore else { throw .concurrency(limit ?? 0) }
+    guard isOneMore else { throw .concurrency(limits.concurrency ?? 0) }
     do throws(Limit) {
-      try parent?.begin(isBounded: isBounded)
+      try parent?.begin(isBounded: isBounded, more: more)
     } catch {
       state.withLock { $0.callsUnderWay -= 1 }
       throw error

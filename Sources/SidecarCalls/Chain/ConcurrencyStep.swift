@@ -56,8 +56,8 @@ package struct ConcurrencyStep: Sendable {
     _ narrowing: Narrowing?
   ) throws(RPCFault) -> Slot {
     do throws(Narrowing.Limit) {
-      let isAnswer = Self.answering.contains(method) && questionCount(of: caller.peer.uid) > 0
-      try narrowing?.begin(isBounded: !Self.exempt.contains(method) && !isAnswer)
+      let isAnswer = Self.answering.contains(method)
+      try narrowing?.begin(isBounded: !Self.exempt.contains(method)) { isAnswer ? questionCount(through: $0) : 0 }
     } catch {
       metrics.callRejected(PeerRateLimiter.Rejection.concurrency.rawValue)
       throw error.fault
@@ -151,6 +151,11 @@ package struct ConcurrencyStep: Sendable {
     if Self.exempt.contains(method) { return .always }
     guard Self.answering.contains(method) else { return nil }
     return peers.beginAnswering(uid: uid, among: questionCount(of: uid)) ? .answering : nil
+  }
+
+  /// How many questions to connections through `level` are not answered: the calls behind them are counted there.
+  private func questionCount(through level: Narrowing) -> Int {
+    hub.connections.reduce(0) { $0 + (level.covers($1.narrowing) ? $1.conversation?.openQuestionCount ?? 0 : 0) }
   }
 
   /// How many questions to the uid's connections are not answered.
