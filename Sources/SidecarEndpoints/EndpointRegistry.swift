@@ -202,6 +202,9 @@ package final class EndpointRegistry: Sendable {
     case .noGateway: return .invalidParams("http needs the gateway (gateway.listen), which is off", path: "/http")
     case .noProcess: return .invalidParams("No such process, or not one of this user", path: "/bindTo/pid")
     case .exhausted: return .overloaded("No descriptor is left for another endpoint")
+    case .full(let reason):
+      log.noSocket(id, of: maker, why: reason)
+      return .overloaded("The disk has no space for the socket file of another endpoint")
     case .failed(let reason):
       log.noSocket(id, of: maker, why: reason)
       return RPCFault(.internalError)
@@ -281,6 +284,8 @@ package enum EndpointSocketError: Error, Sendable, Hashable {
   case noProcess
   /// Too many endpoints, or no descriptor is left.
   case exhausted
+  /// The file system has no space for a socket file.
+  case full(String)
   /// A system call failed.
   case failed(String)
 }

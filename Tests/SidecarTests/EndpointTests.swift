@@ -44,7 +44,7 @@ struct EndpointTests {
 
   private static let errors: [(EndpointSocketError, Int64, String?)] = [
     (.noGateway, -32602, "/http"), (.noDirectory, -32602, "/descriptor"), (.noProcess, -32602, "/bindTo/pid"),
-    (.exhausted, -32009, nil), (.failed("EIO"), -32603, nil),
+    (.exhausted, -32009, nil), (.full("ENOSPC"), -32009, nil), (.failed("EIO"), -32603, nil),
   ]
 
   private static func path(_ answer: JSONValue) -> String? { answer["error"]?["data"]?["path"]?.stringValue }

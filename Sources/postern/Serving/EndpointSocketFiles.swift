@@ -175,6 +175,7 @@ extension EndpointSocketError {
     switch error {
     case .system(_, EMFILE), .system(_, ENFILE), .system(_, EAGAIN), .system(_, ENOBUFS), .system(_, ETOOMANYREFS):
       self = .exhausted
+    case .system(_, ENOSPC), .system(_, EDQUOT): self = .full(error.description)
     default: self = .failed(error.description)
     }
   }
