@@ -49,8 +49,10 @@ struct RequestShape {
     method == "POST" || method == "PUT" || method == "PATCH"
   }
 
-  /// Whether connections of the shape may carry another exchange.
-  var keepsConnections: Bool { proxy?.keepsConnections(isSecure: isSecure) ?? true }
+  /// Whether connections may carry another exchange: not where a server may ignore a body, and read it as a request.
+  var keepsConnections: Bool {
+    !(hasBody && ["GET", "DELETE", "OPTIONS"].contains(method)) && proxy?.keepsConnections(isSecure: isSecure) ?? true
+  }
 
   private static func addressObstacle(to exchange: Exchange) -> TransportError? {
     guard exchange.request.url.origin.isLinkLocalAddress, !exchange.options.allowsLinkLocal else { return nil }
