@@ -25,9 +25,9 @@ final class MultiHandle: @unchecked Sendable {
   /// The events of the last wait that were not passed on yet.
   private var ready: [clinux_event]
   private var readyCount = 0
-  /// A connection attempt may have ended. libcurl 7.88 opens the socket of the next address only when it looks at the
-  /// transfer again, and has nothing watched and no timer for that.
-  private var mustLookAtAll = false
+  /// A connection attempt may have ended, or a transfer has failed as it was resumed. libcurl 7.88 goes on only when it
+  /// looks at the transfer again, and has nothing watched and no timer for that.
+  var mustLookAtAll = false
   /// When libcurl's next timer is due; nil: it has none.
   private var timer: MonotonicInstant?
 
@@ -111,10 +111,9 @@ final class MultiHandle: @unchecked Sendable {
 
   /// Waits until something can move on, a wake-up, or at most `milliseconds`.
   func poll(milliseconds: Int32) -> Bool {
-    let due = timer.map { max(.zero, $0 - Self.clock.monotonicNow).wholeMillisecondsUp } ?? .max
-    let own = mustLookAtAll ? 0 : due
+    let due = mustLookAtAll ? 0 : timer.map { max(.zero, $0 - Self.clock.monotonicNow).wholeMillisecondsUp } ?? .max
     let count = ready.withUnsafeMutableBufferPointer {
-      clinux_events_wait(events, $0.baseAddress, Self.eventsPerIteration, CInt(clamping: min(Int64(milliseconds), own)))
+      clinux_events_wait(events, $0.baseAddress, Self.eventsPerIteration, CInt(clamping: min(Int64(milliseconds), due)))
     }
     readyCount = max(0, Int(count))
     return count >= 0

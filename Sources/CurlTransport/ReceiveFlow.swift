@@ -72,6 +72,8 @@ final class ReceiveQueue {
   /// Counts the iterations of the loop.
   private(set) var iteration: UInt64 = 0
   private var waiting = FairQueue<() -> Void>()
+  /// Whether a transfer has failed while it was resumed: libcurl finds its end when it looks at it next.
+  var hasFailed = false
 
   /// Whether no transfer waits.
   var isEmpty: Bool { waiting.isEmpty }

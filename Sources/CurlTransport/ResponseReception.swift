@@ -274,8 +274,8 @@ final class ResponseReception {
   func obeyControl() {
     guard let directions = flow.change(for: exchange?.options.control) else { return }
     if directions == CURLPAUSE_CONT { stream?.movedAt = resources.clock.monotonicNow }
-    // What libcurl has kept comes at once, inside of this call; if that fails, so does the exchange, in its own time.
-    curl_easy_pause(handle.pointer, directions)
+    // What libcurl has kept comes at once, inside of this call; if that fails, so does the exchange.
+    if curl_easy_pause(handle.pointer, directions) != CURLE_OK { resources.receiveQueue.hasFailed = true }
   }
 
   /// Whether the body has the length that was declared. libcurl looks at that itself over HTTP/1.1; over HTTP/2 it

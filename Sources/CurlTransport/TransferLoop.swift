@@ -60,6 +60,8 @@ final class TransferLoop {
       resources.receiveQueue.resume()
       resources.keptBodies.handOn()
       resumeEnded()
+      if resources.receiveQueue.hasFailed { multi.mustLookAtAll = true }
+      resources.receiveQueue.hasFailed = false
       if inbox.fallAsleep(publishing: snapshot()) {
         isWell = multi.poll(milliseconds: patience()) && isWell
       }

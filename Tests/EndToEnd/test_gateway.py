@@ -8,6 +8,7 @@ import signal
 import socket
 import threading
 import time
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Optional
 
@@ -16,7 +17,7 @@ import pytest
 import test_on_behalf_of
 from harness import expect, journeys
 from harness.connection import Connection
-from harness.gateway import Answer, UnixConnection, Upstream, ask
+from harness.gateway import Answer, IgnoringServer, UnixConnection, Upstream, ask
 from harness.issuer import IssuerDouble
 from harness.playground import Playground
 from harness.ports import free_port
@@ -216,6 +217,29 @@ def test_a_response_that_comes_before_the_body_counts(gateway: Callable[..., Sid
     with UnixClient(http) as client:
         answer = client.upload("/up/early", b"x" * MEBIBYTE, count)
     assert (answer.status, answer.body) == (413, b"too much")
+
+
+# Would catch: a wrong body whose error comes only when something else wakes the transport.
+def test_a_coding_that_cannot_be_undone_ends_the_response_at_once(gateway: Callable[..., Sidecar], http: str) -> None:
+    gateway()
+    assert ask(http, "GET", "/up/x").status == 200  # The connection to the server is there.
+    begun = time.monotonic()
+    with pytest.raises((OSError, HTTPException)):
+        ask(http, "GET", "/up/miscoded")
+    assert time.monotonic() - begun < 5
+
+
+# Would catch: a body that is another request to a server which ignores it, whose response goes to the next program.
+@pytest.mark.parametrize("method", ["GET", "DELETE", "OPTIONS"])
+def test_a_body_that_a_server_ignores_is_answered_to_nobody_else(
+    start: Start, http: str, method: str
+) -> None:
+    with IgnoringServer() as server:
+        made = start({
+            "gateway": {"listen": {"path": http}}, "resources": {"up": {"baseUrl": server.base + "/", "auth": "none"}}})
+        made.awaits_log("gateway listening")
+        assert ask(http, method, "/up/first", b"GET /hidden HTTP/1.1\r\nHost: x\r\n\r\n").body == b"/first"
+        assert ask(http, "GET", "/up/second").body == b"/second"
 
 
 def test_continue_is_sent_when_the_body_is_wanted(gateway: Callable[..., Sidecar], http: str) -> None:

@@ -199,6 +199,10 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.flush()
         self.close_connection = True
 
+    def _miscoded(self, _: str) -> None:
+        """A body in another coding than it states."""
+        self._answer(200, b"no such coding", Content_Encoding="gzip")
+
     def _gzip(self, _: str) -> None:
         """Compresses whatever it was requested."""
         import gzip
@@ -226,3 +230,47 @@ class _Handler(BaseHTTPRequestHandler):
         return self._answer(206, part, ETag=tag, Content_Range=f"bytes {start}-{end}/{len(content)}")
 
 
+class IgnoringServer:
+    """A server that takes bodies for requests. The answer is the path; that of `/hidden` comes late."""
+
+    def __init__(self) -> None:
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.base = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def __enter__(self) -> "IgnoringServer":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        # Without it the thread would go on to wait.
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self.listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+
+    def _serve(self, client: socket.socket) -> None:
+        rest = b""
+        with client:
+            while True:
+                head, end, left = rest.partition(b"\r\n\r\n")
+                if not end:
+                    try:
+                        piece = client.recv(65536)
+                    except ConnectionResetError:
+                        return
+                    if not piece:
+                        return
+                    rest += piece
+                    continue
+                rest = left
+                path = head.split(b" ")[1]
+                if path == b"/hidden":
+                    # The next request is on its way by then.
+                    time.sleep(0.5)
+                client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(path), path))
