@@ -19,12 +19,13 @@ struct ResponseFields {
       head.fields.values(of: "Connection").flatMap { $0.split(atByte: ",") }
         .map { HTTPFieldRules.trimmed(String($0)).lowercasedASCII() })
     var result = HTTPFields()
+    var addressesLeft = Self.maxAddresses
     for line in head.fields.lines {
       let name = line.name.lowercasedASCII()
       guard !Self.hop.contains(name), !named.contains(name), !name.startsWithBytes(of: "proxy-"),
         !name.startsWithBytes(of: "postern-"), !isAboutCredential(name)
       else { continue }
-      if let value = rewritten(line.value, of: name, in: head) { result.append(line.name, value) }
+      if let value = rewritten(line.value, of: name, in: head, &addressesLeft) { result.append(line.name, value) }
     }
     return result
   }
@@ -36,6 +37,10 @@ struct ResponseFields {
     // The transport has compared them, if there are several.
     return head.fields["Content-Length"].flatMap { Int64($0) }.flatMap { $0 >= 0 ? $0 : nil }
   }
+
+  /// The most addresses that are translated in a response; fields with further ones are left out. Each can cost as much
+  /// as the URL of the request is long, and this runs on a thread of all users.
+  private static let maxAddresses = 100
 
   /// Fields of one hop (RFC 9110 section 7.6.1), the length, which the listener writes, and fields that browsers keep
   /// about an origin: the gateway's is another one.
@@ -54,15 +59,19 @@ struct ResponseFields {
     server.authentication != .none && ["authentication-info", "dpop-nonce", "www-authenticate"].contains(name)
   }
 
-  /// The value of the field `name` for the program; nil: it does not get the field.
-  private func rewritten(_ value: String, of name: String, in head: HTTPResponseHead) -> String? {
+  /// The value of the field `name` for the program, with no more addresses than are `left`; nil: it does not get the
+  /// field.
+  private func rewritten(_ value: String, of name: String, in head: HTTPResponseHead, _ left: inout Int) -> String? {
     switch name {
-    case "location", "content-location": addresses.rewritten(value, from: head.url)
-    case "link": addresses.rewritten(link: value, from: head.url)
-    case "refresh": addresses.rewritten(refresh: value, from: head.url)
-    case "set-cookie": cookie(value, from: head.url)
-    case "set-cookie2": nil
-    default: value
+    case "location", "content-location", "refresh":
+      guard left > 0 else { return nil }
+      left -= 1
+      return name == "refresh"
+        ? addresses.rewritten(refresh: value, from: head.url) : addresses.rewritten(value, from: head.url)
+    case "link": return addresses.rewritten(link: value, from: head.url, atMost: &left)
+    case "set-cookie": return cookie(value, from: head.url)
+    case "set-cookie2": return nil
+    default: return value
     }
   }
 
@@ -122,13 +131,20 @@ struct GatewayAddresses {
     }.joined()
   }
 
-  /// A `Link` field (RFC 8288 section 3): its targets are between `<` and `>`, outside of quotation marks.
-  func rewritten(link value: String, from url: HTTPURL) -> String {
+  /// A `Link` field (RFC 8288 section 3): its targets are between `<` and `>`, outside of quotation marks. Nil where it
+  /// has more of them than are `left`.
+  func rewritten(link value: String, from url: HTTPURL, atMost left: inout Int) -> String? {
     var result = ""
+    // After it no target ends: what looks like the start of one is not searched through again and again.
+    let lastEnd = value.utf8.lastIndex(of: UInt8(ascii: ">")) ?? value.startIndex
     var rest = Substring(value)
     var isQuoted = false
     while let character = rest.unicodeScalars.popFirst() {
-      if character == "<", !isQuoted, let end = rest.utf8.firstIndex(of: UInt8(ascii: ">")) {
+      if character == "<", !isQuoted, rest.startIndex <= lastEnd,
+        let end = rest.utf8.firstIndex(of: UInt8(ascii: ">"))
+      {
+        guard left > 0 else { return nil }
+        left -= 1
         let target = String(rest[..<end])
         result += "<\(rewritten(target, from: url) ?? target)>"
         rest = rest[rest.utf8.index(after: end)...]

@@ -154,6 +154,34 @@ struct ResponseFieldTests {
     #expect(try Self.fields(["Link": value], from: try resource())["Link"] == expected)
   }
 
+  /// Catches a field whose translation takes the square of its length, on a thread that serves all users: it took
+  /// minutes.
+  @Test("Starts of targets without an end are searched through more than once")
+  func startsOfTargets() throws {
+    let value = String(repeating: "<", count: 60_000)
+    #expect(try Self.fields(["Link": value], from: try resource())["Link"] == value)
+  }
+
+  /// Catches a response of a few kilobytes that becomes one of many megabytes, and one that loses other fields for it.
+  @Test("More addresses than a response may have are translated, or other fields are lost with them")
+  func manyAddresses() throws {
+    let links = { (count: Int) in Array(repeating: "</v1/a>", count: count).joined(separator: ",") }
+    let result = try Self.fields(
+      ["Link": links(98), "Location": "/v1/b", "Link2": links(2), "Content-Type": "text/plain"], from: try resource())
+    #expect(result["Link"]?.hasPrefix("</shop/a>,") == true && result["Location"] == "/shop/b")
+    #expect(result["Content-Type"] == "text/plain")
+    for name in ["Link", "Location", "Content-Location", "Refresh"] {
+      let value = name == "Refresh" ? "0; url=/v1/c" : name == "Link" ? links(1) : "/v1/c"
+      var fields = HTTPFields()
+      fields.append("Link", links(100))
+      fields.append(name, value)
+      fields.append("Content-Type", "text/plain")
+      let result = try Self.fields(fields, from: try resource())
+      #expect(result.lines.map(\.name) == ["Link", "Content-Type"])
+    }
+    #expect(try Self.fields(["Link": links(101), "ETag": "x"], from: try resource()).lines.map(\.name) == ["ETag"])
+  }
+
   static let refreshes: [(String, String)] = [
     ("5", "5"), ("5; url=/v1/done", "5; url=/shop/done"), ("0;URL='https://api.test/v1/a'", "0; url=/shop/a"),
     ("3, url = \"https://other.test/\"", "3; url=https://other.test/"), ("5; text", "5; text"),
