@@ -19,26 +19,26 @@ final class ForwardedExchange: ForwardingProgram {
     case gone
   }
 
-  /// The largest body that is read before it is sent: only such a request is retried with a newer token, or once
-  /// advice is satisfied.
-  static let keptBytes: Int64 = 1 << 20
-
   private let request: GatewayRequest
   private let fields: RequestFields
   private let response: any GatewayResponse
   private let progress = Locked(Progress.open)
   /// Watches the sending of a body that is not kept.
   let watch: UploadWatch
+  /// Whether the body is sent while it is read.
+  let streamsBody: Bool
 
-  init(_ request: GatewayRequest, _ fields: RequestFields, _ response: any GatewayResponse, clock: any EngineClock) {
+  /// `keepsBody`: whether the body is read before it is sent (`KeptUploads`).
+  init(
+    _ request: GatewayRequest, _ fields: RequestFields, _ response: any GatewayResponse, keepsBody: Bool,
+    clock: any EngineClock
+  ) {
     self.request = request
     self.fields = fields
     self.response = response
+    streamsBody = !keepsBody
     watch = UploadWatch(clock: clock)
   }
-
-  /// Whether the body is sent while it is read.
-  var streamsBody: Bool { request.body.length.map { $0 > Self.keptBytes } ?? true }
 
   // MARK: - The request
 

@@ -14,12 +14,17 @@ import SidecarCalls
 package struct SidecarGateway: GatewayResponder {
   let service: SidecarService
   let clock: any EngineClock
+  private let uploads: KeptUploads
   /// The endpoint whose socket the requests come on; nil: the gateway's own listener.
   let narrowing: Narrowing?
 
-  package init(_ service: SidecarService, clock: any EngineClock, narrowing: Narrowing? = nil) {
+  /// `uploads` is common to all listeners of the process.
+  package init(
+    _ service: SidecarService, clock: any EngineClock, uploads: KeptUploads, narrowing: Narrowing? = nil
+  ) {
     self.service = service
     self.clock = clock
+    self.uploads = uploads
     self.narrowing = narrowing
   }
 
@@ -47,8 +52,10 @@ package struct SidecarGateway: GatewayResponder {
     fetch.continuation = fields.continuation
     fetch.traceparent = fields.traceparent
     fetch.byteCount = Int(clamping: request.body.length ?? 0)
-    let exchange = ForwardedExchange(request, fields, response, clock: clock)
     let caller = connection(of: request)
+    let kept = uploads.take(request.body.length, for: caller.peer.uid)
+    defer { if let kept { uploads.giveBack(kept, for: caller.peer.uid) } }
+    let exchange = ForwardedExchange(request, fields, response, keepsBody: kept != nil, clock: clock)
     await exchange.end(
       with: exchange.streamsBody
         ? watched(fetch, exchange, caller) : service.fetch(fetch, for: exchange, by: caller))

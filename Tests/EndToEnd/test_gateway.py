@@ -1,6 +1,7 @@
 """The gateway: HTTP requests of programs become fetches, with the rules of `fetchResource`."""
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -227,6 +228,27 @@ def test_a_coding_that_cannot_be_undone_ends_the_response_at_once(gateway: Calla
     with pytest.raises((OSError, HTTPException)):
         ask(http, "GET", "/up/miscoded")
     assert time.monotonic() - begun < 5
+
+
+# Would catch: one user's bodies that never end, each of a size that is kept in memory.
+def test_bodies_of_one_user_that_never_end_are_bounded(gateway: Callable[..., Sidecar], http: str) -> None:
+    sidecar = gateway()
+    ask(http, "PUT", "/up/x", b"x" * MEBIBYTE)
+    before, clients = resident(sidecar), []
+    for _ in range(150):
+        client = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        clients.append(client)
+        client.connect(http)
+        client.settimeout(1)
+        client.sendall(f"PUT /up/x HTTP/1.1\r\nHost: x\r\nContent-Length: {MEBIBYTE}\r\n\r\n".encode())
+    for client in clients:
+        # Those that wait for the server take no more than a part.
+        with contextlib.suppress(OSError):
+            client.sendall(b"x" * (MEBIBYTE - 1))
+    assert resident(sidecar) - before < 120_000
+    for client in clients:
+        client.close()
+    assert ask(http, "PUT", "/up/x", b"x" * MEBIBYTE).status == 200
 
 
 # Would catch: a body that is another request to a server which ignores it, whose response goes to the next program.

@@ -65,7 +65,8 @@ struct ExchangeTests {
     let request = GatewayRequest(
       connection: 1, caller: .loopback, method: method, path: "/shop/x", query: nil, authority: "postern",
       fields: [:], body: body)
-    return ForwardedExchange(request, try RequestFields([:]), response, clock: clock)
+    let keepsBody = KeptUploads().take(body.length, for: 1) != nil
+    return ForwardedExchange(request, try RequestFields([:]), response, keepsBody: keepsBody, clock: clock)
   }
 
   private func head(_ fields: HTTPFields = [:]) throws -> HTTPResponseHead {
@@ -279,5 +280,18 @@ struct ProblemTests {
   func retryAfter(milliseconds: Int64, expected: String) {
     let problem = Problem(RPCFault(.overloaded, data: ["retryAfterMs": .integer(milliseconds)]))
     #expect(problem.fields["Retry-After"] == expected)
+  }
+
+  /// Catches one user's bodies that never end and take all memory, or that of another user, and memory that is lost.
+  @Test("Bodies are kept without a bound for each user")
+  func keptUploads() {
+    let uploads = KeptUploads()
+    #expect(uploads.take(nil, for: 1) == nil && uploads.take(KeptUploads.maxBytes + 1, for: 1) == nil)
+    #expect(uploads.take(0, for: 1) == 0)
+    let taken = (0..<40).map { _ in uploads.take(KeptUploads.maxBytes, for: 1) }
+    #expect(taken.compactMap { $0 }.count == 32 && uploads.take(1, for: 1) == nil && uploads.take(0, for: 1) == 0)
+    #expect(uploads.take(KeptUploads.maxBytes, for: 2) != nil)
+    uploads.giveBack(1 << 20, for: 1)
+    #expect(uploads.take(KeptUploads.maxBytes, for: 1) != nil)
   }
 }

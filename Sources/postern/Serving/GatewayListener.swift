@@ -15,6 +15,7 @@ struct GatewayListener: Sendable {
 
   let server: GatewayServer
   private let service: SidecarService
+  private let uploads: KeptUploads
 
   /// The lock of the socket's path; to be made before the process is in its sandbox.
   static func lock(_ configuration: GatewayConfiguration) -> SocketLock? {
@@ -48,6 +49,7 @@ struct GatewayListener: Sendable {
       service.forwardingRejected(
         status: rejection.status, reason: rejection.reason, detail: rejection.detail, of: uid)
     }
+    let uploads = KeptUploads()
     let server: GatewayServer
     do throws(SocketServerError) {
       let endpoint = listen.path.map {
@@ -55,7 +57,7 @@ struct GatewayListener: Sendable {
       }
       let sockets = try GatewaySockets(unix: endpoint, lock: lock, address: listen.address)
       server = try await GatewayServer.start(
-        sockets, options, responder: SidecarGateway(service, clock: SystemClock()))
+        sockets, options, responder: SidecarGateway(service, clock: SystemClock(), uploads: uploads))
     } catch {
       throw ServerProcess.Failure(description: "gateway.listen: \(error.description)")
     }
@@ -63,7 +65,7 @@ struct GatewayListener: Sendable {
     if let path = listen.path { metadata[.socket] = .string(path) }
     if let port = server.port { metadata[.port] = .stringConvertible(port) }
     logger.info("gateway listening", metadata: metadata)
-    return GatewayListener(server: server, service: service)
+    return GatewayListener(server: server, service: service, uploads: uploads)
   }
 
   /// Serves an endpoint over HTTP on `socket` too, which the gateway owns from now on: `maker`'s calls, as far as
@@ -77,7 +79,8 @@ struct GatewayListener: Sendable {
       on: socket,
       for: GatewayEndpoint(
         id: narrowing.id, maker: credentials,
-        responder: SidecarGateway(service, clock: SystemClock(), narrowing: narrowing), accepts: accepts))
+        responder: SidecarGateway(service, clock: SystemClock(), uploads: uploads, narrowing: narrowing),
+        accepts: accepts))
   }
 
   /// The key as its file has it now; the one that was loaded until it can be read.
