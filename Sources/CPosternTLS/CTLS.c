@@ -24,6 +24,10 @@
 #define MAXIMUM_CERTIFICATE_BYTES (32 << 10)
 // The most certificates between the server's certificate and the trusted authority.
 #define MAXIMUM_DEPTH 9
+// Session tickets and key updates of a connection that a read may go on after.
+#define MAXIMUM_UNREQUESTED 16
+// The type of a message with a session ticket (RFC 8446 section 4).
+#define NEW_SESSION 4
 
 struct ctls_authorities {
   X509_STORE *store;
@@ -201,8 +205,11 @@ static void release(void *parent, void *pointer, CRYPTO_EX_DATA *data, int index
 }
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static int guard_index = -1;
-static void reserve_index(void) { guard_index = SSL_CTX_get_ex_new_index(0, NULL, NULL, NULL, release); }
+static int guard_index = -1, unrequested_index = -1;
+static void reserve_index(void) {
+  guard_index = SSL_CTX_get_ex_new_index(0, NULL, NULL, NULL, release);
+  unrequested_index = SSL_get_ex_new_index(0, NULL, NULL, NULL, NULL);
+}
 
 ctls_guard *ctls_guard_create(const ctls_authorities *authorities, const ctls_identity *identity, const uint8_t *pins,
                               size_t pin_count, int leaf_only, const uint8_t *mark) {
@@ -278,12 +285,26 @@ static void note_seen(ctls_guard *guard, const uint8_t *digest) {
   snprintf(guard->seen + used, SEEN_SIZE - used, "%ssha256/%s", used > 0 ? ", " : "", (const char *)text);
 }
 
+// A read goes on after a message that is not for the application, so many times for each connection: such messages
+// could keep the thread reading for ever. Without it a read returns after each of them. libcurl then waits for the
+// socket, and inside of a proxy's TLS the response may have come with them, in a record that has been read already.
+static void count_unrequested(SSL *ssl) {
+  uintptr_t count = (uintptr_t)SSL_get_ex_data(ssl, unrequested_index);
+  if (count < MAXIMUM_UNREQUESTED && SSL_set_ex_data(ssl, unrequested_index, (void *)(count + 1)) == 1)
+    SSL_set_mode(ssl, SSL_MODE_AUTO_RETRY);
+  else
+    SSL_clear_mode(ssl, SSL_MODE_AUTO_RETRY);
+}
+
 // Checks the bytes of the server's certificates before OpenSSL parses them. The callback cannot return an error, but
 // OpenSSL parses the same buffer next: invalid lengths written to it end the handshake before a certificate is parsed.
 static void inspect(int is_sent, int version, int type, const void *message, size_t count, SSL *ssl, void *context) {
   (void)version;
   uint8_t *bytes = (uint8_t *)message;
-  if (is_sent || type != SSL3_RT_HANDSHAKE || count < SSL3_HM_HEADER_LENGTH || bytes[0] != SSL3_MT_CERTIFICATE) return;
+  if (is_sent || type != SSL3_RT_HANDSHAKE || count < SSL3_HM_HEADER_LENGTH) return;
+  if (SSL_version(ssl) == TLS1_3_VERSION && (bytes[0] == NEW_SESSION || bytes[0] == SSL3_MT_KEY_UPDATE))
+    count_unrequested(ssl);
+  if (bytes[0] != SSL3_MT_CERTIFICATE) return;
   ctls_guard *guard = context;
   uint8_t *body = bytes + SSL3_HM_HEADER_LENGTH;
   count -= SSL3_HM_HEADER_LENGTH;
@@ -360,8 +381,7 @@ int ctls_guard_attach(ctls_guard *guard, void *pointer) {
   SSL_CTX_set_tlsext_status_cb(context, check_staple);
   SSL_CTX_set_tlsext_status_arg(context, guard);
   if (!bound(guard, context)) return 0;
-  // Without auto-retry a read returns after each message that is not for the application (key updates, session
-  // tickets); with it, such messages could keep the thread reading for ever.
+  // See `count_unrequested`.
   SSL_CTX_clear_mode(context, SSL_MODE_AUTO_RETRY);
   return 1;
 }

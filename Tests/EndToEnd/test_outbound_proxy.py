@@ -501,6 +501,24 @@ def test_plain_http_through_an_https_proxy(start: Start, connect: Connect, autho
         service.stop()
 
 
+# Would catch: a response that is left in the record of the proxy's TLS, since session tickets came in it before.
+def test_a_response_that_comes_with_session_tickets_is_read(
+    start: Start, connect: Connect, directory: Path, tmp_path: Path, authority: Authority, credentials: Dict[str, str],
+) -> None:
+    others = Authority(tmp_path / "others")
+    others.issue("proxy", "subjectAltName=IP:127.0.0.1")
+    service = NamedService(NAME, authority)
+    proxy = ForwardProxy(dict(service.hosts), f"svc:{SECRET}", context(others))
+    proxy.gathers = 0.2
+    try:
+        connection = connect(start(through(proxy, service, authority, directory, caFile=others.file, **credentials)))
+        for _ in range(3):
+            assert fetch(connection)["status"] == 200
+    finally:
+        proxy.stop()
+        service.stop()
+
+
 @pytest.mark.parametrize("wrong", ["authority", "plain"])
 def test_the_proxys_tls_failure_names_the_proxy(
     start: Start, connect: Connect, directory: Path, tmp_path: Path, authority: Authority, service: NamedService, wrong: str,

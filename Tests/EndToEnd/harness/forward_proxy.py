@@ -6,6 +6,7 @@ import select
 import socket
 import ssl
 import threading
+import time
 from typing import Callable, Dict, List, NamedTuple, Optional
 
 from .loopback import Loopback
@@ -38,6 +39,8 @@ class ForwardProxy:
         self.hosts, self.credentials, self._context = hosts, credentials, context
         self.requests: List[Request] = []
         self.misbehaving: Optional[Misbehaving] = None
+        #: Seconds before the proxy reads from a server: what comes meanwhile is one piece, and one record of its TLS.
+        self.gathers = 0.0
         #: Tunnels that are open now.
         self.open = 0
         self._lock = threading.Lock()
@@ -119,6 +122,8 @@ class ForwardProxy:
                 if not readable:
                     return
                 for end in readable:
+                    if end is other:
+                        time.sleep(self.gathers)
                     data = end.recv(1 << 16)
                     if not data:
                         return
