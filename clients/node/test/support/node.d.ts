@@ -5,6 +5,7 @@ declare const module: { exports: any };
 
 declare const process: {
   env: { [name: string]: string | undefined };
+  emitWarning(warning: string): void;
   nextTick(act: () => void): void;
 };
 
