@@ -116,6 +116,7 @@ def test_each_package_brings_its_licence(image: Dict[str, Any]) -> None:
     for entry in (image["root"] / "var/lib/dpkg/status.d").iterdir():
         assert (image["root"] / "usr/share/doc" / entry.name / "copyright.gz").stat().st_size > 0
     assert (image["root"] / "usr/share/doc/postern/swift-nio/NOTICE.txt").exists()
+    assert (image["root"] / "usr/share/doc/postern/swift-nio/LICENSE.txt.gz").stat().st_size > 0
 
 
 # MARK: at work

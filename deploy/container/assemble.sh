@@ -73,10 +73,11 @@ done
 # Licences of the program and of what is linked into it.
 install -m 644 "$source/LICENSE" "$root/usr/share/doc/postern/LICENSE"
 for checkout in "$source"/.build/checkouts/*/; do
-  for file in LICENSE.txt NOTICE.txt; do
-    [ ! -f "$checkout$file" ] ||
-      install -D -m 644 "$checkout$file" "$root/usr/share/doc/postern/$(basename "$checkout")/$file"
-  done
+  documents="$root/usr/share/doc/postern/$(basename "$checkout")"
+  [ ! -f "${checkout}NOTICE.txt" ] || install -D -m 644 "${checkout}NOTICE.txt" "$documents/NOTICE.txt"
+  [ -f "${checkout}LICENSE.txt" ] || continue
+  mkdir -p "$documents"
+  gzip -9n <"${checkout}LICENSE.txt" >"$documents/LICENSE.txt.gz"
 done
 
 python3 "$here/sbom.py" "$root" "$source" >"$root/usr/share/doc/postern/postern.spdx.json"
