@@ -15,6 +15,7 @@ package struct KeptUploads: Sendable {
   /// not to be kept.
   func take(_ length: Int64?, for uid: UInt32) -> Int? {
     guard let length, length <= Self.maxBytes else { return nil }
+    guard length > 0 else { return 0 }
     return budget.withLock { $0.take(Int(length), for: uid) } ? Int(length) : nil
   }
 
