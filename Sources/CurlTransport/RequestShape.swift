@@ -49,9 +49,9 @@ struct RequestShape {
     method == "POST" || method == "PUT" || method == "PATCH"
   }
 
-  /// Whether connections may carry another exchange: not where a server may ignore a body, and read it as a request.
+  /// Whether connections may carry another exchange. A server may read a body that the method does not imply as one.
   var keepsConnections: Bool {
-    !(hasBody && ["GET", "DELETE", "OPTIONS"].contains(method)) && proxy?.keepsConnections(isSecure: isSecure) ?? true
+    (!hasBody || Self.impliesBody(method)) && proxy?.keepsConnections(isSecure: isSecure) ?? true
   }
 
   private static func addressObstacle(to exchange: Exchange) -> TransportError? {
