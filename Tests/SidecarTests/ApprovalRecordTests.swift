@@ -16,11 +16,7 @@ struct ApprovalRecordTests {
   private final class Recorded: Sendable {
     let directory: String
     let log: AuditLog
-    let bench: SidecarBench
-    let sockets: ScriptedSockets
-    let maker: BenchConnection
-    let child: BenchConnection
-    let id: String
+    let pair: ApprovalPair
 
     init() async throws {
       var template = Array("/tmp/postern-approvals-XXXXXX".utf8CString)
@@ -29,15 +25,7 @@ struct ApprovalRecordTests {
         AuditLog.Settings(path: "\(directory)/log", key: nil, maxBytes: 1 << 20, failClosed: true), clock: ManualClock()
       ) { _ in }
       self.log = log
-      bench = try SidecarBench(
-        """
-        peers: [{ uid: 7, methods: ["*"] }]
-        resources: { api: { baseUrl: "https://a.test/", auth: none } }
-        """, changing: { $0.audit = log })
-      sockets = bench.use(ScriptedSockets())
-      maker = bench.connect(uid: 7)
-      id = await maker.askingEndpoint(["label": "job"])
-      child = try #require(bench.connect(to: id, sockets))
+      pair = try await ApprovalPair(changing: { $0.audit = log })
     }
 
     deinit {
@@ -57,9 +45,9 @@ struct ApprovalRecordTests {
 
     /// Puts a fetch to the maker, which answers in that way; the child's answer.
     func fetch(_ path: String, _ answer: String) async -> JSONValue? {
-      child.start("fetchResource", ["path": .string(path), "method": "post", "session": .string(Self.handle)])
-      maker.answer(await maker.next(), json: answer)
-      return await child.next()
+      pair.child.start("fetchResource", ["path": .string(path), "method": "post", "session": .string(Self.handle)])
+      pair.maker.answer(await pair.maker.next(), json: answer)
+      return await pair.child.next()
     }
 
     static let handle = String(repeating: "A", count: 43)
@@ -78,10 +66,10 @@ struct ApprovalRecordTests {
     #expect(
       records.map { $0["outcome"]?.stringValue } == ["once", "always", "no", "invalid", "invalid"])
     let first = try #require(records.first)
-    #expect(first["chain"] == [["endpoint": .string(recorded.id), "label": "job"]])
-    #expect(first["endpoint"]?.stringValue == recorded.id && first["uid"] == 7)
-    #expect(first["maker"] == .integer(Int64(recorded.maker.number)))
-    #expect(first["connection"] == .integer(Int64(recorded.child.number)))
+    #expect(first["chain"] == [["endpoint": .string(recorded.pair.id), "label": "job"]])
+    #expect(first["endpoint"]?.stringValue == recorded.pair.id && first["uid"] == 7)
+    #expect(first["maker"] == .integer(Int64(recorded.pair.maker.number)))
+    #expect(first["connection"] == .integer(Int64(recorded.pair.child.number)))
     #expect(first["method"] == "fetchResource" && first["resource"] == "api" && first["httpMethod"] == "POST")
     #expect(first["session"]?.stringValue?.utf8.count == 64 && first["traceId"] != nil)
     let text = JSONWriter().string(.array(records))
@@ -92,17 +80,17 @@ struct ApprovalRecordTests {
   @Test("each level's question is a record of its own, with the chain from its first level on")
   func levels() async throws {
     let recorded = try await Recorded()
-    let below = await recorded.child.askingEndpoint()
-    let grandchild = try #require(recorded.bench.connect(to: below, recorded.sockets))
+    let below = await recorded.pair.child.askingEndpoint()
+    let grandchild = try #require(recorded.pair.bench.connect(to: below, recorded.pair.sockets))
     grandchild.start("fetchResource", ["path": "x"])
-    recorded.child.answer(await recorded.child.next(), "once")
-    recorded.maker.answer(await recorded.maker.next(), "no")
+    recorded.pair.child.answer(await recorded.pair.child.next(), "once")
+    recorded.pair.maker.answer(await recorded.pair.maker.next(), "no")
     #expect(await grandchild.next()?["error"]?["code"] == -32020)
     let records = try recorded.records()
     #expect(records.map { $0["outcome"]?.stringValue } == ["once", "no"])
-    #expect(records.map { $0["endpoint"]?.stringValue } == [below, recorded.id])
+    #expect(records.map { $0["endpoint"]?.stringValue } == [below, recorded.pair.id])
     for record in records {
-      #expect(record["chain"]?.arrayValue?.map { $0["endpoint"]?.stringValue } == [recorded.id, below])
+      #expect(record["chain"]?.arrayValue?.map { $0["endpoint"]?.stringValue } == [recorded.pair.id, below])
     }
   }
 
@@ -110,11 +98,11 @@ struct ApprovalRecordTests {
   @Test("questions without an answer are recorded too; that the maker is gone, once")
   func unanswered() async throws {
     let recorded = try await Recorded()
-    let (maker, child) = (recorded.maker, recorded.child)
+    let (maker, child) = (recorded.pair.maker, recorded.pair.child)
     child.start("fetchResource", ["path": "late"])
     _ = await maker.next()
-    while recorded.bench.clock.remainders.first != .seconds(60) { await Task.yield() }
-    recorded.bench.clock.advance(by: .seconds(60))
+    while recorded.pair.bench.clock.remainders.first != .seconds(60) { await Task.yield() }
+    recorded.pair.bench.clock.advance(by: .seconds(60))
     #expect(await child.next()?["error"]?["code"] == -32020)
 
     let call = child.start("fetchResource", ["path": "cancelled"])
@@ -125,7 +113,7 @@ struct ApprovalRecordTests {
 
     child.start("fetchResource", ["path": "gone"])
     _ = await maker.next()
-    maker.close(recorded.bench)
+    maker.close(recorded.pair.bench)
     #expect(await child.next()?["error"]?["code"] == -32020)
     for _ in 0..<3 { #expect(await child.call("fetchResource", ["path": "x"])["error"]?["code"] == -32020) }
     #expect(try recorded.records().map { $0["outcome"]?.stringValue } == ["expired", "withdrawn", "gone"])
@@ -135,14 +123,14 @@ struct ApprovalRecordTests {
   @Test("without its record an answer is good for nothing, and nothing is sent")
   func unrecorded() async throws {
     let recorded = try await Recorded()
-    recorded.child.start("fetchResource", ["path": "x"])
-    let question = await recorded.maker.next()
+    recorded.pair.child.start("fetchResource", ["path": "x"])
+    let question = await recorded.pair.maker.next()
     await recorded.log.close()
-    recorded.maker.answer(question, "always")
-    #expect(await recorded.child.next()?["error"]?["code"] == -32024)
+    recorded.pair.maker.answer(question, "always")
+    #expect(await recorded.pair.child.next()?["error"]?["code"] == -32024)
     // The answer was not kept either.
-    recorded.child.start("fetchResource", ["path": "x"])
-    #expect(await recorded.maker.next()?["method"] == "delegate.approveCall")
-    #expect(recorded.bench.transport.requests.isEmpty)
+    recorded.pair.child.start("fetchResource", ["path": "x"])
+    #expect(await recorded.pair.maker.next()?["method"] == "delegate.approveCall")
+    #expect(recorded.pair.bench.transport.requests.isEmpty)
   }
 }

@@ -8,33 +8,33 @@ import Testing
 @testable import SidecarAccess
 @testable import SidecarCalls
 
-/// `approval: "ask"`: calls are put to the endpoint's maker (`delegate.approveCall`) before anything is done.
-@Suite("Approvals", .timeLimit(.minutes(1)))
-struct ApprovalTests {
-  private static let yaml = """
+/// A maker, and a child at an endpoint whose calls are put to it.
+struct ApprovalPair {
+  static let yaml = """
     peers: [{ uid: 7, methods: ["*"] }]
     resources: { api: { baseUrl: "https://a.test/", auth: none } }
     """
 
-  /// A maker, and a child at an endpoint whose calls are put to it.
-  private struct Pair {
-    let bench: SidecarBench
-    let sockets: ScriptedSockets
-    let maker: BenchConnection
-    let child: BenchConnection
-    let id: String
+  let bench: SidecarBench
+  let sockets: ScriptedSockets
+  let maker: BenchConnection
+  let child: BenchConnection
+  let id: String
 
-    init() async throws {
-      bench = try SidecarBench(ApprovalTests.yaml)
-      sockets = bench.use(ScriptedSockets())
-      maker = bench.connect(uid: 7)
-      id = await maker.askingEndpoint(["label": "job"])
-      child = try #require(bench.connect(to: id, sockets))
-    }
-
-    var requestCount: Int { bench.transport.requests.count }
+  init(changing change: (inout SidecarService.Dependencies) -> Void = { _ in }) async throws {
+    bench = try SidecarBench(Self.yaml, changing: change)
+    sockets = bench.use(ScriptedSockets())
+    maker = bench.connect(uid: 7)
+    id = await maker.askingEndpoint(["label": "job"])
+    child = try #require(bench.connect(to: id, sockets))
   }
 
+  var requestCount: Int { bench.transport.requests.count }
+}
+
+/// `approval: "ask"`: calls are put to the endpoint's maker (`delegate.approveCall`) before anything is done.
+@Suite("Approvals", .timeLimit(.minutes(1)))
+struct ApprovalTests {
   private static func transfer(_ path: String = "transfer") -> JSONValue {
     ["path": .string(path), "method": "post", "body": "1"]
   }
@@ -42,7 +42,7 @@ struct ApprovalTests {
   // A question that does not show what the call does, or a request that is sent before the answer.
   @Test("the maker is shown what the call does, and nothing is sent before it agrees")
   func question() async throws {
-    let pair = try await Pair()
+    let pair = try await ApprovalPair()
     pair.child.start("fetchResource", Self.transfer())
     let question = await pair.maker.next()
     #expect(question?["method"] == "delegate.approveCall")
@@ -65,7 +65,7 @@ struct ApprovalTests {
       #""result":null"#, #""error":{"code":1,"message":"once"}"#,
     ])
   func rejected(answer: String) async throws {
-    let pair = try await Pair()
+    let pair = try await ApprovalPair()
     pair.child.start("fetchResource", Self.transfer())
     pair.maker.answer(await pair.maker.next(), json: answer)
     let outcome = await pair.child.next()
@@ -76,7 +76,7 @@ struct ApprovalTests {
   // `always` that covers another path, method or endpoint; `once` that is good for a second call.
   @Test("always is good for the same call on, once for one call")
   func always() async throws {
-    let pair = try await Pair()
+    let pair = try await ApprovalPair()
     for answer in ["once", "always"] {
       pair.child.start("fetchResource", Self.transfer())
       pair.maker.answer(await pair.maker.next(), answer)
@@ -101,7 +101,7 @@ struct ApprovalTests {
   // A maker that never answers, or answers late: the call must not wait for it, nor be carried out after all.
   @Test("without an answer in 60 s, or by the call's deadline, the call is rejected; a late answer is ignored")
   func late() async throws {
-    let pair = try await Pair()
+    let pair = try await ApprovalPair()
     for (timeout, wait) in [(nil as Int64?, Duration.seconds(60)), (5000, .seconds(5))] {
       var params: JSONObject = ["path": "x"]
       if let timeout { params["meta"] = ["timeoutMs": .integer(timeout)] }
@@ -120,7 +120,7 @@ struct ApprovalTests {
   // A child that is its own judge when its maker is gone.
   @Test("with its maker gone, or not registered any more, an endpoint's calls are rejected")
   func gone() async throws {
-    let pair = try await Pair()
+    let pair = try await ApprovalPair()
     pair.child.start("fetchResource", ["path": "x"])
     _ = await pair.maker.next()
     pair.maker.close(pair.bench)
@@ -137,7 +137,7 @@ struct ApprovalTests {
   // A child that fills its maker's screen, or one answer that lets several calls pass.
   @Test("at most four questions are open, the same one once; once lets one of the calls pass that wait for it")
   func flood() async throws {
-    let pair = try await Pair()
+    let pair = try await ApprovalPair()
     for path in 0..<4 { pair.child.start("fetchResource", ["path": .string("\(path)")]) }
     for _ in 0..<2 { pair.child.start("fetchResource", ["path": "0"]) }
     var questions: [JSONValue] = []
@@ -158,7 +158,7 @@ struct ApprovalTests {
   // A method that acts for the user, and needs no approval.
   @Test("what only shows something is not put to the maker; every other method that waits is")
   func methods() async throws {
-    let pair = try await Pair()
+    let pair = try await ApprovalPair()
     for method in ["health", "getInfo", "listSessions", "listTasks", "listEndpoints"] {
       #expect(await pair.child.call(method)["result"] != nil)
     }
@@ -178,7 +178,7 @@ struct ApprovalTests {
   // A level above that is passed by because one below has agreed.
   @Test("every level is put to its own maker, the last one first, and all must agree")
   func levels() async throws {
-    let pair = try await Pair()
+    let pair = try await ApprovalPair()
     let below = await pair.child.askingEndpoint()
     let grandchild = try #require(pair.bench.connect(to: below, pair.sockets))
     grandchild.start("fetchResource", ["path": "x"])
@@ -199,7 +199,7 @@ struct ApprovalTests {
   // An answer for one child that another one uses, or a child that hides behind an endpoint of its own.
   @Test("always is good for the chain that the question named, and for no other one below")
   func alwaysOfChain() async throws {
-    let pair = try await Pair()
+    let pair = try await ApprovalPair()
     let first = try #require(pair.bench.connect(to: await pair.child.endpoint(), pair.sockets))
     let second = try #require(pair.bench.connect(to: await pair.child.endpoint(), pair.sockets))
     first.start("fetchResource", Self.transfer())
@@ -225,7 +225,7 @@ struct ApprovalTests {
   // Answers for endpoints that are gone, which leave no space for those that are there.
   @Test("answers of chains that have ended make space for others")
   func keptAnswers() async throws {
-    let pair = try await Pair()
+    let pair = try await ApprovalPair()
     for number in 0...ApprovalStep.keptAnswers {
       let below = await pair.child.endpoint()
       let grandchild = try #require(pair.bench.connect(to: below, pair.sockets))
@@ -243,7 +243,7 @@ struct ApprovalTests {
   // A path so long that its end is not seen.
   @Test("a call with a path too long to be judged is rejected")
   func longPath() async throws {
-    let pair = try await Pair()
+    let pair = try await ApprovalPair()
     let path = String(repeating: "a", count: ApprovalStep.textBytes + 1)
     #expect(await pair.child.call("fetchResource", ["path": .string(path)])["error"]?["code"] == -32020)
   }
@@ -251,7 +251,7 @@ struct ApprovalTests {
   // A call that waits for its approval, and goes on after the endpoint was revoked.
   @Test("revoking ends the calls that wait for an answer, and nothing is kept of the endpoint")
   func revoked() async throws {
-    let pair = try await Pair()
+    let pair = try await ApprovalPair()
     pair.child.start("fetchResource", ["path": "x"])
     let question = await pair.maker.next()
     #expect(await pair.maker.call("revokeEndpoint", ["endpoint": .string(pair.id)])["result"]?["revoked"] == 1)

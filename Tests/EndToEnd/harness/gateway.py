@@ -12,6 +12,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Dict, List, Optional, Tuple
 from urllib.parse import parse_qsl
 
+from .loopback import Loopback
+
 
 class UnixConnection(http.client.HTTPConnection):
     """HTTP over a Unix socket."""
@@ -234,43 +236,29 @@ class IgnoringServer:
     """A server that takes bodies for requests. The answer is the path; that of `/hidden` comes late."""
 
     def __init__(self) -> None:
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.base = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
-        threading.Thread(target=self._accept, daemon=True).start()
+        self._loopback = Loopback(self._serve)
+        self.base = f"http://127.0.0.1:{self._loopback.port}"
+        self._loopback.start()
 
     def __enter__(self) -> "IgnoringServer":
         return self
 
     def __exit__(self, *_: object) -> None:
-        # Without it the thread would go on to wait.
-        self.listener.shutdown(socket.SHUT_RDWR)
-        self.listener.close()
+        self._loopback.stop()
 
-    def _accept(self) -> None:
-        while True:
-            try:
-                client, _ = self.listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._serve, args=(client,), daemon=True).start()
-
-    def _serve(self, client: socket.socket) -> None:
+    def _serve(self, client: socket.socket, _: int) -> None:
         rest = b""
-        with client:
-            while True:
-                head, end, left = rest.partition(b"\r\n\r\n")
-                if not end:
-                    try:
-                        piece = client.recv(65536)
-                    except ConnectionResetError:
-                        return
-                    if not piece:
-                        return
-                    rest += piece
-                    continue
-                rest = left
-                path = head.split(b" ")[1]
-                if path == b"/hidden":
-                    # The next request is on its way by then.
-                    time.sleep(0.5)
-                client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(path), path))
+        while True:
+            head, end, left = rest.partition(b"\r\n\r\n")
+            if not end:
+                piece = client.recv(65536)
+                if not piece:
+                    return
+                rest += piece
+                continue
+            rest = left
+            path = head.split(b" ")[1]
+            if path == b"/hidden":
+                # The next request is on its way by then.
+                time.sleep(0.5)
+            client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(path), path))
