@@ -24,7 +24,7 @@
 #define MAXIMUM_CERTIFICATE_BYTES (32 << 10)
 // The most certificates between the server's certificate and the trusted authority.
 #define MAXIMUM_DEPTH 9
-// Session tickets and key updates of a connection that a read may go on after.
+// After so many session tickets and key updates of a connection, a read goes on.
 #define MAXIMUM_UNREQUESTED 16
 // The type of a message with a session ticket (RFC 8446 section 4).
 #define NEW_SESSION 4
@@ -285,9 +285,9 @@ static void note_seen(ctls_guard *guard, const uint8_t *digest) {
   snprintf(guard->seen + used, SEEN_SIZE - used, "%ssha256/%s", used > 0 ? ", " : "", (const char *)text);
 }
 
-// A read goes on after a message that is not for the application, so many times for each connection: such messages
-// could keep the thread reading for ever. Without it a read returns after each of them. libcurl then waits for the
-// socket, and inside of a proxy's TLS the response may have come with them, in a record that has been read already.
+// Lets the read go on after a session ticket or a key update. Otherwise the read returns after it, and libcurl waits
+// for the socket; inside of a proxy's TLS, the response may be in a record that has been read already. The first
+// messages of a connection only: without a limit they could keep the thread reading for ever.
 static void count_unrequested(SSL *ssl) {
   uintptr_t count = (uintptr_t)SSL_get_ex_data(ssl, unrequested_index);
   if (count < MAXIMUM_UNREQUESTED && SSL_set_ex_data(ssl, unrequested_index, (void *)(count + 1)) == 1)
