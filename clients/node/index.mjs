@@ -20,7 +20,7 @@ export const {
   Cancelled,
   ConfigurationInvalid,
   FetchError,
-  NotAuthenticated,
+  LoginRequired,
   ClientAuthenticationError,
   AdviceRequired,
   AdviceFailed,
@@ -33,16 +33,4 @@ export const {
   PassRejected,
   PassUnreachable,
   PassNotConfigured,
-} = postern;
-
-// Former names.
-export const {
-  ForbiddenError,
-  UnavailableError,
-  DeadlineError,
-  CancelledError,
-  ConfigurationError,
-  ResourceError,
-  AdviceError,
-  TokenError,
 } = postern;

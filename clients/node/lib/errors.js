@@ -87,8 +87,11 @@ class ConfigurationInvalid extends PosternError {
 /** The fetch failed. */
 class FetchError extends PosternError {}
 
-/** There is no live session or token for the fetch: log the user in. */
-class NotAuthenticated extends FetchError {}
+/**
+ * Nobody is logged in, or not any more: send the user to the login. The call named no session (`data.detail` is
+ * `session_missing`), or the session is unknown, has ended, or gets no more tokens.
+ */
+class LoginRequired extends FetchError {}
 
 /**
  * The issuer does not accept the sidecar's own client id and secret: correct the configuration. No login helps. From
@@ -184,7 +187,7 @@ module.exports = {
   Cancelled,
   ConfigurationInvalid,
   FetchError,
-  NotAuthenticated,
+  LoginRequired,
   ClientAuthenticationError,
   AdviceRequired,
   AdviceFailed,

@@ -5,10 +5,9 @@ import {
   Cancelled,
   Client,
   DeadlineExceeded,
-  NotAuthenticated,
+  LoginRequired,
   RequestError,
   FetchError,
-  SessionError,
   ValidationUndecided,
 } from "postern-auth";
 import { Playground, Sidecar, login } from "./support/upstream.mjs";
@@ -55,10 +54,10 @@ test("errors have the class of their family and say what the sidecar said", asyn
     [() => client.fetchResource({ resource: "nobody" }), RequestError, "invalid_params", -32602],
     [() => client.fetchResource({ resource: "open", path: "../x" }), FetchError, "invalid_url", 1006],
     [() => client.getTask({ task: "none" }), FetchError, "task_not_found", 1016],
-    [() => client.getSession({ session: "none" }), SessionError, "session_not_found", 5001],
+    [() => client.getSession({ session: "none" }), LoginRequired, "session_not_found", 5001],
     [() => client.verifyJws({ jws: "a.b.c", jwks: { keys: 1 } }), ValidationUndecided, "jwks_invalid", 2004],
     [() => client.call("noSuchMethod"), RequestError, "method_not_found", -32601],
-    [() => client.fetchResource({ resource: "mine", path: "orders" }), NotAuthenticated, "not_authenticated", 1001],
+    [() => client.fetchResource({ resource: "mine", path: "orders" }), LoginRequired, "not_authenticated", 1001],
   ];
   for (const [call, type, reason, code] of cases) {
     const error = await rejection(call());

@@ -132,8 +132,11 @@ export class ConfigurationInvalid extends PosternError {
 }
 /** The fetch failed. */
 export class FetchError extends PosternError {}
-/** There is no live session or token for the fetch: log the user in. */
-export class NotAuthenticated extends FetchError {}
+/**
+ * Nobody is logged in, or not any more: send the user to the login. The call named no session (`data.detail` is
+ * `session_missing`), or the session is unknown, has ended, or gets no more tokens. Codes 1001, 1002, 5001 and 5002.
+ */
+export class LoginRequired extends FetchError {}
 /**
  * The issuer does not accept the sidecar's own client id and secret: correct the configuration. No login helps. From
  * fetches with client credentials, and from everything that obtains tokens of a session.
@@ -204,43 +207,3 @@ export class FetchFailed extends TypeError {
   readonly outcome?: Outcome;
   readonly data: ErrorData;
 }
-
-/** @deprecated Now `Forbidden`. */
-export const ForbiddenError: typeof Forbidden;
-/** @deprecated Now `Forbidden`. */
-export type ForbiddenError = Forbidden;
-
-/** @deprecated Now `Unavailable`. */
-export const UnavailableError: typeof Unavailable;
-/** @deprecated Now `Unavailable`. */
-export type UnavailableError = Unavailable;
-
-/** @deprecated Now `DeadlineExceeded`. */
-export const DeadlineError: typeof DeadlineExceeded;
-/** @deprecated Now `DeadlineExceeded`. */
-export type DeadlineError = DeadlineExceeded;
-
-/** @deprecated Now `Cancelled`. */
-export const CancelledError: typeof Cancelled;
-/** @deprecated Now `Cancelled`. */
-export type CancelledError = Cancelled;
-
-/** @deprecated Now `ConfigurationInvalid`. */
-export const ConfigurationError: typeof ConfigurationInvalid;
-/** @deprecated Now `ConfigurationInvalid`. */
-export type ConfigurationError = ConfigurationInvalid;
-
-/** @deprecated Now `FetchError`. */
-export const ResourceError: typeof FetchError;
-/** @deprecated Now `FetchError`. */
-export type ResourceError = FetchError;
-
-/** @deprecated Now `ValidationUndecided`. */
-export const TokenError: typeof ValidationUndecided;
-/** @deprecated Now `ValidationUndecided`. */
-export type TokenError = ValidationUndecided;
-
-/** @deprecated Now `AdviceRequired` and `AdviceFailed`. */
-export const AdviceError: abstract new () => AdviceRequired | AdviceFailed;
-/** @deprecated Now `AdviceRequired` and `AdviceFailed`. */
-export type AdviceError = AdviceRequired | AdviceFailed;

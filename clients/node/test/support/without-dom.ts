@@ -1,5 +1,5 @@
 // Compiled without `lib: dom`, never run: with no types of the platform at all, and with those of a Node program.
-import { AdviceRequired, Client, createFetch, NotAuthenticated } from "postern-auth";
+import { AdviceRequired, Client, createFetch, LoginRequired } from "postern-auth";
 
 export async function usage(): Promise<void> {
   const client = new Client({ timeoutMs: 1000 });
@@ -23,7 +23,7 @@ export async function usage(): Promise<void> {
   try {
     await client.close();
   } catch (error) {
-    if (error instanceof NotAuthenticated) error.reason.toUpperCase();
+    if (error instanceof LoginRequired) error.reason.toUpperCase();
     if (error instanceof AdviceRequired) error.continuation?.toUpperCase();
   }
 }
