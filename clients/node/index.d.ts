@@ -1,4 +1,4 @@
-import { Auth, OnBehalfOf } from "./types/common";
+import { Auth, OnBehalfOf, SessionName } from "./types/common";
 import { EventName, RegisterDelegateResult } from "./types/control";
 import { DelegateFunctions, Events, PosternEvent } from "./types/events";
 import { CreateEndpointParams, CreateEndpointResult } from "./types/endpoints";
@@ -134,13 +134,23 @@ export class Client {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
+/** A session, or what knows it at the time of each fetch. */
+export type SessionSource =
+  | SessionName
+  | (() => SessionName | undefined | Promise<SessionName | undefined>)
+  | { getStore(): SessionName | undefined };
+
 export interface FetchOptions {
   /** The client to use; otherwise one is created with `socketPath`. */
   client?: Client;
   socketPath?: string;
   /** Optional when only one is configured. */
   resource?: string;
-  session?: string;
+  /**
+   * The session of each fetch that does not name one itself. A function or an `AsyncLocalStorage` is asked for each
+   * fetch; where it has none nobody is logged in, and the fetch rejects with `LoginRequired`.
+   */
+  session?: SessionSource;
   auth?: Auth;
   onBehalfOf?: OnBehalfOf;
   /** The timeout of each fetch; default: the resource's. */
@@ -164,9 +174,18 @@ export interface StreamingResponse extends Response {
   readonly postern: { readonly task: string; readonly result: Promise<FetchResourceResult> };
 }
 
+type SupportedMember = "method" | "headers" | "body" | "redirect" | "signal" | "duplex";
+
+/** What a fetch takes. Other members of `RequestInit` are errors: they would have no effect. */
+export type FetchInit = Pick<RequestInit, Extract<keyof RequestInit, SupportedMember>> & {
+  /** The session of this fetch. Without any nobody is logged in: a fetch for a user rejects with `LoginRequired`. */
+  session?: SessionName;
+  duplex?: "half";
+};
+
 export interface PosternFetch<Answer extends Response = PosternResponse> {
   /** `Request` objects of every implementation, identified by their members. */
-  (input: string | URL | { readonly url: string; readonly method: string }, init?: RequestInit): Promise<Answer>;
+  (input: string | URL | { readonly url: string; readonly method: string }, init?: FetchInit): Promise<Answer>;
   readonly client: Client;
 }
 

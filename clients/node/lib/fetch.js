@@ -2,7 +2,9 @@
 
 const { bodyParams } = require("./body.js");
 const { Client } = require("./client.js");
-const { PosternError } = require("./errors.js");
+const { LoginRequired, PosternError } = require("./errors.js");
+const { checkInit } = require("./fetch-init.js");
+const { sessionOf, sessionSource } = require("./fetch-session.js");
 const { checkNames } = require("./names.js");
 const { RedirectReporter } = require("./redirects.js");
 const { toResponse } = require("./response.js");
@@ -64,10 +66,12 @@ function createFetch(options = {}) {
   checkNames("createFetch", options, OPTIONS);
   const client = given ?? new Client({ socketPath });
   const redirects = new RedirectReporter(client);
+  const source = sessionSource(session);
 
   async function fetch(input, given) {
     if (input === undefined) throw new TypeError("fetch needs a path or a URL");
     const init = given ?? {};
+    checkInit(init);
     const request = typeof input === "object" && input !== null && !(input instanceof URL) ? input : undefined;
     const path = encoded((request ? request.url : String(input)).split("#", 1)[0]);
     const method = String(init.method ?? request?.method ?? "GET").toUpperCase();
@@ -78,14 +82,15 @@ function createFetch(options = {}) {
     if (body !== null && body !== undefined && (method === "GET" || method === "HEAD")) {
       throw new TypeError(`a request with ${method} cannot have a body`);
     }
-    if (init.integrity || request?.integrity) throw new TypeError("integrity is not supported");
+    if (request?.integrity) checkInit({ integrity: request.integrity });
     if (signal?.aborted) throw signal.reason;
     try {
+      const sent = new Headers(init.headers ?? request?.headers);
+      const user = { auth, session: await sessionOf(init, sent, source), onBehalfOf };
       const content = await bodyParams(body, maxBodyBytes, signal);
-      const headers = headersOf(init.headers ?? request?.headers, content.type);
+      const headers = headersOf(sent, content.type);
       const followRedirects = redirect === "follow";
-      const source = { resource, auth, session, onBehalfOf };
-      const params = { ...source, path, method, timeoutMs, headers, followRedirects, ...content.params };
+      const params = { resource, ...user, path, method, timeoutMs, headers, followRedirects, ...content.params };
       const options = { signal, [BODY_ERROR]: wrapped };
       return await (streaming ? openResponse : wholeResponse)(client, params, options, async (result) => {
         if (redirect === "error" && isRedirect(result)) throw new TypeError("fetch failed: unexpected redirect");
@@ -104,13 +109,13 @@ async function wholeResponse(client, params, options, judge) {
   return toResponse(params, result, await judge(result));
 }
 
-/** The signal's own reason is not wrapped. */
+/** The signal's own reason is not wrapped, and `LoginRequired` neither: a program catches that by one class. */
 function wrapped(error) {
-  return error instanceof PosternError ? new FetchFailed(error) : error;
+  return error instanceof PosternError && !(error instanceof LoginRequired) ? new FetchFailed(error) : error;
 }
 
-function headersOf(given, type) {
-  const headers = new Headers(given);
+/** @param {Headers} headers */
+function headersOf(headers, type) {
   if (type && !headers.has("content-type")) headers.set("content-type", type);
   return Object.fromEntries([...headers].filter(([name]) => !OWN_HEADERS.has(name)));
 }

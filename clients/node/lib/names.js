@@ -56,10 +56,11 @@ function didYouMean(name, known) {
  * @param {string} what
  * @param {object} given
  * @param {Set<string>} known
+ * @param {object} [others] with members that are not options, and no mistake
  */
-function checkNames(what, given, known) {
+function checkNames(what, given, known, others = {}) {
   for (const name of Object.keys(given)) {
-    if (!known.has(name)) throw new TypeError(`${what} has no option ${name}${didYouMean(name, known)}`);
+    if (!known.has(name) && !Object.hasOwn(others, name)) throw new TypeError(`${what} has no option ${name}${didYouMean(name, known)}`);
   }
 }
 

@@ -1,4 +1,4 @@
-import { Advice, ForeignResponse, HeaderLines, Json, JsonObject, WithMeta } from "./common";
+import { Advice, ForeignResponse, HeaderLines, Json, JsonObject, SessionName, WithMeta } from "./common";
 
 export interface ParseAdviceParams extends WithMeta {
   status: number;
@@ -29,7 +29,8 @@ export interface AuthenticateParams extends WithMeta {
 }
 
 export interface AuthenticateWithAdviceParams extends WithMeta {
-  session?: string;
+  /** Needed at the beginning. */
+  session?: SessionName;
   advice?: Advice;
   advices?: Advice[];
   response?: ForeignResponse;

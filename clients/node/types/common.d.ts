@@ -19,6 +19,12 @@ export interface WithMeta {
 
 export type Auth = "user" | "implicit" | "clientCredentials" | "credential" | "onBehalfOf" | "none";
 
+/**
+ * The handle of a session that a login returned; or `only`, the uid's only live session, in programs whose uid is the
+ * user. Null and an empty text are nobody, as no session is.
+ */
+export type SessionName = string | null;
+
 /** The inbound token on whose user's behalf a call is made: it is validated, and exchanged for one of the resource. */
 export interface OnBehalfOf {
   /** The access token that this program received from its own client. */

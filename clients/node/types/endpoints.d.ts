@@ -27,6 +27,8 @@ export interface CreateEndpointParams extends EndpointLimits, WithMeta {
   bindTo?: "connection" | { pid: number };
   /** A name for people: 1 to 64 printable characters. */
   label?: string;
+  /** The session of all its calls, which name none: a handle, or `only`. */
+  session?: string;
   /** Each call that acts for the user is put to this connection first (`approveCall`). */
   approval?: "ask";
   /** Node has no function that receives descriptors: it would be lost. */

@@ -1,4 +1,4 @@
-import { Advice, Auth, HeaderLines, JsonObject, OnBehalfOf, WithMeta } from "./common";
+import { Advice, Auth, HeaderLines, JsonObject, OnBehalfOf, SessionName, WithMeta } from "./common";
 
 export interface Part {
   name: string;
@@ -16,7 +16,8 @@ export interface FetchResourceParams extends WithMeta {
   /** GET by default; GET, POST, PUT, PATCH, HEAD, DELETE in upper or lower case. */
   method?: string;
   auth?: Auth;
-  session?: string;
+  /** With `auth` `user` and `implicit`; without it nobody is logged in, and the call rejects with `LoginRequired`. */
+  session?: SessionName;
   /** With `auth: "onBehalfOf"`, which is mostly the resource's own. */
   onBehalfOf?: OnBehalfOf;
   parameters?: JsonObject;

@@ -1,4 +1,4 @@
-import { JsonObject, WithMeta } from "./common";
+import { JsonObject, SessionName, WithMeta } from "./common";
 
 export type CacheFeature = "LOCAL_CACHE" | "REMOTE_CACHE";
 
@@ -6,7 +6,8 @@ export interface PreauthorizeParams extends WithMeta {
   resources: string[];
   disableFeatures?: CacheFeature[];
   provider?: string;
-  session?: string;
+  /** Without it nobody is logged in: the outcome is a failure, `authentication_session_missing`. */
+  session?: SessionName;
   context?: JsonObject;
   timeoutMs?: number;
 }

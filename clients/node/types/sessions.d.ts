@@ -1,4 +1,4 @@
-import { Auth, JsonObject, OnBehalfOf, WithMeta } from "./common";
+import { Auth, JsonObject, OnBehalfOf, SessionName, WithMeta } from "./common";
 
 /** A user's login: a handle, never a token. */
 export interface Session {
@@ -50,13 +50,18 @@ export interface BeginAuthorizationParams extends WithMeta {
 }
 export interface BeginAuthorizationResult {
   authorizationUrl: string;
+  /** For a cookie of the browser, which brings it back to the callback. */
   state: string;
+  /** A value of `Set-Cookie` that does so; none where the redirect URI is not for a browser. */
+  cookie?: string;
   expiresAt: string;
   redirectUri?: string;
 }
 
 export interface CompleteAuthorizationParams extends WithMeta {
   callbackUrl: string;
+  /** What the browser brought in its own cookie: never what the callback's URL has. */
+  state: string;
 }
 export type CompleteAuthorizationResult = Session;
 
@@ -104,7 +109,8 @@ export interface GetAccessTokenParams extends WithMeta {
   resource?: string;
   issuer?: string;
   auth?: Auth;
-  session?: string;
+  /** With `auth` `user` and `implicit`; without it nobody is logged in, and the call rejects with `LoginRequired`. */
+  session?: SessionName;
   onBehalfOf?: OnBehalfOf;
   minTtlSeconds?: number;
 }

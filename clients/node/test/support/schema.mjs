@@ -34,10 +34,10 @@ export function loadTypes(ts, file) {
   };
 }
 
-/** The parts of a union without `undefined`. */
+/** The parts of a union without `undefined`, and without `null`, which is the same on the wire. */
 function parts({ ts }, type) {
   const all = type.isUnion() ? type.types : [type];
-  return all.filter((one) => !(one.flags & ts.TypeFlags.Undefined));
+  return all.filter((one) => !(one.flags & (ts.TypeFlags.Undefined | ts.TypeFlags.Null)));
 }
 
 /** A member in each of the objects of a union that have it. */
@@ -48,7 +48,7 @@ function member({ ts, checker }, objects, name) {
     .map((symbol) => checker.getTypeOfSymbolAtLocation(symbol, symbol.declarations[0]))
     .map((type) => ({ type, always: !holdsUndefined(ts, type) }));
   const types = found.flatMap(({ type }) => (type.isUnion() ? type.types : [type]));
-  const real = types.filter((type) => !(type.flags & ts.TypeFlags.Undefined));
+  const real = types.filter((type) => !(type.flags & (ts.TypeFlags.Undefined | ts.TypeFlags.Null)));
   const required = found.length === objects.length && found.every(({ always }) => always);
   return { required, types: [...new Set(real)] };
 }

@@ -149,8 +149,8 @@ export async function callbackUrl(playground, authorizationUrl, user = "alice") 
 /** A user's session at the playground's provider. */
 export async function login(client, playground) {
   const redirectUri = "http://127.0.0.1/callback";
-  const { authorizationUrl } = await client.beginAuthorization({ issuer: "shop", redirectUri });
-  return client.completeAuthorization({ callbackUrl: await callbackUrl(playground, authorizationUrl) });
+  const { authorizationUrl, state } = await client.beginAuthorization({ issuer: "shop", redirectUri });
+  return client.completeAuthorization({ callbackUrl: await callbackUrl(playground, authorizationUrl), state });
 }
 
 /** A user's session from a single sign-on token of the access manager. */

@@ -1,6 +1,8 @@
 // Compiled, never run: what a program may write, and (@ts-expect-error) what it may not.
-import { AdviceRequired, Client, createFetch, FetchFailed, PosternError, protect, SessionError } from "postern-auth";
+import { AdviceRequired, Client, createFetch, FetchFailed, LoginRequired, PosternError, protect, SessionError } from "postern-auth";
 import type { Accepted, GetInfoResult, Grant, Journey } from "postern-auth";
+
+declare const request: { session?: string };
 
 export async function usage(signal: AbortSignal): Promise<void> {
   const client = new Client({ socketPath: "/run/postern/postern.sock", timeoutMs: 1000 });
@@ -15,6 +17,12 @@ export async function usage(signal: AbortSignal): Promise<void> {
   await client.endSession({});
   // @ts-expect-error params are needed
   await client.getSession();
+  const begun = await client.beginAuthorization({ issuer: "corp" });
+  begun.cookie?.toUpperCase();
+  await client.completeAuthorization({ callbackUrl: "https://a.example/callback?x", state: begun.state });
+  // @ts-expect-error without the browser's own state
+  await client.completeAuthorization({ callbackUrl: "https://a.example/callback?x" });
+  for (const session of [undefined, null, "only"]) await client.fetchResource({ session });
   // @ts-expect-error not one of the kinds
   await client.fetchResource({ auth: "root" });
 
@@ -75,12 +83,24 @@ export async function usage(signal: AbortSignal): Promise<void> {
   const { postern } = await createFetch({ client, streaming: true })("invoices");
   (await postern.result).attempts.toFixed();
   await plain(new URL("https://api.example.com/"));
+  for (const session of [request.session, undefined, null, ""]) await get("invoices", { session });
+  // @ts-expect-error a misspelt member
+  await get("invoices", { sesion: request.session });
+  // @ts-expect-error a member without effect
+  await get("invoices", { credentials: "include" });
+  const storage = { getStore: () => request.session };
+  for (const session of [storage, () => request.session, async () => request.session, "only", undefined, null]) {
+    createFetch({ client, session });
+  }
+  // @ts-expect-error not a session
+  createFetch({ client, session: 1 });
 
   try {
     await client.health();
   } catch (error) {
     if (error instanceof AdviceRequired) error.continuation?.toUpperCase();
-    if (error instanceof SessionError && error.reason === "session_expired") error.upstream?.code;
+    if (error instanceof LoginRequired && error.reason === "session_expired") error.upstream?.code;
+    if (error instanceof SessionError && error.reason === "authorization_failed") error.upstream?.code;
     if (error instanceof PosternError && error.outcome === "not_sent" && error.retryable) error.path;
     if (error instanceof FetchFailed) error.cause.method;
   }
