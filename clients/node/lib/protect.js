@@ -1,6 +1,7 @@
 "use strict";
 
 const { checkNames } = require("./names.js");
+const { baseOf, targetOf } = require("./public-url.js");
 
 const METHOD = "validateRequest";
 const TIMEOUT_MS = 10_000; // the request waits for it
@@ -111,8 +112,7 @@ function linesOf(raw) {
 
 /** The URL that the client used; undefined where the request does not name exactly one host, or no path. */
 function urlOf(req, base, lines) {
-  // Express takes the prefix of a router off `url`.
-  const target = (req.originalUrl ?? req.url).split("#", 1)[0];
+  const target = targetOf(req);
   if (!target.startsWith("/")) return undefined;
   if (base !== undefined) return base + target;
   const hosts = lines.get(":authority") ?? lines.get("host") ?? [];
@@ -126,14 +126,6 @@ function certificateOf(req) {
   if (der === undefined) return undefined;
   const lines = der.toString("base64").match(/.{1,64}/g) ?? [];
   return ["-----BEGIN CERTIFICATE-----", ...lines, "-----END CERTIFICATE-----", ""].join("\n");
-}
-
-function baseOf(publicUrl) {
-  const { protocol, search, hash } = new URL(publicUrl);
-  if ((protocol !== "https:" && protocol !== "http:") || search || hash) {
-    throw new TypeError("publicUrl is the URL of the API as clients use it, without a query");
-  }
-  return publicUrl.replace(/\/+$/, "");
 }
 
 function isObject(value) {

@@ -74,9 +74,10 @@ beforeEach(async () => {
 class Browser {
   cookies = new Map();
 
-  async open(url, { method = "GET", form } = {}) {
+  async open(url, { method = "GET", form, from } = {}) {
     const at = new URL(url, this.url ?? origin);
-    const headers = { cookie: [...(this.cookies.get(at.origin) ?? [])].map((pair) => pair.join("=")).join("; ") };
+    const cookie = [...(this.cookies.get(at.origin) ?? [])].map((pair) => pair.join("=")).join("; ");
+    const headers = { accept: "text/html", cookie, ...(method === "POST" && { origin: from ?? at.origin }) };
     const body = form && new URLSearchParams(form);
     const response = await fetch(at, { method, headers, body, redirect: "manual" });
     this.#store(at.origin, response.headers.getSetCookie());
@@ -90,7 +91,7 @@ class Browser {
     const own = this.cookies.get(origin) ?? new Map();
     for (const text of setCookies) {
       const [, name, value] = text.match(/^([^=]+)=([^;]*)/);
-      if (/Expires=Thu, 01 Jan 1970/.test(text)) own.delete(name);
+      if (/; Max-Age=0;|Expires=Thu, 01 Jan 1970/.test(text)) own.delete(name);
       else own.set(name, value);
     }
     this.cookies.set(origin, own);
@@ -110,65 +111,71 @@ class Browser {
   }
 }
 
-test("a user logs in, sees their orders, and the browser has nothing but an opaque id", async () => {
+const cookiesOf = (browser) => browser.cookies.get(origin);
+
+test("a user logs in, sees their orders, and the browser has a handle that no page shows, and no token", async () => {
   const browser = new Browser();
   assert.match((await browser.open("/")).text, /href="\/login"/);
   const home = await browser.loggedIn();
   assert.equal(home.url, `${origin}/`);
-  assert.match(home.text, /Welcome, user-1001/);
+  assert.match(home.text, /Hello user-1001/);
   const orders = await browser.open("/data");
   assert.equal(orders.status, 200);
   assert.match(orders.text, /&#34;orders&#34;/);
   assert.equal(orders.headers.get("cache-control"), "no-store");
-  const [[name, id], ...others] = [...browser.cookies.get(origin)];
-  assert.deepEqual([name, others.length], ["id", 0]);
-  assert.match(id, /^[\w-]{43}$/);
+  assert.deepEqual([...cookiesOf(browser).keys()], ["postern-session"]);
+  const handle = cookiesOf(browser).get("postern-session");
   const { sessions } = await client.listSessions();
-  assert.equal(sessions.length, 1);
-  for (const shown of [id, home.text, orders.text]) assert.ok(!shown.includes(sessions[0].session), "the handle left");
+  assert.deepEqual(sessions.map(({ session }) => session), [handle]);
+  for (const { text } of [home, orders]) assert.ok(!text.includes(handle), "a page shows the handle");
 });
 
-test("the id is new with each login, and no cookie is for scripts and other sites", async () => {
+test("the session is new with each login, and no cookie is for scripts and other sites", async () => {
   const browser = new Browser();
-  browser.cookies.set(origin, new Map([["id", "chosen"]]));
+  browser.cookies.set(origin, new Map([["postern-session", "chosen"]]));
   await browser.loggedIn();
-  assert.match(browser.cookies.get(origin).get("id"), /^[\w-]{43}$/);
-  const old = new Browser();
-  old.cookies.set(origin, new Map([["id", "chosen"]]));
-  assert.ok((await old.open(`${origin}/data`)).url.startsWith(provider), "the id from before the login is logged in");
+  assert.match(cookiesOf(browser).get("postern-session"), /^[\w-]{43}$/);
   const { headers } = await fetch(`${origin}/login`, { redirect: "manual" });
-  assert.match(headers.getSetCookie()[0], /^login=.*HttpOnly; SameSite=Lax/);
+  assert.match(headers.getSetCookie()[0], /^postern-login=.*; Path=\/; Max-Age=600; HttpOnly; SameSite=Lax$/);
 });
 
-test("a login that nobody completes is in the browser only: many of them log nobody out", async () => {
-  const browser = new Browser();
-  await browser.open(`${origin}/login`);
-  assert.deepEqual([...browser.cookies.get(origin).keys()], ["login"]);
-  const { headers } = await fetch(`${origin}/login`, { redirect: "manual" });
-  assert.match(headers.getSetCookie().join(), /Max-Age=600/);
-});
-
-test("when the time of a browser is over, its session ends in the sidecar, too", async () => {
-  const port = Number(new URL(origin).port);
-  await stop(example);
-  try {
-    example = await startExample(port, { MAX_AGE_SECONDS: "2" });
-    const browser = new Browser();
-    assert.match((await browser.loggedIn()).text, /Welcome, /);
-    await eventually(async () => (await client.listSessions()).sessions.length === 0);
-    assert.doesNotMatch((await browser.open("/")).text, /Welcome, /);
-  } finally {
-    await stop(example);
-    example = await startExample(port);
+test("nobody is whoever is logged in: not without a cookie, and not with the word for the only session", async () => {
+  await new Browser().loggedIn();
+  for (const value of ["only", "", "undefined", "A".repeat(43)]) {
+    const other = new Browser();
+    other.cookies.set(origin, new Map([["postern-session", value]]));
+    assert.match((await other.open(`${origin}/`)).text, /Not logged in/);
+    for (const path of ["/data", "/sensitive"]) assert.equal((await other.open(path)).status, 401, value);
   }
+  assert.ok((await new Browser().open(`${origin}/data`)).url.startsWith(`${provider}/oidc/authorize`));
 });
 
-test("without a login the way is to the provider, and with an invented cookie as well", async () => {
+test("two users at a time see their own names", async () => {
+  const [alice, bob] = [new Browser(), new Browser()];
+  await alice.loggedIn("alice");
+  await bob.loggedIn("bob");
+  const pages = await Promise.all(Array.from({ length: 20 }, (_, number) => [alice, bob][number % 2].open(`${origin}/`)));
+  const isAlice = pages.map(({ text }) => /Hello ([\w-]+)/.exec(text)[1] === "user-1001");
+  assert.deepEqual(isAlice, pages.map((_, number) => number % 2 === 0));
+});
+
+test("a login leads back to the page that needed it, in each of two tabs, and to no other site", async () => {
   const browser = new Browser();
-  assert.ok((await browser.open("/data")).url.startsWith(`${provider}/oidc/authorize`));
-  const inventive = new Browser();
-  inventive.cookies.set(origin, new Map([["id", "a".repeat(43)]]));
-  assert.ok((await inventive.open("/sensitive")).url.startsWith(`${provider}/oidc/authorize`));
+  const first = await browser.open(`${origin}/data`);
+  const second = await browser.open(`${origin}/login?next=//evil.example/`);
+  assert.equal((await browser.signIn(first)).url, `${origin}/data`);
+  assert.equal((await browser.signIn(second)).url, `${origin}/`);
+  assert.deepEqual([...cookiesOf(browser).keys()], ["postern-session"]);
+});
+
+test("who cancels at the provider gets a page to begin again", async () => {
+  const browser = new Browser();
+  const page = await browser.open(`${origin}/login`);
+  const [, transaction] = page.text.match(/name="transaction" value="([^"]+)"/);
+  const cancelled = await browser.open("/oidc/login", { method: "POST", form: { transaction, action: "cancel" } });
+  assert.deepEqual([cancelled.status, cancelled.url.startsWith(`${origin}/callback?`)], [403, true], cancelled.text);
+  assert.match(cancelled.text, /The login was cancelled.*href="\/login"/);
+  assert.equal(cookiesOf(browser).size, 0);
 });
 
 test("a callback that another browser started logs nobody in", async () => {
@@ -199,27 +206,39 @@ test("step-up: the vault sends the user to the provider for a second factor, and
   assert.equal((await browser.open("/sensitive")).url, `${origin}/sensitive`, "once is enough");
 });
 
+test("a second login that is as weak as the first is no step-up, and no endless chain", async () => {
+  const browser = new Browser();
+  await browser.loggedIn();
+  const page = await browser.open("/sensitive");
+  await playground.ask("POST", "/playground/login", { user: "alice", acr: "pwd", times: 1 });
+  const found = await browser.open(page.url);
+  assert.equal(found.status, 403, found.text);
+  assert.equal((await client.listSessions()).sessions[0].acr, "pwd");
+});
+
 test("step-up by another user is an error, and the session stays as it was", async () => {
   const browser = new Browser();
   await browser.loggedIn();
   const page = await browser.signIn(await browser.open("/sensitive"), "bob");
   assert.deepEqual([page.status, page.url.startsWith(`${origin}/callback`)], [403, true]);
-  assert.match(page.text, /authorization_failed/);
+  assert.match(page.text, /did not succeed/);
   assert.match((await browser.open("/")).text, /user-1001/);
   assert.equal((await browser.open("/data")).status, 200);
 });
 
-test("logout ends the session in the sidecar, the cookie, and the id that somebody has kept", async () => {
+test("logout ends the session in the sidecar, the cookie, and the handle that somebody has kept", async () => {
   const browser = new Browser();
   await browser.loggedIn();
-  const kept = new Map(browser.cookies.get(origin));
+  const kept = new Map(cookiesOf(browser));
+  assert.equal((await browser.open("/logout", { method: "POST", from: "https://evil.example" })).status, 403);
+  assert.equal((await browser.open("/logout")).status, 405, "a link can log a user out");
+  assert.match((await browser.open(`${origin}/`)).text, /user-1001/);
   const page = await browser.open("/logout", { method: "POST" });
-  assert.match(page.text, /Log in/);
-  assert.equal(browser.cookies.get(origin).size, 0);
+  assert.match(page.text, /Not logged in/);
+  assert.equal(cookiesOf(browser).size, 0);
   assert.deepEqual((await client.listSessions()).sessions, []);
   browser.cookies.set(origin, kept);
   assert.doesNotMatch((await browser.open("/")).text, /user-1001/);
-  assert.equal((await browser.open("/logout")).status, 404, "a link can log a user out");
 });
 
 test("who is logged in needs no second login", async () => {
@@ -229,16 +248,36 @@ test("who is logged in needs no second login", async () => {
   assert.equal((await client.listSessions()).sessions.length, 1);
 });
 
-test("a session that has ended at the sidecar: the user logs in again", async () => {
+test("a session that has ended at the sidecar: the user learns it, and logs in again", async () => {
   const browser = new Browser();
   await browser.loggedIn();
   const { sessions: [{ session }] } = await client.listSessions();
   await client.endSession({ session });
-  assert.ok((await browser.open("/data")).url.startsWith(`${provider}/oidc/authorize`));
-  await browser.loggedIn();
+  const ended = await browser.open("/data");
+  assert.deepEqual([ended.status, ended.url], [401, `${origin}/data`]);
+  const [, href] = /href="([^"]+)"/.exec(ended.text);
+  assert.equal((await browser.signIn(await browser.open(href))).url, `${origin}/data`);
   const { sessions: [again] } = await client.listSessions();
   await client.endSession({ session: again.session });
   assert.match((await browser.open(`${origin}/logout`, { method: "POST" })).text, /href="\/login"/);
+});
+
+test("a logout at the provider ends the session of one user, and not of another", async () => {
+  const [alice, bob] = [new Browser(), new Browser()];
+  await alice.loggedIn("alice");
+  await bob.loggedIn("bob");
+  const asked = { clientId: "shop", user: "alice" };
+  const { logout_token: token } = await playground.ask("POST", "/playground/logoutToken", asked);
+  const post = (given) =>
+    fetch(`${origin}/backchannel-logout`, { method: "POST", body: new URLSearchParams({ logout_token: given }) });
+  const done = await post(token);
+  assert.deepEqual([done.status, done.headers.get("cache-control")], [200, "no-store"]);
+  assert.match((await alice.open(`${origin}/`)).text, /Not logged in/);
+  assert.match((await bob.open(`${origin}/`)).text, /Hello/);
+  for (const wrong of [token, "a.b.c", ""]) {
+    const rejected = await post(wrong);
+    assert.deepEqual([rejected.status, rejected.headers.get("cache-control")], [400, "no-store"], wrong);
+  }
 });
 
 /** An access token of a program without users. */

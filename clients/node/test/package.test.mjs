@@ -19,15 +19,16 @@ async function run(name, source, options) {
 }
 
 test("import and require give the same names and the same classes", async () => {
-  const source = `
-    import * as esm from "postern-auth";
+  const source = (module) => `
+    import * as esm from "${module}";
     import { createRequire } from "node:module";
-    const cjs = createRequire(import.meta.url)("postern-auth");
+    const cjs = createRequire(import.meta.url)("${module}");
     const names = Object.keys(cjs).sort();
     if (names.join() !== Object.keys(esm).sort().join()) throw new Error("other names");
     for (const name of names) if (cjs[name] !== esm[name]) throw new Error(name);
     console.log(names.length);`;
-  assert.ok(Number(await run("both.mjs", source)) >= 17);
+  assert.ok(Number(await run("both.mjs", source("postern-auth"))) >= 17);
+  assert.equal(Number(await run("express.mjs", source("postern-auth/express"))), 1);
   assert.equal(await run("one.cjs", 'console.log(typeof require("postern-auth").createFetch)'), "function");
 });
 
@@ -42,7 +43,8 @@ test("the package has its license, what a registry shows, and no file that users
   const read = (...names) => readFile(path.join(...names), "utf8");
   const packed = await packedFiles();
   assert.deepEqual([...new Set(packed.map((file) => file.replace(/\/.*/, "/")))], [
-    ...["LICENSE", "README.md", "bin/", "index.d.mts", "index.d.ts", "index.mjs", "lib/", "package.json", "types/"],
+    ...["LICENSE", "README.md", "bin/", "express.d.mts", "express.d.ts", "express.mjs"],
+    ...["index.d.mts", "index.d.ts", "index.mjs", "lib/", "package.json", "types/"],
   ]);
   assert.equal(await read(packageRoot, "LICENSE"), await read(repositoryRoot, "LICENSE"), "LICENSE is another text");
   const description = JSON.parse(await read(packageRoot, "package.json"));
@@ -64,8 +66,8 @@ test("npm packs these files", { skip: spawnSync("npm", ["--version"]).error && "
 
 const DOM = ["dom", "dom.iterable"];
 for (const [what, sources, lib] of [
-  ["with lib dom", ["usage.ts", "without-dom.ts"], DOM],
-  ["without lib dom", ["without-dom.ts"], []],
+  ["with lib dom", ["usage.ts", "without-dom.ts", "web.ts"], DOM],
+  ["without lib dom", ["without-dom.ts", "web.ts"], []],
   ["with the types of a Node program", ["without-dom.ts", "with-node.ts", "node-globals.d.ts"], []],
 ]) {
   test(`the types describe it to programs of both kinds, strictly, ${what}`, async () => {

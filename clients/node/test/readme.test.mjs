@@ -9,7 +9,8 @@ import { binary, Playground, Sidecar, signOn } from "./support/upstream.mjs";
 
 const pages = [path.join(packageRoot, "README.md"), path.join(repositoryRoot, "proto-docs/node.md")];
 const texts = await Promise.all(pages.map((page) => readFile(page, "utf8")));
-const programs = texts.flatMap((text) => [...text.matchAll(/^```js\n(.*?)^```$/gms)].map(([, program]) => program));
+const blocks = texts.flatMap((text) => [...text.matchAll(/^(<!-- not run:[^\n]*-->\n)?```js\n(.*?)^```$/gms)]);
+const programs = blocks.filter(([, isNotRun]) => !isNotRun).map(([, , program]) => program);
 // What the guide names, and a reader starts.
 const shown = await readFile(path.join(repositoryRoot, "proto-docs/examples/postern.yaml"), "utf8");
 
@@ -40,7 +41,8 @@ function readersPart(session) {
     import { callbackUrl } from ${JSON.stringify(new URL("support/upstream.mjs", import.meta.url).href)};
     const playground = { ask: (method, path, body) => fetch(${JSON.stringify(playground.baseUrl)} + path,
       { method, body: JSON.stringify(body) }) };
-    globalThis.sendUserTo = (url) => callbackUrl(playground, url);
+    globalThis.sendUserTo = async (url, cookie) =>
+      ({ callbackUrl: await callbackUrl(playground, url), state: /=([^;]*)/.exec(cookie)[1] });
     globalThis.sessionOf = async () => ${JSON.stringify(session)};
     globalThis.askUser = async (callbacks) => {
       const answers = { PasswordCallback: "alice-password", ConfirmationCallback: 0 };

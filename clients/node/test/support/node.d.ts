@@ -10,10 +10,10 @@ declare const process: {
 };
 
 declare class Buffer extends Uint8Array {
-  static from(data: string | ArrayBuffer | Uint8Array, encoding?: "base64" | "latin1" | "utf8"): Buffer;
+  static from(data: string | ArrayBuffer | Uint8Array, encoding?: "base64" | "base64url" | "latin1" | "utf8"): Buffer;
   static byteLength(text: string): number;
   static concat(pieces: Uint8Array[], size?: number): Buffer;
-  toString(encoding?: "base64" | "latin1" | "utf8", start?: number, end?: number): string;
+  toString(encoding?: "base64" | "base64url" | "latin1" | "utf8", start?: number, end?: number): string;
   subarray(start?: number, end?: number): Buffer;
   indexOf(value: number, from?: number): number;
 }
@@ -52,6 +52,7 @@ declare module "node:net" {
 
 declare module "node:crypto" {
   function randomUUID(): string;
+  function timingSafeEqual(one: Uint8Array, other: Uint8Array): boolean;
 }
 
 declare module "node:stream" {

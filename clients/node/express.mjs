@@ -1,0 +1,4 @@
+// The one implementation, for `import`.
+import express from "./lib/express.js";
+
+export const { createLogin } = express;
