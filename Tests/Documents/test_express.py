@@ -1,6 +1,7 @@
 """The example with Express in a real browser, at a real provider: Chromium and glewlwyd.
 
-What it does at the playground, and step-up, is in clients/node/test/express.test.mjs.
+What it does at the playground, and step-up, is in clients/node/test/express.test.mjs; attacks are in
+Tests/Examples/test_attacks.py.
 """
 
 import os
@@ -95,13 +96,13 @@ def test_a_user_logs_in_sees_their_orders_and_logs_out(example, user, resource):
     user.press("Grant access")
     user.reads("Connection to svc")
     user.press("Continue")
-    user.reads("Welcome, ")
+    user.reads("Hello ")
     assert user.url == f"{example}/"
 
-    user.press("Orders")
+    user.press("My orders")
     user.reads('{"orders": [1, 2]}')
     assert len(resource.tokens) == 1
-    cookies = [one for one in user.command("Network.getCookies", {"urls": [example]})["cookies"] if one["name"] == "id"]
+    cookies = [one for one in user.command("Network.getCookies", {"urls": [example]})["cookies"] if one["name"] == "postern-session"]
     assert [(one["httpOnly"], one["sameSite"], len(one["value"])) for one in cookies] == [(True, "Lax", 43)]
     # A document can read the provider's cookies, which are for all ports of this host, and not the application's.
     assert cookies[0]["value"] not in user.evaluate("document.cookie")

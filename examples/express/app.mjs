@@ -4,7 +4,7 @@ import { Client, createFetch, protect } from "postern-auth";
 import { createLogin } from "postern-auth/express";
 
 const port = Number(process.env.PORT ?? 8000);
-const publicUrl = process.env.ORIGIN ?? `http://127.0.0.1:${port}`; // how browsers reach the application
+const publicUrl = process.env.PUBLIC_URL ?? `http://127.0.0.1:${port}`; // how browsers reach the application
 const client = new Client({ connectWaitMs: 10_000 });
 const login = createLogin(client, { issuer: "corp", publicUrl, onError: log }); // its name in postern.yaml
 const fetchOrders = createFetch({ client, resource: "orders" });
@@ -36,8 +36,8 @@ async function show(path, { posternSession }, response) {
   response.status(fetched.ok ? 200 : 502).send(page(fetched.status, body));
 }
 
-// LoginRequired leads to the login, AdviceRequired to a stronger one. The log has what an operator needs of other errors,
-// the page what a user may see.
+// LoginRequired leads to the login, AdviceRequired to a stronger one. For other errors, the log has what an operator
+// needs, and the page what a user may see.
 app.use(login.handleErrors, (error, request, response, _) => {
   log(error, request);
   response.status(error.retryable ? 503 : 502).send(page(error.reason ?? "failed", ""));

@@ -88,7 +88,7 @@ class ConfigurationInvalid extends PosternError {
 class FetchError extends PosternError {}
 
 /**
- * Nobody is logged in, or not any more: send the user to the login. The call named no session (`data.detail` is
+ * No user is logged in, or not any more: send the user to the login. The call named no session (`data.detail` is
  * `session_missing`), or the session is unknown, has ended, or gets no more tokens.
  */
 class LoginRequired extends FetchError {}

@@ -5,7 +5,7 @@ const { cookiesFor } = require("./cookies.js");
 const { AdviceRequired, LoginRequired } = require("./errors.js");
 const { FetchFailed } = require("./fetch.js");
 const { formField } = require("./form.js");
-const { localPath } = require("./local-path.js");
+const { decoded, localPath } = require("./local-path.js");
 const { PROBLEMS, isPassing, problemOf } = require("./login-problems.js");
 const { checkNames } = require("./names.js");
 const { pageOf, send, sendJSON, sendPage, sendRedirect } = require("./pages.js");
@@ -80,13 +80,13 @@ class WebLogin {
   /** The path that a browser may be sent to: one of this application, else its home page. */
   ownPath(text) {
     const path = localPath(text);
-    const plain = path?.split(/[?#]/, 1)[0];
+    const plain = path && decoded(path.split(/[?#]/, 1)[0]).replace(/\/$/, "");
     // From a route of the login a browser would get nowhere.
     const isRoute = [...this.table.keys()].some((route) => this.base + route === plain);
     return path === undefined || isRoute ? this.home : path;
   }
 
-  /** The page that was asked for, as browsers see its path; a form cannot be sent again. */
+  /** The path of the requested page in browsers; a form cannot be sent a second time, so it leads home. */
   pageOf(req) {
     const target = targetOf(req);
     // A front may take the path of `publicUrl` away, or leave it.
@@ -157,12 +157,11 @@ class WebLogin {
 
   // MARK: - Routes
 
-  /** Begins a login, in addition to those of other tabs. */
+  /** Begins a login, in addition to those of other tabs. A session that the browser has may be another user's. */
   async login(req, res, query) {
     const { issuer, authorization } = this.options;
     const target = this.ownPath(query.get("next"));
     try {
-      if (await this.sessionOf(req)) return sendRedirect(res, target);
       const params = { ...authorization, issuer, redirectUri: this.redirectUri };
       const { authorizationUrl, state } = await this.client.beginAuthorization(params, this.calling);
       this.pending.set(res, [...this.pending.of(req), { kind: "login", secret: state, target }]);
@@ -313,7 +312,7 @@ class WebLogin {
       const session = this.routeOf(req) ? undefined : await this.sessionOf(req);
       if (session !== undefined) {
         req.posternSession = session;
-        // What a user sees is not for a cache, unless the application says so.
+        // A page of a user is not for a cache. The application can replace this.
         res.setHeader("Cache-Control", "no-store");
       }
     } catch (error) {

@@ -7,7 +7,7 @@ const NAMES = new Set(["method", "headers", "body", "redirect", "signal", "duple
 const CONNECTIONS = "the sidecar has the connections";
 const NO_PAGE = "it is for the pages of a browser";
 
-/** Members of other fetches that have no effect here: why, and the value that says the same. */
+/** Members of other fetches that have no effect here, with the reason, and the value that changes nothing. */
 /** @type {Record<string, {why: string, same?: unknown}>} */
 const NOT_SUPPORTED = {
   agent: { why: CONNECTIONS },
@@ -29,14 +29,14 @@ const NOT_SUPPORTED = {
 };
 
 /**
- * Rejects what the second argument of a fetch asks for, and would not get.
+ * Rejects members of the second argument of a fetch that would have no effect.
  * @param {Record<string, unknown>} init
  */
 function checkInit(init) {
   for (const [name, value] of Object.entries(init)) {
     if (value === undefined || !Object.hasOwn(NOT_SUPPORTED, name)) continue;
     const { why, same } = NOT_SUPPORTED[name];
-    if (value !== same) throw new TypeError(`fetch cannot do what ${name} asks for: ${why}`);
+    if (value !== same) throw new TypeError(`fetch does not support ${name}: ${why}`);
   }
   checkNames("fetch", init, NAMES, NOT_SUPPORTED);
 }

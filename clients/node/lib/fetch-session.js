@@ -6,7 +6,7 @@ const HEADER = "postern-session";
 const ONLY = "only";
 
 /**
- * What names the session of each fetch, as a function; undefined where none is named for all of them.
+ * The function that returns the session of each fetch; undefined if `createFetch` names none.
  * @returns {(() => unknown) | undefined}
  */
 function sessionSource(session) {
@@ -17,22 +17,22 @@ function sessionSource(session) {
   throw new TypeError("session must be a string, a function or an AsyncLocalStorage");
 }
 
-/** The name of a session; empty for nobody. */
+/** The name of a session; empty for no user. */
 function textOf(session) {
   if (session === undefined || session === null) return "";
   if (typeof session === "string") return session;
   throw new TypeError("a session must be a string, its handle");
 }
 
-/** What is found out with each request is often a browser's text, and `only` is no user's own. */
+/** A value that is read for each request often comes from a browser, and `only` is not a user's own. */
 function ofOneUser(session) {
   if (session !== ONLY) return session;
   throw new TypeError(`"${ONLY}" is for programs whose uid is the user: they pass session: "${ONLY}" itself`);
 }
 
 /**
- * The session that a fetch names; undefined where nothing names one, and the sidecar decides whether it needs one.
- * Takes the header `Postern-Session` off the headers.
+ * The session that a fetch names; undefined if it names none, and the sidecar decides whether it needs one. Removes the
+ * header `Postern-Session`.
  * @param {{session?: unknown}} init
  * @param {Headers} headers
  * @param {(() => unknown) | undefined} source
@@ -42,17 +42,17 @@ async function sessionOf(init, headers, source) {
   const header = headers.get(HEADER);
   headers.delete(HEADER);
   if (given === "" && source === undefined) return header ? ofOneUser(header) : undefined;
-  // A fetch that names nobody is not made for the user of the others.
+  // A fetch that names no user must not be made for another one.
   const named = "session" in init ? given : textOf(await source?.());
-  // A program that passes a request on has the header from there: it chooses nobody.
+  // The header may come from a request that the program passes on: it must not choose the user.
   if (header !== null && header !== named) throw new TypeError("Postern-Session names another session than `session`");
-  if (named === "") throw nobody();
+  if (named === "") throw loginRequired();
   return named;
 }
 
-/** The sidecar's own error, for a fetch that is a user's and has none. */
-function nobody() {
-  return new LoginRequired("`session` names nobody: no user is logged in (not_authenticated)", {
+/** The sidecar's own error, for a user's fetch without a user. */
+function loginRequired() {
+  return new LoginRequired("`session` names no user: log the user in (not_authenticated)", {
     reason: "not_authenticated",
     code: 1001,
     method: "fetchResource",

@@ -30,4 +30,4 @@ function localPath(text) {
   return undefined;
 }
 
-module.exports = { localPath };
+module.exports = { decoded, localPath };

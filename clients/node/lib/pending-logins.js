@@ -5,12 +5,12 @@ const MOST = 4; // in so many tabs
 const MAX_LENGTH = 3600; // browsers drop cookies of more than 4096 bytes
 
 /**
- * What a browser has begun, and a callback completes: a `login` with its state, a `stepUp` with its continuation, or
- * `done`, a step-up that was just completed. It is in a cookie of that browser: a callback that another one began has
- * none here.
+ * An entry of the cookie: a `login` with its state, a `stepUp` with its continuation, or `done`, a step-up that was
+ * completed before.
  * @typedef {{kind: "login" | "stepUp" | "done", secret: string, target: string}} Pending
  */
 
+/** What a browser has begun, in a cookie of that browser. A callback completes nothing that another browser began. */
 class PendingLogins {
   constructor(cookies, name) {
     this.cookies = cookies;
@@ -29,7 +29,10 @@ class PendingLogins {
     }
   }
 
-  /** @param {Pending[]} entries; the latest are kept for which there is room */
+  /**
+   * Keeps the latest entries that fit into the cookie.
+   * @param {Pending[]} entries
+   */
   set(res, entries) {
     for (let kept = entries.slice(-MOST); kept.length > 0; kept = kept.slice(1)) {
       const json = JSON.stringify(kept.map(({ kind, secret, target }) => [kind, secret, target]));

@@ -241,11 +241,10 @@ test("logout ends the session in the sidecar, the cookie, and the handle that so
   assert.doesNotMatch((await browser.open("/")).text, /user-1001/);
 });
 
-test("who is logged in needs no second login", async () => {
+test("a user who logs in where another one is logged in is the one who is logged in", async () => {
   const browser = new Browser();
-  await browser.loggedIn();
-  assert.equal((await browser.open("/login")).url, `${origin}/`);
-  assert.equal((await client.listSessions()).sessions.length, 1);
+  await browser.loggedIn("bob");
+  assert.match((await browser.loggedIn("alice")).text, /Hello user-1001/);
 });
 
 test("a session that has ended at the sidecar: the user learns it, and logs in again", async () => {

@@ -136,7 +136,7 @@ test("a member of every fetch that would have no effect is said so; one that ask
   for (const [name, value] of Object.entries(values)) {
     const error = await rejection(open("x", { [name]: value }));
     assert.equal(error.constructor, TypeError);
-    assert.ok(error.message.startsWith(`fetch cannot do what ${name} asks for: `), error.message);
+    assert.ok(error.message.startsWith(`fetch does not support ${name}: `), error.message);
   }
   const none = { credentials: undefined, cache: "no-store", keepalive: false, integrity: "", window: null, priority: "auto" };
   assert.equal((await open("x", none)).status, 200);

@@ -21,7 +21,7 @@ export type Auth = "user" | "implicit" | "clientCredentials" | "credential" | "o
 
 /**
  * The handle of a session that a login returned; or `only`, the uid's only live session, in programs whose uid is the
- * user. Null and an empty text are nobody, as no session is.
+ * user. Null and an empty text name no user, like a missing session.
  */
 export type SessionName = string | null;
 

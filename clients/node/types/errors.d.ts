@@ -133,7 +133,7 @@ export class ConfigurationInvalid extends PosternError {
 /** The fetch failed. */
 export class FetchError extends PosternError {}
 /**
- * Nobody is logged in, or not any more: send the user to the login. The call named no session (`data.detail` is
+ * No user is logged in, or not any more: send the user to the login. The call named no session (`data.detail` is
  * `session_missing`), or the session is unknown, has ended, or gets no more tokens. Codes 1001, 1002, 5001 and 5002.
  */
 export class LoginRequired extends FetchError {}

@@ -50,7 +50,7 @@ export interface LoginOptions {
   issuer: string;
   /**
    * The URL under which browsers reach the application's path `/`: https, or http on loopback. `/callback` below it is
-   * registered at the issuer. What a request says of its host is never used.
+   * registered at the issuer. The header `Host` is never used.
    */
   publicUrl: string;
   /** Before the four routes: `/auth`. */

@@ -16,7 +16,7 @@ export interface FetchResourceParams extends WithMeta {
   /** GET by default; GET, POST, PUT, PATCH, HEAD, DELETE in upper or lower case. */
   method?: string;
   auth?: Auth;
-  /** With `auth` `user` and `implicit`; without it nobody is logged in, and the call rejects with `LoginRequired`. */
+  /** With `auth` `user` and `implicit`; without it the call rejects with `LoginRequired`. */
   session?: SessionName;
   /** With `auth: "onBehalfOf"`, which is mostly the resource's own. */
   onBehalfOf?: OnBehalfOf;

@@ -6,7 +6,7 @@ export interface PreauthorizeParams extends WithMeta {
   resources: string[];
   disableFeatures?: CacheFeature[];
   provider?: string;
-  /** Without it nobody is logged in: the outcome is a failure, `authentication_session_missing`. */
+  /** Without it the outcome is a failure, `authentication_session_missing`. */
   session?: SessionName;
   context?: JsonObject;
   timeoutMs?: number;

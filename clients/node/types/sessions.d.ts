@@ -109,7 +109,7 @@ export interface GetAccessTokenParams extends WithMeta {
   resource?: string;
   issuer?: string;
   auth?: Auth;
-  /** With `auth` `user` and `implicit`; without it nobody is logged in, and the call rejects with `LoginRequired`. */
+  /** With `auth` `user` and `implicit`; without it the call rejects with `LoginRequired`. */
   session?: SessionName;
   onBehalfOf?: OnBehalfOf;
   minTtlSeconds?: number;
