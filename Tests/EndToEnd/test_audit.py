@@ -14,7 +14,7 @@ from typing import Any, Callable, Dict, Iterator, List
 import pytest
 
 from harness import binaries, expect, settings
-from harness.browser import announce_login, authorize
+from harness.browser import announce_login, callback_of
 from harness.connection import Connection
 from harness.decisions import DecisionDouble
 from harness.playground import Playground
@@ -95,10 +95,10 @@ def test_decisions_are_recorded_with_who_what_and_outcome(
         connection.call("validateIdToken", {"idToken": rsa.sign({**claims, "exp": NOW - 400}), **pieces})
         announce_login(playground)
         begun = connection.call("beginAuthorization", {"issuer": "shop", "redirectUri": REDIRECT})
-        session = connection.call("completeAuthorization", {"callbackUrl": authorize(begun["authorizationUrl"])})
+        session = connection.call("completeAuthorization", callback_of(begun))
         handle = session["session"]
         connection.call("fetchResource", {
-            "resource": "mine", "path": "orders?secret=query-1", "headers": {"X-Key": "header-1"}})
+            "resource": "mine", "path": "orders?secret=query-1", "headers": {"X-Key": "header-1"}, "session": handle})
         connection.call("fetchResource", {"resource": "orders", "path": "orders"})
         connection.call("fetchResource", {"resource": "open", "path": "echo"})
         token = connection.call("getAccessToken", {"resource": "mine", "session": handle})["accessToken"]

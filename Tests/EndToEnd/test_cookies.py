@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 import pytest
 
 from harness import expect
-from harness.browser import announce_login, authorize
+from harness.browser import announce_login, callback_of
 from harness.connection import Connection
 from harness.playground import Playground
 from harness.sidecar import Sidecar
@@ -128,7 +128,7 @@ def test_each_session_has_its_own_and_they_end_with_it(
     for user in "alice", "bob":
         announce_login(playground, user)
         begun = connection.call("beginAuthorization", {"issuer": "shop", "redirectUri": "http://127.0.0.1:8765/callback"})
-        done = connection.call("completeAuthorization", {"callbackUrl": authorize(begun["authorizationUrl"])})
+        done = connection.call("completeAuthorization", callback_of(begun))
         sessions.append(done["session"])
     alice, bob = sessions
     cookies(connection, "who=alice", session=alice)

@@ -95,18 +95,18 @@ def test_decisions_go_with_a_stronger_login_and_with_the_session(
     settings["preauthorization"] = {"pdp": {"kind": "authzen", "baseUrl": double.url, "issuer": "am"}}
     with start(settings).connect() as connection:
         session = journeys.session(connection, playground)
-        assert sources(call(connection, "a", "b", subject=None)) == ["backend"] * 2
-        assert sources(call(connection, "a", "b", subject=None)) == ["local"] * 2
+        assert sources(call(connection, "a", "b", subject=None, session=session)) == ["backend"] * 2
+        assert sources(call(connection, "a", "b", subject=None, session=session)) == ["local"] * 2
         step = step_up(connection, session, (journeys.SERVICE, "ConfirmPassword"))
         while step["state"] == "callbacks":
             step = connection.call("authenticateWithAdvice", {
                 "continuation": step["continuation"], "answers": {
                     "NameCallback": "alice", "PasswordCallback": "alice-password", "ConfirmationCallback": "Yes"}})
         assert step["sessionUpgraded"] is True
-        assert sources(call(connection, "a", "b", subject=None)) == ["backend"] * 2
+        assert sources(call(connection, "a", "b", subject=None, session=session)) == ["backend"] * 2
         connection.call("endSession", {"session": session})
         assert connection.call("invalidateDecisions", {}) == {"removed": 0}
-        assert call(connection, "a", subject=None)["status"]["code"] == "authentication_session_missing"
+        assert call(connection, "a", subject=None, session=session)["status"]["code"] == "authentication_session_missing"
 
 
 def test_a_cancelled_call_ends_its_own_question_only(start: Start, double: DecisionDouble) -> None:

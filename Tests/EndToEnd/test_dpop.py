@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, List
 import pytest
 
 from harness import expect
-from harness.browser import announce_login, authorize
+from harness.browser import announce_login, callback_of
 from harness.connection import Connection
 from harness.playground import Playground
 from harness.sidecar import Sidecar
@@ -66,7 +66,7 @@ def rotate_nonces(playground: Playground) -> None:
 def login(connection: Connection, playground: Playground, issuer: str = "bound", **params: Any) -> Dict[str, Any]:
     announce_login(playground, **params.pop("user", {}))
     begun = connection.call("beginAuthorization", {"issuer": issuer, "redirectUri": REDIRECT, **params})
-    return connection.call("completeAuthorization", {"callbackUrl": authorize(begun["authorizationUrl"])})
+    return connection.call("completeAuthorization", callback_of(begun))
 
 
 def fetch(connection: Connection, resource: str = "mine", path: str = "orders", **params: Any) -> Dict[str, Any]:
@@ -100,12 +100,12 @@ def test_a_user_session_is_bound_through_login_fetches_and_renewals(
     connection: Connection, playground: Playground
 ) -> None:
     session = login(connection, playground)["session"]
-    assert fetch(connection)["status"] == 200
+    assert fetch(connection, session=session)["status"] == 200
     for _ in range(3):
         connection.call("refreshSession", {"session": session})
-        assert fetch(connection)["status"] == 200
+        assert fetch(connection, session=session)["status"] == 200
     playground.faults(revokeTokens=True)
-    result = fetch(connection)
+    result = fetch(connection, session=session)
     assert result["status"] == 200 and result["attempts"] == 2 and result["tokenRefreshed"] is True
     statistics = playground.statistics()
     assert statistics["dpopProofsRejected"] == 0 and statistics["refreshTokenReuseDetected"] == 0
@@ -119,23 +119,23 @@ def test_a_device_authorization_is_bound(connection: Connection, playground: Pla
     assert status in (200, 204)
     time.sleep(begun["intervalMs"] / 1000 + 0.1)
     session = connection.call("completeDeviceAuthorization", {"handle": begun["handle"]})
-    assert session["subject"] == "user-1001" and fetch(connection)["status"] == 200
+    assert session["subject"] == "user-1001" and fetch(connection, session=session["session"])["status"] == 200
 
 
 def test_servers_that_want_nonces_get_them(connection: Connection, playground: Playground) -> None:
     nonces(playground, providerNonce=True, resourceNonce=True)
     session = login(connection, playground)["session"]
-    result = fetch(connection, path="echo", method="POST", body="replayed")
+    result = fetch(connection, path="echo", session=session, method="POST", body="replayed")
     assert result["status"] == 200 and json.loads(result["body"])["body"] == "replayed"
     assert result["attempts"] == 1 and result["tokenRefreshed"] is False
     challenges = playground.statistics()["dpopNonceChallenges"]
     assert 2 <= challenges <= 3
     for _ in range(3):
-        assert fetch(connection)["status"] == 200
+        assert fetch(connection, session=session)["status"] == 200
     assert playground.statistics()["dpopNonceChallenges"] == challenges
     for _ in range(3):
         rotate_nonces(playground)
-        assert fetch(connection)["status"] == 200
+        assert fetch(connection, session=session)["status"] == 200
         rotate_nonces(playground)
         connection.call("refreshSession", {"session": session})
     statistics = playground.statistics()
@@ -144,10 +144,10 @@ def test_servers_that_want_nonces_get_them(connection: Connection, playground: P
 
 
 def test_a_stolen_token_is_of_no_use_and_none_leaves(connection: Connection, playground: Playground) -> None:
-    login(connection, playground)
+    session = login(connection, playground)["session"]
     for params in [
-        {"resource": "mine"}, {"issuer": "bound", "auth": "user"}, {"resource": "machine"}, {"resource": "anyhow"},
-        {"issuer": "shop"},
+        {"resource": "mine", "session": session}, {"issuer": "bound", "auth": "user", "session": session},
+        {"resource": "machine"}, {"resource": "anyhow"}, {"issuer": "shop"},
     ]:
         data = expect.fault(connection.error("getAccessToken", params), -32020)
         assert "token" not in data
@@ -192,9 +192,10 @@ def test_a_bound_token_without_its_key_is_refused_by_the_resource(playground: Pl
 
 def test_concurrent_fetches_have_a_proof_each(connection: Connection, playground: Playground) -> None:
     nonces(playground, providerNonce=True, resourceNonce=True)
-    login(connection, playground)
+    session = login(connection, playground)["session"]
     # The playground takes no proof twice.
-    pending = [connection.request("fetchResource", {"resource": "mine", "path": "echo"}) for _ in range(50)]
+    params = {"resource": "mine", "path": "echo", "session": session}
+    pending = [connection.request("fetchResource", params) for _ in range(50)]
     results = [connection.answer_to(identifier)["result"] for identifier in pending]
     assert [result["status"] for result in results] == [200] * 50
     proofs = {json.loads(result["body"])["headers"]["dpop"][0] for result in results}
@@ -202,8 +203,8 @@ def test_concurrent_fetches_have_a_proof_each(connection: Connection, playground
 
 
 def test_redirects_within_the_origin_are_proved_anew(connection: Connection, playground: Playground) -> None:
-    login(connection, playground)
-    result = fetch(connection, path="redirects/3")
+    session = login(connection, playground)["session"]
+    result = fetch(connection, path="redirects/3", session=session)
     assert result["status"] == 200 and result["url"] != playground.base + "/resource/redirects/3"
     assert playground.statistics()["dpopProofsRejected"] == 0
 
@@ -218,11 +219,11 @@ def test_the_key_is_as_durable_as_its_session(
     sidecar = start({**settings, "store": store})
     with sidecar.connect() as connection:
         session = login(connection, playground)["session"]
-        assert fetch(connection)["status"] == 200
+        assert fetch(connection, session=session)["status"] == 200
     sidecar.stop()
     with start({**settings, "store": store}).connect() as connection:
         if kind == "memory":
-            expect.fault(connection.error("fetchResource", {"resource": "mine", "path": "orders"}), 1001)
+            expect.fault(connection.error("fetchResource", {"resource": "mine", "path": "orders", "session": "only"}), 1001)
             return
         assert fetch(connection, session=session)["status"] == 200
         # The refresh token of a public client is bound to the key, too.
@@ -242,15 +243,15 @@ def test_an_older_session_is_bound_at_its_next_renewal(
     without = {**settings, "store": store, "resources": {"shop": shop}}
     sidecar = start(without)
     with sidecar.connect() as connection:
-        login(connection, playground, "shop")
-        assert "dpop" not in echoed(connection, "shop")
+        session = login(connection, playground, "shop")["session"]
+        assert "dpop" not in echoed(connection, "shop", session=session)
     sidecar.stop()
     bound = {"shop": shop, "strict": {**shop, "senderConstraint": "dpop"}}
     with start({**without, "resources": bound}).connect() as connection:
-        assert "dpop" not in echoed(connection, "shop"), "the bearer token at hand is good there"
+        assert "dpop" not in echoed(connection, "shop", session=session), "the bearer token at hand is good there"
         before = playground.statistics()["tokenRequests"]
-        assert "dpop" in echoed(connection, "strict")
-        assert "dpop" in echoed(connection, "shop") and "dpop" in echoed(connection, "strict")
+        assert "dpop" in echoed(connection, "strict", session=session)
+        assert "dpop" in echoed(connection, "shop", session=session) and "dpop" in echoed(connection, "strict", session=session)
         assert playground.statistics()["tokenRequests"] == before + 1
 
 
@@ -258,9 +259,9 @@ def test_a_bearer_token_does_not_go_where_a_bound_one_is_wanted(
     connection: Connection, playground: Playground
 ) -> None:
     grant = {"type": "tokens", "accessToken": "brought-along"}
-    connection.call("createSession", {"issuer": "bound", "grant": grant})
+    session = connection.call("createSession", {"issuer": "bound", "grant": grant})["session"]
     before = playground.statistics()
-    data = expect.fault(connection.error("fetchResource", {"resource": "mine", "path": "orders"}), 1001)
+    data = expect.fault(connection.error("fetchResource", {"resource": "mine", "path": "orders", "session": session}), 1001)
     assert data["outcome"] == "not_sent" and data["retryable"] is False
     assert playground.statistics()["resourceRequests"] == before["resourceRequests"]
 
@@ -294,9 +295,9 @@ def test_the_authorization_names_the_key(start: Start, settings: Dict[str, Any],
         announce_login(playground)
         begun = connection.call("beginAuthorization", {"issuer": "bound", "redirectUri": REDIRECT})
         assert "dpop_jkt=" in begun["authorizationUrl"]
-        callback = authorize(begun["authorizationUrl"])
-        assert connection.call("completeAuthorization", {"callbackUrl": callback})["subject"] == "user-1001"
-        assert fetch(connection)["status"] == 200
+        session = connection.call("completeAuthorization", callback_of(begun))
+        assert session["subject"] == "user-1001"
+        assert fetch(connection, session=session["session"])["status"] == 200
 
 
 def test_no_key_and_no_proof_is_in_the_log(start: Start, settings: Dict[str, Any], playground: Playground) -> None:
@@ -304,7 +305,7 @@ def test_no_key_and_no_proof_is_in_the_log(start: Start, settings: Dict[str, Any
     sidecar = start({**settings, "log": {"level": "trace"}})
     with sidecar.connect() as connection:
         session = login(connection, playground)["session"]
-        fetch(connection)
+        fetch(connection, session=session)
         connection.call("refreshSession", {"session": session})
     # Quotation marks within a line stand escaped. A bare `crv` is in the name of one of 8,400 temporary directories.
     log = sidecar.log().replace("\\", "")
@@ -320,7 +321,7 @@ def test_a_resource_indicator_and_the_login_are_told(connection: Connection, pla
     assert session["acr"] == "mfa" and session["authTime"] == 1_800_000_000
     renewed = connection.call("refreshSession", {"session": session["session"]})
     assert renewed["acr"] == "mfa" and renewed["authTime"] == 1_800_000_000
-    assert fetch(connection)["status"] == 200
+    assert fetch(connection, session=session["session"])["status"] == 200
     data = expect.fault(connection.error(
         "beginAuthorization", {"issuer": "bound", "redirectUri": REDIRECT, "resource": "no-uri"}), -32602, "/resource")
     assert data["reason"] == "invalid_params"

@@ -105,7 +105,8 @@ def table(session: str) -> List[Tuple[str, Any]]:
         fetch("open", stream=True), ("fetchResource", {"path": "x"}), ("fetchResource", {"resource": 3}),
         fetch("orders", "orders"), fetch("orders", "orders", session=session),
         fetch("users", "orders"), fetch("users", "orders", session=session), fetch("users", "orders", session=NO_HANDLE),
-        fetch("users", "orders", auth="implicit"), fetch("guests", "orders"), fetch("guests", "orders", session=session),
+        fetch("users", "orders", session="only"), fetch("users", "orders", auth="implicit"),
+        fetch("guests", "orders"), fetch("guests", "orders", session=session),
         fetch("keyed"), fetch("keyed", "echo?key=1"), fetch("keyed", parameters={"key": "1"}),
         fetch("pinned"), fetch("limited"),
         ("getAccessToken", {"resource": "orders"}), ("getAccessToken", {"resource": "nowhere"}),
@@ -184,7 +185,7 @@ def test_a_token_is_described_as_it_is(all_kinds: Dict[str, Any], start: Start) 
         assert found["verdict"] == "passes" and found["details"]["freshForMs"] > 0, found
         assert found["details"]["issuer"] == "play" and found["details"]["wouldBeRefreshed"] is False
         session = login(connection)
-        found = step(explain(connection, *fetch("users", "orders")), "token")
+        found = step(explain(connection, *fetch("users", "orders", session="only")), "token")
         assert found["details"]["tokenOf"] == "session" and found["details"]["session"] == session, found
         old = login(connection, expiresIn=1)
         time.sleep(1.2)

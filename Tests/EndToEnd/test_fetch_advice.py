@@ -42,12 +42,12 @@ def session(connection: Connection, playground: Playground) -> str:
     return journeys.session(connection, playground)
 
 
-def gate(path: str, **more: Any) -> Dict[str, Any]:
-    return {"resource": "gate", "path": path, **more}
+def gate(session: str, path: str, **more: Any) -> Dict[str, Any]:
+    return {"resource": "gate", "path": path, "session": session, **more}
 
 
-def stopped(connection: Connection, path: str, code: int = 1017, **more: Any) -> Dict[str, Any]:
-    return expect.fault(connection.error("fetchResource", gate(path, **more)), code)
+def stopped(connection: Connection, session: str, path: str, code: int = 1017, **more: Any) -> Dict[str, Any]:
+    return expect.fault(connection.error("fetchResource", gate(session, path, **more)), code)
 
 
 def satisfy(connection: Connection, data: Dict[str, Any], answers: Optional[Dict[str, Any]] = None) -> Dict[str, Any]:
@@ -67,7 +67,7 @@ def test_an_advice_stops_the_fetch_and_its_continuation_goes_on(
     connection: Connection, playground: Playground, session: str, form: str
 ) -> None:
     body = json.dumps({"amount": 10})
-    data = stopped(connection, "service/pay?a=1&" + form, method="POST", body=body, headers={"X-Y": "z"})
+    data = stopped(connection, session, "service/pay?a=1&" + form, method="POST", body=body, headers={"X-Y": "z"})
     assert data["advice"]["type"] == SERVICE and data["advice"]["value"] == "/alpha:ConfirmPassword"
     assert data["advices"] == [data["advice"]] and data["outcome"] == "replied"
     assert expect.RFC3339_MILLISECONDS.match(data["expiresAt"])
@@ -87,7 +87,7 @@ def test_an_advice_stops_the_fetch_and_its_continuation_goes_on(
     # Once, and from now on the session is good for it.
     error = connection.error("fetchResource", {"continuation": data["continuation"]})
     expect.fault(error, 3002, "/continuation")
-    assert connection.call("fetchResource", gate("service/other"))["advicesSatisfied"] == []
+    assert connection.call("fetchResource", gate(session, "service/other"))["advicesSatisfied"] == []
 
 
 @pytest.mark.thorough
@@ -98,12 +98,12 @@ def test_what_is_kept_of_stopped_fetches_is_bounded_in_bytes(
     gateway = DecisionDouble(lambda *_: (403, refusal, {}))
     settings["resources"]["gate"]["baseUrl"] = gateway.url + "/"
     connection = connect(start(settings))
-    journeys.session(connection, playground)
+    session = journeys.session(connection, playground)
     kept = 0
     for _ in range(9):
         # Parameters as large as messages may be, which are the whole of these requests.
         parameters = {"a": {"b": "x" * (9 << 20)}}
-        error = connection.error("fetchResource", gate("pay", method="POST", parameters=parameters))
+        error = connection.error("fetchResource", gate(session, "pay", method="POST", parameters=parameters))
         kept += "continuation" in expect.fault(error, 1017)
     gateway.stop()
     assert 0 < kept <= 7, "64 MiB of them are kept"
@@ -120,20 +120,20 @@ def test_advice_in_a_success_counts_only_where_the_configuration_says_so(
     if in_success is not None:
         settings["resources"]["gate"]["advice"] = {"inSuccess": in_success}
     connection = connect(start(settings))
-    journeys.session(connection, playground)
+    session = journeys.session(connection, playground)
     if in_success:
-        data = stopped(connection, "orders")
+        data = stopped(connection, session, "orders")
         assert data["advice"]["type"] == SERVICE and data["response"]["status"] == 200
     else:
-        assert connection.call("fetchResource", gate("orders"))["advicesSatisfied"] == []
-    assert connection.call("fetchResource", gate("orders", stream=True))["status"] == 200
+        assert connection.call("fetchResource", gate(session, "orders"))["advicesSatisfied"] == []
+    assert connection.call("fetchResource", gate(session, "orders", stream=True))["status"] == 200
     gateway.stop()
 
 
 def test_a_continuation_is_not_lost_to_a_task_that_is_running(
     connection: Connection, sidecar: Sidecar, playground: Playground, session: str
 ) -> None:
-    data = stopped(connection, "service/pay", task="pay")
+    data = stopped(connection, session, "service/pay", task="pay")
     satisfy(connection, data)
     other = sidecar.connect()
     slow = other.request("fetchResource", {
@@ -149,13 +149,13 @@ def test_a_continuation_is_not_lost_to_a_task_that_is_running(
 
 def test_no_token_is_renewed_for_advice(connection: Connection, playground: Playground, session: str) -> None:
     playground.request("DELETE", "/playground/statistics")
-    stopped(connection, "service/x")
+    stopped(connection, session, "service/x")
     statistics = playground.statistics()
     assert statistics["gatewayRequests"] == 1 and statistics["tokenRequests"] == 0
 
 
 def test_a_transaction_is_for_one_request(connection: Connection, playground: Playground, session: str) -> None:
-    data = stopped(connection, "transaction/pay?_txid=old&_TXID=older&x=%2F", method="POST", body="10 coins")
+    data = stopped(connection, session, "transaction/pay?_txid=old&_TXID=older&x=%2F", method="POST", body="10 coins")
     transaction = data["advice"]["txId"]
     assert data["advice"]["type"] == TRANSACTION and data["advice"]["value"] == transaction
     result = satisfy(connection, data)
@@ -164,7 +164,7 @@ def test_a_transaction_is_for_one_request(connection: Connection, playground: Pl
     assert echo(result)["query"] == f"x=%2F&_txid={transaction}" and echo(result)["body"] == "10 coins"
     assert result["advicesSatisfied"][0]["txId"] == transaction and result["attempts"] == 1
     # Good once: the same transaction by hand is refused with another.
-    again = stopped(connection, f"transaction/pay?_txid={transaction}", method="POST", body="10 coins")
+    again = stopped(connection, session, f"transaction/pay?_txid={transaction}", method="POST", body="10 coins")
     assert again["advice"]["txId"] != transaction
     # A declined one is told by the resource alone.
     result = satisfy(connection, again, {"ConfirmationCallback": "No"})
@@ -173,7 +173,7 @@ def test_a_transaction_is_for_one_request(connection: Connection, playground: Pl
 
 
 def test_what_else_is_asked_for_comes_before_the_transaction(connection: Connection, session: str) -> None:
-    data = stopped(connection, "both/pay")
+    data = stopped(connection, session, "both/pay")
     assert data["advice"]["type"] == SERVICE
     satisfy(connection, data)
     data = expect.fault(connection.error("fetchResource", {"continuation": data["continuation"]}), 1017)
@@ -185,7 +185,7 @@ def test_what_else_is_asked_for_comes_before_the_transaction(connection: Connect
 
 def test_rounds_end(connection: Connection, playground: Playground, session: str) -> None:
     playground.faults(gateway={"kind": "sameAdvice"})
-    data = stopped(connection, "service/x")
+    data = stopped(connection, session, "service/x")
     for _ in range(2):
         satisfy(connection, data)
         data = expect.fault(connection.error("fetchResource", {"continuation": data["continuation"]}), 1017)
@@ -195,14 +195,14 @@ def test_rounds_end(connection: Connection, playground: Playground, session: str
     assert failed["response"]["status"] == 401 and failed["advice"]["type"] == SERVICE
     assert "continuation" not in failed
     # Of a transaction the first repetition is one too many.
-    data = stopped(connection, "transaction/x")
+    data = stopped(connection, session, "transaction/x")
     satisfy(connection, data)
     error = connection.error("fetchResource", {"continuation": data["continuation"]})
     assert expect.fault(error, 1018)["advice"]["txId"] == data["advice"]["txId"]
 
 
 def test_continuations_are_bound_and_checked(connection: Connection, session: str) -> None:
-    data = stopped(connection, "service/x")
+    data = stopped(connection, session, "service/x")
     continuation = data["continuation"]
     for name, value in [("path", "service/y"), ("method", "POST"), ("body", "x"), ("resource", "gate"), ("task", "t")]:
         error = connection.error("fetchResource", {"continuation": continuation, name: value})
@@ -217,8 +217,8 @@ def test_continuations_are_bound_and_checked(connection: Connection, session: st
 def test_continuations_expire(start: Start, settings: Dict[str, Any], playground: Playground) -> None:
     settings["resources"]["gate"]["advice"] = {"wait": "300ms"}
     connection = start(settings).connect("stream")
-    journeys.session(connection, playground)
-    data = stopped(connection, "service/x")
+    session = journeys.session(connection, playground)
+    data = stopped(connection, session, "service/x")
     time.sleep(0.4)
     expect.fault(connection.error("fetchResource", {"continuation": data["continuation"]}), 3002)
     expect.fault(connection.error("authenticateWithAdvice", {"continuation": data["continuation"]}), 3002)
@@ -228,7 +228,7 @@ def test_continuations_expire(start: Start, settings: Dict[str, Any], playground
 def test_advice_of_another_access_manager_is_an_answer(
     connection: Connection, sidecar: Sidecar, session: str
 ) -> None:
-    result = connection.call("fetchResource", gate("service/x?form=foreign"))
+    result = connection.call("fetchResource", gate(session, "service/x?form=foreign"))
     assert result["status"] == 401
     sidecar.awaits_log("another access manager")
 
@@ -236,8 +236,8 @@ def test_advice_of_another_access_manager_is_an_answer(
 def test_where_advice_is_off_it_is_an_answer(start: Start, settings: Dict[str, Any], playground: Playground) -> None:
     settings["resources"]["gate"]["advice"] = {"enabled": False}
     connection = start(settings).connect("stream")
-    journeys.session(connection, playground)
-    result = connection.call("fetchResource", gate("service/x", followRedirects=False))
+    session = journeys.session(connection, playground)
+    result = connection.call("fetchResource", gate(session, "service/x", followRedirects=False))
     assert result["status"] == 307 and "composite_advice" in result["headers"]["location"][0]
     connection.close()
 
@@ -263,7 +263,7 @@ def answer(connection: Connection, request: Dict[str, Any], result: Any) -> None
 
 def test_a_delegate_satisfies_advice_while_the_fetch_waits(connection: Connection, session: str) -> None:
     delegates(connection, RECEIVED)
-    fetch = connection.request("fetchResource", gate("both/pay", task="payment"))
+    fetch = connection.request("fetchResource", gate(session, "both/pay", task="payment"))
     for kind in [SERVICE, TRANSACTION]:
         request = asked(connection, RECEIVED)
         params = request["params"]
@@ -280,12 +280,12 @@ def test_a_delegate_satisfies_advice_while_the_fetch_waits(connection: Connectio
 
 def test_a_delegate_that_says_no_and_one_that_says_nothing(connection: Connection, session: str) -> None:
     delegates(connection, RECEIVED)
-    fetch = connection.request("fetchResource", gate("service/x"))
+    fetch = connection.request("fetchResource", gate(session, "service/x"))
     answer(connection, asked(connection, RECEIVED), {"satisfied": False})
     failed = expect.fault(connection.answer_to(fetch)["error"], 1018)
     assert failed["response"]["status"] == 401
     for nonsense in [{}, {"satisfied": "yes"}, None, []]:
-        fetch = connection.request("fetchResource", gate("service/x"))
+        fetch = connection.request("fetchResource", gate(session, "service/x"))
         answer(connection, asked(connection, RECEIVED), nonsense)
         data = expect.fault(connection.answer_to(fetch)["error"], 1017)
     satisfy(connection, data)
@@ -297,15 +297,15 @@ def test_a_delegate_that_is_late_costs_the_wait_only(
 ) -> None:
     settings["resources"]["gate"]["advice"] = {"wait": "500ms"}
     connection = start(settings).connect("stream")
-    journeys.session(connection, playground)
+    session = journeys.session(connection, playground)
     delegates(connection, RECEIVED)
-    fetch = connection.request("fetchResource", gate("service/x"))
+    fetch = connection.request("fetchResource", gate(session, "service/x"))
     request = asked(connection, RECEIVED)
     data = expect.fault(connection.answer_to(fetch)["error"], 1017)
     assert data["continuation"]
     answer(connection, request, {"satisfied": True})
     # The whole call is bounded by its own time, the user's included.
-    fetch = connection.request("fetchResource", gate("service/x", timeoutMs=200))
+    fetch = connection.request("fetchResource", gate(session, "service/x", timeoutMs=200))
     expect.fault(connection.answer_to(fetch)["error"], -32022)
     connection.close()
 
@@ -314,7 +314,7 @@ def test_fifty_fetches_with_the_same_advice_are_one_question(
     connection: Connection, playground: Playground, session: str
 ) -> None:
     delegates(connection, RECEIVED)
-    fetches = [connection.request("fetchResource", gate(f"service/{n}")) for n in range(50)]
+    fetches = [connection.request("fetchResource", gate(session, f"service/{n}")) for n in range(50)]
     request = asked(connection, RECEIVED)
     satisfy(connection, request["params"])
     answer(connection, request, {"satisfied": True})
@@ -322,7 +322,7 @@ def test_fifty_fetches_with_the_same_advice_are_one_question(
         assert connection.answer_to(fetch)["result"]["status"] == 200
     assert [m for m in connection.others() if isinstance(m, dict) and m.get("method") == RECEIVED] == []
     # A transaction is each request's own.
-    fetches = [connection.request("fetchResource", gate("transaction/same")) for _ in range(5)]
+    fetches = [connection.request("fetchResource", gate(session, "transaction/same")) for _ in range(5)]
     seen = set()
     for _ in fetches:
         request = asked(connection, RECEIVED)
@@ -342,7 +342,7 @@ def test_fifty_fetches_are_one_journey_for_each_session(
     playground.faults(gateway={"kind": "slow", "delayMs": 300, "times": 100})
     playground.request("DELETE", "/playground/statistics")
     fetches = [
-        connection.request("fetchResource", gate(f"service/{n}", session=sessions[n % 2])) for n in range(100)]
+        connection.request("fetchResource", gate(sessions[n % 2], f"service/{n}")) for n in range(100)]
     asked_about = set()
     for _ in sessions:
         request = asked(connection, RECEIVED)
@@ -366,7 +366,7 @@ def test_each_transaction_is_a_journey_of_its_own(
 ) -> None:
     delegates(connection, RECEIVED)
     playground.request("DELETE", "/playground/statistics")
-    fetches = [connection.request("fetchResource", gate("transaction/pay")) for _ in range(10)]
+    fetches = [connection.request("fetchResource", gate(session, "transaction/pay")) for _ in range(10)]
     seen = set()
     for _ in fetches:
         request = asked(connection, RECEIVED)
@@ -382,13 +382,13 @@ def test_the_silence_of_one_connection_is_not_anothers(
     sidecar: Sidecar, playground: Playground
 ) -> None:
     silent, other, none = (sidecar.connect("stream") for _ in range(3))
-    journeys.session(silent, playground)
+    session = journeys.session(silent, playground)
     for connection in (silent, other):
         delegates(connection, RECEIVED)
-    first = silent.request("fetchResource", gate("service/1"))
+    first = silent.request("fetchResource", gate(session, "service/1"))
     question = asked(silent, RECEIVED)
-    second = other.request("fetchResource", gate("service/2"))
-    third = none.request("fetchResource", gate("service/3"))
+    second = other.request("fetchResource", gate(session, "service/2"))
+    third = none.request("fetchResource", gate(session, "service/3"))
     eventually(lambda: playground.statistics()["gatewayAdvices"] == 3)
     answer(silent, question, None)
     stopped_first = expect.fault(silent.answer_to(first)["error"], 1017)
@@ -416,10 +416,10 @@ def test_who_asks_may_leave_while_others_wait(
     sidecar: Sidecar, connection: Connection, playground: Playground, session: str
 ) -> None:
     delegates(connection, RECEIVED)
-    first = connection.request("fetchResource", gate("service/1"))
+    first = connection.request("fetchResource", gate(session, "service/1"))
     request = asked(connection, RECEIVED)
     refusals = resource_refusals(connection)
-    second = connection.request("fetchResource", gate("service/2"))
+    second = connection.request("fetchResource", gate(session, "service/2"))
     # Until the answer of the gateway has arrived, and a moment more.
     eventually(lambda: resource_refusals(connection) == refusals + 1)
     time.sleep(0.3)
@@ -435,14 +435,14 @@ def test_who_asks_may_leave_while_others_wait(
 
 def test_a_connection_that_dies_leaves_the_fetch_behind(sidecar: Sidecar, playground: Playground) -> None:
     first = sidecar.connect("stream")
-    journeys.session(first, playground)
+    session = journeys.session(first, playground)
     delegates(first, RECEIVED)
-    first.request("fetchResource", gate("service/x"))
+    first.request("fetchResource", gate(session, "service/x"))
     asked(first, RECEIVED)
     first.close()
     second = sidecar.connect("stream")
     assert second.works()
-    data = stopped(second, "service/x")
+    data = stopped(second, session, "service/x")
     satisfy(second, data)
     assert second.call("fetchResource", {"continuation": data["continuation"]})["status"] == 200
     second.close()
@@ -450,7 +450,7 @@ def test_a_connection_that_dies_leaves_the_fetch_behind(sidecar: Sidecar, playgr
 
 def test_a_cancelled_fetch_asks_nobody_any_more(connection: Connection, session: str) -> None:
     delegates(connection, RECEIVED)
-    fetch = connection.request("fetchResource", gate("service/x", task="t"))
+    fetch = connection.request("fetchResource", gate(session, "service/x", task="t"))
     request = asked(connection, RECEIVED)
     connection.call("cancelTask", {"task": "t"})
     expect.fault(connection.answer_to(fetch)["error"], -32800)
@@ -462,7 +462,7 @@ def test_a_cancelled_fetch_asks_nobody_any_more(connection: Connection, session:
 
 def test_a_delegate_finds_advice_of_its_own(connection: Connection, playground: Playground, session: str) -> None:
     delegates(connection, EVALUATE)
-    fetch = connection.request("fetchResource", gate("open/x"))
+    fetch = connection.request("fetchResource", gate(session, "open/x"))
     request = asked(connection, EVALUATE)
     assert request["params"]["status"] == 200 and "body" in request["params"]
     answer(connection, request, {"advices": [{"type": SERVICE, "value": "ConfirmPassword"}]})
@@ -470,7 +470,7 @@ def test_a_delegate_finds_advice_of_its_own(connection: Connection, playground: 
     assert data["advice"]["value"] == "ConfirmPassword" and data["response"]["status"] == 200
     # None is an answer, too; nonsense leaves it to the sidecar.
     for given, status in [({"advices": []}, 401), ({"advices": "x"}, None), ({"advices": [{"value": 1}]}, None)]:
-        fetch = connection.request("fetchResource", gate("service/x"))
+        fetch = connection.request("fetchResource", gate(session, "service/x"))
         answer(connection, asked(connection, EVALUATE), given)
         message = connection.answer_to(fetch)
         if status:
@@ -481,7 +481,7 @@ def test_a_delegate_finds_advice_of_its_own(connection: Connection, playground: 
 
 def test_a_delegate_marks_the_request_itself(connection: Connection, session: str) -> None:
     delegates(connection, RECEIVED, UPDATE)
-    fetch = connection.request("fetchResource", gate("transaction/pay?keep=1"))
+    fetch = connection.request("fetchResource", gate(session, "transaction/pay?keep=1"))
     request = asked(connection, RECEIVED)
     transaction = satisfy(connection, request["params"])["txId"]
     answer(connection, request, {"satisfied": True})
@@ -496,7 +496,7 @@ def test_a_delegate_marks_the_request_itself(connection: Connection, session: st
         {"url": "https://evil.test/"}, {"url": "/resource/orders"}, {"headers": {"Authorization": "x"}},
         {"headers": {"X-Original-URL": "/"}}, {"headers": {"Cookie": "a=b\u0600; playgroundSSO=x"}},
     ]:
-        fetch = connection.request("fetchResource", gate("transaction/pay"))
+        fetch = connection.request("fetchResource", gate(session, "transaction/pay"))
         request = asked(connection, RECEIVED)
         satisfy(connection, request["params"])
         answer(connection, request, {"satisfied": True})
@@ -507,7 +507,7 @@ def test_a_delegate_marks_the_request_itself(connection: Connection, session: st
 
 
 def test_a_streamed_fetch_stops_and_goes_on_streaming(connection: Connection, session: str) -> None:
-    data = stopped(connection, "service/x", stream=True, task="s")
+    data = stopped(connection, session, "service/x", stream=True, task="s")
     satisfy(connection, data)
     result = connection.call("fetchResource", {"continuation": data["continuation"]})
     assert result["status"] == 200 and result["task"] == "s" and "body" not in result
@@ -516,7 +516,7 @@ def test_a_streamed_fetch_stops_and_goes_on_streaming(connection: Connection, se
 
 
 def test_a_step_up_of_rfc_9470_stops_the_fetch(connection: Connection, playground: Playground, session: str) -> None:
-    data = expect.fault(connection.error("fetchResource", {"resource": "mine", "path": "vault"}), 1017)
+    data = expect.fault(connection.error("fetchResource", {"resource": "mine", "path": "vault", "session": session}), 1017)
     assert data["advice"] == {"type": "insufficient_user_authentication", "acrValues": ["mfa"]} or "maxAge" in data["advice"]
     step = connection.call("authenticateWithAdvice", {"continuation": data["continuation"]})
     playground.request("POST", "/playground/login", json.dumps({"user": "alice", "acr": "mfa", "times": 1}).encode())

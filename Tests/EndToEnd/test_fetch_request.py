@@ -94,8 +94,8 @@ def test_auth_user_without_a_session_is_not_authenticated(connection: Connection
     expect.fault(connection.error("fetchResource", {"resource": "orders", "path": "orders", "auth": "user"}), 1001)
 
 
-def test_auth_implicit_without_a_session_is_not_implicitly_authenticated(connection: Connection) -> None:
-    expect.fault(connection.error("fetchResource", {"resource": "orders", "path": "orders", "auth": "implicit"}), 1002)
+def test_auth_implicit_without_a_session_is_not_authenticated(connection: Connection) -> None:
+    expect.fault(connection.error("fetchResource", {"resource": "orders", "path": "orders", "auth": "implicit"}), 1001)
 
 
 def test_an_unknown_session_is_session_not_found(connection: Connection) -> None:

@@ -443,12 +443,14 @@ def test_a_session_is_its_users(shop: Sidecar, http: str, playground: Playground
         with acting_as(uid):
             return ask(http, "GET", "/mine/echo", headers=headers)
 
-    problem(asks(ALICE, {}), 400, "invalid_params")
+    problem(asks(ALICE, {}), 401, "not_authenticated")
+    problem(asks(ALICE, {"Postern-Session": "only"}), 400, "invalid_params")
     for session in sessions:
         answer = asks(ALICE, {"Postern-Session": session})
         assert answer.status == 200 and "postern-session" not in answer.json["headers"]
     problem(asks(BOB, {"Postern-Session": sessions[0]}), 401, "session_not_found")
-    problem(asks(BOB, {}), 401, "not_authenticated")
+    for headers in ({}, {"Postern-Session": "only"}):
+        problem(asks(BOB, headers), 401, "not_authenticated")
 
 
 @needs_root

@@ -7,7 +7,7 @@ import json
 import time
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -195,11 +195,12 @@ def test_a_callback_is_good_for_its_own_authorization_only(
         expect.fault(error, 5006)
         # And the other way round; both are good for their own afterwards.
         own = landing(playground, step["callbacks"][0]["output"][0]["value"])
-        expect.fault(connection.error("completeAuthorization", {"callbackUrl": own}), 5006)
+        for state, code in [(plain["state"], 5005), (parse_qs(urlsplit(own).query)["state"][0], 5006)]:
+            expect.fault(connection.error("completeAuthorization", {"callbackUrl": own, "state": state}), code)
         callbacks[0]["input"][0]["value"] = own
         walked = connection.call("authenticateWithAdvice", {"continuation": step["continuation"], "callbacks": callbacks})
         assert walked["state"] == "completed"
-        assert connection.call("completeAuthorization", {"callbackUrl": weak})["session"] != session
+        assert connection.call("completeAuthorization", {"callbackUrl": weak, "state": plain["state"]})["session"] != session
 
 
 def test_another_users_login_decides_nothing_while_nobody_can_say_whose_it_is(

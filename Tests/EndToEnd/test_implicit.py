@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict
 import pytest
 
 from harness import expect
-from harness.browser import announce_login, authorize
+from harness.browser import announce_login, callback_of
 from harness.connection import Connection
 from harness.playground import Playground
 from harness.sidecar import Sidecar
@@ -50,7 +50,7 @@ def sidecar(start: Start, settings: Dict[str, Any]) -> Sidecar:
 def login(connection: Connection, playground: Playground, user: str = "alice") -> Dict[str, Any]:
     announce_login(playground, user=user)
     begun = connection.call("beginAuthorization", {"issuer": "shop", "redirectUri": REDIRECT})
-    return connection.call("completeAuthorization", {"callbackUrl": authorize(begun["authorizationUrl"])})
+    return connection.call("completeAuthorization", callback_of(begun))
 
 
 def implicit(connection: Connection, profile: str = "user-1001") -> Dict[str, Any]:
@@ -77,21 +77,22 @@ def test_a_profile_is_logged_in_without_its_user(
     assert session["kind"] == "implicit" and session["subject"] == user["subject"] == "user-1001"
     assert session["scope"] == "profile" and "claims" not in session and expect.RFC3339_MILLISECONDS.match(session["expiresAt"])
     assert session["session"] != user["session"] and not expect.LIKE_A_TOKEN.search(json.dumps(session))
-    for chosen in [{"session": session["session"]}, {}]:
+    for chosen in [{"session": session["session"]}, {"session": "only"}]:
         result = fetch(connection, **chosen)
         assert result["status"] == 200 and result["attempts"] == 1
     # The user's session is still the user's.
-    assert fetch(connection, "mine", "orders")["status"] == 200
+    assert fetch(connection, "mine", "orders", session="only")["status"] == 200
     kinds = [entry["kind"] for entry in connection.call("listSessions")["sessions"]]
     assert kinds == ["user", "implicit"]
 
 
 def test_each_precondition_has_its_own_error(connection: Connection, playground: Playground) -> None:
-    expect.fault(connection.error("fetchResource", {"resource": "news", "path": "echo"}), 1002)
-    expect.fault(connection.error("fetchResource", {"resource": "mine", "path": "echo"}), 1001)
+    for resource in ("news", "mine"):
+        for nobody in ({}, {"session": "only"}):
+            expect.fault(connection.error("fetchResource", {"resource": resource, "path": "echo", **nobody}), 1001)
     user = login(connection, playground)
     # A user's session is no implicit one, and the other way round.
-    expect.fault(connection.error("fetchResource", {"resource": "news", "path": "echo"}), 1002)
+    expect.fault(connection.error("fetchResource", {"resource": "news", "path": "echo", "session": "only"}), 1001)
     named = {"path": "echo", "session": user["session"]}
     expect.fault(connection.error("fetchResource", {"resource": "news", **named}), 1002)
     session = implicit(connection)
@@ -127,11 +128,11 @@ def test_what_is_not_registered_or_not_configured(
 
 def test_the_lower_scope_is_kept_whatever_a_resource_wants(connection: Connection, playground: Playground) -> None:
     login(connection, playground)
-    implicit(connection)
-    data = expect.fault(connection.error("fetchResource", {"resource": "deep", "path": "orders"}), 1002)
+    session = implicit(connection)["session"]
+    data = expect.fault(connection.error("fetchResource", {"resource": "deep", "path": "orders", "session": session}), 1002)
     assert data["upstream"]["code"] == "insufficient_scope"
     # A resource that wants more than the token has says no, and a newer one cannot help.
-    result = fetch(connection, path="orders")
+    result = fetch(connection, path="orders", session=session)
     assert result["status"] == 403
 
 
@@ -155,21 +156,21 @@ def test_the_profile_outlives_its_session_and_a_restart(
     before = implicit(connection)
     assert connection.call("endSession", {"session": user["session"]})["ended"]
     # Logging out ends what the user's login gave; implicit access goes on with what it has of its own.
-    assert fetch(connection)["status"] == 200
+    assert fetch(connection, session=before["session"])["status"] == 200
     sidecar.stop()
     again = connect(start(settings))
     assert fetch(again, session=before["session"])["status"] == 200
     assert implicit(again)["subject"] == "user-1001"
     for entry in again.call("listSessions")["sessions"]:
         assert again.call("endSession", {"session": entry["session"]})["upstream"] == "ended"
-    expect.fault(again.error("fetchResource", {"resource": "news", "path": "echo"}), 1002)
+    expect.fault(again.error("fetchResource", {"resource": "news", "path": "echo", "session": "only"}), 1001)
 
 
 def test_two_implicit_sessions_must_be_told_apart(connection: Connection, playground: Playground) -> None:
     login(connection, playground)
     first = implicit(connection)
     implicit(connection)
-    expect.fault(connection.error("fetchResource", {"resource": "news", "path": "echo"}), -32602, "/session")
+    expect.fault(connection.error("fetchResource", {"resource": "news", "path": "echo", "session": "only"}), -32602, "/session")
     assert fetch(connection, session=first["session"])["status"] == 200
 
 

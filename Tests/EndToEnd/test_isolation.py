@@ -74,33 +74,34 @@ def test_a_session_is_unknown_to_another_user(alice: Connection, bob: Connection
         made_up = bob.error(method, {**params, "session": "A" * len(session)})
         assert (made_up["code"], made_up["message"]) == (theirs["code"], theirs["message"]), method
     assert bob.call("listSessions")["sessions"] == []
-    expect.fault(bob.error("fetchResource", {"resource": "mine"}), 1001)
+    expect.fault(bob.error("fetchResource", {"resource": "mine", "session": "only"}), 1001)
     assert alice.call("fetchResource", {"resource": "mine", "path": "orders", "session": session})["status"] == 200
 
 
 def test_the_only_session_is_the_users_own(alice: Connection, bob: Connection, playground: Playground) -> None:
-    """A session that is left out is found among the caller's; the other user's must not be taken, nor counted."""
+    """`only` is found among the caller's sessions; the other user's must not be taken, nor counted."""
     first = journeys.session(alice, playground, "alice")
     second = journeys.session(bob, playground, "bob")
     subjects = set()
     for connection, session in ((alice, first), (bob, second)):
         assert [entry["session"] for entry in connection.call("listSessions")["sessions"]] == [session]
         subjects.add(connection.call("getSession", {"session": session})["subject"])
-        assert connection.call("fetchResource", {"resource": "mine", "path": "orders"})["status"] == 200
+        assert connection.call("fetchResource", {"resource": "mine", "path": "orders", "session": "only"})["status"] == 200
     assert len(subjects) == 2
-    tokens = {connection.call("getAccessToken", {"resource": "mine"})["accessToken"] for connection in (alice, bob)}
+    only = {"resource": "mine", "session": "only"}
+    tokens = {connection.call("getAccessToken", only)["accessToken"] for connection in (alice, bob)}
     assert len(tokens) == 2
 
 
 def test_a_login_in_progress_is_its_beginners(alice: Connection, bob: Connection, playground: Playground) -> None:
     """Who completes another user's authorization would have that user's session."""
-    from harness.browser import announce_login, authorize
+    from harness.browser import announce_login, callback_of
 
     announce_login(playground)
     begun = alice.call("beginAuthorization", {"issuer": "am", "redirectUri": REDIRECT})
-    callback = authorize(begun["authorizationUrl"])
-    expect.fault(bob.error("completeAuthorization", {"callbackUrl": callback}), 5006)
-    assert alice.call("completeAuthorization", {"callbackUrl": callback})["issuer"] == "am", "nothing was used up"
+    callback = callback_of(begun)
+    expect.fault(bob.error("completeAuthorization", callback), 5006)
+    assert alice.call("completeAuthorization", callback)["issuer"] == "am", "nothing was used up"
     device = alice.call("beginDeviceAuthorization", {"issuer": "am"})
     expect.fault(bob.error("completeDeviceAuthorization", {"handle": device["handle"]}), 5006)
     expect.fault(alice.error("completeDeviceAuthorization", {"handle": device["handle"]}), 5007)
@@ -117,8 +118,9 @@ def test_a_profile_is_registered_for_one_user_alone(alice: Connection, bob: Conn
 
 def test_a_stopped_fetch_is_its_callers(alice: Connection, bob: Connection, playground: Playground) -> None:
     """Whoever could resume it would have the other user's answer; whoever could step it up, that user's session."""
-    journeys.session(alice, playground)
-    stopped = expect.fault(alice.error("fetchResource", {"resource": "gate", "path": "service/pay"}), 1017)
+    session = journeys.session(alice, playground)
+    fetch = {"resource": "gate", "path": "service/pay", "session": session}
+    stopped = expect.fault(alice.error("fetchResource", fetch), 1017)
     continuation = {"continuation": stopped["continuation"]}
     expect.fault(bob.error("fetchResource", continuation), 3002)
     expect.fault(bob.error("authenticateWithAdvice", continuation), 3002)
@@ -172,8 +174,8 @@ def test_events_go_to_the_user_they_are_about(alice: Connection, bob: Connection
 def test_a_delegate_gets_requests_about_its_own_calls_only(alice: Connection, bob: Connection, playground: Playground) -> None:
     """A delegate sees requests and answers, and decides whether a step-up is done."""
     bob.call("registerDelegate", {"methods": ["delegate.onPolicyAdviceReceived", "delegate.evaluateAuthorizationPolicy"]})
-    journeys.session(alice, playground)
-    expect.fault(alice.error("fetchResource", {"resource": "gate", "path": "service/pay"}), 1017)
+    session = journeys.session(alice, playground)
+    expect.fault(alice.error("fetchResource", {"resource": "gate", "path": "service/pay", "session": session}), 1017)
     assert bob.works() and bob.others() == []
 
 

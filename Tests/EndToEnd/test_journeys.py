@@ -226,7 +226,9 @@ def test_params_are_checked(connection: Connection, playground: Playground) -> N
     expect.fault(connection.error("authenticateWithAdvice", params), 3001)
     expect.fault(connection.error("authenticateWithAdvice", {"session": "x" * 43, "advice": advice}), 5001)
     journeys.session(connection, playground)
-    expect.fault(connection.error("authenticateWithAdvice", {"advice": advice}), -32602, "/session")
+    expect.fault(connection.error("authenticateWithAdvice", {"session": "only", "advice": advice}), -32602, "/session")
+    missing = expect.fault(connection.error("authenticateWithAdvice", {"advice": advice}), 1001)
+    assert (missing["detail"], missing["outcome"]) == ("session_missing", "not_sent")
 
 
 def test_a_service_advice_upgrades_the_session_and_ends_the_old_one(
@@ -316,14 +318,14 @@ def test_of_several_advices_the_transaction_comes_last(connection: Connection, p
 def test_an_advice_can_come_in_its_response(connection: Connection, playground: Playground) -> None:
     session = journeys.session(connection, playground)
     body = json.dumps({"advices": {SERVICE: ["ConfirmPassword"]}})
-    params: Dict[str, Any] = {"response": {"status": 403, "headers": {}, "body": body}}
+    params: Dict[str, Any] = {"session": session, "response": {"status": 403, "headers": {}, "body": body}}
     step = connection.call("authenticateWithAdvice", params)
     assert types(step) == ["PasswordCallback"]
     assert go_on(connection, step, "alice-password")["session"] == session
     # A redirect to another server's page is none of this access manager's advice.
     location = "https://am.evil.test/?authIndexType=composite_advice&authIndexValue=%3CAdvices%3E%3CAttributeValuePair"
     location += "%3E%3CAttribute%20name%3D%22A%22/%3E%3CValue%3Ex%3C/Value%3E%3C/AttributeValuePair%3E%3C/Advices%3E"
-    params = {"response": {"status": 302, "headers": {"Location": location}}}
+    params = {"session": session, "response": {"status": 302, "headers": {"Location": location}}}
     assert connection.call("parseAdvice", params["response"])["source"] == "redirect"
     expect.fault(connection.error("authenticateWithAdvice", params), 3001)
 
@@ -389,7 +391,9 @@ def test_a_step_up_of_rfc_9470_is_a_new_authorization(connection: Connection, pl
     bad = filled(step, "http://127.0.0.1:8765/callback?state=unknown&code=x")
     params = {"continuation": step["continuation"], "callbacks": bad}
     expect.fault(connection.error("authenticateWithAdvice", params), 5006)
-    params["callbacks"] = filled(step, "http://127.0.0.1:8765/callback?state=%")
+    params["callbacks"] = filled(step, "http://127.0.0.1:8765/callback?state=%&code=x")
+    expect.fault(connection.error("authenticateWithAdvice", params), 5006)
+    params["callbacks"] = filled(step, "http://127.0.0.1:8765/callback?state=a&state=b")
     path = "/callbacks/0/input/0/value"
     expect.fault(connection.error("authenticateWithAdvice", params), -32602, path)
     params["callbacks"] = filled(step, callback)

@@ -189,7 +189,7 @@ def test_several_sessions_are_counted_and_named(connection: Connection) -> None:
     """Catches an error that leaves open how to choose."""
     for _ in range(3):
         connection.call("createSession", {"issuer": "play", "grant": TOKENS})
-    fetch = {"resource": "orders", "path": "orders", "auth": "user"}
+    fetch = {"resource": "orders", "path": "orders", "auth": "user", "session": "only"}
     error = connection.error("fetchResource", fetch)
     expect.fault(error, -32602, "/session")
     assert error["message"] == (

@@ -71,7 +71,7 @@ def satisfy(connection: Connection, session: str, decision: Dict[str, Any], **an
 def test_a_transaction_from_its_advice_to_its_permit(
     connection: Connection, playground: Playground, sidecar: Sidecar, session: str
 ) -> None:
-    denied = ask(connection, "transaction/pay")["decisions"][0]
+    denied = ask(connection, "transaction/pay", session=session)["decisions"][0]
     assert denied["authorized"] is False and "expiresAt" not in denied
     (advice,) = advices(denied)
     assert advice["type"] == TRANSACTION
@@ -79,22 +79,22 @@ def test_a_transaction_from_its_advice_to_its_permit(
     assert result["txId"] == advice["value"] and result["sessionUpgraded"] is False
     context = {"TxId": [advice["value"]]}
     # Without it, and for another resource, it is no permit; nor does that use it up.
-    (other,) = ask(connection, "transaction/other", context=context)["decisions"]
+    (other,) = ask(connection, "transaction/other", context=context, session=session)["decisions"]
     assert advices(other)[0]["value"] != advice["value"]
-    (permit,) = ask(connection, "transaction/pay", context=context)["decisions"]
+    (permit,) = ask(connection, "transaction/pay", context=context, session=session)["decisions"]
     assert permit["authorized"] is True and permit["source"] == "backend"
     # Good once, and remembered nowhere.
-    (again,) = ask(connection, "transaction/pay", context=context)["decisions"]
+    (again,) = ask(connection, "transaction/pay", context=context, session=session)["decisions"]
     assert again["source"] == "backend" and advices(again)[0]["value"] != advice["value"]
     assert playground.statistics()["policyEvaluations"] == 4
     assert advice["value"] not in sidecar.log()
 
 
 def test_a_declined_transaction_is_no_permit(connection: Connection, playground: Playground, session: str) -> None:
-    (denied,) = ask(connection, "transaction/pay")["decisions"]
+    (denied,) = ask(connection, "transaction/pay", session=session)["decisions"]
     result = satisfy(connection, session, denied, ConfirmationCallback="No")
     # The access manager tells nothing of it: only the next evaluation does.
-    (still,) = ask(connection, "transaction/pay", context={"TxId": [result["txId"]]})["decisions"]
+    (still,) = ask(connection, "transaction/pay", context={"TxId": [result["txId"]]}, session=session)["decisions"]
     assert still["authorized"] is False and advices(still)[0]["value"] != result["txId"]
 
 
@@ -114,26 +114,26 @@ def test_another_users_transaction_is_no_permit(connection: Connection, playgrou
 def test_a_step_up_turns_the_deny_into_a_permit_that_is_remembered(
     connection: Connection, playground: Playground, session: str, resource: str, kind: str, answers: Dict[str, str]
 ) -> None:
-    first = ask(connection, "open/x", resource)
+    first = ask(connection, "open/x", resource, session=session)
     assert permits(first) == [True, False] and advices(first["decisions"][1])[0]["type"] == kind
     result = satisfy(connection, session, first["decisions"][1], **answers)
     assert result["sessionUpgraded"] is True
     # What was decided about the login of before is not used any more.
-    second = ask(connection, "open/x", resource)
+    second = ask(connection, "open/x", resource, session=session)
     assert permits(second) == [True, True]
     assert {decision["source"] for decision in second["decisions"]} == {"backend"}
-    third = ask(connection, "open/x", resource)
+    third = ask(connection, "open/x", resource, session=session)
     assert {decision["source"] for decision in third["decisions"]} == {"local"}
 
 
 def test_both_take_two_rounds(connection: Connection, playground: Playground, session: str) -> None:
     context: Dict[str, Any] = {}
     for kind in [SERVICE, TRANSACTION]:
-        (denied,) = ask(connection, "both/pay", context=context)["decisions"]
+        (denied,) = ask(connection, "both/pay", context=context, session=session)["decisions"]
         assert [advice["type"] for advice in advices(denied)] == [kind]
         result = satisfy(connection, session, denied)
         context = {"TxId": [result["txId"]]} if "txId" in result else {}
-    assert permits(ask(connection, "both/pay", context=context)) == [True]
+    assert permits(ask(connection, "both/pay", context=context, session=session)) == [True]
 
 
 @pytest.mark.parametrize("empty", [False, True])
@@ -142,7 +142,7 @@ def test_rows_of_every_kind_in_one_answer(
 ) -> None:
     journeys.control(playground, emptyArrays=empty)
     names = ["open/a", "denied/b", "nobody/c", "service/d", "transaction/e", "open/f?x=1", "open/a"]
-    result = ask(connection, *names)
+    result = ask(connection, *names, session=session)
     assert permits(result) == [True, False, False, False, False, True, True]
     assert codes(result)[1:5] == ["authorization_denied", "authorization_denied", "advice_required", "advice_required"]
 
@@ -162,18 +162,18 @@ def test_faults_are_no_decisions(connection: Connection, playground: Playground,
         ("contradiction", "response"),
     ]:
         playground.faults(policies={"kind": kind, "times": 1})
-        result = ask(connection, "open/" + kind)
+        result = ask(connection, "open/" + kind, session=session)
         assert result["outcome"] == outcome and True not in permits(result), (kind, result)
-        assert permits(ask(connection, "open/" + kind)) == [True]
+        assert permits(ask(connection, "open/" + kind, session=session)) == [True]
 
 
 def test_an_evaluators_session_that_has_ended_is_replaced(
     connection: Connection, playground: Playground, session: str
 ) -> None:
-    assert permits(ask(connection, "open/a")) == [True]
+    assert permits(ask(connection, "open/a", session=session)) == [True]
     before = playground.statistics()["authenticateRequests"]
     playground.faults(policies={"kind": "emptyUnauthorized", "times": 1})
-    assert permits(ask(connection, "open/b")) == [True]
+    assert permits(ask(connection, "open/b", session=session)) == [True]
     assert playground.statistics()["authenticateRequests"] == before + 2
 
 
@@ -192,8 +192,8 @@ def test_who_may_not_evaluate_and_what_is_unknown(
     else:
         point.update(change)
     connection = start(settings).connect()
-    journeys.session(connection, playground)
-    result = ask(connection, "open/x")
+    session = journeys.session(connection, playground)
+    result = ask(connection, "open/x", session=session)
     assert True not in permits(result) and (result.get("status") or code is None), result
     assert code is None or result["status"]["code"] == code
     connection.close()

@@ -13,7 +13,7 @@ from typing import Any, Callable, Dict, Iterator, List, Tuple
 import pytest
 
 from harness import expect
-from harness.browser import announce_login, authorize
+from harness.browser import announce_login, callback_of
 from harness.connection import Connection
 from harness.decisions import DecisionDouble, DecisionEngines
 from harness.playground import Playground
@@ -222,7 +222,7 @@ def with_shop(start: Start, playground: Playground, directory: Any, base: str) -
 def log_in(connection: Connection, playground: Playground) -> Dict[str, Any]:
     announce_login(playground)
     begun = connection.call("beginAuthorization", {"issuer": "shop", "redirectUri": REDIRECT})
-    return connection.call("completeAuthorization", {"callbackUrl": authorize(begun["authorizationUrl"])})
+    return connection.call("completeAuthorization", callback_of(begun))
 
 
 def test_the_session_is_the_subject_and_its_end_is_the_end_of_its_decisions(
@@ -230,21 +230,24 @@ def test_the_session_is_the_subject_and_its_end_is_the_end_of_its_decisions(
 ) -> None:
     sidecar = with_shop(start, playground, directory, engines.authzen)
     with sidecar.connect() as connection:
-        missing = call(connection, "record-1", subject=None)
-        assert missing["outcome"] == "failure"
-        assert missing["status"]["code"] == "authentication_session_missing"
-        assert missing["status"]["action"] == "authentication"
+        def is_missing(**params: Any) -> None:
+            missing = call(connection, "record-1", subject=None, **params)
+            assert missing["outcome"] == "failure"
+            assert missing["status"]["code"] == "authentication_session_missing"
+            assert missing["status"]["action"] == "authentication"
+
+        is_missing(session="only")
         session = log_in(connection, playground)
-        result = call(connection, "record-1", "record-2", subject=None)
+        is_missing()
+        result = call(connection, "record-1", "record-2", subject=None, session=session["session"])
         assert permits(result) == [True, False]
         asked = engines.log(engines.authzen)[-1]
         assert asked["body"]["subject"] == {"type": "user", "id": "user-1001"}
         assert asked["headers"]["Authorization"].startswith("Bearer ")
-        assert call(connection, "record-1", subject=None)["decisions"][0]["source"] == "local"
+        assert call(connection, "record-1", subject=None, session="only")["decisions"][0]["source"] == "local"
         connection.call("endSession", {"session": session["session"]})
-        for params in [{}, {"session": session["session"]}, {"session": "nonsense"}]:
-            gone = call(connection, "record-1", subject=None, **params)
-            assert gone["status"]["code"] == "authentication_session_missing"
+        for params in [{}, {"session": "only"}, {"session": session["session"]}, {"session": "nonsense"}]:
+            is_missing(**params)
         expect.fault(connection.error("invalidateDecisions", {"session": session["session"]}), 5001)
 
 

@@ -135,15 +135,15 @@ def test_a_user_of_a_real_provider(
     browser = Browser(provider)
     with sidecar.connect() as connection:
         begun = connection.call("beginAuthorization", {"issuer": "corp", "redirectUri": "http://127.0.0.1/cb"})
-        callback = browser.authorize(begun["authorizationUrl"])
-        session = connection.call("completeAuthorization", {"callbackUrl": callback})
+        callback = {"callbackUrl": browser.authorize(begun["authorizationUrl"]), "state": begun["state"]}
+        session = connection.call("completeAuthorization", callback)
         assert session["claims"]["iss"] == provider.issuer and session["claims"]["aud"] == "svc"
         handle = session["session"]
         for _ in range(3):
-            assert connection.call("fetchResource", {"resource": "mine", "path": "orders"})["status"] == 200
+            assert connection.call("fetchResource", {"resource": "mine", "path": "orders", "session": handle})["status"] == 200
             connection.call("refreshSession", {"session": handle})
         assert len(set(resource.tokens)) == 3
-        token = connection.call("getAccessToken", {"resource": "mine"})["accessToken"]
+        token = connection.call("getAccessToken", {"resource": "mine", "session": handle})["accessToken"]
         asked = {"issuer": "corp", "token": token, "requiredScopes": ["orders"]}
         assert connection.call("introspectToken", asked)["valid"] is True
         judged = {"issuer": "corp", "accessToken": token, "audience": "openid orders", "requiredScopes": ["orders"]}
@@ -152,7 +152,7 @@ def test_a_user_of_a_real_provider(
         assert wrong["error"]["code"] == "wrong_token_type"
         assert connection.call("endSession", {"session": handle}) == {"ended": True, "upstream": "ended"}
         assert connection.call("introspectToken", asked)["error"]["code"] == "inactive"
-        again = connection.error("completeAuthorization", {"callbackUrl": callback})
+        again = connection.error("completeAuthorization", callback)
         assert again["code"] == 5006
 
 
@@ -165,7 +165,7 @@ def test_a_session_survives_an_outage_of_a_real_provider(
     with sidecar.connect() as connection:
         begun = connection.call("beginAuthorization", {"issuer": "corp", "redirectUri": "http://127.0.0.1/cb"})
         callback = browser.authorize(begun["authorizationUrl"])
-        handle = connection.call("completeAuthorization", {"callbackUrl": callback})["session"]
+        handle = connection.call("completeAuthorization", {"callbackUrl": callback, "state": begun["state"]})["session"]
         provider.stop()
         assert connection.error("refreshSession", {"session": handle})["code"] == 5004
         assert connection.call("getSession", {"session": handle})["session"] == handle
@@ -198,7 +198,7 @@ def test_a_request_is_pushed_to_a_real_provider(start: Callable[..., Any], provi
         query = parse_qs(urlsplit(begun["authorizationUrl"]).query)
         assert set(query) == {"client_id", "request_uri"}
         callback = Browser(provider).authorize(begun["authorizationUrl"])
-        assert connection.call("completeAuthorization", {"callbackUrl": callback})["scope"] == "openid orders"
+        assert connection.call("completeAuthorization", {"callbackUrl": callback, "state": begun["state"]})["scope"] == "openid orders"
 
 
 def test_a_storm_of_renewals_at_a_provider_with_reuse_detection(

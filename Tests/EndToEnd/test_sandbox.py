@@ -16,7 +16,7 @@ from typing import Any, Callable, Dict, Iterator, List
 import pytest
 
 from harness import expect, settings
-from harness.browser import announce_login, authorize
+from harness.browser import announce_login, callback_of
 from harness.certificates import Authority
 from harness.connection import Connection
 from harness.issuer import IssuerDouble
@@ -224,7 +224,7 @@ def test_what_lasts_works_under_the_second_filter(
     announce_login(playground)
     begun = connection.call(
         "beginAuthorization", {"issuer": "shop", "redirectUri": "http://127.0.0.1:8765/callback"})
-    session = connection.call("completeAuthorization", {"callbackUrl": authorize(begun["authorizationUrl"])})["session"]
+    session = connection.call("completeAuthorization", callback_of(begun))["session"]
     mine = {"resource": "mine", "path": "orders", "session": session}
     assert connection.call("fetchResource", mine)["status"] == 200
     assert connection.call("fetchResource", {"resource": "named", "path": "x"})["status"] == 200

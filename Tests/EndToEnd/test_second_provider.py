@@ -13,7 +13,7 @@ from typing import Any, Callable, Dict, Iterator
 import pytest
 
 from harness import expect
-from harness.browser import authorize
+from harness.browser import callback_of
 from harness.connection import Connection
 from harness.idpyoidc import REDIRECT, IdpyOIDC
 from harness.sidecar import Sidecar
@@ -52,7 +52,7 @@ def connection(sidecar: Sidecar) -> Iterator[Connection]:
 def login(connection: Connection) -> Dict[str, Any]:
     # OpenID Connect Core 11: offline access is for consent that has been asked for.
     begun = connection.call("beginAuthorization", {"issuer": "shop", "redirectUri": REDIRECT, "prompt": "consent"})
-    return connection.call("completeAuthorization", {"callbackUrl": authorize(begun["authorizationUrl"])})
+    return connection.call("completeAuthorization", callback_of(begun))
 
 
 def access_token(connection: Connection, **params: Any) -> str:
@@ -63,7 +63,7 @@ def test_a_login_whose_id_token_is_signed_with_eddsa(connection: Connection, pro
     session = login(connection)
     assert session["claims"]["iss"] == provider.issuer and session["claims"]["aud"] == ["shop"]
     assert session["scope"] == "openid offline_access" and session["subject"] == session["claims"]["sub"]
-    answer = connection.call("fetchResource", {"resource": "mine", "path": "userinfo"})
+    answer = connection.call("fetchResource", {"resource": "mine", "path": "userinfo", "session": session["session"]})
     assert answer["status"] == 200 and json.loads(answer["body"])["sub"] == session["subject"]
 
 

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import pytest
 
 from harness import expect
-from harness.browser import announce_login, authorize
+from harness.browser import announce_login, authorize, callback_of
 from harness.connection import Connection
 from harness.harvest import Harvest
 from harness.playground import Playground
@@ -73,7 +73,7 @@ class Caller:
     def login(self, playground: Playground, issuer: str = "shop", **params: Any) -> Any:
         announce_login(playground)
         begun = self.ask("beginAuthorization", issuer=issuer, redirectUri=REDIRECT, **params)
-        return self.ask("completeAuthorization", callbackUrl=authorize(begun["authorizationUrl"]))
+        return self.ask("completeAuthorization", **callback_of(begun))
 
     def create(self, issuer: str = "shop", **grant: Any) -> Any:
         return self.ask("createSession", issuer=issuer, grant=grant)
@@ -127,7 +127,8 @@ def failures(caller: Caller, playground: Playground, harvest: Harvest, handles: 
         caller.login(playground)
     playground.faults(idToken=None, resource={"kind": "unauthorized", "times": 2})
     caller.ask("fetchResource", resource="mine", path="orders", session=handles[1])
-    caller.ask("completeAuthorization", callbackUrl=f"{REDIRECT}?code={VERIFIER}&state={VERIFIER}")
+    caller.ask("completeAuthorization", callbackUrl=f"{REDIRECT}?code={VERIFIER}&state={VERIFIER}", state=VERIFIER)
+    caller.ask("completeAuthorization", callbackUrl=f"{REDIRECT}?code={VERIFIER}&state={VERIFIER}", state=CHALLENGE)
     harvest.echo = True
     caller.ask("refreshSession", session=handles[2])
     caller.create(type="refresh_token", refreshToken=harvest.newest("refresh_token"))

@@ -17,7 +17,7 @@ from typing import Any, Callable, Dict, Iterator, List
 import pytest
 
 from harness import expect
-from harness.browser import announce_login, authorize
+from harness.browser import announce_login, callback_of
 from harness.connection import Connection
 from harness.playground import Playground
 from harness.ports import free_port
@@ -51,8 +51,8 @@ def settings(playground: Playground, directory: Path) -> Dict[str, Any]:
 def login(connection: Connection, playground: Playground) -> str:
     announce_login(playground)
     begun = connection.call("beginAuthorization", {"issuer": "shop", "redirectUri": REDIRECT})
-    callback = authorize(begun["authorizationUrl"])
-    return connection.call("completeAuthorization", {"callbackUrl": callback})["session"]
+    callback = callback_of(begun)
+    return connection.call("completeAuthorization", callback)["session"]
 
 
 def fetch_status(connection: Connection, session: str) -> int:
@@ -78,8 +78,8 @@ def test_a_session_outlives_the_process(start: Start, settings: Any, playground:
         assert [known["session"] for known in connection.call("listSessions")["sessions"]] == [session]
         # A login that was begun before ends after.
         announce_login(playground)
-        callback = authorize(begun["authorizationUrl"])
-        assert connection.call("completeAuthorization", {"callbackUrl": callback})["kind"] == "user"
+        callback = callback_of(begun)
+        assert connection.call("completeAuthorization", callback)["kind"] == "user"
     assert playground.statistics()["refreshTokenReuseDetected"] == 0
 
 

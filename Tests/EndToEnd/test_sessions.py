@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import pytest
 
 from harness import expect
-from harness.browser import announce_login, authorize
+from harness.browser import announce_login, authorize, callback_of
 from harness.connection import Connection
 from harness.issuer import IssuerDouble, document
 from harness.playground import Playground
@@ -54,7 +54,7 @@ def sidecar(start: Start, settings: Dict[str, Any]) -> Sidecar:
 def login(connection: Connection, playground: Playground, **params: Any) -> Dict[str, Any]:
     announce_login(playground)
     begun = connection.call("beginAuthorization", {"issuer": "shop", "redirectUri": REDIRECT, **params})
-    return connection.call("completeAuthorization", {"callbackUrl": authorize(begun["authorizationUrl"])})
+    return connection.call("completeAuthorization", callback_of(begun))
 
 
 def fetch(connection: Connection, path: str = "orders", **params: Any) -> Dict[str, Any]:
@@ -75,8 +75,8 @@ def test_a_login_gives_a_session_and_no_token(connection: Connection, playground
     assert connection.call("listSessions") == {"sessions": [session]}
     result = fetch(connection, session=session["session"])
     assert result["status"] == 200 and result["attempts"] == 1
-    # The only session of this user may be left out.
-    assert fetch(connection)["status"] == 200
+    # A program whose uid is the user names no handle.
+    assert fetch(connection, session="only")["status"] == 200
 
 
 def test_the_authorization_request_is_pushed_and_names_nothing_secret(
@@ -118,8 +118,8 @@ def test_at_debug_the_log_shows_whether_a_sessions_token_was_cached(
 ) -> None:
     sidecar = start({**settings, "log": {"level": "debug"}})
     connection = connect(sidecar)
-    login(connection, playground)
-    assert fetch(connection)["status"] == 200
+    session = login(connection, playground)["session"]
+    assert fetch(connection, session=session)["status"] == 200
     lines = [json.loads(line) for line in sidecar.awaits_log("call ended").splitlines() if "token needed" in line]
     assert [(line["issuer"], line["cacheHit"], line["method"]) for line in lines] == [("shop", "true", "fetchResource")]
 
@@ -127,12 +127,14 @@ def test_at_debug_the_log_shows_whether_a_sessions_token_was_cached(
 def test_a_token_that_lacks_a_resources_scope_is_used_and_reported_once(
     start: Start, connect: Connect, settings: Dict[str, Any], playground: Playground
 ) -> None:
-    """The issuer does not extend the scope when it refreshes: the server decides whether the token is enough."""
+    """The server decides whether the token is enough. No token is requested: a refresh token is good for no other scope."""
     sidecar = start(settings)
     connection = connect(sidecar)
     sessions = [login(connection, playground, scope="openid profile offline_access")["session"] for _ in range(2)]
+    before = playground.statistics()["tokenRequests"]
     for session in (sessions[0], sessions[0], sessions[1]):
         assert fetch(connection, session=session)["status"] in (200, 403)
+    assert playground.statistics()["tokenRequests"] == before
     log = sidecar.awaits_log("lacks a part of the resource's scope")
     lines = [json.loads(line) for line in log.splitlines() if "lacks a part of the resource's scope" in line]
     assert len(lines) == 2
@@ -160,11 +162,11 @@ def test_what_was_asked_of_the_login_is_demanded_of_its_id_token(
 ) -> None:
     announce_login(playground, acr="pwd")
     begun = connection.call("beginAuthorization", {"issuer": "shop", "redirectUri": REDIRECT, "acrValues": ["mfa"]})
-    callback = authorize(begun["authorizationUrl"])
-    if "error=" in callback:
-        expect.fault(connection.error("completeAuthorization", {"callbackUrl": callback}), 5005)
+    callback = callback_of(begun)
+    if "error=" in callback["callbackUrl"]:
+        expect.fault(connection.error("completeAuthorization", callback), 5005)
     else:
-        data = expect.fault(connection.error("completeAuthorization", {"callbackUrl": callback}), 5005)
+        data = expect.fault(connection.error("completeAuthorization", callback), 5005)
         assert data["upstream"]["code"] == "acr_mismatch"
 
 
@@ -172,20 +174,20 @@ def test_what_was_asked_of_the_login_is_demanded_of_its_id_token(
 def test_a_wrong_id_token_makes_no_session(connection: Connection, playground: Playground, fault: str) -> None:
     announce_login(playground)
     begun = connection.call("beginAuthorization", {"issuer": "shop", "redirectUri": REDIRECT})
-    callback = authorize(begun["authorizationUrl"])
+    callback = callback_of(begun)
     playground.faults(idToken={"kind": fault, "times": 1})
-    expect.fault(connection.error("completeAuthorization", {"callbackUrl": callback}), 5005)
+    expect.fault(connection.error("completeAuthorization", callback), 5005)
     assert connection.call("listSessions") == {"sessions": []}
 
 
 def test_a_callback_is_good_once_and_for_its_own(connection: Connection, playground: Playground) -> None:
     announce_login(playground)
     begun = connection.call("beginAuthorization", {"issuer": "shop", "redirectUri": REDIRECT})
-    callback = authorize(begun["authorizationUrl"])
-    assert connection.call("completeAuthorization", {"callbackUrl": callback})["kind"] == "user"
-    expect.fault(connection.error("completeAuthorization", {"callbackUrl": callback}), 5006)
+    callback = callback_of(begun)
+    assert connection.call("completeAuthorization", callback)["kind"] == "user"
+    expect.fault(connection.error("completeAuthorization", callback), 5006)
     for url in ["", "nonsense", REDIRECT, REDIRECT + "?code=x", REDIRECT + "?code=x&state=unknown"]:
-        expect.fault(connection.error("completeAuthorization", {"callbackUrl": url}), 5006)
+        expect.fault(connection.error("completeAuthorization", {"callbackUrl": url, "state": "unknown"}), 5006)
 
 
 def test_a_callback_that_was_tampered_with_ends_the_authorization(
@@ -196,43 +198,46 @@ def test_a_callback_that_was_tampered_with_ends_the_authorization(
         begun = connection.call("beginAuthorization", {"issuer": "shop", "redirectUri": REDIRECT})
         query = {k: v[0] for k, v in parse_qs(urlsplit(authorize(begun["authorizationUrl"])).query).items()}
         change(query)
-        error = connection.error("completeAuthorization", {"callbackUrl": f"{location}?{urlencode(query)}"})
+        error = connection.error(
+            "completeAuthorization", {"callbackUrl": f"{location}?{urlencode(query)}", "state": begun["state"]})
         return expect.fault(error, 5005)
 
     assert tampered(lambda q: q.update(iss="https://evil.example.com"))["upstream"]["code"] == "iss_mismatch"
     assert tampered(lambda q: q.pop("iss"))["upstream"]["code"] == "missing_iss"
     assert tampered(lambda q: q.pop("code"))["upstream"]["code"] == "missing_code"
     assert tampered(lambda q: None, "https://evil.example.com/cb")["upstream"]["code"] == "redirect_uri_mismatch"
-    error = connection.error("completeAuthorization", {"callbackUrl": f"{REDIRECT}?error=access_denied&state=x"})
+    error = connection.error(
+        "completeAuthorization", {"callbackUrl": f"{REDIRECT}?error=access_denied&state=x", "state": "x"})
     expect.fault(error, 5006)
 
 
 def test_the_users_refusal_is_told(connection: Connection, playground: Playground) -> None:
     playground.faults(authorization={"kind": "denyAccess", "times": 1})
     begun = connection.call("beginAuthorization", {"issuer": "shop", "redirectUri": REDIRECT})
-    callback = authorize(begun["authorizationUrl"])
-    data = expect.fault(connection.error("completeAuthorization", {"callbackUrl": callback}), 5005)
+    callback = callback_of(begun)
+    data = expect.fault(connection.error("completeAuthorization", callback), 5005)
     assert data["upstream"]["code"] == "access_denied"
 
 
 def test_a_refused_token_is_renewed_once(connection: Connection, playground: Playground) -> None:
     session = login(connection, playground)
     playground.faults(revokeTokens=True)
-    result = fetch(connection)
+    result = fetch(connection, session=session["session"])
     assert result["status"] == 200 and result["attempts"] == 2 and result["tokenRefreshed"] is True
     playground.faults(resource={"kind": "unauthorized"})
-    result = fetch(connection)
+    result = fetch(connection, session=session["session"])
     assert result["status"] == 401 and result["attempts"] == 2
     after = connection.call("getSession", {"session": session["session"]})
     assert after["session"] == session["session"] and after["createdAt"] == session["createdAt"]
 
 
 def test_any_number_of_refusals_cause_one_renewal(connection: Connection, playground: Playground) -> None:
-    login(connection, playground)
-    assert fetch(connection)["status"] == 200
+    session = login(connection, playground)["session"]
+    assert fetch(connection, session=session)["status"] == 200
     before = playground.statistics()["tokenRequests"]
     playground.faults(revokeTokens=True)
-    pending = [connection.request("fetchResource", {"resource": "mine", "path": "orders"}) for _ in range(100)]
+    params = {"resource": "mine", "path": "orders", "session": session}
+    pending = [connection.request("fetchResource", params) for _ in range(100)]
     for identifier in pending:
         assert connection.answer_to(identifier)["result"]["status"] == 200
     assert playground.statistics()["tokenRequests"] == before + 1
@@ -244,7 +249,7 @@ def test_an_outage_logs_nobody_out(connection: Connection, playground: Playgroun
     playground.faults(token={"kind": "serverError"})
     error = connection.error("refreshSession", {"session": session["session"]})
     assert expect.fault(error, 5003)["retryable"] is True
-    assert fetch(connection)["status"] == 200
+    assert fetch(connection, session=session["session"])["status"] == 200
     playground.faults(token=None)
     assert connection.call("refreshSession", {"session": session["session"]})["session"] == session["session"]
 
@@ -252,12 +257,12 @@ def test_an_outage_logs_nobody_out(connection: Connection, playground: Playgroun
 def test_a_token_endpoint_that_is_out_of_order_costs_no_login(connection: Connection, playground: Playground) -> None:
     announce_login(playground)
     begun = connection.call("beginAuthorization", {"issuer": "shop", "redirectUri": REDIRECT})
-    callback = authorize(begun["authorizationUrl"])
+    callback = callback_of(begun)
     playground.faults(token={"kind": "unavailable", "times": 1})
-    data = expect.fault(connection.error("completeAuthorization", {"callbackUrl": callback}), 5003)
+    data = expect.fault(connection.error("completeAuthorization", callback), 5003)
     assert data["outcome"] == "replied" and data["retryable"] is True
     assert connection.call("listSessions") == {"sessions": []}
-    assert connection.call("completeAuthorization", {"callbackUrl": callback})["subject"] == "user-1001"
+    assert connection.call("completeAuthorization", callback)["subject"] == "user-1001"
 
 
 @pytest.fixture
@@ -283,8 +288,7 @@ def test_a_caller_leaves_and_its_login_is_finished(
     connection = connect(start(settings))
     announce_login(playground)
     begun = connection.call("beginAuthorization", {"issuer": "shop", "redirectUri": REDIRECT})
-    callback = authorize(begun["authorizationUrl"])
-    params: Dict[str, Any] = {"callbackUrl": callback}
+    params: Dict[str, Any] = {**callback_of(begun)}
     if leave == "timeout":
         params["meta"] = {"timeoutMs": 3000}
         expect.fault(connection.error("completeAuthorization", params), -32022)
@@ -296,7 +300,7 @@ def test_a_caller_leaves_and_its_login_is_finished(
     assert connection.call("listSessions") == {"sessions": []}
     gate.set()
     eventually(lambda: len(connection.call("listSessions")["sessions"]) == 1)
-    assert fetch(connection)["status"] == 200
+    assert fetch(connection, session="only")["status"] == 200
 
 
 def test_an_end_is_bounded_and_goes_on(
@@ -356,8 +360,8 @@ def test_only_what_a_login_mends_asks_for_a_login(
 ) -> None:
     playground = short_lived(settings, "1s")
     connection = connect(start(settings))
-    login(connection, playground)
-    params = {"resource": "mine", "path": "orders"}
+    session = login(connection, playground)["session"]
+    params = {"resource": "mine", "path": "orders", "session": session}
     time.sleep(1.1)
     for kind, code, upstream in [("refuseCredentials", 5003, "invalid_client"), ("unavailable", 5003, "temporarily_unavailable")]:
         playground.faults(token={"kind": kind, "times": 1})
@@ -371,7 +375,7 @@ def test_only_what_a_login_mends_asks_for_a_login(
 def test_a_revoked_session_is_of_no_use(connection: Connection, playground: Playground) -> None:
     session = login(connection, playground)["session"]
     assert connection.call("revokeToken", {"session": session}) == {"revoked": True}
-    expect.fault(connection.error("fetchResource", {"resource": "mine", "path": "orders"}), 1001)
+    expect.fault(connection.error("fetchResource", {"resource": "mine", "path": "orders", "session": session}), 1001)
     expect.fault(connection.error("refreshSession", {"session": session}), 5002)
     assert connection.call("endSession", {"session": session})["ended"] is True
 
@@ -384,8 +388,9 @@ def test_a_session_the_issuer_ended_is_expired(connection: Connection, playgroun
     expect.fault(connection.error("refreshSession", {"session": session["session"]}), 5002)
     # The access token that the refresh brought has a life left, and goes nowhere any more.
     before = playground.statistics()
+    params = {"resource": "mine", "path": "orders", "session": session["session"]}
     for _ in range(2):
-        expect.fault(connection.error("fetchResource", {"resource": "mine", "path": "orders"}), 1001)
+        expect.fault(connection.error("fetchResource", params), 1001)
         expect.fault(connection.error("refreshSession", {"session": session["session"]}), 5002)
     assert playground.statistics()["resourceRequests"] == before["resourceRequests"]
     shown = connection.call("getSession", {"session": session["session"]})
@@ -400,7 +405,7 @@ def test_ending_a_session_revokes_it_upstream(connection: Connection, playground
     assert connection.call("endSession", {"session": session["session"]}) == {"ended": True, "upstream": "ended"}
     expect.fault(connection.error("getSession", {"session": session["session"]}), 5001)
     expect.fault(connection.error("endSession", {"session": session["session"]}), 5001)
-    expect.fault(connection.error("fetchResource", {"resource": "mine", "path": "orders"}), 1001)
+    expect.fault(connection.error("fetchResource", {"resource": "mine", "path": "orders", "session": "only"}), 1001)
     assert connection.call("listSessions") == {"sessions": []}
 
 
@@ -415,7 +420,9 @@ def test_unknown_handles_are_all_the_same(connection: Connection) -> None:
     for handle in ["", "x", "A" * 43, "A" * 44, "../../etc/passwd", "é" * 43]:
         for method in ["getSession", "refreshSession", "endSession"]:
             expect.fault(connection.error(method, {"session": handle}), 5001, "/session")
-        expect.fault(connection.error("fetchResource", {"resource": "mine", "session": handle}), 5001)
+        # A program that hands on the empty field of a visitor has nobody logged in.
+        code = 5001 if handle else 1001
+        expect.fault(connection.error("fetchResource", {"resource": "mine", "session": handle}), code)
 
 
 def test_sessions_from_grants(connection: Connection, playground: Playground) -> None:
@@ -429,7 +436,7 @@ def test_sessions_from_grants(connection: Connection, playground: Playground) ->
     given = create(type="tokens", accessToken=token, expiresIn=60, scope="orders")
     assert given["scope"] == "orders" and given["expiresAt"] == given["accessTokenExpiresAt"]
     assert fetch(connection, session=given["session"])["status"] == 200
-    expect.fault(connection.error("fetchResource", {"resource": "mine"}), -32602, "/session")
+    expect.fault(connection.error("fetchResource", {"resource": "mine", "session": "only"}), -32602, "/session")
     expect.fault(connection.error("refreshSession", {"session": given["session"]}), 5002)
 
 
@@ -479,14 +486,14 @@ def test_a_device_authorization(connection: Connection, playground: Playground) 
     assert status in (200, 204)
     time.sleep(data["retryAfterMs"] / 1000 + 0.05)
     session = connection.call("completeDeviceAuthorization", {"handle": begun["handle"]})
-    assert session["subject"] == "user-1001" and fetch(connection)["status"] == 200
+    assert session["subject"] == "user-1001" and fetch(connection, session=session["session"])["status"] == 200
     expect.fault(connection.error("completeDeviceAuthorization", {"handle": begun["handle"]}), 5006)
     expect.fault(connection.error("completeDeviceAuthorization", {"handle": "x"}), 5006)
 
 
 def test_tokens_stay_in_the_sidecar(connection: Connection, playground: Playground) -> None:
-    login(connection, playground)
-    expect.fault(connection.error("getAccessToken", {"resource": "mine"}), -32020)
+    session = login(connection, playground)["session"]
+    expect.fault(connection.error("getAccessToken", {"resource": "mine", "session": session}), -32020)
 
 
 def test_tokens_leave_where_that_is_configured(
@@ -494,16 +501,16 @@ def test_tokens_leave_where_that_is_configured(
 ) -> None:
     connection = connect(start({**settings, "tokens": {"leaveTheSidecar": True}}))
     expect.fault(connection.error("getAccessToken", {"resource": "mine"}), 1001)
-    login(connection, playground)
-    result = connection.call("getAccessToken", {"resource": "mine"})
+    mine = {"resource": "mine", "session": login(connection, playground)["session"]}
+    result = connection.call("getAccessToken", mine)
     assert result["tokenType"] == "Bearer" and expect.RFC3339_MILLISECONDS.match(result["expiresAt"])
     status, _, _ = playground.request(
         "GET", "/resource/orders", headers={"Authorization": f"Bearer {result['accessToken']}"})
     assert status == 200
-    assert connection.call("getAccessToken", {"resource": "mine"})["accessToken"] == result["accessToken"]
+    assert connection.call("getAccessToken", mine)["accessToken"] == result["accessToken"]
     device = connection.call("getAccessToken", {"resource": "orders"})
     assert device["accessToken"] != result["accessToken"]
-    other = connection.call("getAccessToken", {"resource": "mine", "minTtlSeconds": 86_400})
+    other = connection.call("getAccessToken", {**mine, "minTtlSeconds": 86_400})
     assert other["accessToken"] != result["accessToken"]
     assert connection.call("revokeToken", {"issuer": "shop", "token": other["accessToken"]}) == {"revoked": True}
     expect.fault(connection.error("getAccessToken", {}), -32602, "/resource")
@@ -518,10 +525,10 @@ def test_a_peer_with_certain_resources_gets_tokens_for_those_only(
     peers = [{"uid": os.getuid(), "methods": ["*"], "resources": ["mine", "plain"]}]
     connection = connect(start({**settings, "tokens": {"leaveTheSidecar": True}, "peers": peers}))
     session = login(connection, playground)["session"]
-    narrow = connection.call("getAccessToken", {"resource": "mine"})
+    narrow = connection.call("getAccessToken", {"resource": "mine", "session": session})
     assert narrow["scope"] == "orders"
     expect.fault(connection.error("getAccessToken", {"issuer": "shop", "session": session}), -32020, "/issuer")
-    expect.fault(connection.error("getAccessToken", {"resource": "plain"}), -32020, "/resource")
+    expect.fault(connection.error("getAccessToken", {"resource": "plain", "session": session}), -32020, "/resource")
     expect.fault(connection.error("getAccessToken", {"resource": "orders"}), -32602, "/resource")
     expect.fault(connection.error("getAccessToken", {"resource": "nowhere"}), -32602, "/resource")
 
@@ -561,7 +568,7 @@ def test_another_user_sees_nothing(
                     other.call("listSessions"), other.error("getSession", {"session": session})["code"],
                     other.error("endSession", {"session": session})["code"],
                     other.error("fetchResource", {"resource": "mine", "session": session})["code"],
-                    other.error("fetchResource", {"resource": "mine"})["code"],
+                    other.error("fetchResource", {"resource": "mine", "session": "only"})["code"],
                 ]
             os.write(writer, json.dumps(answers).encode())
         finally:
@@ -578,7 +585,7 @@ def test_no_secret_is_in_the_log(
     sidecar = start({**settings, "log": {"level": "trace"}, "tokens": {"leaveTheSidecar": True}})
     connection = connect(sidecar)
     session = login(connection, playground)
-    token = connection.call("getAccessToken", {"resource": "mine"})["accessToken"]
+    token = connection.call("getAccessToken", {"resource": "mine", "session": session["session"]})["accessToken"]
     connection.call("refreshSession", {"session": session["session"]})
     playground.faults(revokeRefreshTokens=True)
     connection.error("refreshSession", {"session": session["session"]})
@@ -633,8 +640,9 @@ def test_many_resources_get_their_own_tokens_at_once(
             for name in names
         },
     }))
-    connection.call("createSession", {"issuer": "own", "grant": {"type": "refresh_token", "refreshToken": "r0"}})
-    requests = [connection.request("fetchResource", {"resource": name, "path": "api"}) for name in names]
+    created = {"issuer": "own", "grant": {"type": "refresh_token", "refreshToken": "r0"}}
+    session = connection.call("createSession", created)["session"]
+    requests = [connection.request("fetchResource", {"resource": name, "path": "api", "session": session}) for name in names]
     answers = [connection.answer_to(request) for request in requests]
     assert len({answer["result"]["body"] for answer in answers[:-1]}) == 12
     data = expect.fault(answers[-1]["error"], 5003)

@@ -17,7 +17,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import pytest
 
 from harness import expect, journeys, settings, signing
-from harness.browser import announce_login, authorize
+from harness.browser import announce_login, callback_of
 from harness.certificates import Authority
 from harness.connection import Connection
 from harness.decisions import DecisionDouble
@@ -243,7 +243,7 @@ def unknown_names(stage: Stage) -> None:
         for method in ["getTask", "suspendTask", "resumeTask", "cancelTask"]:
             stage.ask(connection, method, condition.replace("session", "task"), {"task": handle})
     for condition, url in [("no URL", "x"), ("no state", REDIRECT), ("an unknown state", REDIRECT + "?code=x&state=x")]:
-        stage.ask(connection, "completeAuthorization", condition, {"callbackUrl": url})
+        stage.ask(connection, "completeAuthorization", condition, {"callbackUrl": url, "state": "x"})
     for method in ["listSessions", "listTasks"]:
         stage.ask_each(connection, method, [
             ("an unknown cursor", {"cursor": "x"}), ("limit 0", {"limit": 0}), ("a limit that is too large", {"limit": 1_000_000})])
@@ -490,16 +490,16 @@ def shop(stage: Stage, **members: Any) -> Dict[str, Any]:
         "clientSecretFile": stage.private("shop-secret", "shopsecret"), "scope": "openid profile offline_access orders", **members}
 
 
-def callback(stage: Stage, connection: Connection, **params: Any) -> str:
-    """Where the browser of a user who has logged in is sent."""
+def callback(stage: Stage, connection: Connection, **params: Any) -> Dict[str, str]:
+    """What the browser of a user who has logged in brings."""
     announce_login(stage.playground)
     scope = "openid profile offline_access orders"  # less than some of the resources need
     begun = connection.call("beginAuthorization", {"issuer": "shop", "redirectUri": REDIRECT, "scope": scope, **params})
-    return authorize(begun["authorizationUrl"])
+    return callback_of(begun)
 
 
 def session(stage: Stage, connection: Connection) -> str:
-    return connection.call("completeAuthorization", {"callbackUrl": callback(stage, connection)})["session"]
+    return connection.call("completeAuthorization", callback(stage, connection))["session"]
 
 
 def logins(stage: Stage) -> None:
@@ -526,25 +526,26 @@ def logins(stage: Stage) -> None:
         ("an unknown resource", {"redirectUri": REDIRECT, "resource": "unheard"}), ("no redirectUri", {}),
         ("a negative maxAge", {"redirectUri": REDIRECT, "maxAge": -1})], issuer="shop")
     for kind in [*TOKEN_FAULTS, "dropAfterIssue"]:
-        url = callback(stage, connection)
+        brought = callback(stage, connection)
         playground.faults(token={"kind": kind})
-        stage.ask(connection, "completeAuthorization", f"token endpoint: {kind}", {"callbackUrl": url})
+        stage.ask(connection, "completeAuthorization", f"token endpoint: {kind}", brought)
         playground.faults(token=None)
     # Not `badSignature`: of what the playground makes of a signature it is chance whether it is base64url still.
     for kind in ["wrongIssuer", "wrongAudience", "wrongNonce", "wrongHash", "expired"]:
-        url = callback(stage, connection)
+        brought = callback(stage, connection)
         playground.faults(idToken={"kind": kind})
-        stage.ask(connection, "completeAuthorization", f"ID token: {kind}", {"callbackUrl": url})
+        stage.ask(connection, "completeAuthorization", f"ID token: {kind}", brought)
         playground.faults(idToken=None)
     for kind in ["denyAccess", "wrongState", "wrongIssuer"]:
         playground.faults(authorization={"kind": kind})
-        stage.ask(connection, "completeAuthorization", f"authorization: {kind}", {"callbackUrl": callback(stage, connection)})
+        stage.ask(connection, "completeAuthorization", f"authorization: {kind}", callback(stage, connection))
         playground.faults(authorization=None)
 
     def changed(change: Callable[[Dict[str, str]], Any], location: str = REDIRECT) -> Dict[str, Any]:
-        query = {name: values[0] for name, values in parse_qs(urlsplit(callback(stage, connection)).query).items()}
+        brought = callback(stage, connection)
+        query = {name: values[0] for name, values in parse_qs(urlsplit(brought["callbackUrl"]).query).items()}
         change(query)
-        return {"callbackUrl": f"{location}?{urlencode(query)}"}
+        return {**brought, "callbackUrl": f"{location}?{urlencode(query)}"}
 
     stage.ask_each(connection, "completeAuthorization", [
         ("callback: another iss", changed(lambda query: query.update(iss=IDP))),
@@ -553,7 +554,9 @@ def logins(stage: Stage) -> None:
         ("callback: another code", changed(lambda query: query.update(code="x"))),
         ("callback: elsewhere", changed(lambda query: None, "https://evil.example/cb"))])
     used = callback(stage, connection)
-    stage.ask_each(connection, "completeAuthorization", [("good", {"callbackUrl": used}), ("used", {"callbackUrl": used})])
+    stage.ask_each(connection, "completeAuthorization", [
+        ("no state of the browser", {"callbackUrl": used["callbackUrl"]}), ("another browser's", {**used, "state": "x"}),
+        ("good", used), ("used", used)])
     time.sleep(max(0.0, polled_from - time.monotonic()))
     stage.ask(connection, "completeDeviceAuthorization", "the user denies", {"handle": denied["handle"]})
 
@@ -591,7 +594,8 @@ def sessions(stage: Stage) -> None:
         {"issuer": "gone", "grant": {"type": "refresh_token", "refreshToken": "x"}})
     imported = connection.call("createSession", {"issuer": "shop", "grant": {"type": "tokens", "accessToken": "x"}})["session"]
     stage.ask(connection, "refreshSession", "a session without refresh token", {"session": imported})
-    stage.ask(connection, "fetchResource", "auth user, several sessions", {"resource": "mine", "path": "orders"})
+    stage.ask(connection, "fetchResource", "auth user, no session is named", {"resource": "mine", "path": "orders"})
+    stage.ask(connection, "fetchResource", "auth user, several sessions", {"resource": "mine", "path": "orders", "session": "only"})
     stage.ask(connection, "fetchResource", "auth user, a token of elsewhere", {"resource": "mine", "path": "orders", "session": imported})
     stage.ask(connection, "fetchResource", "auth user, a session of another issuer",
         {"resource": "far", "path": "orders", "session": imported})

@@ -42,7 +42,7 @@ def test_a_single_sign_on_token_makes_a_session(
     session = create(connection, token)
     assert session["kind"] == "user" and session["subject"] == "user-1001" and session["claims"]["nonce"]
     assert token not in json.dumps(session) and not expect.LIKE_A_TOKEN.search(json.dumps(session))
-    assert fetch(connection)["status"] == 200
+    assert fetch(connection, session=session["session"])["status"] == 200
     statistics = playground.statistics()
     assert statistics["serverInfoRequests"] == 1 and statistics["ssoAuthorizations"] == 1
     create(connection, token)
@@ -104,24 +104,24 @@ def test_the_refresh_token_goes_first_and_single_sign_on_after_invalid_grant(
     playground.faults(revokeRefreshTokens=True)
     assert connection.call("refreshSession", {"session": session})["session"] == session
     assert playground.statistics()["ssoAuthorizations"] == 2
-    assert fetch(connection)["status"] == 200
+    assert fetch(connection, session=session)["status"] == 200
 
 
 def test_an_outage_logs_nobody_out_and_a_lost_login_does(connection: Connection, playground: Playground) -> None:
     token = sign_on(playground)
     session = create(connection, token)["session"]
     playground.faults(revokeRefreshTokens=True, ssoAuthorization={"kind": "unavailable"})
-    refused = fetch(connection)
+    refused = fetch(connection, session=session)
     assert refused["status"] == 401 and refused["attempts"] == 1
     expect.fault(connection.error("refreshSession", {"session": session}), 5003)
     playground.faults(ssoAuthorization=None)
     # After two failures in a row the provider is left alone for a second.
-    eventually(lambda: fetch(connection)["status"] == 200)
+    eventually(lambda: fetch(connection, session=session)["status"] == 200)
     playground.faults(revokeRefreshTokens=True)
     playground.request("DELETE", "/playground/ssoTokens")
     expect.fault(connection.error("refreshSession", {"session": session}), 5002)
     # Whatever life the last token has left: the session is over.
-    expect.fault(connection.error("fetchResource", {"resource": "mine", "path": "orders"}), 1001)
+    expect.fault(connection.error("fetchResource", {"resource": "mine", "path": "orders", "session": session}), 1001)
 
 
 def test_another_users_single_sign_on_renews_nothing(connection: Connection, playground: Playground) -> None:
@@ -134,10 +134,11 @@ def test_another_users_single_sign_on_renews_nothing(connection: Connection, pla
 
 
 def test_the_single_sign_on_cookie_is_not_a_callers(connection: Connection, playground: Playground) -> None:
-    create(connection, sign_on(playground))
+    session = create(connection, sign_on(playground))["session"]
     # U+0600 and the semicolon behind it are one character, and a combining one belongs to what is before it: bytes
     # count.
     for cookie in ["playgroundSSO=mine", "a=b\u0600; playgroundSSO=mine", "a=b;\u0301c; playgroundSSO=\u0301mine",
                    "a=b\u0600,playgroundsso=mine"]:
-        error = connection.error("fetchResource", {"resource": "mine", "path": "orders", "headers": {"Cookie": cookie}})
+        params = {"resource": "mine", "path": "orders", "session": session, "headers": {"Cookie": cookie}}
+        error = connection.error("fetchResource", params)
         expect.fault(error, 1005, "/headers/Cookie")

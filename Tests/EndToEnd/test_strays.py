@@ -298,6 +298,6 @@ def test_tokens_that_come_with_another_users_name_are_not_used(
     issuer.answers["/token"] = lambda _: document({
         "access_token": "of-bob", "token_type": "Bearer", "expires_in": 300, "id_token": identity("bob", kid)})
     assert connection.error("refreshSession", {"session": session["session"]})["code"] == 5002
-    connection.error("fetchResource", {"resource": "mine", "path": "x"})
+    connection.error("fetchResource", {"resource": "mine", "path": "x", "session": session["session"]})
     sent = [asked.headers.get("authorization") for asked in issuer.asked if asked.path.startswith("/mine")]
     assert not any("of-bob" in (value or "") for value in sent)

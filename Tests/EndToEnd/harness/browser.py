@@ -3,8 +3,8 @@ from __future__ import annotations
 
 import http.client
 import re
-from typing import Dict, Optional
-from urllib.parse import urlencode, urlsplit
+from typing import Dict, Mapping
+from urllib.parse import urlsplit
 
 from .playground import Playground
 
@@ -23,6 +23,11 @@ def authorize(url: str) -> str:
         return location
     finally:
         connection.close()
+
+
+def callback_of(begun: Mapping[str, str]) -> Dict[str, str]:
+    """What `completeAuthorization` takes when the browser that began the login comes back with its cookie."""
+    return {"callbackUrl": authorize(begun["authorizationUrl"]), "state": begun["state"]}
 
 
 def announce_login(playground: Playground, user: str = "alice", **details: object) -> None:

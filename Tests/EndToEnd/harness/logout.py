@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 from typing import Any, Dict, List
 
-from .browser import announce_login, authorize
+from .browser import announce_login, callback_of
 from .connection import Connection
 from .glewlwyd import Browser, Provider
 from .playground import Playground
@@ -34,7 +34,7 @@ def shop_settings(playground: Playground, directory: Path) -> Dict[str, Any]:
 def login(connection: Connection, playground: Playground, user: str = "alice", issuer: str = "shop") -> Dict[str, Any]:
     announce_login(playground, user)
     begun = connection.call("beginAuthorization", {"issuer": issuer, "redirectUri": REDIRECT})
-    return connection.call("completeAuthorization", {"callbackUrl": authorize(begun["authorizationUrl"])})
+    return connection.call("completeAuthorization", callback_of(begun))
 
 
 def logout_token(playground: Playground, **body: Any) -> str:
@@ -62,7 +62,7 @@ def log_out_at(provider: Provider, connection: Connection) -> None:
     connection.call("subscribe", {"events": ["event.sessionEnded"]})
     begun = connection.call("beginAuthorization", {"issuer": "corp", "redirectUri": "http://127.0.0.1/cb"})
     callback = browser.authorize(begun["authorizationUrl"])
-    session = connection.call("completeAuthorization", {"callbackUrl": callback})
+    session = connection.call("completeAuthorization", {"callbackUrl": callback, "state": begun["state"]})
     browser.log_out(session["claims"]["sid"])
     event = connection.receive()
     assert event["method"] == "event.sessionEnded" and event["params"]["session"] == session["session"]
