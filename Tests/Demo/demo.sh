@@ -65,11 +65,11 @@ run "postern call fetchResource '{\"resource\":\"orders\",\"path\":\"orders\"}'"
 expect '$answer.status == 200 and ($answer.body | fromjson | .orders | length) == 2 and $answer.attempts == 1'
 
 step "A user logs in" \
-  "Your program sends the browser to the URL and passes the callback on: it gets a handle, the tokens stay in the sidecar. Here the playground logs in alice, and curl is the browser."
-run "url=\$(postern call beginAuthorization '{\"issuer\":\"shop\",\"redirectUri\":\"http://127.0.0.1:8765/callback\"}' | jq -r .authorizationUrl)
+  "Your program sends the browser to the URL with a cookie that holds the state, and passes the callback and the cookie's state on: it gets a handle, the tokens stay in the sidecar. Here the playground logs in alice, and curl is the browser."
+run "postern call beginAuthorization issuer=shop redirectUri=http://127.0.0.1:8765/callback >begun.json
 curl -s -o /dev/null -d '{\"user\":\"alice\",\"times\":1}' \$PLAYGROUND/login
-callback=\$(curl -s -o /dev/null -w '%{redirect_url}' \"\$url\")
-postern call completeAuthorization \"{\\\"callbackUrl\\\":\\\"\$callback\\\"}\" | tee session.json | jq ."
+callback=\$(curl -s -o /dev/null -w '%{redirect_url}' \"\$(jq -r .authorizationUrl begun.json)\")
+postern call completeAuthorization callbackUrl=\"\$callback\" state=\"\$(jq -r .state begun.json)\" | tee session.json | jq ."
 expect '$answer.subject == "user-1001" and $answer.kind == "user"'
 run "session=\$(jq -r .session session.json)
 postern call fetchResource \"{\\\"resource\\\":\\\"mine\\\",\\\"path\\\":\\\"orders\\\",\\\"session\\\":\\\"\$session\\\"}\" | jq -c '{status, attempts, tokenRefreshed}'"

@@ -12,7 +12,7 @@ from typing import Any, Dict, Iterator, List
 
 import pytest
 
-from harness.browser import announce_login, authorize
+from harness.browser import announce_login, callback_of
 from harness.playground import Playground
 from machines import container
 from machines.files import DEPLOY, ROOT, postern
@@ -175,8 +175,7 @@ def test_certificate_authorities_are_where_libcurl_looks(image: Dict[str, Any]) 
 def test_a_session_outlives_the_container(deployment: Deployment, playground: Playground) -> None:
     announce_login(playground)
     begun = deployment.call("beginAuthorization", issuer="shop", redirectUri=REDIRECT)["result"]
-    callback = authorize(begun["authorizationUrl"])
-    session = deployment.call("completeAuthorization", callbackUrl=callback)["result"]["session"]
+    session = deployment.call("completeAuthorization", **callback_of(begun))["result"]["session"]
     assert container.end(deployment.process) == 0
     assert deployment.probe() == 1
     deployment.process = deployment.serve()

@@ -12,7 +12,7 @@ from typing import Any, Dict, Iterator
 
 import pytest
 
-from harness.browser import announce_login, authorize
+from harness.browser import announce_login, callback_of
 from harness.playground import Playground
 from harness.waiting import eventually
 from machines import container
@@ -90,8 +90,7 @@ def test_sessions_are_kept_below_a_directory_that_all_may_write(pod: Deployment,
     announce_login(playground)
     begun = pod.call("beginAuthorization", caller=tester, issuer="shop", redirectUri=REDIRECT)
     assert "result" in begun, begun
-    callback = authorize(begun["result"]["authorizationUrl"])
-    assert "session" in pod.call("completeAuthorization", caller=tester, callbackUrl=callback)["result"]
+    assert "session" in pod.call("completeAuthorization", caller=tester, **callback_of(begun["result"]))["result"]
     assert (pod.state / "store").stat().st_mode & 0o777 == 0o700
 
 

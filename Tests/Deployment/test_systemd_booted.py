@@ -12,7 +12,7 @@ from typing import Iterator, List
 import pytest
 
 from harness.connection import Connection
-from harness.browser import announce_login, authorize
+from harness.browser import announce_login, callback_of
 from harness.playground import Playground
 from harness.waiting import eventually
 from machines.booted import BootedMachine
@@ -138,7 +138,7 @@ def test_secrets_reach_it_as_credentials_and_sessions_are_stored(
 ) -> None:
     announce_login(playground)
     begun = connection.call("beginAuthorization", {"issuer": "shop", "redirectUri": REDIRECT})
-    session = connection.call("completeAuthorization", {"callbackUrl": authorize(begun["authorizationUrl"])})["session"]
+    session = connection.call("completeAuthorization", callback_of(begun))["session"]
     fetch = {"resource": "mine", "path": "orders", "session": session}
     assert connection.call("fetchResource", fetch)["status"] == 200
     machine.run("systemctl", "restart", "postern.service")
@@ -259,8 +259,7 @@ def test_the_units_of_a_user_serve_that_user_and_keep_sessions_in_the_home(
     announce_login(playground)
     begun = json.loads(machine.run(
         *user, "postern", "call", "beginAuthorization", json.dumps({"issuer": "shop", "redirectUri": REDIRECT})))
-    callback = authorize(begun["authorizationUrl"])
-    machine.run(*user, "postern", "call", "completeAuthorization", json.dumps({"callbackUrl": callback}))
+    machine.run(*user, "postern", "call", "completeAuthorization", json.dumps(callback_of(begun)))
     assert list(machine.path("/home/ann/.config/postern/store").iterdir())
     machine.run(*user, "systemctl", "--user", "reload", "postern.service")
 

@@ -12,14 +12,15 @@ from typing import Any, Callable, Dict, List
 from stage import Stage
 
 from harness import journeys
-from harness.browser import announce_login, authorize
+from harness.browser import announce_login, authorize, callback_of
 from harness.connection import Connection
 from harness.waiting import eventually
 
 REDIRECT = "http://127.0.0.1:8765/callback"
 SESSION = "k0Zr8mW…"
 BANK_SESSION = "Vf7Qp2x…"
-CALLBACK = f"{REDIRECT}?code=mZ3…&state=x9T…"
+STATE = "x9T…"
+CALLBACK = f"{REDIRECT}?code=mZ3…&state={STATE}"
 
 
 class Scene:
@@ -45,21 +46,22 @@ class Scene:
 
     # Logins
 
-    def _begin(self) -> str:
-        """Where the issuer sends alice's browser."""
+    def _begin(self) -> Dict[str, str]:
+        """What `completeAuthorization` takes when alice's browser comes back."""
         announce_login(self.stage.playground)
         begun = self.connection.call("beginAuthorization", {"issuer": "corp", "redirectUri": REDIRECT})
-        return authorize(begun["authorizationUrl"])
+        return callback_of(begun)
 
     def set_login(self) -> None:
         """alice's next login at the issuer needs no page."""
         announce_login(self.stage.playground)
 
     def set_callback(self) -> None:
-        self.samples[CALLBACK] = self._begin()
+        back = self._begin()
+        self.samples[CALLBACK], self.samples[STATE] = back["callbackUrl"], back["state"]
 
     def set_session(self) -> None:
-        session = self.connection.call("completeAuthorization", {"callbackUrl": self._begin()})
+        session = self.connection.call("completeAuthorization", self._begin())
         self.samples[SESSION] = session["session"]
 
     def set_device(self) -> None:
@@ -114,7 +116,7 @@ class Scene:
         self.samples["eyJ0eXAiOiJhdCtqd3Qi…"] = self.connection.call("getAccessToken", {"resource": "orders"})["accessToken"]
 
     def set_users_token(self) -> None:
-        session = self.connection.call("completeAuthorization", {"callbackUrl": self._begin()})["session"]
+        session = self.connection.call("completeAuthorization", self._begin())["session"]
         given = self.connection.call("getAccessToken", {"issuer": "corp", "session": session})
         self.samples["eyJhbGciOiJSUzI1NiIs…"] = given["accessToken"]
 

@@ -59,7 +59,8 @@ def check(connection, resource, authorize, redirect):
     """A service's fetch; a login, three refreshes with a rotating token, a fetch after each."""
     assert connection.call("fetchResource", {"resource": "reports", "path": "orders"})["status"] == 200
     begun = connection.call("beginAuthorization", {"issuer": "corp", "redirectUri": redirect})
-    session = connection.call("completeAuthorization", {"callbackUrl": authorize(begun["authorizationUrl"])})["session"]
+    callback = {"callbackUrl": authorize(begun["authorizationUrl"]), "state": begun["state"]}
+    session = connection.call("completeAuthorization", callback)["session"]
     seen = len(set(resource.tokens))
 
     def is_refreshed():
