@@ -213,7 +213,8 @@ def test_a_storm_of_renewals_at_a_provider_with_reuse_detection(
         handle = connection.call("createSession", {"issuer": "corp", "grant": grant})["session"]
         for _ in range(3):
             renewals = [(one, one.request("refreshSession", {"session": handle})) for one in [connection, other] * 10]
-            fetches = [(one, one.request("fetchResource", {"resource": "mine"})) for one in [connection, other] * 5]
+            fetch = {"resource": "mine", "session": handle}
+            fetches = [(one, one.request("fetchResource", fetch)) for one in [connection, other] * 5]
             for one, identifier in renewals:
                 assert one.answer_to(identifier)["result"]["session"] == handle
             for one, identifier in fetches:
