@@ -338,7 +338,8 @@ def test_a_session_replaces_a_token_of_many_days(
         begun = client.begin_authorization("corp")
         patient.request("POST", "/playground/login", b'{"user": "alice", "times": 1}')
         back = patient.request("GET", begun.authorization_url.replace(patient.base, ""))[1]["location"]
-        options: dict[str, Any] = {"resource": "mine", "session": client.complete_authorization(back).session}
+        user = client.complete_authorization(back, begun.state)
+        options: dict[str, Any] = {"resource": "mine", "session": user.session}
         status = 0
         if kind == "requests":
             with requests.Session() as plain:

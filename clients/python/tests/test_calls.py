@@ -93,12 +93,12 @@ def test_a_no_is_a_result(client: Client) -> None:
         (lambda c: c.fetch_resource("open", "../x"), postern_auth.FetchError, "invalid_url", None),
         (
             lambda c: c.fetch_resource("mine", "echo", auth="implicit"),
-            postern_auth.NotAuthenticated,
-            "not_implicitly_authenticated",
+            postern_auth.LoginRequired,
+            "not_authenticated",
             None,
         ),
         (lambda c: c.get_task("none"), postern_auth.FetchError, "task_not_found", None),
-        (lambda c: c.get_session("none"), postern_auth.SessionError, "session_not_found", None),
+        (lambda c: c.get_session("none"), postern_auth.LoginRequired, "session_not_found", None),
         (lambda c: c.validate_id_token("x", issuer="none"), postern_auth.ValidationUndecided, "issuer_unknown", None),
         (
             lambda c: c.authenticate_with_advice(continuation="none"),

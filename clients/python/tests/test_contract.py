@@ -143,8 +143,13 @@ def test_no_class_is_left_over() -> None:
 
 
 def documented_errors() -> dict[int, str]:
-    """The codes of proto-docs/errors.md: those of the envelope, which no method lists, too."""
-    rows = re.findall(r"^\| (-?\d+) \| `(\w+)` \|", (ROOT / "proto-docs" / "errors.md").read_text(), re.M)
+    """The codes of proto-docs/errors.md: those of the envelope, which no method lists, too.
+
+    Those of the gateway's listener are answers to HTTP requests, and never come over the socket.
+    """
+    text = (ROOT / "proto-docs" / "errors.md").read_text()
+    text = re.sub(r"^## The gateway's listener$.*?(?=^## )", "", text, flags=re.M | re.S)
+    rows = re.findall(r"^\| (-?\d+) \| `(\w+)` \|", text, re.M)
     return {int(code): reason for code, reason in rows}
 
 

@@ -201,7 +201,7 @@ def test_logins_with_a_browser_and_on_a_device(caller: Any) -> None:
     begun = caller.begin_authorization("am", "http://127.0.0.1:8765/callback", max_age=60, acr_values=["mfa"])
     assert begun.authorization_url.startswith("http") and begun.state not in repr(begun)
     with pytest.raises(postern_auth.SessionError) as raised:
-        caller.complete_authorization("http://127.0.0.1:8765/callback?code=c&state=none")
+        caller.complete_authorization("http://127.0.0.1:8765/callback?code=c&state=none", "none")
     assert raised.value.reason == "state_unknown"
     device = caller.begin_device_authorization("am")
     assert device.user_code and device.interval_ms > 0

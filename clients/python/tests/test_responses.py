@@ -106,9 +106,9 @@ def test_a_status_from_400_on_is_raised(status: int) -> None:
     [
         (1003, {"upstream": {"status": 401, "code": "invalid_client"}}, postern_auth.ClientAuthenticationError),
         (5003, {"error": "invalid_client", "status": 401}, postern_auth.ClientAuthenticationError),
-        (1003, {"upstream": {"status": 400, "code": "invalid_scope"}}, postern_auth.NotAuthenticated),
-        (1003, {"upstream": "invalid_client"}, postern_auth.NotAuthenticated),
-        (1001, {"upstream": {"code": "invalid_client"}}, postern_auth.NotAuthenticated),
+        (1003, {"upstream": {"status": 400, "code": "invalid_scope"}}, postern_auth.FetchError),
+        (1003, {"upstream": "invalid_client"}, postern_auth.FetchError),
+        (1001, {"upstream": {"code": "invalid_client"}}, postern_auth.LoginRequired),
         (5003, {"error": "invalid_grant"}, postern_auth.SessionError),
         (5003, None, postern_auth.SessionError),
     ],
@@ -121,7 +121,7 @@ def test_a_wrong_client_secret_is_not_a_login_that_is_needed(
     assert type(error) is kind
     if kind is postern_auth.ClientAuthenticationError:
         assert isinstance(error, postern_auth.FetchError) and isinstance(error, postern_auth.SessionError)
-        assert not isinstance(error, postern_auth.NotAuthenticated)
+        assert not isinstance(error, postern_auth.LoginRequired)
         assert type(pickle.loads(pickle.dumps(error))) is kind
 
 

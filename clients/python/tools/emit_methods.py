@@ -13,6 +13,8 @@ Method = dict[str, Any]
 
 #: Parameters that may be given by position although they are optional.
 BY_POSITION = {"fetchResource": ["resource", "path"], "beginAuthorization": ["redirectUri"]}
+#: Parameters that are optional on the wire only so that their absence has an error of its own.
+REQUIRED = {"completeAuthorization": {"state"}}
 #: Two members of the wire that are one parameter here: str is the first, bytes the second.
 FOLDED = {"bodyBase64": "body"}
 #: Parameters that something else stands for: a method of its own, or what `body` and `body_to` are.
@@ -157,6 +159,8 @@ def parameters(method: Method) -> list[dict[str, Any]]:
     """Those that become Python parameters, the required ones first."""
     elsewhere = ELSEWHERE.get(method["name"], set())
     named = [p for p in method["params"] if p["name"] not in {"meta", *elsewhere, *FOLDED}]
+    needed = REQUIRED.get(method["name"], set())
+    named = [{**p, "required": True} if p["name"] in needed else p for p in named]
     return sorted(named, key=lambda parameter: not parameter.get("required", False))
 
 

@@ -248,6 +248,6 @@ def is_secret(class_name: str, member: str) -> bool:
         ("EndpointLimits", "sessions"),
     }:
         return True
-    if class_name == "AuthorizationRequest" and member in ("state", "authorizationUrl"):
+    if class_name == "AuthorizationRequest" and member in ("state", "cookie", "authorizationUrl"):
         return True
     return member in SECRETS

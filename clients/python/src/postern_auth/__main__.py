@@ -38,7 +38,7 @@ def _parser() -> argparse.ArgumentParser:
     get = commands.add_parser("get", parents=[common], help="print the body of a resource; exit status 1 from 400 on")
     get.add_argument("resource", metavar="RESOURCE")
     get.add_argument("path", metavar="PATH")
-    get.add_argument("--session", metavar="HANDLE")
+    get.add_argument("--session", metavar="HANDLE", help="for a user's resource; only: this user id's only session")
     return parser
 
 

@@ -207,6 +207,7 @@ class AsyncMethods:
         expires_in_ms: int | None = None,
         bind_to: Literal["connection"] | Mapping[str, int] | None = None,
         label: str | None = None,
+        session: str | None = None,
         approval: Literal["ask"] | None = None,
         http: bool | None = None,
         timeout: float | None = None,
@@ -231,6 +232,8 @@ class AsyncMethods:
         :param bind_to: `connection`: it ends with the connection that made it; `{pid}`: only that process may
             connect, and it ends with it.
         :param label: A name for people, in lists, questions and the audit log: 1 to 64 printable characters.
+        :param session: The session of its calls, which then need not name one: a handle, or `only`, the creator's
+            only live one now. Excludes sessions.
         :param approval: `ask`: each call that acts for the user is put to the maker's connection first
             (`delegate.approveCall`).
         :param http: Whether it has a second socket that speaks HTTP as the gateway does.
@@ -247,6 +250,7 @@ class AsyncMethods:
                 "expiresInMs": expires_in_ms,
                 "bindTo": wire(bind_to),
                 "label": label,
+                "session": session,
                 "approval": approval,
                 "http": http,
             }
@@ -378,7 +382,8 @@ class AsyncMethods:
         :param method: GET (default), POST, PUT, PATCH, HEAD or DELETE, in any case.
         :param auth: user, implicit, clientCredentials, credential (the resource's own), on_behalf_of or none;
             default: as configured.
-        :param session: A session handle, for user and implicit.
+        :param session: With user and implicit: the session's handle, or `only`, the caller's only live one.
+            Without: not_authenticated, nothing is sent.
         :param on_behalf_of: The inbound token that is exchanged for the resource's token, with auth on_behalf_of.
         :param parameters: With GET, HEAD and DELETE the query string, otherwise the body in parameters_encoding.
         :param parameters_encoding: json (default) or formUrl.
@@ -456,7 +461,8 @@ class AsyncMethods:
         :param method: GET (default), POST, PUT, PATCH, HEAD or DELETE, in any case.
         :param auth: user, implicit, clientCredentials, credential (the resource's own), on_behalf_of or none;
             default: as configured.
-        :param session: A session handle, for user and implicit.
+        :param session: With user and implicit: the session's handle, or `only`, the caller's only live one.
+            Without: not_authenticated, nothing is sent.
         :param on_behalf_of: The inbound token that is exchanged for the resource's token, with auth on_behalf_of.
         :param parameters: With GET, HEAD and DELETE the query string, otherwise the body in parameters_encoding.
         :param parameters_encoding: json (default) or formUrl.
@@ -604,8 +610,8 @@ class AsyncMethods:
         :param disable_features: LOCAL_CACHE: request decisions, whatever is cached here. REMOTE_CACHE: the decision
             point is not to answer from its cache, either.
         :param provider: A configured decision point; may be left out when only one is configured.
-        :param session: The session whose user it is about; may be left out when the peer has exactly one at the
-            provider's issuer.
+        :param session: The session whose user it is about, or `only`, the caller's only live one at the provider's
+            issuer; without, the result is the failure authentication_session_missing.
         :param context: Passed on to the decision point. With a provider that has no issuer, context.subject names
             the subject: an id, or an object with id, type and properties. With adobe-pass context.ip is the end
             user's IP address, and context.pass has mvpd, device, visitor_id, platform, service_token and partner,
@@ -1018,6 +1024,7 @@ class AsyncMethods:
     async def complete_authorization(
         self,
         callback_url: str,
+        state: str,
         *,
         timeout: float | None = None,
         traceparent: str | None = None,
@@ -1028,8 +1035,11 @@ class AsyncMethods:
         good for one try.
 
         :param callback_url: The whole URL, with its query.
+        :param state: Required: what the browser brought in its own cookie, which the program set to
+            begin_authorization's state. Another one than the callback's is authorization_failed with detail
+            state_mismatch, and uses nothing up.
         """
-        params: dict[str, Any] = present({"callbackUrl": callback_url})
+        params: dict[str, Any] = present({"callbackUrl": callback_url, "state": state})
         return await self._invoke("completeAuthorization", params, Session.from_json, timeout, traceparent)
 
     async def begin_device_authorization(
@@ -1153,7 +1163,7 @@ class AsyncMethods:
         :param issuer: The issuer of the token, without resource.
         :param auth: user, implicit, clientCredentials or on_behalf_of; default: the resource's, else user with a
             session and clientCredentials without.
-        :param session: The session's handle; may be left out when the peer has exactly one.
+        :param session: With user and implicit: the session's handle, or `only`, the caller's only live one.
         :param on_behalf_of: The inbound token that is exchanged for the resource's token, with auth on_behalf_of.
         :param min_ttl_seconds: How long it must live at least.
         """
@@ -1282,7 +1292,7 @@ class AsyncMethods:
         that the issuer led back to. When the access manager gives another login the session gets new tokens, all at
         once.
 
-        :param session: The session to step up; may be left out when only one of the peer's sessions qualifies.
+        :param session: The session to step up, or `only`, the caller's only live one; required at the beginning.
         :param advice: The advice to satisfy; exactly one of advice, advices, response and continuation.
         :param advices: Several advices to satisfy.
         :param response: The response that contains them, received elsewhere.

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Callable, Optional, Union, cast
 from urllib.parse import unquote, urlsplit
 
 from ._limits import REQUEST_BYTES
+from ._sessions import HEADER, SessionSource, named
 from ._wire import present
 from .errors import PosternError, RequestError
 from .types import Auth
@@ -56,31 +57,37 @@ class Target:
 
     resource: str | None
     auth: Auth | None
-    session: str | None
+    session: SessionSource | None = field(repr=False)
     #: None: the sidecar for `http+postern`, otherwise the library.
     follow_redirects: bool | None = None
     #: The timeout of each fetch in the sidecar; None: the resource's.
     timeout_ms: int | None = None
     on_behalf_of: InboundToken | None = field(default=None, repr=False)
 
-    def params(self, method: str, url: str, headers: Iterable[tuple[str, str]], body: bytes) -> dict[str, Any]:
-        """The members of a fetch, for `fetch` and `stream`; `body` is bytes."""
+    def params(
+        self, method: str, url: str, headers: Iterable[tuple[str, str]], body: bytes, session: str | None
+    ) -> dict[str, Any]:
+        """The members of a fetch, for `fetch` and `stream`.
+
+        :param body: Bytes.
+        :param session: What the request itself names.
+        """
         parts = urlsplit(url)
-        named = parts.scheme.lower() == SCHEME
-        if named:
+        by_name = parts.scheme.lower() == SCHEME
+        if by_name:
             path = parts.path[1:] + (f"?{parts.query}" if parts.query else "")
             resource: str | None = unquote(parts.netloc.rpartition("@")[2])
             if self.resource and resource == self.resource.lower():
                 resource = self.resource  # httpx writes hosts in lower case
         else:
             path, resource = url.partition("#")[0], self.resource
-        follow = named if self.follow_redirects is None else self.follow_redirects
+        follow = by_name if self.follow_redirects is None else self.follow_redirects
         members = {
             "resource": resource or None,
             "path": path,
             "method": method.upper(),
             "auth": self.auth,
-            "session": self.session,
+            "session": named(self.session, session),
             "headers": request_headers(headers) or None,
             "body": body or None,
             "followRedirects": follow,
@@ -126,10 +133,10 @@ def _split(members: dict[str, Any]) -> tuple[dict[str, Any], bytes | None]:
 
 
 def request_headers(headers: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    """The headers without those that libraries add. The sidecar rejects other reserved ones, with an error."""
+    """The headers without the session's, and those that libraries add. The sidecar rejects other reserved ones."""
     chosen: dict[str, list[str]] = {}
     for name, value in headers:
-        if name.lower() not in ADDED_BY_LIBRARIES:
+        if name.lower() != HEADER and name.lower() not in ADDED_BY_LIBRARIES:
             chosen.setdefault(name, []).append(value)
     return chosen
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import ipaddress
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
+from ._sessions import ONLY, SessionSource, named
 from ._wire import present
 from .errors import PosternError, RequestError
 from .types import AccessToken, Auth
@@ -19,13 +20,31 @@ _PORTS = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True)
+class TokenSources:
+    """Which token, of whom: what a program has set once for all its requests."""
+
+    resource: str | None
+    issuer: str | None
+    auth: Auth | None
+    session: SessionSource | None = field(repr=False)
+
+    def of(self, session: str | None) -> TokenSource:
+        """The token of one request.
+
+        :param session: What the request itself names.
+        """
+        return TokenSource(self.resource, self.issuer, self.auth, named(self.session, session))
+
+
+@dataclass(frozen=True)
 class TokenSource:
     """Which token: the arguments of `get_access_token`."""
 
     resource: str | None
     issuer: str | None
     auth: Auth | None
-    session: str | None
+    #: Empty: nobody's.
+    session: str | None = field(repr=False)
 
     def arguments(self, rejected: AccessToken | None = None) -> dict[str, Any]:
         """Arguments for a token; with `rejected` for another one than that, which a server has answered with 401."""
@@ -38,7 +57,7 @@ class TokenSource:
 
     def is_kept(self, token: AccessToken, rejected: AccessToken) -> bool:
         """Whether a session must be refreshed because its token, valid for longer than any minimum, was rejected."""
-        return self.session is not None and token.access_token == rejected.access_token
+        return self.session not in (None, ONLY) and token.access_token == rejected.access_token
 
 
 class Origins:
@@ -73,12 +92,12 @@ def _origin(text: str) -> tuple[str, str, int]:
     is_origin = parts.path in ("", "/") and not (parts.query or parts.fragment or "@" in parts.netloc)
     if scheme not in _PORTS or not host or not is_origin or not text.isascii():
         raise ValueError("an origin is scheme, host in ASCII letters and port, such as https://api.example.com:8443")
-    if scheme == "http" and not _is_loopback(host):
+    if scheme == "http" and not is_loopback(host):
         raise ValueError(f"{text}: a token may be sent by plain http to loopback only; use https")
     return scheme, host, parts.port or _PORTS[scheme]
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -300,7 +300,7 @@ class AsyncClient(CallRules[AsyncDispatch], AsyncMethods):
     async def iter_tasks(
         self, *, limit: int | None = None, timeout: float | None = None, traceparent: str | None = None
     ) -> AsyncIterator[Task]:
-        """All tasks of this user, the oldest first: `list_tasks` in pages, each when it is needed.
+        """All tasks of this user, first those that run: `list_tasks` in pages, each when it is needed.
 
         :param limit: The maximum number of entries in a page.
         :param timeout: For each page.
@@ -330,6 +330,7 @@ class AsyncClient(CallRules[AsyncDispatch], AsyncMethods):
         expires_in_ms: int | None = None,
         bind_to: Literal["connection"] | Mapping[str, int] | None = "connection",
         label: str | None = None,
+        session: str | None = None,
         approval: Literal["ask"] | None = None,
         http: bool | None = None,
         timeout: float | None = None,
@@ -341,6 +342,9 @@ class AsyncClient(CallRules[AsyncDispatch], AsyncMethods):
         unless `bind_to` is another.
 
         For one with a descriptor use `Client`.
+
+        :param session: The session of its calls, which need not name one then: a handle, or `only`, this user id's only
+            live one now.
         """
         made = await self.create_endpoint(
             resources=resources,
@@ -353,6 +357,7 @@ class AsyncClient(CallRules[AsyncDispatch], AsyncMethods):
             expires_in_ms=expires_in_ms,
             bind_to=bind_to,
             label=label,
+            session=session,
             approval=approval,
             http=http,
             timeout=timeout,

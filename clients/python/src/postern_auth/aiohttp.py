@@ -23,8 +23,9 @@ from ._async_streams import AsyncResourceStream
 from ._chunks import ResponseHead
 from ._conveniences import decoded
 from ._http import InboundToken, Target, cannot_stream, collected, timeout_of
+from ._sessions import HEADER, SessionSource, one_of
 from .aio import AsyncClient
-from .errors import DeadlineExceeded, PosternError
+from .errors import DeadlineExceeded, LoginRequired, PosternError
 from .types import Auth, FetchResult
 
 __all__ = ["PosternResponse", "PosternSession"]
@@ -58,10 +59,16 @@ class PosternTimeoutError(aiohttp.ServerTimeoutError):
 
 
 class PosternClientError(aiohttp.ClientError):
-    """Everything else, a login that is needed for example."""
+    """Everything else."""
+
+
+class PosternLoginRequired(LoginRequired, PosternClientError):
+    """Nobody is logged in, or not any more: `LoginRequired`, for code that catches the exceptions of `aiohttp`, too."""
 
 
 def _translated(error: PosternError) -> aiohttp.ClientError:
+    if isinstance(error, LoginRequired):
+        return PosternLoginRequired(error.message, error.code, error.data)
     if isinstance(error, DeadlineExceeded):
         return PosternTimeoutError(str(error))
     return (PosternConnectionError if error.reason in _UNREACHABLE else PosternClientError)(str(error))
@@ -177,6 +184,9 @@ class PosternSession:
     are followed by the sidecar unless `allow_redirects=False`. Cookies are not stored.
 
     :param client: Its delegates handle step-up; it is not closed with the session.
+    :param session: The user's session: a handle, or a function or `ContextVar` that has the one of the user of the
+        moment (None: nobody is logged in, which is `LoginRequired`). Without it, each request may name its own, by the
+        header `Postern-Session`, which goes to the sidecar only.
     :param timeout: Seconds for each request, or a `ClientTimeout` (its `total`); None: no limit. Default: that
         of the client.
     :param raise_for_status: Whether each response with a status from 400 on is raised as
@@ -194,7 +204,7 @@ class PosternSession:
         *,
         resource: str | None = None,
         auth: Auth | None = None,
-        session: str | None = None,
+        session: SessionSource | None = None,
         headers: Mapping[str, str] | None = None,
         timeout: float | aiohttp.ClientTimeout | None = _OWN,
         raise_for_status: RaiseForStatus = False,
@@ -293,7 +303,8 @@ class PosternSession:
         resource, auth, session = self._options
         target = Target(resource, auth, session, allow_redirects, self._timeout_ms, self._on_behalf_of)
         try:
-            arguments = target.params(method, url, sent.items(), collected(data))
+            own = one_of([value for name, value in sent.items() if name.lower() == HEADER])
+            arguments = target.params(method, url, sent.items(), collected(data), own)
             response = await self._sent(arguments, bound)
         except PosternError as error:
             raise _translated(error) from error

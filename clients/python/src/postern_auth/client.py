@@ -322,7 +322,7 @@ class Client(CallRules[Dispatch], Methods):
     def iter_tasks(
         self, *, limit: int | None = None, timeout: float | None = None, traceparent: str | None = None
     ) -> Iterator[Task]:
-        """All tasks of this user, the oldest first: `list_tasks` in pages, each when it is needed.
+        """All tasks of this user, first those that run: `list_tasks` in pages, each when it is needed.
 
         :param limit: The maximum number of entries in a page.
         :param timeout: For each page.
@@ -351,6 +351,7 @@ class Client(CallRules[Dispatch], Methods):
         expires_in_ms: int | None = None,
         bind_to: Literal["connection"] | Mapping[str, int] | None = "connection",
         label: str | None = None,
+        session: str | None = None,
         approval: Literal["ask"] | None = None,
         http: bool | None = None,
         descriptor: bool = False,
@@ -362,6 +363,8 @@ class Client(CallRules[Dispatch], Methods):
         The lists are those of `create_endpoint`. It also ends with this connection, also when this process is killed,
         unless `bind_to` is another.
 
+        :param session: The session of its calls, which need not name one then: a handle, or `only`, this user id's only
+            live one now.
         :param descriptor: Whether it comes as a connected socket, too, for a child that cannot reach its path.
         """
         own = {
@@ -375,6 +378,7 @@ class Client(CallRules[Dispatch], Methods):
             "expiresInMs": expires_in_ms,
             "bindTo": bind_to,
             "label": label,
+            "session": session,
             "approval": approval,
             "http": http,
             "descriptor": True if descriptor else None,

@@ -30,7 +30,7 @@ __all__ = [
     "Forbidden",
     "InteractionRequired",
     "InternalError",
-    "NotAuthenticated",
+    "LoginRequired",
     "PassError",
     "PassNotConfigured",
     "PassRejected",
@@ -93,6 +93,12 @@ class PosternError(Exception):
         return path if isinstance(path, str) else None
 
     @property
+    def detail(self) -> str | None:
+        """What exactly is wrong, as a symbol, for the reasons that have several causes: `session_missing`."""
+        detail = self.data.get("detail")
+        return detail if isinstance(detail, str) else None
+
+    @property
     def trace_id(self) -> str | None:
         """The id of the call's trace: in spans, and in the sidecar's log if it has a line for the call."""
         trace = self.data.get("traceId")
@@ -149,10 +155,6 @@ class ConfigurationInvalid(PosternError):
 
 class FetchError(PosternError):
     """A resource could not be fetched."""
-
-
-class NotAuthenticated(FetchError):
-    """There is no live session or token for the fetch: log the user in."""
 
 
 class _AboutAdvice(FetchError):
@@ -252,6 +254,13 @@ class SessionError(PosternError):
     """Sessions and tokens: unknown, expired, rejected, issuer unreachable."""
 
 
+class LoginRequired(FetchError, SessionError):
+    """Nobody is logged in, or not any more: log the user in. The one class to catch for that.
+
+    A call without a session (None, an empty text, left out alike), and one whose session is unknown or has ended.
+    """
+
+
 class ClientAuthenticationError(FetchError, SessionError):
     """The issuer does not accept the sidecar's own client id and secret: correct its configuration. No login helps.
 
@@ -341,12 +350,13 @@ _CLASSES: dict[int, type[PosternError]] = {
     -32024: Unavailable,
     -32020: Forbidden,
     -32023: ConfigurationInvalid,
-    1001: NotAuthenticated,
-    1002: NotAuthenticated,
-    1003: NotAuthenticated,
+    1001: LoginRequired,
+    1002: LoginRequired,
     1017: AdviceRequired,
     1018: AdviceFailed,
     1019: InteractionRequired,
+    5001: LoginRequired,
+    5002: LoginRequired,
     5007: AuthorizationPending,
     6001: PassRejected,
     6002: PassUnreachable,

@@ -18,11 +18,12 @@ from ._arguments import milliseconds
 from ._async_streams import AsyncResourceStream
 from ._chunks import ResponseHead
 from ._http import InboundToken, Target, cannot_stream, collected, collected_async, timeout_of
+from ._sessions import HEADER, SessionSource, one_of
 from ._streams import ResourceStream
-from ._tokens import Origins, TokenSource, credentials, explained
+from ._tokens import Origins, TokenSource, TokenSources, credentials, explained
 from .aio import AsyncClient
 from .client import Client
-from .errors import DeadlineExceeded, PosternError
+from .errors import DeadlineExceeded, LoginRequired, PosternError
 from .types import AccessToken, Auth, FetchResult
 
 __all__ = ["AsyncPosternAuth", "AsyncPosternTransport", "PosternAuth", "PosternTransport"]
@@ -43,11 +44,38 @@ _EXCEPTIONS: dict[str, type[httpx.TransportError]] = {
     "invalid_headers": httpx.LocalProtocolError,
 }
 _PIECE = 1 << 16
+#: The extension of a request that has named its session.
+_EXTENSION = "postern_session"
 
 
-def _translated(error: PosternError, request: httpx.Request) -> httpx.TransportError:
+class _LoginRequired(LoginRequired, httpx.TransportError):
+    """`LoginRequired`, for code that catches the exceptions of `httpx`, too."""
+
+    def __init__(self, error: LoginRequired, request: httpx.Request | None = None) -> None:
+        LoginRequired.__init__(self, error.message, error.code, error.data)
+        self._request = request
+
+    def __reduce__(self) -> Any:
+        return type(self), (LoginRequired(self.message, self.code, self.data),)
+
+
+def _translated(error: PosternError, request: httpx.Request, text: str | None = None) -> httpx.TransportError:
+    if isinstance(error, LoginRequired):
+        return _LoginRequired(error, request)
     kind = httpx.ReadTimeout if isinstance(error, DeadlineExceeded) else _EXCEPTIONS.get(error.reason)
-    return (kind or httpx.TransportError)(str(error), request=request)
+    return (kind or httpx.TransportError)(text or str(error), request=request)
+
+
+def _named_session(request: httpx.Request) -> str | None:
+    """Takes the session's header off a request, from where a redirect would carry it to another server.
+
+    A request that follows its redirects has its extensions.
+    """
+    own = one_of(request.headers.get_list(HEADER))
+    if own is not None:
+        del request.headers[HEADER]
+        request.extensions = {**request.extensions, _EXTENSION: own}
+    return request.extensions.get(_EXTENSION)
 
 
 class _Stream(httpx.SyncByteStream):
@@ -117,20 +145,24 @@ class _Transport:
         self._streaming = streaming
 
     def _params(self, request: httpx.Request, body: bytes) -> tuple[dict[str, Any], float]:
-        params = self._target.params(request.method, str(request.url), request.headers.multi_items(), body)
+        own = _named_session(request)
+        params = self._target.params(request.method, str(request.url), request.headers.multi_items(), body, own)
         return params, timeout_of(request.extensions.get("timeout"))
 
 
 class PosternTransport(_Transport, httpx.BaseTransport):
     """Fetches through the sidecar.
 
-    Errors of the sidecar are raised as `httpx.TransportError` and its subclasses, with the `Client`'s as `__cause__`.
-    Cookies are not stored. `response.extensions["postern"]` is the `FetchResult`, with `streaming` the stream.
+    Errors of the sidecar are raised as `httpx.TransportError` and its subclasses, with the `Client`'s as `__cause__`;
+    the one that says that nobody is logged in is a `LoginRequired`, too. Cookies are not stored.
+    `response.extensions["postern"]` is the `FetchResult`, with `streaming` the stream.
 
     :param client: Its delegates handle step-up; it is not closed with the transport.
     :param resource: The resource of URLs other than `http+postern://NAME/`.
     :param auth: As in `fetch_resource`; default: the resource's.
-    :param session: The user's session.
+    :param session: The user's session: a handle, or a function or `ContextVar` that has the one of the user of the
+        moment (None: nobody is logged in, which is `LoginRequired`). Without it, each request may name its own, by the
+        header `Postern-Session`, which goes to the sidecar only.
     :param follow_redirects: Whether the sidecar follows redirects; default: for `http+postern` URLs. Otherwise
         `httpx` does with its own option, and reports them in `history`.
     :param streaming: Returns responses before their bodies, which then have no size limit; `httpx` reads them
@@ -147,7 +179,7 @@ class PosternTransport(_Transport, httpx.BaseTransport):
         *,
         resource: str | None = None,
         auth: Auth | None = None,
-        session: str | None = None,
+        session: SessionSource | None = None,
         follow_redirects: bool | None = None,
         streaming: bool = False,
         total_timeout: float | None = None,
@@ -191,7 +223,7 @@ class AsyncPosternTransport(_Transport, httpx.AsyncBaseTransport):
         *,
         resource: str | None = None,
         auth: Auth | None = None,
-        session: str | None = None,
+        session: SessionSource | None = None,
         follow_redirects: bool | None = None,
         streaming: bool = False,
         total_timeout: float | None = None,
@@ -240,7 +272,9 @@ class PosternAuth(httpx.Auth):
     :param client: It is not closed with the `httpx.Client`.
     :param resource: The resource whose token is used, or with `issuer` that issuer's.
     :param auth: As in `get_access_token`.
-    :param session: The user's session.
+    :param session: The user's session: a handle, or a function or `ContextVar` that has the one of the user of the
+        moment (None: nobody is logged in, which is `LoginRequired`). Without it, each request may name its own, by the
+        header `Postern-Session`, which goes to the sidecar only.
     :param origins: One origin or several, such as `https://api.example.com`, that the token goes to; plain http on
         loopback only. A request to another one is an error before anything is sent.
     """
@@ -252,31 +286,31 @@ class PosternAuth(httpx.Auth):
         resource: str | None = None,
         issuer: str | None = None,
         auth: Auth | None = None,
-        session: str | None = None,
+        session: SessionSource | None = None,
         origins: str | Iterable[str] | None = None,
     ) -> None:
         self.client = client
-        self._source = TokenSource(resource, issuer, auth, session)
+        self._source = TokenSources(resource, issuer, auth, session)
         self._origins = Origins(origins)
 
     def sync_auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
-        _check(self._origins, request)
-        token = self._token(request)
+        source = _source(self._source, self._origins, request)
+        token = self._token(request, source)
         response = yield _authorized(request, token)
         if _is_rejected(request, response):
-            newer = self._token(request, token)
+            newer = self._token(request, source, token)
             if newer.access_token != token.access_token and isinstance(request.stream, httpx.ByteStream):
                 yield _authorized(request, newer)
 
-    def _token(self, request: httpx.Request, rejected: AccessToken | None = None) -> AccessToken:
+    def _token(self, request: httpx.Request, source: TokenSource, rejected: AccessToken | None = None) -> AccessToken:
         try:
-            token = self.client.get_access_token(**self._source.arguments(rejected))
-            if rejected is not None and self._source.is_kept(token, rejected):
-                self.client.refresh_session(self._source.session or "")
-                token = self.client.get_access_token(**self._source.arguments())
+            token = self.client.get_access_token(**source.arguments(rejected))
+            if rejected is not None and source.is_kept(token, rejected):
+                self.client.refresh_session(source.session or "")
+                token = self.client.get_access_token(**source.arguments())
             return token
         except PosternError as error:
-            raise _of_token(error, request) from error
+            raise _translated(error, request, explained(error)) from error
 
     async def async_auth_flow(self, request: httpx.Request) -> AsyncGenerator[httpx.Request, httpx.Response]:
         raise TypeError("PosternAuth is for httpx.Client: use AsyncPosternAuth with httpx.AsyncClient")
@@ -293,41 +327,44 @@ class AsyncPosternAuth(httpx.Auth):
         resource: str | None = None,
         issuer: str | None = None,
         auth: Auth | None = None,
-        session: str | None = None,
+        session: SessionSource | None = None,
         origins: str | Iterable[str] | None = None,
     ) -> None:
         self.client = client
-        self._source = TokenSource(resource, issuer, auth, session)
+        self._source = TokenSources(resource, issuer, auth, session)
         self._origins = Origins(origins)
 
     async def async_auth_flow(self, request: httpx.Request) -> AsyncGenerator[httpx.Request, httpx.Response]:
-        _check(self._origins, request)
-        token = await self._token(request)
+        source = _source(self._source, self._origins, request)
+        token = await self._token(request, source)
         response = yield _authorized(request, token)
         if _is_rejected(request, response):
-            newer = await self._token(request, token)
+            newer = await self._token(request, source, token)
             if newer.access_token != token.access_token and isinstance(request.stream, httpx.ByteStream):
                 yield _authorized(request, newer)
 
-    async def _token(self, request: httpx.Request, rejected: AccessToken | None = None) -> AccessToken:
+    async def _token(
+        self, request: httpx.Request, source: TokenSource, rejected: AccessToken | None = None
+    ) -> AccessToken:
         try:
-            token = await self.client.get_access_token(**self._source.arguments(rejected))
-            if rejected is not None and self._source.is_kept(token, rejected):
-                await self.client.refresh_session(self._source.session or "")
-                token = await self.client.get_access_token(**self._source.arguments())
+            token = await self.client.get_access_token(**source.arguments(rejected))
+            if rejected is not None and source.is_kept(token, rejected):
+                await self.client.refresh_session(source.session or "")
+                token = await self.client.get_access_token(**source.arguments())
             return token
         except PosternError as error:
-            raise _of_token(error, request) from error
+            raise _translated(error, request, explained(error)) from error
 
     def sync_auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
         raise TypeError("AsyncPosternAuth is for httpx.AsyncClient: use PosternAuth with httpx.Client")
         yield request
 
 
-def _check(origins: Origins, request: httpx.Request) -> None:
+def _source(sources: TokenSources, origins: Origins, request: httpx.Request) -> TokenSource:
     url = request.url
     try:
         origins.check(url.scheme, url.raw_host.decode("ascii"), url.port)
+        return sources.of(_named_session(request))
     except PosternError as error:
         raise _translated(error, request) from error
 
@@ -342,8 +379,3 @@ def _is_rejected(request: httpx.Request, response: httpx.Response) -> bool:
     origin, answered = request.url, response.request.url
     same = (origin.scheme, origin.host, origin.port) == (answered.scheme, answered.host, answered.port)
     return response.status_code == 401 and same
-
-
-def _of_token(error: PosternError, request: httpx.Request) -> httpx.TransportError:
-    translated = _translated(error, request)
-    return type(translated)(explained(error), request=request)

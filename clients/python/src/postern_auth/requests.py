@@ -29,10 +29,11 @@ from . import _http
 from ._arguments import milliseconds
 from ._chunks import ResponseHead
 from ._http import InboundToken, Target, cannot_stream, collected, timeout_of
+from ._sessions import HEADER, SessionSource, one_of
 from ._streams import ResourceStream
-from ._tokens import Origins, TokenSource, credentials, explained
+from ._tokens import Origins, TokenSource, TokenSources, credentials, explained
 from .client import Client
-from .errors import DeadlineExceeded, PosternError
+from .errors import DeadlineExceeded, LoginRequired, PosternError
 from .types import AccessToken, Auth, FetchResult
 
 if TYPE_CHECKING:
@@ -106,17 +107,53 @@ class _StreamedResponse(HTTPResponse):
             raise kind(str(cause)) from cause
 
 
+class _RequestSession:
+    """The session that a request has named. A hook, because a request that follows its redirects has its hooks."""
+
+    __slots__ = ("handle",)
+
+    def __init__(self, handle: str) -> None:
+        self.handle = handle
+
+    def __call__(self, response: requests.Response, **options: Any) -> None:
+        """Changes nothing about a response."""
+
+
+def _named_session(request: requests.PreparedRequest) -> str | None:
+    """Takes the session's header off a request, from where a redirect would carry it to another server."""
+    given: object = request.headers.pop(HEADER, None)
+    hooks: list[Any] = request.hooks.setdefault("response", [])
+    if given is not None:
+        own = _RequestSession(one_of([given.decode("latin-1") if isinstance(given, bytes) else str(given)]) or "")
+        hooks[:] = [own, *(hook for hook in hooks if not isinstance(hook, _RequestSession))]
+    return next((hook.handle for hook in hooks if isinstance(hook, _RequestSession)), None)
+
+
+class _LoginRequired(LoginRequired, requests.RequestException):
+    """`LoginRequired`, for code that catches the exceptions of `requests`, too."""
+
+    def __init__(self, error: LoginRequired, request: requests.PreparedRequest | None = None) -> None:
+        LoginRequired.__init__(self, error.message, error.code, error.data)
+        self.request, self.response = request, None
+
+    def __reduce__(self) -> Any:
+        return type(self), (LoginRequired(self.message, self.code, self.data),)
+
+
 class PosternAdapter(BaseAdapter):
     """Fetches through the sidecar.
 
-    Errors of the sidecar are raised as exceptions of `requests`, with the `Client`'s as `__cause__`. Cookies are
+    Errors of the sidecar are raised as exceptions of `requests`, with the `Client`'s as `__cause__`; the one that says
+    that nobody is logged in is a `LoginRequired`, too. Cookies are
     neither kept nor sent by the session. With `stream=True` the response is there before its body, which has no size
     limit then; `response.postern` is the `ResourceStream`, else the `FetchResult`.
 
     :param client: Its delegates handle step-up; it is not closed with the adapter.
     :param resource: Whose URLs are mounted, when they are not `http+postern://NAME/`.
     :param auth: As in `fetch_resource`; default: the resource's.
-    :param session: The user's session.
+    :param session: The user's session: a handle, or a function or `ContextVar` that has the one of the user of the
+        moment (None: nobody is logged in, which is `LoginRequired`). Without it, each request may name its own, by the
+        header `Postern-Session`, which goes to the sidecar only.
     :param follow_redirects: Whether the sidecar follows redirects; default: for `http+postern` URLs. Otherwise
         `requests` does, and reports them in `history`.
     :param total_timeout: Seconds for each fetch in the sidecar, at most 600; default: the resource's timeout.
@@ -131,7 +168,7 @@ class PosternAdapter(BaseAdapter):
         *,
         resource: str | None = None,
         auth: Auth | None = None,
-        session: str | None = None,
+        session: SessionSource | None = None,
         follow_redirects: bool | None = None,
         total_timeout: float | None = None,
         timeout_ms: int | None = None,
@@ -155,11 +192,15 @@ class PosternAdapter(BaseAdapter):
         bound = timeout_of(timeout)
         try:
             params = self._target.params(
-                request.method or "GET", request.url or "", request.headers.items(), collected(request.body)
+                request.method or "GET",
+                request.url or "",
+                request.headers.items(),
+                collected(request.body),
+                _named_session(request),
             )
             return self._streamed(request, params, bound) if stream else self._whole(request, params, bound)
         except PosternError as error:
-            raise _translated(error)(str(error), request=request) from error
+            raise _translated(error, request) from error
 
     def _whole(self, request: requests.PreparedRequest, params: dict[str, Any], timeout: float) -> requests.Response:
         result = _http.fetch(self.client, params, timeout + self.client.step_up_seconds)
@@ -225,7 +266,9 @@ class PosternAuth(AuthBase):
     :param client: It is not closed with the session.
     :param resource: The resource whose token is used, or with `issuer` that issuer's.
     :param auth: As in `get_access_token`.
-    :param session: The user's session.
+    :param session: The user's session: a handle, or a function or `ContextVar` that has the one of the user of the
+        moment (None: nobody is logged in, which is `LoginRequired`). Without it, each request may name its own, by the
+        header `Postern-Session`, which goes to the sidecar only.
     :param origins: One origin or several, such as `https://api.example.com`, that the token goes to; plain http on
         loopback only. A request to another one is an error before anything is sent.
     """
@@ -237,40 +280,49 @@ class PosternAuth(AuthBase):
         resource: str | None = None,
         issuer: str | None = None,
         auth: Auth | None = None,
-        session: str | None = None,
+        session: SessionSource | None = None,
         origins: str | Iterable[str] | None = None,
     ) -> None:
         self.client = client
-        self._source = TokenSource(resource, issuer, auth, session)
+        self._source = TokenSources(resource, issuer, auth, session)
         self._origins = Origins(origins)
 
     def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
         url = parse_url(request.url or "")
         try:
             self._origins.check(url.scheme, url.host, url.port)
+            source = self._source.of(_named_session(request))
         except PosternError as error:
-            raise _translated(error)(str(error), request=request) from error
-        token = self._token(request)
+            raise _translated(error, request) from error
+        token = self._token(request, source)
         request.headers["Authorization"] = credentials(token)
-        again = functools.partial(self._again, [token], _position(request.body))
+        again = functools.partial(self._again, source, [token], _position(request.body))
         request.hooks["response"].append(again)
         return request
 
-    def _token(self, request: requests.PreparedRequest, rejected: AccessToken | None = None) -> AccessToken:
+    def _token(
+        self, request: requests.PreparedRequest, source: TokenSource, rejected: AccessToken | None = None
+    ) -> AccessToken:
         try:
-            token = self.client.get_access_token(**self._source.arguments(rejected))
-            if rejected is not None and self._source.is_kept(token, rejected):
-                self.client.refresh_session(self._source.session or "")
-                token = self.client.get_access_token(**self._source.arguments())
+            token = self.client.get_access_token(**source.arguments(rejected))
+            if rejected is not None and source.is_kept(token, rejected):
+                self.client.refresh_session(source.session or "")
+                token = self.client.get_access_token(**source.arguments())
             return token
         except PosternError as error:
-            raise _translated(error)(explained(error), request=request) from error
+            raise _translated(error, request, explained(error)) from error
 
     def _again(
-        self, current: list[AccessToken], start: int | None, response: requests.Response, **options: Any
+        self,
+        source: TokenSource,
+        current: list[AccessToken],
+        start: int | None,
+        response: requests.Response,
+        **options: Any,
     ) -> requests.Response:
         """Retries a request that its server answered with 401.
 
+        :param source: Whose token it is.
         :param current: The request's token; a request that its program has prepared can be sent many times.
         :param start: Where the body begins, if it is a file.
         """
@@ -279,7 +331,7 @@ class PosternAuth(AuthBase):
         # requests removes the header when it follows a redirect to another server.
         if response.status_code != 401 or request.headers.get("Authorization") != credentials(token):
             return response
-        newer = self._token(request, token)
+        newer = self._token(request, source, token)
         if newer.access_token == token.access_token:
             return response
         # Also of the request itself: those that follow its redirects are made of it.
@@ -308,7 +360,12 @@ def _position(body: object) -> int | None:
         return None
 
 
-def _translated(error: PosternError) -> type[requests.RequestException]:
+def _translated(
+    error: PosternError, request: requests.PreparedRequest, text: str | None = None
+) -> requests.RequestException:
+    if isinstance(error, LoginRequired):
+        return _LoginRequired(error, request)
+    kind = _EXCEPTIONS.get(error.reason, requests.RequestException)
     if isinstance(error, DeadlineExceeded):
-        return requests.exceptions.ReadTimeout
-    return _EXCEPTIONS.get(error.reason, requests.RequestException)
+        kind = requests.exceptions.ReadTimeout
+    return kind(text or str(error), request=request)

@@ -2023,10 +2023,13 @@ class AuthorizationRequest:
 
     #: Where to send the user's browser.
     authorization_url: str = field(repr=False)
-    #: The state of the authorization request; the callback contains it.
+    #: The state of the authorization request; the callback contains it. Keep it in a cookie of the browser (HttpOnly,
+    #: Secure, SameSite=Lax).
     state: str = field(repr=False)
     #: When the authorization expires.
     expires_at: datetime
+    #: A ready Set-Cookie value that does so; left out where redirect_uri is not http or https.
+    cookie: str | None = field(default=None, repr=False)
     #: The redirect_uri that was used, when the call left it out.
     redirect_uri: str | None = None
 
@@ -2038,6 +2041,7 @@ class AuthorizationRequest:
         members["authorization_url"] = value["authorizationUrl"]
         members["state"] = value["state"]
         members["expires_at"] = time(value["expiresAt"])
+        members["cookie"] = value.get("cookie")
         members["redirect_uri"] = value.get("redirectUri")
         return made
 
@@ -2048,6 +2052,7 @@ class AuthorizationRequest:
                 "authorizationUrl": wire(self.authorization_url),
                 "state": wire(self.state),
                 "expiresAt": wire(self.expires_at),
+                "cookie": wire(self.cookie),
                 "redirectUri": wire(self.redirect_uri),
             }
         )
