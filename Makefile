@@ -265,7 +265,8 @@ $(CLIENT_PYTHON_OLDEST)/installed: clients/python/requirements-oldest.txt | deps
 test-python: deps release lint-python $(CLIENT_PYTHON_OLDEST)/installed ## The Python client: tests and examples against the built binaries
 	cd clients/python && export PYTHONPATH=src:$(CURDIR)/Tests/Tools $(call binaries,$(CURDIR)/$(RELEASE)) && \
 	  $(CURDIR)/$(CLIENT_PYTHON)/bin/python -m pytest -q -p skips && \
-	  $(CURDIR)/$(CLIENT_PYTHON_OLDEST)/bin/python -m pytest -q -p skips tests/test_adapters.py tests/test_auth.py
+	  $(CURDIR)/$(CLIENT_PYTHON_OLDEST)/bin/python -m pytest -q -p skips tests/test_adapters.py tests/test_auth.py \
+	    tests/test_login.py tests/test_sessions.py
 
 .PHONY: lint-python
 lint-python: $(CLIENT_PYTHON)/installed # The Python client's style, types, generated code and what PyPI checks

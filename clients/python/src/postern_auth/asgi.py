@@ -90,7 +90,7 @@ class Protect:
             (name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]
         )
         scheme = scope.get("scheme") or "http"
-        url = self._requirements.url(_HTTP.get(scheme, scheme), headers.get("host", []), _target(scope))
+        url = self._requirements.url(_HTTP.get(scheme, scheme), headers.get("host", []), target_of(scope))
         if url is None:
             return _protection.without_host()
         params = self._requirements.params(scope.get("method", "GET"), url, headers, _certificate(scope))
@@ -108,7 +108,7 @@ def _certificate(scope: Scope) -> str | None:
     return chain[0] if chain else None
 
 
-def _target(scope: Scope) -> str:
+def target_of(scope: Scope) -> str:
     """Path and query as the client sent them, as far as the server still has them."""
     raw = scope.get("raw_path")
     # Some servers leave the query in it.

@@ -77,7 +77,8 @@ class Protect:
 
     def _verdict(self, environ: WSGIEnvironment) -> Accepted | Answer:
         headers = _protection.grouped(_headers(environ))
-        url = self._requirements.url(environ.get("wsgi.url_scheme", "http"), headers.get("host", []), _target(environ))
+        scheme, hosts = environ.get("wsgi.url_scheme", "http"), headers.get("host", [])
+        url = self._requirements.url(scheme, hosts, target_of(environ))
         if url is None:
             return _protection.without_host()
         # A variable of Apache's: a field of the client's would be HTTP_SSL_CLIENT_CERT.
@@ -99,7 +100,7 @@ def _headers(environ: WSGIEnvironment) -> Iterable[tuple[str, str]]:
         yield "content-type", str(content_type)
 
 
-def _target(environ: WSGIEnvironment) -> str:
+def target_of(environ: WSGIEnvironment) -> str:
     """Path and query as the client sent them, as far as the server still has them."""
     path = _protection.encoded(environ.get("SCRIPT_NAME", "") + environ.get("PATH_INFO", "")) or "/"
     # gunicorn and others have the request's own bytes; WSGI itself has a decoded path only.

@@ -1,0 +1,493 @@
+"""The common part of the logins for web frameworks: what browsers bring, and what they get.
+
+Nothing is stored here: a browser has its session's handle in one cookie, and its logins under way in another. Each
+answer is a generator of calls for the sidecar, which a framework's module makes with its client, blocking or awaited.
+"""
+
+from __future__ import annotations
+
+import base64
+import hmac
+import json
+import logging
+import re
+from collections.abc import Generator, Iterable, Mapping
+from dataclasses import dataclass
+from html import escape
+from typing import Any, Callable, Literal, NamedTuple
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
+
+from ._tokens import is_loopback
+from .errors import (
+    AdviceRequired,
+    ConnectionFailed,
+    ConnectionLost,
+    DeadlineExceeded,
+    LoginRequired,
+    PosternError,
+    Unavailable,
+)
+from .types import AuthorizationRequest, JourneyStep, Session
+
+#: Seconds that a logout may take before the browser is logged out all the same.
+LOGOUT_SECONDS = 10.0
+#: The largest form with a logout token.
+MOST_FORM = 64 << 10
+#: A session's handle. A browser can send any text, also `only`, which would be another user's session.
+HANDLE = re.compile(r"[A-Za-z0-9_-]{43}")
+#: Seconds that a login may take; the sidecar forgets it after that, too.
+LOGIN_SECONDS = 600
+#: How many logins of one browser may be under way, in as many tabs, and how much of a cookie they may take: browsers
+#: drop cookies of more than 4096 bytes.
+MOST_LOGINS, MOST_COOKIE = 4, 3600
+#: The longest path that a login comes back to.
+MOST_PATH = 1024
+
+_HEADERS = [("Cache-Control", "no-store"), ("Referrer-Policy", "no-referrer")]
+_PAGE_HEADERS = [
+    *_HEADERS,
+    ("Content-Type", "text/html; charset=utf-8"),
+    ("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'"),
+]
+
+log = logging.getLogger("postern_auth")
+
+#: Calls for a client: each is made with it, and its result or error comes back.
+Call = Callable[[Any], Any]
+Steps = Generator[Call, Any, "Answer"]
+
+
+class Answer(NamedTuple):
+    """What the browser gets."""
+
+    status: int
+    headers: list[tuple[str, str]]
+    body: str = ""
+
+
+class Request(NamedTuple):
+    """What is read of a request."""
+
+    method: str
+    #: Path and query as the client sent them.
+    target: str
+    #: The lines of a header, by its name in lower case.
+    lines: Callable[[str], Iterable[str]]
+
+    def header(self, name: str) -> str | None:
+        """The value of a header that is there once."""
+        found = list(self.lines(name))
+        return found[0].strip() if len(found) == 1 else None
+
+    @property
+    def query(self) -> str:
+        return self.target.partition("?")[2]
+
+    def parameter(self, name: str) -> str:
+        """The value of a parameter that is there once, else an empty text."""
+        pairs = parse_qsl(self.query, keep_blank_values=True)
+        return _once((key, value) for key, value in pairs if key == name)
+
+    def cookie(self, name: str) -> str:
+        """The value of a cookie that is there once: a second one of that name is not the application's."""
+        pairs = (pair.partition("=") for line in self.lines("cookie") for pair in line.split(";"))
+        return _once((key.strip(), value.strip()) for key, _, value in pairs if key.strip() == name)
+
+    @property
+    def is_navigation(self) -> bool:
+        """Whether a page is to be shown, and not a script's request to be answered."""
+        mode = self.header("sec-fetch-mode")
+        return mode == "navigate" if mode else "text/html" in ",".join(self.lines("accept"))
+
+
+def _once(pairs: Iterable[tuple[str, str]]) -> str:
+    found = [value for _, value in pairs]
+    return found[0] if len(found) == 1 else ""
+
+
+#: Why there is a `Problem`; a later release may have more.
+ProblemKind = Literal[
+    "not_begun_here",
+    "cancelled",
+    "rejected",
+    "ended",
+    "not_sufficient",
+    "foreign_logout",
+    "unavailable",
+    "failed",
+]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Why a browser gets a page of the login's instead of the application's. It has nothing secret."""
+
+    kind: ProblemKind
+    status: int
+    #: For the user.
+    title: str
+    text: str
+    #: Where to try again: a path.
+    link: str
+    #: What that link reads.
+    link_text: str = "Log in"
+
+
+class _Pending(NamedTuple):
+    """Something that this browser has begun, and that a callback completes."""
+
+    #: `login`, `step-up`, or `done`: a step-up that was just completed.
+    kind: str
+    #: The state of a login, the continuation of a step-up.
+    secret: str
+    #: Where the browser goes afterwards.
+    target: str
+
+
+class LoginRules:
+    """What a login does with each request, whatever the framework."""
+
+    def __init__(
+        self,
+        *,
+        issuer: str,
+        public_url: str,
+        prefix: str,
+        home: str | None,
+        cookie: str,
+        max_age: int | None,
+        authorization: Mapping[str, Any] | None,
+        page: Callable[[Problem], str] | None,
+    ) -> None:
+        parts = urlsplit(public_url)
+        host = parts.hostname or ""
+        is_url = parts.scheme in ("http", "https") and host and "@" not in parts.netloc
+        if not is_url or parts.query or parts.fragment or not public_url.isascii():
+            raise ValueError("public_url is the URL under which browsers reach the application, in ASCII")
+        if parts.scheme == "http" and not is_loopback(host):
+            raise ValueError("public_url is https, or http on loopback: without TLS anyone can read the cookies")
+        if prefix and (not prefix.startswith("/") or prefix.endswith("/")):
+            raise ValueError("prefix begins with a slash, and does not end with one")
+        if not re.fullmatch(r"[A-Za-z0-9_-]+", cookie):
+            raise ValueError("cookie is a name of letters, digits, hyphens and underscores")
+        self.issuer = issuer
+        #: As in the header `Origin`: without a default port, in lower case.
+        default = {"http": 80, "https": 443}[parts.scheme]
+        host = f"[{host}]" if ":" in host else host
+        port = "" if parts.port in (None, default) else f":{parts.port}"
+        self.origin = f"{parts.scheme}://{host}{port}"
+        self.base = parts.path.rstrip("/")
+        self.routes = self.base + prefix
+        self.redirect_uri = public_url.rstrip("/") + prefix + "/callback"
+        self.is_secure = parts.scheme == "https"
+        host_only = "__Host-" if self.is_secure else ""
+        self.session_cookie, self.login_cookie = f"{host_only}{cookie}-session", f"{host_only}{cookie}-login"
+        self.home = self.base + "/"
+        if home is not None and self.own_path(home) != home:
+            raise ValueError("home is a path of the application, as browsers see it")
+        self.home = home or self.home
+        self.max_age = max_age
+        self.authorization = dict(authorization or {})
+        self.page = page or _page
+
+    # MARK: who it is
+
+    def session(self, request: Request) -> str | None:
+        """The handle that the browser brought; None when it is none. The sidecar decides whether there is a session."""
+        handle = request.cookie(self.session_cookie)
+        return handle if HANDLE.fullmatch(handle) else None
+
+    def required(self, request: Request) -> str:
+        handle = self.session(request)
+        if handle is None:
+            data = {"reason": "not_authenticated", "outcome": "not_sent", "detail": "session_missing"}
+            raise LoginRequired("nobody is logged in in this browser", 1001, data)
+        return handle
+
+    def user_of(self, session: Session) -> Session:
+        """The session, if its user has logged in at this issuer: other issuers' subjects are other users."""
+        if session.issuer != self.issuer or session.kind != "user":
+            raise LoginRequired("the session is another issuer's", 5001, {"reason": "session_not_found"})
+        return session
+
+    # MARK: the routes
+
+    def login(self, request: Request) -> Steps:
+        """Begins a login, in addition to those of other tabs."""
+        target = self.own_path(request.parameter("next"))
+        try:
+            started: AuthorizationRequest = yield lambda client: client.begin_authorization(
+                self.issuer, self.redirect_uri, **self.authorization
+            )
+        except PosternError as error:
+            return self._failed(error, target)
+        pending = [*self._pending(request), _Pending("login", started.state, target)]
+        return self._redirect(started.authorization_url, self._set_pending(pending))
+
+    def callback(self, request: Request) -> Steps:
+        """Completes what this browser has begun, and nothing else."""
+        state, pending = request.parameter("state").encode(), self._pending(request)
+        url = f"{self.redirect_uri}?{request.query}"
+        for one in pending:
+            if one.kind == "login" and state and hmac.compare_digest(one.secret.encode(), state):
+                return (yield from self._logged_in(url, one, pending))
+        # A step-up's state may be known to the issuer only. The sidecar takes no other callback for a continuation.
+        for one in [one for one in reversed(pending) if one.kind == "step-up"]:
+            answer = yield from self._stepped_up(url, one, pending)
+            if answer is not None:
+                return answer
+        return self._problem("not_begun_here", self.home)
+
+    def _logged_in(self, url: str, one: _Pending, pending: list[_Pending]) -> Steps:
+        target = self.own_path(one.target)
+        # What another login has done for a page does not count for this one.
+        rest = [other for other in pending if other is not one and other.kind != "done"]
+        try:
+            user: Session = yield lambda client: client.complete_authorization(url, one.secret)
+        except PosternError as error:
+            # A login that can still succeed, when the page is loaded again, stays.
+            return self._failed(error, target, () if _is_passing(error) else self._set_pending(rest))
+        # A new cookie, whatever the browser had: an older one may be of someone else, and is neither used nor ended.
+        own = self._cookie(self.session_cookie, user.session, self.max_age)
+        return self._redirect(target, [own, *self._set_pending(rest)])
+
+    def logout(self, request: Request) -> Steps:
+        """Ends the session. For a page of the application only: no other one may log its users out."""
+        if not self._is_own_page(request):
+            return self._problem("foreign_logout", self.home)
+        handle = self.session(request)
+        if handle is not None:
+            try:
+                yield lambda client: client.end_session(handle, timeout=LOGOUT_SECONDS)
+            except LoginRequired:
+                pass  # it has ended before
+            except PosternError as error:
+                log.error("a session is left at the sidecar after its logout: %s, trace %s", error, error.trace_id)
+        return self._redirect(self.home, [self._cookie(self.session_cookie, "", 0)])
+
+    def _is_own_page(self, request: Request) -> bool:
+        site = request.header("sec-fetch-site")
+        if site is not None:
+            return site == "same-origin"
+        # Browsers send the former only where they trust the connection, and this with each POST.
+        return request.header("origin") == self.origin
+
+    def backchannel_logout(self, content_type: str | None, body: bytes) -> Steps:
+        """Takes the issuer's logout token (OpenID Connect Back-Channel Logout 1.0 sections 2.5 to 2.8)."""
+        media_type = (content_type or "").partition(";")[0].strip().lower()
+        if media_type != "application/x-www-form-urlencoded" or len(body) > MOST_FORM:
+            return _rejected_logout("invalid_request", "a form of at most 64 KiB is expected")
+        fields = parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True)
+        token = _once((name, value) for name, value in fields if name == "logout_token")
+        if not token:
+            return _rejected_logout("invalid_request", "the form has not exactly one logout_token")
+        try:
+            verdict = yield lambda client: client.validate_logout_token(token, issuer=self.issuer, end=True)
+        except PosternError as error:
+            log.error("back-channel logout: %s, trace %s", error, error.trace_id)
+            return _rejected_logout("temporarily_unavailable", "the logout cannot be carried out now")
+        if not verdict:
+            return _rejected_logout("invalid_request", verdict.error.message)
+        return Answer(200, [("Cache-Control", "no-store")])
+
+    # MARK: what an application's pages raise
+
+    def login_required(self, request: Request) -> Answer:
+        """Leads to the login whoever has no session; whose session has ended learns that, and goes on by a click.
+
+        A redirect there could be one of an endless chain, where the issuer asks nothing.
+        """
+        target = self._target(request)
+        if not request.is_navigation:
+            return _json(401, {"error": "login_required"})
+        if not request.cookie(self.session_cookie):
+            return self._redirect(self._login_path(target), ())
+        return self._problem("ended", target)
+
+    def advice_required(self, request: Request, error: AdviceRequired) -> Steps:
+        """Sends the browser to the issuer for a stronger login (RFC 9470), after which the page is loaded again."""
+        if not request.is_navigation:
+            return _json(403, {"error": "stronger_login_required"})
+        target, pending = self._target(request), self._pending(request)
+        done = [one for one in pending if one.kind == "done" and one.target == target]
+        if done:
+            rest = [one for one in pending if one not in done]
+            return self._problem("not_sufficient", target, self._set_pending(rest))
+        if error.continuation is None:
+            return self._problem("unavailable", target)
+        try:
+            step: JourneyStep = yield lambda client: client.authenticate_with_advice(continuation=error.continuation)
+        except PosternError as failure:
+            return self._failed(failure, target)
+        return self._next_step(step, target, pending)
+
+    def _next_step(self, step: JourneyStep, target: str, pending: list[_Pending]) -> Answer:
+        if step.state == "completed":
+            return self._redirect(target, self._set_pending([*pending, _Pending("done", "", target)]))
+        url = _redirect_of(step)
+        if step.state != "callbacks" or url is None or step.continuation is None:
+            log.error("a step-up ended as %s, and not with a redirect", step.state)
+            return self._problem("not_sufficient", target, self._set_pending(pending))
+        return self._redirect(url, self._set_pending([*pending, _Pending("step-up", step.continuation, target)]))
+
+    def _stepped_up(self, url: str, one: _Pending, pending: list[_Pending]) -> Generator[Call, Any, Answer | None]:
+        """Completes a step-up; None when the callback is not its own."""
+        target, rest = self.own_path(one.target), [other for other in pending if other is not one]
+        try:
+            step: JourneyStep = yield lambda client: client.authenticate_with_advice(
+                continuation=one.secret, answers={"RedirectCallback": url}
+            )
+        except PosternError as error:
+            if error.reason == "state_unknown":
+                return None
+            return self._failed(error, target, () if _is_passing(error) else self._set_pending(rest))
+        return self._next_step(step, target, rest)
+
+    # MARK: paths
+
+    def own_path(self, text: str) -> str:
+        """The path that a browser may be sent to: one of this application, else its home page."""
+        path = local_path(text)
+        return self.home if path is None or self._is_route(path) else path
+
+    def _is_route(self, path: str) -> bool:
+        """Whether a path is the login's own: from there a browser would not get anywhere."""
+        plain = unquote(re.split("[?#]", path)[0])
+        return plain.startswith(self.routes + "/") and plain[len(self.routes) + 1 :].rstrip("/") in _ROUTES
+
+    def _target(self, request: Request) -> str:
+        """The path of the page that was asked for, as browsers see it; a form cannot be sent again."""
+        if request.method not in ("GET", "HEAD"):
+            return self.home
+        # A front may take the path of `public_url` away, or leave it.
+        front = "" if request.target.startswith(self.base + "/") else self.base
+        return self.own_path(front + request.target)
+
+    def _login_path(self, target: str) -> str:
+        return f"{self.routes}/login" + ("" if target == self.home else "?" + urlencode({"next": target}))
+
+    # MARK: cookies
+
+    def _cookie(self, name: str, value: str, max_age: int | None) -> tuple[str, str]:
+        age = "" if max_age is None else f"; Max-Age={max_age}"
+        secure = "; Secure" if self.is_secure else ""
+        return "Set-Cookie", f"{name}={value}; Path=/{age}; HttpOnly{secure}; SameSite=Lax"
+
+    def _pending(self, request: Request) -> list[_Pending]:
+        """What the browser has begun. Its cookie is its own text: nothing in it is trusted but for this browser."""
+        text = request.cookie(self.login_cookie)
+        try:
+            entries: Any = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+            pending = [_Pending(*map(str, entry)) for entry in entries]
+        except (ValueError, TypeError, RecursionError):
+            return []
+        return [one for one in pending if all(part.isascii() for part in one)][-MOST_LOGINS:]
+
+    def _set_pending(self, pending: list[_Pending]) -> list[tuple[str, str]]:
+        """The newest ones that there is room for; without any the cookie is removed."""
+        kept = pending[-MOST_LOGINS:]
+        while kept:
+            text = base64.urlsafe_b64encode(json.dumps(kept, separators=(",", ":")).encode()).decode().rstrip("=")
+            if len(text) <= MOST_COOKIE:
+                return [self._cookie(self.login_cookie, text, LOGIN_SECONDS)]
+            kept = kept[1:]
+        return [self._cookie(self.login_cookie, "", 0)]
+
+    # MARK: answers
+
+    @staticmethod
+    def _redirect(url: str, cookies: Iterable[tuple[str, str]]) -> Answer:
+        return Answer(303, [("Location", url), *_HEADERS, *cookies])
+
+    def _failed(self, error: PosternError, target: str, cookies: Iterable[tuple[str, str]] = ()) -> Answer:
+        """The log has what an operator needs, the page what a user may see."""
+        kind = _kind(error)
+        level = logging.INFO if kind in ("cancelled", "not_begun_here") else logging.ERROR
+        log.log(level, "login: %s, trace %s", error, error.trace_id)
+        return self._problem(kind, target, cookies)
+
+    def _problem(self, kind: ProblemKind, target: str, cookies: Iterable[tuple[str, str]] = ()) -> Answer:
+        status, title, text = _PROBLEMS[kind]
+        if kind == "not_sufficient":
+            problem = Problem(kind, status, title, text, target, "Try again")
+        elif kind == "foreign_logout":
+            problem = Problem(kind, status, title, text, self.home, "Back")
+        else:
+            problem = Problem(kind, status, title, text, self._login_path(target))
+        return Answer(status, [*_PAGE_HEADERS, *cookies], self.page(problem))
+
+
+#: What no path has as it is: spaces and controls, backslashes, halves of characters.
+_UNSAFE = re.compile(r"[\x00-\x20\x7f-\x9f\\\ud800-\udfff]")
+_ROUTES = {"login", "callback", "logout", "backchannel-logout"}
+_PROBLEMS: dict[ProblemKind, tuple[int, str, str]] = {
+    "not_begun_here": (400, "Please log in again", "This login was not begun in this browser, or it took too long."),
+    "cancelled": (403, "You are not logged in", "The login was cancelled."),
+    "rejected": (403, "You are not logged in", "The login did not succeed."),
+    "ended": (401, "Please log in again", "Your login has ended."),
+    "not_sufficient": (403, "This needs a stronger login", "The login was not sufficient for this page."),
+    "foreign_logout": (403, "You are still logged in", "This logout does not come from a page of this application."),
+    "unavailable": (503, "Please try again later", "The login is not available at the moment."),
+    "failed": (502, "The login does not work", "The application's operator can see why in its log."),
+}
+
+
+def _kind(error: PosternError) -> ProblemKind:
+    if _is_passing(error):
+        return "unavailable"
+    if error.reason == "authorization_failed":
+        if error.detail == "state_mismatch":
+            return "not_begun_here"
+        return "cancelled" if error.upstream.get("code") == "access_denied" else "rejected"
+    # Used before, or too long ago.
+    return "not_begun_here" if error.reason in ("state_unknown", "continuation_unknown") else "failed"
+
+
+def _is_passing(error: PosternError) -> bool:
+    """Whether the same may succeed later."""
+    passing = (ConnectionFailed, ConnectionLost, DeadlineExceeded, Unavailable)
+    return error.retryable or isinstance(error, passing)
+
+
+def _redirect_of(step: JourneyStep) -> str | None:
+    """Where a step that is one redirect leads to; None for any other step."""
+    callbacks = step.callbacks or []
+    if [callback.get("type") for callback in callbacks] != ["RedirectCallback"]:
+        return None
+    outputs: list[dict[str, Any]] = callbacks[0].get("output") or []
+    return next((str(output["value"]) for output in outputs if output.get("name") == "redirectUrl"), None)
+
+
+def _rejected_logout(error: str, description: str) -> Answer:
+    return _json(400, {"error": error, "error_description": description})
+
+
+def _json(status: int, value: Mapping[str, str]) -> Answer:
+    return Answer(status, [*_HEADERS, ("Content-Type", "application/json")], json.dumps(value))
+
+
+def _page(problem: Problem) -> str:
+    title = escape(problem.title)
+    return (
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title><h1>{title}</h1>'
+        f'<p>{escape(problem.text)}</p><p><a href="{escape(problem.link)}">{escape(problem.link_text)}</a></p>'
+    )
+
+
+def local_path(text: str) -> str | None:
+    """`text` as the path of a redirect that stays at its origin in every browser; None when that is not certain.
+
+    Browsers take `\\` for `/`, leave out tabs and line ends, and resolve `.` and `..`, also percent-encoded. Proxies
+    and frameworks decode more than they do, so each decoding of the path must be harmless, too.
+    """
+    path = re.split("[?#]", text, maxsplit=1)[0]
+    if len(text) > MOST_PATH or not path.startswith("/") or _UNSAFE.search(text):
+        return None
+    for _ in range(4):
+        if re.search(r"[\x00-\x1f\x7f-\x9f\\]|^//|/\.{1,2}(/|$)", path):
+            return None
+        decoded = unquote(path)
+        if decoded == path:
+            return quote(text, safe="/?#[]@!$&'()*+,;=:-._~%")
+        path = decoded
+    return None

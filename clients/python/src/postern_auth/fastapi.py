@@ -1,0 +1,168 @@
+"""Logins of users for FastAPI: the routes, the cookies, and who is logged in.
+
+login = Login(AsyncClient(), issuer="corp", public_url="https://shop.example.com")
+login.install(app)
+
+@app.get("/orders")
+async def orders(session: Annotated[str, Depends(login.current_session)]): ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Callable
+
+from fastapi import APIRouter, FastAPI, Request
+from fastapi.responses import Response
+
+from . import _login
+from ._login import Answer, LoginRules, Problem, Steps
+from .aio import AsyncClient
+from .asgi import target_of
+from .client import Client
+from .errors import AdviceRequired, LoginRequired, PosternError
+from .types import Session
+
+__all__ = ["Login", "Problem"]
+
+
+class Login:
+    """Logs the users of a web application in and out.
+
+    `install` adds the routes `/login` (with `?next=` a path to come back to), `/callback`, `/logout` (POST, from a page
+    of this application) and `/backchannel-logout`. A page that raises `LoginRequired` leads to the login, one that
+    raises `AdviceRequired` to a stronger login, and then back to the page.
+
+    A browser has its session's handle in a cookie that no script and no other site gets, and nothing else: there is
+    no state in this process. A login belongs to the browser that began it.
+
+    :param client: It is not closed with the application.
+    :param issuer: Where users log in: an issuer of the sidecar's configuration.
+    :param public_url: The URL under which browsers reach the application's path `/`: https, or http on loopback.
+        `/callback` below it is registered at the issuer. What a request says of its host is never used.
+    :param prefix: Before the four routes: `/auth`.
+    :param home: The path after a logout, and after a login without `next`; default: that of `public_url`.
+    :param cookie: How the names of the cookies begin. With https, `__Host-` comes before it.
+    :param max_age: Seconds that the browser keeps the session's cookie; default: until it is closed.
+    :param authorization: More arguments of `begin_authorization`: `{"acr_values": ["mfa"]}`.
+    :param page: Returns the HTML of a `Problem`, in place of the own plain page.
+    """
+
+    def __init__(
+        self,
+        client: AsyncClient,
+        *,
+        issuer: str,
+        public_url: str,
+        prefix: str = "",
+        home: str | None = None,
+        cookie: str = "postern",
+        max_age: int | None = None,
+        authorization: Mapping[str, Any] | None = None,
+        page: Callable[[Problem], str] | None = None,
+    ) -> None:
+        if isinstance(client, Client):
+            raise TypeError("an ASGI application needs an AsyncClient, not a Client")
+        self.client = client
+        self._rules = LoginRules(
+            issuer=issuer,
+            public_url=public_url,
+            prefix=prefix,
+            home=home,
+            cookie=cookie,
+            max_age=max_age,
+            authorization=authorization,
+            page=page,
+        )
+        #: The routes, for `include_router` in place of `install`.
+        self.router = APIRouter(prefix=prefix, include_in_schema=False)
+        self.router.add_api_route("/login", self._login, methods=["GET"], response_model=None)
+        self.router.add_api_route("/callback", self._callback, methods=["GET"], response_model=None)
+        self.router.add_api_route("/logout", self._logout, methods=["POST"], response_model=None)
+        self.router.add_api_route("/backchannel-logout", self._backchannel, methods=["POST"], response_model=None)
+
+    def install(self, app: FastAPI) -> None:
+        """Adds the routes, and what answers `LoginRequired` and `AdviceRequired`."""
+        app.include_router(self.router)
+        app.add_exception_handler(LoginRequired, self.login_required)
+        app.add_exception_handler(AdviceRequired, self.advice_required)
+
+    # Dependencies
+
+    async def current_session(self, request: Request) -> str:
+        """The handle of the browser's session, for `session=`; without one `LoginRequired` is raised.
+
+        Nothing is called: the sidecar checks a handle when it is used.
+        """
+        return self._rules.required(_request(request))
+
+    async def optional_session(self, request: Request) -> str | None:
+        """The same; None without one."""
+        return self._rules.session(_request(request))
+
+    async def current_user(self, request: Request) -> Session:
+        """The browser's session as the sidecar has it; without one `LoginRequired` is raised."""
+        return self._rules.user_of(await self.client.get_session(self._rules.required(_request(request))))
+
+    async def optional_user(self, request: Request) -> Session | None:
+        """The same; None without one, and for one that has ended."""
+        try:
+            return await self.current_user(request)
+        except LoginRequired:
+            return None
+
+    # Exception handlers
+
+    async def login_required(self, request: Request, error: Exception) -> Response:
+        """Answers a request whose page raised `LoginRequired`."""
+        return _response(self._rules.login_required(_request(request)))
+
+    async def advice_required(self, request: Request, error: Exception) -> Response:
+        """Answers a request whose page raised `AdviceRequired`."""
+        if not isinstance(error, AdviceRequired):
+            raise error
+        return await self._walked(self._rules.advice_required(_request(request), error))
+
+    # Routes
+
+    async def _login(self, request: Request) -> Response:
+        return await self._walked(self._rules.login(_request(request)))
+
+    async def _callback(self, request: Request) -> Response:
+        return await self._walked(self._rules.callback(_request(request)))
+
+    async def _logout(self, request: Request) -> Response:
+        return await self._walked(self._rules.logout(_request(request)))
+
+    async def _backchannel(self, request: Request) -> Response:
+        body = bytearray()
+        async for piece in request.stream():
+            body += piece
+            if len(body) > _login.MOST_FORM:
+                break
+        return await self._walked(self._rules.backchannel_logout(request.headers.get("content-type"), bytes(body)))
+
+    async def _walked(self, steps: Steps) -> Response:
+        """Makes the calls of an answer."""
+        try:
+            call = next(steps)
+            while True:
+                try:
+                    result = await call(self.client)
+                except PosternError as error:
+                    call = steps.throw(error)
+                else:
+                    call = steps.send(result)
+        except StopIteration as end:
+            return _response(end.value)
+
+
+def _request(request: Request) -> _login.Request:
+    return _login.Request(request.method, target_of(request.scope), request.headers.getlist)
+
+
+def _response(answer: Answer) -> Response:
+    response = Response(answer.body, answer.status)
+    for name, value in answer.headers:
+        response.headers.append(name, value)
+    return response

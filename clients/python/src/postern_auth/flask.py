@@ -1,0 +1,160 @@
+"""Logins of users for Flask: the routes, the cookies, and who is logged in.
+
+login = Login(Client(), issuer="corp", public_url="https://shop.example.com")
+login.install(app)
+
+@app.get("/orders")
+def orders():
+    client.fetch_resource("orders", "orders", session=login.current_session())
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Callable
+
+from flask import Blueprint, Flask, request
+from flask.wrappers import Response
+
+from . import _login
+from ._login import Answer, LoginRules, Problem, Steps
+from .aio import AsyncClient
+from .client import Client
+from .errors import AdviceRequired, LoginRequired, PosternError
+from .types import Session
+from .wsgi import target_of
+
+__all__ = ["Login", "Problem"]
+
+
+class Login:
+    """Logs the users of a web application in and out.
+
+    `install` adds the routes `/login` (with `?next=` a path to come back to), `/callback`, `/logout` (POST, from a page
+    of this application) and `/backchannel-logout`. A page that raises `LoginRequired` leads to the login, one that
+    raises `AdviceRequired` to a stronger login, and then back to the page.
+
+    A browser has its session's handle in a cookie that no script and no other site gets, and nothing else: there is
+    no state in this process. A login belongs to the browser that began it.
+
+    :param client: It is not closed with the application.
+    :param issuer: Where users log in: an issuer of the sidecar's configuration.
+    :param public_url: The URL under which browsers reach the application's path `/`: https, or http on loopback.
+        `/callback` below it is registered at the issuer. What a request says of its host is never used.
+    :param prefix: Before the four routes: `/auth`.
+    :param home: The path after a logout, and after a login without `next`; default: that of `public_url`.
+    :param cookie: How the names of the cookies begin. With https, `__Host-` comes before it.
+    :param max_age: Seconds that the browser keeps the session's cookie; default: until it is closed.
+    :param authorization: More arguments of `begin_authorization`: `{"acr_values": ["mfa"]}`.
+    :param page: Returns the HTML of a `Problem`, in place of the own plain page.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        issuer: str,
+        public_url: str,
+        prefix: str = "",
+        home: str | None = None,
+        cookie: str = "postern",
+        max_age: int | None = None,
+        authorization: Mapping[str, Any] | None = None,
+        page: Callable[[Problem], str] | None = None,
+    ) -> None:
+        if isinstance(client, AsyncClient):
+            raise TypeError("a WSGI application needs a Client, not an AsyncClient")
+        self.client = client
+        self._rules = LoginRules(
+            issuer=issuer,
+            public_url=public_url,
+            prefix=prefix,
+            home=home,
+            cookie=cookie,
+            max_age=max_age,
+            authorization=authorization,
+            page=page,
+        )
+        #: The routes, and what answers the exceptions, for `register_blueprint` in place of `install`.
+        self.blueprint = Blueprint(f"{cookie}_login", __name__, url_prefix=prefix or None)
+        self.blueprint.add_url_rule("/login", "login", self._login, methods=["GET"])
+        self.blueprint.add_url_rule("/callback", "callback", self._callback, methods=["GET"])
+        self.blueprint.add_url_rule("/logout", "logout", self._logout, methods=["POST"])
+        self.blueprint.add_url_rule("/backchannel-logout", "backchannel", self._backchannel, methods=["POST"])
+        self.blueprint.app_errorhandler(LoginRequired)(self.login_required)
+        self.blueprint.app_errorhandler(AdviceRequired)(self.advice_required)
+
+    def install(self, app: Flask) -> None:
+        """Adds the routes, and what answers `LoginRequired` and `AdviceRequired`."""
+        app.register_blueprint(self.blueprint)
+
+    # Who is logged in, in the request that is handled
+
+    def current_session(self) -> str:
+        """The handle of the browser's session, for `session=`; without one `LoginRequired` is raised.
+
+        Nothing is called: the sidecar checks a handle when it is used.
+        """
+        return self._rules.required(_request())
+
+    def optional_session(self) -> str | None:
+        """The same; None without one. An adapter takes this method itself as its `session`."""
+        return self._rules.session(_request())
+
+    def current_user(self) -> Session:
+        """The browser's session as the sidecar has it; without one `LoginRequired` is raised."""
+        return self._rules.user_of(self.client.get_session(self.current_session()))
+
+    def optional_user(self) -> Session | None:
+        """The same; None without one, and for one that has ended."""
+        try:
+            return self.current_user()
+        except LoginRequired:
+            return None
+
+    # Error handlers
+
+    def login_required(self, error: LoginRequired) -> Response:
+        """Answers a request whose page raised `LoginRequired`."""
+        return _response(self._rules.login_required(_request()))
+
+    def advice_required(self, error: AdviceRequired) -> Response:
+        """Answers a request whose page raised `AdviceRequired`."""
+        return self._walked(self._rules.advice_required(_request(), error))
+
+    # Routes
+
+    def _login(self) -> Response:
+        return self._walked(self._rules.login(_request()))
+
+    def _callback(self) -> Response:
+        return self._walked(self._rules.callback(_request()))
+
+    def _logout(self) -> Response:
+        return self._walked(self._rules.logout(_request()))
+
+    def _backchannel(self) -> Response:
+        body = request.stream.read(_login.MOST_FORM + 1)
+        return self._walked(self._rules.backchannel_logout(request.headers.get("Content-Type"), body))
+
+    def _walked(self, steps: Steps) -> Response:
+        """Makes the calls of an answer."""
+        try:
+            call = next(steps)
+            while True:
+                try:
+                    result = call(self.client)
+                except PosternError as error:
+                    call = steps.throw(error)
+                else:
+                    call = steps.send(result)
+        except StopIteration as end:
+            return _response(end.value)
+
+
+def _request() -> _login.Request:
+    return _login.Request(request.method, target_of(request.environ), request.headers.getlist)
+
+
+def _response(answer: Answer) -> Response:
+    return Response(answer.body, answer.status, answer.headers)

@@ -1,0 +1,818 @@
+"""The logins for FastAPI and Flask: what a browser gets, and what another one, or another site, can do to it."""
+
+import asyncio
+import base64
+import itertools
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Callable
+from urllib.parse import parse_qs, parse_qsl, quote, urlencode, urlsplit
+
+import fastapi
+import flask
+import httpx
+import pytest
+from double import Double, Peer
+
+import postern_auth
+import postern_auth.fastapi
+import postern_auth.flask
+from postern_auth import AdviceRequired, AsyncClient, Client, LoginRequired
+from postern_auth._login import HANDLE, MOST_COOKIE, MOST_FORM, MOST_PATH, local_path
+
+URL = "https://shop.example.com"
+ISSUER = "https://idp.example.com/authorize"
+SESSION, LOGIN = "__Host-postern-session", "__Host-postern-login"
+ENDED = {"code": 5001, "message": "no", "data": {"reason": "session_not_found"}}
+UNREACHABLE = {"code": 5004, "message": "no", "data": {"reason": "token_endpoint_unreachable", "retryable": True}}
+#: What a page of the application sends with a form.
+OWN = {"Sec-Fetch-Site": "same-origin"}
+
+
+def handle(number: int) -> str:
+    return f"{number:-<43}"
+
+
+class Sidecar:
+    """Logs alice in, as often as she likes. `errors` has what methods answer instead."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, dict[str, Any]]] = []
+        self.errors: dict[str, dict[str, Any]] = {}
+        self.sessions: dict[str, dict[str, Any]] = {}
+        self.states: set[str] = set()
+        self.numbers = itertools.count(1)
+        self.logout_is_valid = True
+
+    def __call__(self, peer: Peer) -> None:
+        for message in peer.messages():
+            method, params = message["method"], message.get("params") or {}
+            if "id" not in message:
+                continue
+            self.calls.append((method, {name: value for name, value in params.items() if name != "meta"}))
+            try:
+                if method in self.errors:
+                    raise Failed(self.errors[method])
+                peer.answer(message, getattr(self, method)(params))
+            except Failed as failed:
+                peer.send({"jsonrpc": "2.0", "id": message["id"], "error": failed.args[0]})
+
+    def called(self, method: str) -> list[dict[str, Any]]:
+        return [params for name, params in self.calls if name == method]
+
+    def beginAuthorization(self, params: dict[str, Any]) -> dict[str, Any]:
+        state = f"state-{next(self.numbers):-<37}"
+        self.states.add(state)
+        return {
+            "authorizationUrl": ISSUER + "?" + urlencode({"state": state, "redirect_uri": params["redirectUri"]}),
+            "state": state,
+            "expiresAt": "2099-01-01T00:00:00.000Z",
+        }
+
+    def completeAuthorization(self, params: dict[str, Any]) -> dict[str, Any]:
+        query = parse_qs(urlsplit(params["callbackUrl"]).query)
+        [state] = query["state"]
+        if state != params["state"]:
+            raise Failed({"code": 5005, "message": "no", "data": {"detail": "state_mismatch"}})
+        if state not in self.states:
+            raise Failed({"code": 5006, "message": "no", "data": {"reason": "state_unknown"}})
+        self.states.remove(state)
+        if "error" in query:
+            data = {"reason": "authorization_failed", "upstream": {"code": query["error"][0]}}
+            raise Failed({"code": 5005, "message": "internal.example.com says no", "data": data})
+        made = handle(next(self.numbers))
+        self.sessions[made] = {
+            "session": made,
+            "issuer": "corp",
+            "kind": "user",
+            "scope": "",
+            "createdAt": "2026-01-01T00:00:00.000Z",
+            "subject": query["code"][0],
+        }
+        return self.sessions[made]
+
+    def getSession(self, params: dict[str, Any]) -> dict[str, Any]:
+        if params["session"] not in self.sessions:
+            raise Failed(ENDED)
+        return self.sessions[params["session"]]
+
+    def endSession(self, params: dict[str, Any]) -> dict[str, Any]:
+        self.getSession(params)
+        del self.sessions[params["session"]]
+        return {"ended": True, "upstream": "none"}
+
+    def fetchResource(self, params: dict[str, Any]) -> dict[str, Any]:
+        subject = self.getSession(params)["subject"]
+        return {
+            "status": 200,
+            "url": "https://api.example.com/" + params["path"],
+            "headers": {},
+            "body": subject,
+            "task": "t",
+            "attempts": 1,
+            "tokenRefreshed": False,
+            "advicesSatisfied": [],
+            "timing": {"totalMs": 1, "queueMs": 0, "connectMs": 0, "firstByteMs": 1},
+        }
+
+    def authenticateWithAdvice(self, params: dict[str, Any]) -> dict[str, Any]:
+        if "answers" not in params:
+            outputs = [{"name": "redirectUrl", "value": ISSUER + "?request_uri=pushed"}]
+            redirect = {"type": "RedirectCallback", "output": outputs, "input": [{"name": "callbackUrl", "value": ""}]}
+            return {"state": "callbacks", "continuation": "journey", "callbacks": [redirect]}
+        if "code=strong" not in params["answers"]["RedirectCallback"]:
+            raise Failed({"code": 5006, "message": "no", "data": {"reason": "state_unknown"}})
+        return {"state": "completed", "session": handle(1), "sessionUpgraded": True}
+
+    def validateLogoutToken(self, params: dict[str, Any]) -> dict[str, Any]:
+        if self.logout_is_valid:
+            return {"valid": True, "claims": {}, "header": {}, "key": {"alg": "RS256"}, "cached": False}
+        return {"valid": False, "error": {"code": "jti_replayed", "message": "the token was used"}}
+
+
+class Failed(Exception):
+    pass
+
+
+@dataclass
+class Reply:
+    status: int
+    headers: list[tuple[str, str]]
+    text: str
+
+    def header(self, name: str) -> str:
+        return ", ".join(value for key, value in self.headers if key.lower() == name.lower())
+
+    def cookies(self) -> dict[str, str]:
+        """The fields that set cookies, by name."""
+        return {value.partition("=")[0]: value for key, value in self.headers if key.lower() == "set-cookie"}
+
+
+Send = Callable[..., Reply]
+
+
+@dataclass
+class Browser:
+    """Cookies, and requests for pages as a browser sends them; `tab` is for scripts and forms."""
+
+    send: Send
+    cookies: dict[str, str] = field(default_factory=dict[str, str])
+
+    def request(self, method: str, path: str, **headers: str) -> Reply:
+        headers = {"Accept": "text/html", **{name.replace("_", "-"): value for name, value in headers.items()}}
+        if self.cookies:
+            headers["Cookie"] = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
+        reply = self.send(method, path, headers)
+        for name, line in reply.cookies().items():
+            value = line.partition("=")[2].partition(";")[0]
+            if "Max-Age=0" in line:
+                self.cookies.pop(name, None)
+            else:
+                self.cookies[name] = value
+        return reply
+
+    def get(self, path: str, **headers: str) -> Reply:
+        return self.request("GET", path, **headers)
+
+    def post(self, path: str, **headers: str) -> Reply:
+        return self.request("POST", path, **headers)
+
+    def begin(self, path: str = "/login") -> str:
+        """The state of a login that has begun."""
+        reply = self.get(path)
+        assert reply.status == 303, reply
+        assert reply.header("Location").startswith(ISSUER)
+        return parse_qs(urlsplit(reply.header("Location")).query)["state"][0]
+
+    def log_in(self, user: str = "alice", path: str = "/login") -> Reply:
+        reply = self.get(f"/callback?code={user}&state={self.begin(path)}")
+        assert reply.status == 303, reply
+        return reply
+
+    @property
+    def user(self) -> str:
+        return self.get("/").text
+
+
+@pytest.fixture
+def sidecar(double: Double) -> Sidecar:
+    fake = Sidecar()
+    double.scripts = [fake]
+    return fake
+
+
+def fastapi_app(path: str, options: dict[str, Any]) -> Iterator[Send]:
+    client = AsyncClient(path, timeout=5)
+    login = postern_auth.fastapi.Login(client, **options)
+    app = fastapi.FastAPI()
+    login.install(app)
+
+    @app.get("/")
+    async def home(user: Annotated[Any, fastapi.Depends(login.optional_user)]) -> Any:
+        return fastapi.Response(user.subject if user else "nobody")
+
+    @app.get("/me")
+    async def me(user: Annotated[Any, fastapi.Depends(login.current_user)]) -> Any:
+        return fastapi.Response(user.subject)
+
+    @app.api_route("/mine", methods=["GET", "POST"])
+    async def mine(session: Annotated[str, fastapi.Depends(login.current_session)]) -> Any:
+        return fastapi.Response((await client.fetch_resource("mine", "orders", session=session)).text)
+
+    @app.get("/vault")
+    async def vault() -> None:
+        raise AdviceRequired("no", 1017, {"continuation": "fetch"})
+
+    loop = asyncio.new_event_loop()
+    http = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=URL)
+
+    def send(method: str, target: str, headers: dict[str, str], body: bytes = b"") -> Reply:
+        http.cookies.clear()
+        found = loop.run_until_complete(http.request(method, target, headers=headers, content=body))
+        return Reply(found.status_code, found.headers.multi_items(), found.text)
+
+    yield send
+    loop.run_until_complete(http.aclose())
+    loop.run_until_complete(client.aclose())
+    loop.close()
+
+
+def flask_app(path: str, options: dict[str, Any]) -> Iterator[Send]:
+    client = Client(path, timeout=5)
+    login = postern_auth.flask.Login(client, **options)
+    app = flask.Flask(__name__)
+    login.install(app)
+
+    @app.get("/")
+    def home() -> str:
+        user = login.optional_user()
+        return (user.subject or "") if user else "nobody"
+
+    @app.get("/me")
+    def me() -> str:
+        return login.current_user().subject or ""
+
+    @app.route("/mine", methods=["GET", "POST"])
+    def mine() -> str:
+        return client.fetch_resource("mine", "orders", session=login.current_session()).text
+
+    @app.get("/vault")
+    def vault() -> str:
+        raise AdviceRequired("no", 1017, {"continuation": "fetch"})
+
+    http = app.test_client(use_cookies=False)
+
+    def send(method: str, target: str, headers: dict[str, str], body: bytes = b"") -> Reply:
+        found = http.open(target, method=method, headers=list(headers.items()), data=body, base_url=URL)
+        return Reply(found.status_code, list(found.headers), found.get_data(as_text=True))
+
+    yield send
+    client.close()
+
+
+APPS = {"fastapi": fastapi_app, "flask": flask_app}
+
+
+@pytest.fixture(params=sorted(APPS))
+def make(request: pytest.FixtureRequest, sidecar: Sidecar, double: Double) -> Iterator[Callable[..., Send]]:
+    """Makes an application of one framework."""
+    made: list[Iterator[Send]] = []
+
+    def make(**options: Any) -> Send:
+        made.append(APPS[request.param](double.path, {"issuer": "corp", "public_url": URL, **options}))
+        return next(made[-1])
+
+    yield make
+    for one in made:
+        next(one, None)
+
+
+@pytest.fixture
+def send(make: Callable[..., Send]) -> Send:
+    return make()
+
+
+@pytest.fixture
+def browser(send: Send) -> Browser:
+    return Browser(send)
+
+
+@pytest.fixture
+def other(send: Send) -> Browser:
+    return Browser(send)
+
+
+# A login
+
+
+def test_a_login_and_a_logout(browser: Browser, sidecar: Sidecar) -> None:
+    """A cookie that another site or a script gets, one with more than the handle, a logout that leaves something."""
+    assert browser.user == "nobody"
+    began = browser.get("/login")
+    assert sidecar.called("beginAuthorization") == [{"issuer": "corp", "redirectUri": URL + "/callback"}]
+    [line] = began.cookies().values()
+    assert line.startswith(LOGIN + "=")
+    assert line.endswith("; Path=/; Max-Age=600; HttpOnly; Secure; SameSite=Lax")
+    done = browser.log_in()
+    assert done.header("Location") == "/"
+    assert done.cookies()[SESSION].partition("; ")[2] == "Path=/; HttpOnly; Secure; SameSite=Lax"
+    assert HANDLE.fullmatch(browser.cookies[SESSION]) and list(sidecar.sessions) == [browser.cookies[SESSION]]
+    assert browser.user == browser.get("/me").text == browser.get("/mine").text == "alice"
+    out = browser.post("/logout", **OWN)
+    assert (out.status, out.header("Location")) == (303, "/")
+    assert SESSION not in browser.cookies and sidecar.sessions == {}
+    for reply in (began, done, out):
+        assert reply.header("Cache-Control") == "no-store"
+
+
+def test_a_login_has_its_own_arguments(make: Callable[..., Send], sidecar: Sidecar) -> None:
+    browser = Browser(make(max_age=3600, authorization={"acr_values": ["mfa"]}, cookie="till", home="/start"))
+    done = browser.log_in()
+    assert sidecar.called("beginAuthorization")[0]["acrValues"] == ["mfa"]
+    assert done.header("Location") == "/start"
+    assert "; Max-Age=3600; " in done.cookies()["__Host-till-session"]
+
+
+def test_routes_below_a_prefix(make: Callable[..., Send], sidecar: Sidecar) -> None:
+    send = make(prefix="/auth", public_url=URL + "/shop/")
+    browser = Browser(send)
+    browser.begin("/auth/login")
+    assert sidecar.called("beginAuthorization")[0]["redirectUri"] == URL + "/shop/auth/callback"
+    location = Browser(send).get("/mine?a=1").header("Location")
+    assert location == "/shop/auth/login?" + urlencode({"next": "/shop/mine?a=1"})
+    target = browser.get(
+        f"/auth/callback?code=alice&state={browser.begin('/auth/login?' + location.partition('?')[2])}"
+    )
+    assert target.header("Location") == "/shop/mine?a=1"
+    # A front that leaves the path.
+    assert Browser(send).get("/shop/mine").status == 404
+
+
+def test_without_tls_on_loopback_the_cookies_have_another_name(make: Callable[..., Send]) -> None:
+    """A browser that stores no cookie of the playground's, or one that takes a cookie from elsewhere with TLS."""
+    browser = Browser(make(public_url="http://127.0.0.1:8000"))
+    done = browser.log_in()
+    assert set(browser.cookies) == {"postern-session"}
+    assert "Secure" not in done.header("Set-Cookie")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"public_url": "http://shop.example.com"},
+        {"public_url": "shop.example.com"},
+        {"public_url": "ftp://shop.example.com"},
+        {"public_url": URL + "/?a=1"},
+        {"public_url": "https://alice@shop.example.com"},
+        {"public_url": "https://shöp.example.com"},
+        {"public_url": "https://shop.example.com:x"},
+        {"prefix": "auth"},
+        {"prefix": "/auth/"},
+        {"home": "//evil.example.com"},
+        {"home": "/login"},
+        {"cookie": "a; b"},
+    ],
+)
+def test_a_login_that_could_not_be_safe_is_not_made(make: Callable[..., Send], options: dict[str, str]) -> None:
+    with pytest.raises(ValueError):
+        make(**options)
+
+
+def test_a_login_with_the_other_client_is_not_made(tmp_path: Any) -> None:
+    with pytest.raises(TypeError, match="AsyncClient"):
+        postern_auth.fastapi.Login(Client(tmp_path / "s"), issuer="corp", public_url=URL)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="not an AsyncClient"):
+        postern_auth.flask.Login(AsyncClient(tmp_path / "s"), issuer="corp", public_url=URL)  # type: ignore[arg-type]
+
+
+# Another browser, another site
+
+
+def test_a_callback_of_another_browser(browser: Browser, other: Browser, sidecar: Sidecar) -> None:
+    """Login CSRF: a user who is logged in as an attacker, by the attacker's code and state."""
+    foreign = f"/callback?code=mallory&state={other.begin()}"
+    browser.begin()
+    for cookies in ({}, dict(browser.cookies), {LOGIN: ""}, {LOGIN: "!"}, {LOGIN: other.cookies[LOGIN][:-2]}):
+        victim = Browser(browser.send, cookies)
+        reply = victim.get(foreign)
+        assert reply.status == 400 and "Please log in again" in reply.text
+        assert SESSION not in reply.cookies()
+        assert victim.user == "nobody"
+    assert sidecar.sessions == {}, "nothing is used up"
+    assert other.get(foreign).status == 303
+
+
+def test_a_victim_who_is_logged_in_stays_who_she_is(browser: Browser, other: Browser) -> None:
+    browser.log_in("alice")
+    assert browser.get(f"/callback?code=mallory&state={other.begin()}").status == 400
+    assert browser.user == "alice"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[]",
+        "{}",
+        "1",
+        "null",
+        '[["login","",""]]',
+        '[["login",""]]',
+        '["abc"]',
+        '[["login","\\ud800","/"]]',
+        "[" * 9000,
+    ],
+)
+def test_a_cookie_that_is_no_login(browser: Browser, text: str) -> None:
+    """An exception because of a cookie, and a login without a state."""
+    browser.cookies[LOGIN] = base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+    for query in ("", "?state=", "?state=x", "?state=x&state=x", "?code=alice&state=%C3%A4", "?%00"):
+        assert browser.get("/callback" + query).status == 400
+    assert SESSION not in browser.cookies
+    browser.log_in()
+
+
+def test_a_cookie_of_two_origins_counts_for_nothing(browser: Browser, send: Send) -> None:
+    """One that a neighbour domain, or another path, has added."""
+    browser.log_in()
+    twice = f"{SESSION}={handle(1)}; {SESSION}={browser.cookies[SESSION]}"
+    assert send("GET", "/", {"Cookie": twice}).text == "nobody"
+
+
+def test_a_session_from_before_the_login_is_replaced(browser: Browser, other: Browser, sidecar: Sidecar) -> None:
+    """Fixation: a handle that someone else has set, and knows, and that becomes the user's."""
+    other.log_in("mallory")
+    planted = other.cookies[SESSION]
+    browser.cookies[SESSION] = planted
+    browser.log_in("alice")
+    assert browser.cookies[SESSION] != planted
+    assert browser.user == "alice"
+    assert other.user == "mallory", "nothing of another one is ended"
+    assert sidecar.called("endSession") == []
+
+
+@pytest.mark.parametrize("text", ["only", "", "*", "null", "o" * 42, "o" * 44, "only" + "-" * 38 + "%"])
+def test_no_browser_asks_for_the_only_session(browser: Browser, other: Browser, sidecar: Sidecar, text: str) -> None:
+    """The text that chooses a session without its handle, from a browser: another user's data."""
+    other.log_in("alice")
+    browser.cookies[SESSION] = text
+    calls = len(sidecar.calls)
+    assert browser.user == "nobody"
+    assert browser.get("/mine").status in (303, 401)
+    assert browser.get("/me", Sec_Fetch_Mode="cors").status == 401
+    assert len(sidecar.calls) == calls, "nothing is asked"
+
+
+def test_a_session_of_another_issuer_is_nobody(browser: Browser, sidecar: Sidecar) -> None:
+    """A user of one issuer who has the name of a user of another one."""
+    browser.log_in("admin")
+    sidecar.sessions[browser.cookies[SESSION]]["issuer"] = "public"
+    assert browser.user == "nobody"
+    assert browser.get("/me").status == 401
+
+
+def test_a_browser_without_a_session(browser: Browser, other: Browser) -> None:
+    """An anonymous browser that gets another user's data, because there is one user only; a loop of redirects."""
+    other.log_in("alice")
+    reply = browser.get("/mine?a=1&b=%2F")
+    assert (reply.status, reply.header("Location")) == (303, "/login?next=%2Fmine%3Fa%3D1%26b%3D%252F")
+    assert browser.log_in("bob", reply.header("Location")).header("Location") == "/mine?a=1&b=%2F"
+    assert browser.get("/mine").text == "bob"
+    assert other.get("/mine").text == "alice"
+
+
+def test_a_script_and_a_form_without_a_session(browser: Browser) -> None:
+    """A script that reads a login page as its data, and a form that is sent again as a GET."""
+    for headers in ({"Sec_Fetch_Mode": "cors"}, {"Accept": "application/json"}, {"Accept": "*/*"}):
+        reply = browser.get("/mine", **headers)
+        assert (reply.status, json.loads(reply.text)) == (401, {"error": "login_required"})
+        assert reply.header("Cache-Control") == "no-store"
+    assert browser.post("/mine").header("Location") == "/login"
+
+
+def test_a_session_that_has_ended(browser: Browser, sidecar: Sidecar) -> None:
+    """An endless chain of redirects through an issuer that asks nothing, and a user who is never told."""
+    browser.log_in()
+    sidecar.sessions.clear()
+    assert browser.user == "nobody"
+    for path in ("/mine", "/me"):
+        reply = browser.get(path)
+        assert reply.status == 401 and "Your login has ended" in reply.text
+        assert f'href="/login?next={quote(path, safe="")}"' in reply.text
+    assert browser.get("/mine", Sec_Fetch_Mode="cors").status == 401
+    assert browser.log_in("alice", "/login?next=/mine").header("Location") == "/mine"
+
+
+FOREIGN: list[dict[str, str]] = [
+    {"Sec_Fetch_Site": "cross-site"},
+    {"Sec_Fetch_Site": "same-site"},
+    {"Sec_Fetch_Site": "none"},
+    {"Sec_Fetch_Site": "cross-site", "Origin": URL},
+    {"Origin": "https://evil.example.com"},
+    {"Origin": "https://shop.example.com.evil.example.com"},
+    {"Origin": "http://shop.example.com"},
+    {"Origin": URL + ":444"},
+    {"Origin": "null"},
+    {},
+]
+
+
+@pytest.mark.parametrize("headers", FOREIGN, ids=[str(one) for one in FOREIGN])
+def test_another_site_logs_nobody_out(browser: Browser, sidecar: Sidecar, headers: dict[str, str]) -> None:
+    """Its form, also one without the cookie, whose answer removes it."""
+    browser.log_in()
+    for cookies in (dict(browser.cookies), {}):
+        reply = Browser(browser.send, cookies).post("/logout", **headers)
+        assert reply.status == 403 and not reply.cookies()
+    assert browser.get("/logout").status == 405
+    assert len(sidecar.sessions) == 1 and browser.user == "alice"
+
+
+@pytest.mark.parametrize("headers", [OWN, {"Origin": URL}, {**OWN, "Origin": "null"}])
+def test_a_page_of_the_application_logs_out(browser: Browser, headers: dict[str, str]) -> None:
+    browser.log_in()
+    named = {name.replace("-", "_"): value for name, value in headers.items()}
+    assert browser.post("/logout", **named).status == 303
+    assert browser.cookies == {}
+
+
+# Open redirects
+
+EVIL = [
+    "//evil.example.com",
+    "///evil.example.com",
+    "/\\evil.example.com",
+    "\\\\evil.example.com",
+    "\\/evil.example.com",
+    "https://evil.example.com",
+    "https:evil.example.com",
+    "HTTPS://evil.example.com/",
+    "javascript:alert(1)",
+    "evil.example.com",
+    "",
+    "?a",
+    "#a",
+    "/\t/evil.example.com",
+    "/\n/evil.example.com",
+    "/\r\nSet-Cookie: a=b",
+    "\t//evil.example.com",
+    " //evil.example.com",
+    "/ /evil.example.com",
+    "/\x00/evil.example.com",
+    "/\x7f",
+    "/\x85/evil.example.com",
+    "/./\\evil.example.com",
+    "/.//evil.example.com",
+    "/..//evil.example.com",
+    "/a/..//evil.example.com",
+    "/%2e%2e//evil.example.com",
+    "/%2E//evil.example.com",
+    "/a/%2e%2e/%2e%2e//evil.example.com",
+    "/%2f/evil.example.com",
+    "/%2Fevil.example.com",
+    "/%5cevil.example.com",
+    "/%5Cevil.example.com",
+    "/%255cevil.example.com",
+    "/%09/evil.example.com",
+    "/%0d%0aSet-Cookie:a=b",
+    "/%25252525252f/evil.example.com",
+    "%2F%2Fevil.example.com",
+    "/" + "a" * MOST_PATH,
+    "/\ud800",
+]
+GOOD = {
+    "/": "/",
+    "/orders": "/orders",
+    "/orders/?page=2&q=a%2Fb#top": "/orders/?page=2&q=a%2Fb#top",
+    "/search?q=50%25": "/search?q=50%25",
+    "/search?next=//evil.example.com": "/search?next=//evil.example.com",
+    "/search?q=a%5Cb%0Ac": "/search?q=a%5Cb%0Ac",
+    "/caf\u00e9": "/caf%C3%A9",
+    "/a%20b": "/a%20b",
+    "/a//b": "/a//b",
+    "/.well-known/x": "/.well-known/x",
+    "/...": "/...",
+    '/"><script>': "/%22%3E%3Cscript%3E",
+}
+
+
+@pytest.mark.parametrize("text", EVIL, ids=ascii)
+def test_a_path_that_leads_elsewhere(text: str) -> None:
+    assert local_path(text) is None
+
+
+@pytest.mark.parametrize(("text", "path"), GOOD.items())
+def test_a_path_that_stays_here(text: str, path: str) -> None:
+    assert local_path(text) == path
+
+
+@pytest.mark.parametrize(
+    "text", [*EVIL[:-1], "/login", "/login?next=/", "/callback?code=x", "/logout/", "/%6cogin"], ids=ascii
+)
+def test_a_login_comes_back_to_the_application(browser: Browser, text: str) -> None:
+    """A page of someone else's at the end of a login, and one that begins the next."""
+    assert browser.log_in("alice", "/login?next=" + quote(text, safe="")).header("Location") == "/"
+    # A second one, so that neither counts.
+    path = "/login?next=/orders&next=" + quote(text, safe="")
+    assert browser.log_in("alice", path).header("Location") == "/"
+    # The cookie is the browser's own text.
+    state = browser.begin()
+    entries = json.dumps([["login", state, text]]).encode()
+    browser.cookies[LOGIN] = base64.urlsafe_b64encode(entries).decode().rstrip("=")
+    reply = browser.get(f"/callback?code=alice&state={state}")
+    assert (reply.status, reply.header("Location")) == ((303, "/") if text.isascii() else (400, ""))
+
+
+# Two tabs
+
+
+def test_two_tabs_of_one_browser(browser: Browser) -> None:
+    """A login that fails because the user has begun another one."""
+    first, second = browser.begin("/login?next=/a"), browser.begin("/login?next=/b")
+    assert browser.get(f"/callback?code=alice&state={second}").header("Location") == "/b"
+    assert browser.get(f"/callback?code=alice&state={first}").header("Location") == "/a"
+    assert LOGIN not in browser.cookies
+    assert browser.get(f"/callback?code=alice&state={first}").status == 400, "a login is completed once"
+    assert browser.user == "alice"
+
+
+def test_many_tabs_take_no_more_room(browser: Browser) -> None:
+    """A cookie that the browser drops, or a request that the server rejects, because of it."""
+    states = [browser.begin("/login?next=/" + "a" * 1000) for _ in range(9)]
+    assert len(browser.cookies[LOGIN]) <= MOST_COOKIE
+    assert browser.get(f"/callback?code=alice&state={states[0]}").status == 400
+    assert browser.get(f"/callback?code=alice&state={states[-1]}").status == 303
+
+
+# Failures
+
+
+def test_a_user_who_cancels(browser: Browser) -> None:
+    reply = browser.get(f"/callback?error=access_denied&error_description=%3Cb%3E&state={browser.begin()}")
+    assert reply.status == 403 and "The login was cancelled" in reply.text
+    assert "<b>" not in reply.text and "internal.example.com" not in reply.text
+    assert LOGIN not in browser.cookies
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        ({"code": 5005, "message": "secret", "data": {"reason": "authorization_failed"}}, 403),
+        ({"code": 5005, "message": "secret", "data": {"detail": "state_mismatch"}}, 400),
+        ({"code": 5006, "message": "secret", "data": {"reason": "state_unknown"}}, 400),
+        (UNREACHABLE, 503),
+        ({"code": -32009, "message": "secret", "data": {"reason": "overloaded"}}, 503),
+        ({"code": -32603, "message": "secret", "data": {"reason": "internal_error"}}, 502),
+    ],
+)
+def test_a_login_that_fails(
+    browser: Browser, sidecar: Sidecar, caplog: pytest.LogCaptureFixture, error: dict[str, Any], status: int
+) -> None:
+    """A page with what only the operator may see, and a log without it."""
+    state = browser.begin("/login?next=/mine")
+    sidecar.errors["completeAuthorization"] = error
+    caplog.set_level("INFO", "postern_auth")
+    reply = browser.get(f"/callback?code=alice&state={state}")
+    assert reply.status == status
+    assert "secret" not in reply.text and "authorization_failed" not in reply.text
+    assert error["message"] in caplog.text and state not in caplog.text
+    assert SESSION not in browser.cookies
+    assert 'href="/login?next=%2Fmine"' in reply.text
+    assert "default-src 'none'" in reply.header("Content-Security-Policy")
+    sidecar.errors.clear()
+    again = browser.get(f"/callback?code=alice&state={state}")
+    assert again.status == (303 if status == 503 else 400), "what may succeed later stays"
+
+
+def test_a_login_that_does_not_begin(browser: Browser, sidecar: Sidecar) -> None:
+    sidecar.errors["beginAuthorization"] = UNREACHABLE
+    assert browser.get("/login").status == 503
+    sidecar.errors["beginAuthorization"] = {"code": 5009, "message": "no", "data": {"reason": "issuer_unknown"}}
+    assert browser.get("/login").status == 502
+    assert browser.cookies == {}
+
+
+def test_a_logout_while_the_sidecar_is_away(browser: Browser, double: Double, caplog: pytest.LogCaptureFixture) -> None:
+    """A user who stays logged in at a public computer."""
+    browser.log_in()
+    double.stop()
+    assert browser.post("/logout", **OWN).status == 303
+    assert browser.cookies == {}
+    assert "a session is left at the sidecar" in caplog.text
+    double.listen()
+
+
+def test_a_logout_without_a_session(browser: Browser, sidecar: Sidecar) -> None:
+    browser.log_in()
+    sidecar.sessions.clear()
+    assert browser.post("/logout", **OWN).status == 303
+    assert browser.post("/logout", **OWN).status == 303
+
+
+def test_a_page_of_ones_own(make: Callable[..., Send]) -> None:
+    reply = Browser(make(page=lambda problem: f"{problem.kind} {problem.status} {problem.link}")).get("/callback")
+    assert (reply.status, reply.text) == (400, "not_begun_here 400 /login")
+
+
+# Step-up
+
+
+def test_a_step_up(browser: Browser, other: Browser, sidecar: Sidecar) -> None:
+    """A stronger login that another browser completes, and one that is asked for without an end."""
+    browser.log_in()
+    began = browser.get("/vault?a=1")
+    assert (began.status, began.header("Location")) == (303, ISSUER + "?request_uri=pushed")
+    other.log_in("mallory")
+    callback = "/callback?code=strong&state=of-the-issuer"
+    assert other.get(callback).status == 400
+    assert browser.get("/callback?code=mallory&state=other").status == 400, "a callback that is not its own uses it not"
+    done = browser.get(callback)
+    assert (done.status, done.header("Location")) == (303, "/vault?a=1")
+    assert sidecar.called("authenticateWithAdvice")[-1] == {
+        "continuation": "journey",
+        "answers": {"RedirectCallback": URL + callback},
+    }
+    again = browser.get("/vault?a=1")
+    assert again.status == 403 and "not sufficient" in again.text
+    assert browser.get("/vault?a=1").status == 303, "but by a click"
+    assert browser.get("/vault", Sec_Fetch_Mode="cors").status == 403
+
+
+def test_a_login_while_a_step_up_waits(browser: Browser) -> None:
+    browser.log_in()
+    browser.get("/vault")
+    browser.log_in()
+    assert browser.get("/callback?code=strong&state=x").header("Location") == "/vault"
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        ({"code": 3002, "message": "no", "data": {"reason": "continuation_unknown"}}, 400),
+        ({"code": 5005, "message": "no", "data": {"upstream": {"code": "access_denied"}}}, 403),
+        (UNREACHABLE, 503),
+    ],
+)
+def test_a_step_up_that_fails(browser: Browser, sidecar: Sidecar, error: dict[str, Any], status: int) -> None:
+    browser.log_in()
+    browser.get("/vault")
+    sidecar.errors["authenticateWithAdvice"] = error
+    assert browser.get("/callback?code=strong&state=x").status == status
+    assert browser.get("/vault").status == status
+    assert browser.user == "alice"
+
+
+# Back-channel logout
+
+
+def logout_request(send: Send, body: bytes, content_type: str = "application/x-www-form-urlencoded") -> Reply:
+    reply = send("POST", "/backchannel-logout", {"Content-Type": content_type}, body)
+    assert reply.header("Cache-Control") == "no-store"
+    return reply
+
+
+def test_a_logout_at_the_issuer(send: Send, sidecar: Sidecar) -> None:
+    assert logout_request(send, b"logout_token=a.b.c", "application/x-www-form-urlencoded; charset=UTF-8").status == 200
+    assert sidecar.called("validateLogoutToken") == [{"logoutToken": "a.b.c", "issuer": "corp", "end": True}]
+    sidecar.logout_is_valid = False
+    reply = logout_request(send, b"logout_token=a.b.c&other=1")
+    assert (reply.status, json.loads(reply.text)["error"]) == (400, "invalid_request")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"logout_token=", b"logout_token=a&logout_token=b", b"other=a", b"\xff", b"logout_token=" + b"a" * MOST_FORM],
+    ids=["empty", "no token", "two", "other", "no text", "large"],
+)
+def test_a_logout_that_is_no_form_with_a_token(send: Send, sidecar: Sidecar, body: bytes) -> None:
+    assert logout_request(send, body).status == 400
+    assert sidecar.calls == []
+
+
+def test_a_logout_of_another_type_and_by_another_method(send: Send, sidecar: Sidecar) -> None:
+    assert logout_request(send, b'{"logout_token": "a"}', "application/json").status == 400
+    assert send("GET", "/backchannel-logout?logout_token=a", {}).status == 405
+    assert sidecar.calls == []
+
+
+def test_a_logout_at_the_issuer_that_cannot_be_carried_out(send: Send, sidecar: Sidecar) -> None:
+    """An issuer that believes its user to be logged out."""
+    sidecar.errors["validateLogoutToken"] = {"code": 2001, "message": "secret", "data": {"retryable": True}}
+    reply = logout_request(send, b"logout_token=a")
+    assert reply.status == 400 and "secret" not in reply.text
+
+
+def test_the_parameters_of_callbacks_go_on_as_they_came(browser: Browser, sidecar: Sidecar) -> None:
+    """A code with characters that a framework has decoded, and a host that its sender has chosen."""
+    query = f"code=a%2Bb%20c&state={browser.begin()}&iss=https%3A%2F%2Fidp"
+    browser.get("/callback?" + query, X_Forwarded_Host="evil.example.com")
+    [params] = sidecar.called("completeAuthorization")
+    assert params["callbackUrl"] == f"{URL}/callback?{query}"
+    assert dict(parse_qsl(urlsplit(params["callbackUrl"]).query))["code"] == "a+b c"
+
+
+def test_who_is_logged_in_is_one_exception() -> None:
+    for code in (1001, 1002, 5001, 5002):
+        error = postern_auth.errors.from_answer({"code": code, "message": "m", "data": {"detail": "session_missing"}})
+        assert type(error) is LoginRequired and error.detail == "session_missing"
+        assert isinstance(error, postern_auth.FetchError) and isinstance(error, postern_auth.SessionError)
