@@ -98,9 +98,11 @@ class Response(NamedTuple):
 class WebApplication(Application):
     """A web application, which runs until `stop`. All of them have the same routes."""
 
+    #: Those with the Python client.
+    PYTHON = ["fastapi", "flask"]
     PROGRAMS = {
-        "fastapi": [sys.executable, "app.py"],
-        "flask": [sys.executable, "app.py"],
+        **{name: [sys.executable, "app.py"] for name in PYTHON},
+        "express": [str(EXAMPLES / "run"), "express"],
     }
 
     def __init__(self, name: str, directory: Path, addresses: Dict[str, str], port: Optional[int] = None) -> None:
@@ -127,16 +129,15 @@ class WebApplication(Application):
         return self.log_path.read_text(encoding="utf-8", errors="replace")
 
     def request(
-        self, method: str, path: str, cookies: Optional[Dict[str, str]] = None, form: str = "", **headers: str
+        self, method: str, path: str, cookies: Optional[Dict[str, str]] = None, **headers: str
     ) -> Response:
-        """One request, from a browser with these cookies; redirects are not followed."""
+        """One request for a page, from a browser with these cookies; redirects are not followed."""
+        headers = {"Accept": "text/html", **{name.replace("_", "-"): value for name, value in headers.items()}}
         if cookies:
             headers["Cookie"] = "; ".join(f"{name}={value}" for name, value in cookies.items())
-        if form:
-            headers["Content-Type"] = "application/x-www-form-urlencoded"
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
         try:
-            connection.request(method, path, form or None, headers)
+            connection.request(method, path, None, headers)
             response = connection.getresponse()
             return Response(response.status, response.headers, response.read().decode())
         finally:

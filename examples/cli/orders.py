@@ -10,10 +10,9 @@ import webbrowser
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from urllib.parse import parse_qs, urlsplit
 
-from postern_auth import AuthorizationPending, Client, PosternError
+from postern_auth import AuthorizationPending, Client, LoginRequired, PosternError
 
 ISSUER, RESOURCE = "corp", "orders"  # their names in postern.yaml
-LOGIN_AGAIN = {"not_authenticated", "session_not_found", "session_expired"}
 WAIT = 300  # seconds for the user
 
 
@@ -55,7 +54,8 @@ def awaited_callback(redirect_uri: str, state: str, url: str) -> str:
 def login(postern: Client) -> None:
     started = postern.begin_authorization(ISSUER)
     callback = awaited_callback(started.redirect_uri or "", started.state, started.authorization_url)
-    print(f"Logged in: {postern.complete_authorization(callback).subject}", file=sys.stderr)
+    user = postern.complete_authorization(callback, started.state)  # of the login that this program has begun
+    print(f"Logged in: {user.subject}", file=sys.stderr)
 
 
 def login_on_another_device(postern: Client) -> None:
@@ -73,8 +73,8 @@ def login_on_another_device(postern: Client) -> None:
 
 
 def list_orders(postern: Client) -> None:
-    """Without `session`, the sidecar takes the one session that this user id has at the issuer."""
-    result = postern.fetch_resource(RESOURCE, "orders")
+    """This program runs as its user, so the session is the only one of the user id. A server names each user's own."""
+    result = postern.fetch_resource(RESOURCE, "orders", session="only")
     if not result.ok:
         raise SystemExit(f"The server's response is {result.status}.")
     for order in result.json()["orders"]:
@@ -98,19 +98,22 @@ def main() -> int:
             if arguments.command == "logout":
                 logout(postern)
             elif arguments.command == "login":
-                logout(postern)  # one session a user: then `list` need not name it
+                logout(postern)  # one session a user: `list` asks for the only one
                 start_login(postern)
             else:
                 try:
                     list_orders(postern)
-                except PosternError as error:
-                    if error.reason not in LOGIN_AGAIN or not sys.stdin.isatty():  # a script has no user to log in
+                except LoginRequired:
+                    if not sys.stdin.isatty():  # a script has no user to log in
                         raise
                     start_login(postern)
                     list_orders(postern)
+        except LoginRequired:
+            print("Not logged in: use the command login.", file=sys.stderr)
+            return 2
         except PosternError as error:
-            print("Not logged in: use the command login." if error.reason in LOGIN_AGAIN else error, file=sys.stderr)
-            return 2 if error.reason in LOGIN_AGAIN else 1
+            print(error, file=sys.stderr)
+            return 1
     return 0
 
 

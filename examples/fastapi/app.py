@@ -3,58 +3,36 @@
     POSTERN_SOCKET=/run/postern/postern.sock python app.py     (with all that it needs: ../run fastapi)
 """
 
-import hmac
 import logging
 import os
-import secrets
-from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from html import escape
 from typing import Annotated
 
 import uvicorn
-from fastapi import FastAPI, Form, Request
-from fastapi.responses import HTMLResponse, RedirectResponse, Response
-from postern_auth import AdviceRequired, AsyncClient, FetchResult, JourneyStep, PosternError, Session
+from fastapi import Depends, FastAPI, Request
+from fastapi.responses import HTMLResponse
+from postern_auth import AsyncClient, FetchResult, PosternError, Session
 from postern_auth.asgi import Protect
+from postern_auth.fastapi import Login
 
-ISSUER, RESOURCE = "corp", "orders"  # their names in postern.yaml
-AUDIENCE = "https://shop.example/api"  # who the tokens of other programs must be for
-LOGIN_COOKIE, SESSION_COOKIE = "shop_login", "shop_session"
-log = logging.getLogger("shop")
-LOGIN_AGAIN = {"not_authenticated", "session_not_found", "session_expired"}
-LINKS = """<p><a href="/data">My orders</a> · <a href="/sensitive">The vault</a> (requires a stronger login)</p>
-<form method="post" action="/logout"><input type="hidden" name="csrf" value="{csrf}"><button>Log out</button></form>"""
-
-
-@dataclass
-class Browser:
-    """What the server knows of a browser whose user has logged in."""
-
-    user: Session  # user.session is the handle under which the sidecar has the tokens
-    csrf: str = field(default_factory=lambda: secrets.token_urlsafe(32))
-    step_up: JourneyStep | None = None
-    suspended: str | None = None  # the continuation of the fetch that waits for the step-up
-
-
-# Cookie → browser. In memory, for one process: with more, a store that they share, and in which entries expire.
-browsers: dict[str, Browser] = {}
-
-
+PORT = int(os.environ.get("PORT", "8000"))
 postern = AsyncClient()  # the socket is $POSTERN_SOCKET; connects with the first call
+# /login, /callback, /logout, /backchannel-logout, and who is logged in. Behind a proxy, PUBLIC_URL is what browsers see.
+login = Login(postern, issuer="corp", public_url=os.environ.get("PUBLIC_URL", f"http://127.0.0.1:{PORT}"))
 
 
 @asynccontextmanager
-async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+async def lifespan(_: FastAPI):
     async with postern:
         yield
 
 
 app = FastAPI(lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
+login.install(app)
 # For other programs, which send an access token of their own. Cookies count for nothing here.
 api = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
-app.mount("/api", Protect(api, postern, issuer=ISSUER, audience=AUDIENCE, required_scopes=["orders"]))
+app.mount("/api", Protect(api, postern, issuer="corp", audience="https://shop.example/api", required_scopes=["orders"]))
 
 
 @api.get("/orders/{order_id}")
@@ -63,18 +41,8 @@ async def order(order_id: str, request: Request) -> dict[str, str | None]:
     return {"client": claims.get("client_id"), "order": order_id, "subject": claims.get("sub")}
 
 
-def current(request: Request) -> Browser | None:
-    return browsers.get(request.cookies.get(SESSION_COOKIE, ""))
-
-
 def page(body: str, status: int = 200) -> HTMLResponse:
     return HTMLResponse(f"<!doctype html><title>Shop</title>{body}", status, {"Cache-Control": "no-store"})
-
-
-def set_cookie(response: Response, request: Request, name: str, value: str, max_age: int | None = None) -> None:
-    # Behind a proxy the scheme is that of X-Forwarded-Proto, if uvicorn trusts the proxy (forwarded_allow_ips).
-    secure = request.url.scheme == "https"
-    response.set_cookie(name, value, max_age, httponly=True, samesite="lax", secure=secure)
 
 
 def shown(result: FetchResult) -> HTMLResponse:
@@ -84,88 +52,31 @@ def shown(result: FetchResult) -> HTMLResponse:
 
 
 @app.get("/")
-async def home(request: Request) -> Response:
-    if browser := current(request):
-        return page(f"<h1>Hello {escape(browser.user.subject or '')}</h1>" + LINKS.format(csrf=browser.csrf))
-    return page('<h1>Not logged in</h1><p><a href="/login">Log in</a></p>')
-
-
-@app.get("/login")
-async def login(request: Request) -> Response:
-    if current(request):
-        return RedirectResponse("/", 303)
-    started = await postern.begin_authorization(ISSUER)  # back to redirectUri of postern.yaml
-    response = RedirectResponse(started.authorization_url, 303)
-    # The callback must come from the browser that started the login: an attacker's callback has another state.
-    set_cookie(response, request, LOGIN_COOKIE, started.state, max_age=600)
-    return response
-
-
-@app.get("/callback")
-async def callback(request: Request) -> Response:
-    """The issuer's redirect, after a login or a step-up. The sidecar checks state, nonce, code and ID token."""
-    browser, url = current(request), str(request.url)
-    expected, state = request.cookies.get(LOGIN_COOKIE, ""), request.query_params.get("state", "")
-    if state and hmac.compare_digest(state.encode(), expected.encode()):
-        user = await postern.complete_authorization(url)
-        response = RedirectResponse("/", 303)
-        identifier = secrets.token_urlsafe(32)  # a new one at each login
-        browsers[identifier] = Browser(user)
-        set_cookie(response, request, SESSION_COOKIE, identifier)
-        response.delete_cookie(LOGIN_COOKIE)
-        return response
-    if browser and browser.step_up:
-        step, browser.step_up = browser.step_up, None
-        await postern.authenticate_with_advice(continuation=step.continuation, callbacks=step.filled(url))
-        return shown(await postern.fetch_resource(continuation=browser.suspended))  # retries the original request
-    return page("<h1>This login was not started in this browser</h1>", 400)
+async def home(user: Annotated[Session | None, Depends(login.optional_user)]) -> HTMLResponse:
+    if user is None:
+        return page('<h1>Not logged in</h1><p><a href="/login">Log in</a></p>')
+    return page(
+        f'<h1>Hello {escape(user.subject or "")}</h1><p><a href="/data">My orders</a> · <a href="/sensitive">The vault</a>'
+        ' (requires a stronger login)</p><form method="post" action="/logout"><button>Log out</button></form>')
 
 
 @app.get("/data")
-async def data(request: Request) -> Response:
-    if not (browser := current(request)):
-        return RedirectResponse("/login", 303)
-    return shown(await postern.fetch_resource(RESOURCE, "orders", session=browser.user.session))
+async def data(session: Annotated[str, Depends(login.current_session)]) -> HTMLResponse:
+    return shown(await postern.fetch_resource("orders", "orders", session=session))
 
 
 @app.get("/sensitive")
-async def sensitive(request: Request) -> Response:
-    """Step-up: the resource requires a stronger login (RFC 9470), the user logs in again, the fetch continues."""
-    if not (browser := current(request)):
-        return RedirectResponse("/login", 303)
-    try:
-        return shown(await postern.fetch_resource(RESOURCE, "vault", session=browser.user.session))
-    except AdviceRequired as required:
-        step = await postern.authenticate_with_advice(continuation=required.continuation)
-        browser.step_up, browser.suspended = step, required.continuation
-        [redirect] = step.callbacks or []  # a RedirectCallback to the login page
-        return RedirectResponse(redirect["output"][0]["value"], 303)
-
-
-@app.post("/logout")
-async def logout(request: Request, csrf: Annotated[str, Form()] = "") -> Response:
-    browser = current(request)
-    if not browser or not hmac.compare_digest(csrf.encode(), browser.csrf.encode()):
-        return page("<h1>This form is not from this application</h1>", 403)
-    del browsers[request.cookies[SESSION_COOKIE]]
-    await postern.end_session(browser.user.session)  # revokes its tokens at the issuer
-    response = RedirectResponse("/", 303)
-    response.delete_cookie(SESSION_COOKIE)
-    return response
+async def sensitive(session: Annotated[str, Depends(login.current_session)]) -> HTMLResponse:
+    return shown(await postern.fetch_resource("orders", "vault", session=session))
 
 
 @app.exception_handler(PosternError)
-async def failed(request: Request, error: PosternError) -> Response:
-    if error.reason in LOGIN_AGAIN:
-        browsers.pop(request.cookies.get(SESSION_COOKIE, ""), None)
-        return RedirectResponse("/", 303)
-    cancelled = error.reason == "authorization_failed"  # by the user, or by the issuer's policy
-    status = 403 if cancelled else 503 if error.retryable else 502
+async def failed(request: Request, error: PosternError) -> HTMLResponse:
     # The log has what an operator needs, the page what a user may see.
-    log.error("%s %s: %s, trace %s", request.method, request.url.path, error, error.trace_id)
-    return page(f"<h1>{escape(error.reason)}</h1>", status)
+    logging.error("%s %s: %s, trace %s", request.method, request.url.path, error, error.trace_id)
+    return page(f"<h1>{escape(error.reason)}</h1>", 503 if error.retryable else 502)
 
 
 if __name__ == "__main__":
     # Without an access log: the URL of a callback contains an authorization code.
-    uvicorn.run(app, host="127.0.0.1", port=int(os.environ.get("PORT", "8000")), access_log=False)
+    uvicorn.run(app, host="127.0.0.1", port=PORT, access_log=False)

@@ -17,14 +17,14 @@ from typing import Any, Dict, Optional
 from .waiting import eventually
 
 PROGRAM = "chromium"
-#: Nothing is fetched from anywhere, and nothing but 127.0.0.1 is found. Without its sandbox, which neither root nor
+#: Nothing is fetched from anywhere, and nothing is found but 127.0.0.1 and, as another site, 127.0.0.2. Without its sandbox, which neither root nor
 #: most containers can have: all it sees are pages of this machine.
 FLAGS = [
     "--no-sandbox",
     "--headless=new", "--remote-debugging-pipe", "--no-first-run", "--no-default-browser-check", "--disable-gpu",
     "--disable-dev-shm-usage", "--disable-extensions", "--disable-background-networking", "--disable-component-update",
     "--disable-sync", "--disable-default-apps", "--password-store=basic", "--no-proxy-server",
-    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE 127.0.0.2",
 ]
 
 
@@ -108,9 +108,11 @@ class DevToolsError(Exception):
 class Page:
     """What a user does on a page: read, type, press."""
 
-    def __init__(self, browser: Chromium, dark: bool, width: int, height: int) -> None:
+    def __init__(
+        self, browser: Chromium, dark: bool = False, width: int = 900, height: int = 700, *, context: Optional[str] = None
+    ) -> None:
         self._browser = browser
-        self._context = browser.command("Target.createBrowserContext")["browserContextId"]
+        self._context = context or browser.command("Target.createBrowserContext")["browserContextId"]
         self._target = browser.command(
             "Target.createTarget", {"url": "about:blank", "browserContextId": self._context})["targetId"]
         self._session = browser.command(
@@ -122,6 +124,10 @@ class Page:
 
     def command(self, method: str, params: Optional[Dict[str, Any]] = None) -> Dict[str, Any]:
         return self._browser.command(method, params, self._session)
+
+    def tab(self) -> "Page":
+        """Another page of the same profile, which is closed with this one."""
+        return Page(self._browser, context=self._context)
 
     def close(self) -> None:
         self._browser.command("Target.disposeBrowserContext", {"browserContextId": self._context})
