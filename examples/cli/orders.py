@@ -98,7 +98,7 @@ def main() -> int:
             if arguments.command == "logout":
                 logout(postern)
             elif arguments.command == "login":
-                logout(postern)  # one session a user: `list` asks for the only one
+                logout(postern)  # one session a user: `list` uses the only one
                 start_login(postern)
             else:
                 try:

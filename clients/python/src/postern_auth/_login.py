@@ -295,7 +295,7 @@ class LoginRules:
     def login_required(self, request: Request) -> Answer:
         """Leads to the login whoever has no session; whose session has ended learns that, and goes on by a click.
 
-        A redirect there could be one of an endless chain, where the issuer asks nothing.
+        A redirect there could be one of an endless chain, where the issuer logs the user in without a question.
         """
         target = self._target(request)
         if not request.is_navigation:
@@ -356,7 +356,7 @@ class LoginRules:
         return plain.startswith(self.routes + "/") and plain[len(self.routes) + 1 :].rstrip("/") in _ROUTES
 
     def _target(self, request: Request) -> str:
-        """The path of the page that was asked for, as browsers see it; a form cannot be sent again."""
+        """The path of the requested page, as browsers see it; a form cannot be retried."""
         if request.method not in ("GET", "HEAD"):
             return self.home
         # A front may take the path of `public_url` away, or leave it.

@@ -40,7 +40,7 @@ class Login:
     :param client: It is not closed with the application.
     :param issuer: Where users log in: an issuer of the sidecar's configuration.
     :param public_url: The URL under which browsers reach the application's path `/`: https, or http on loopback.
-        `/callback` below it is registered at the issuer. What a request says of its host is never used.
+        `/callback` below it is registered at the issuer. The host that a request names is never used.
     :param prefix: Before the four routes: `/auth`.
     :param home: The path after a logout, and after a login without `next`; default: that of `public_url`.
     :param cookie: How the names of the cookies begin. With https, `__Host-` comes before it.

@@ -154,7 +154,7 @@ class PosternTransport(_Transport, httpx.BaseTransport):
     """Fetches through the sidecar.
 
     Errors of the sidecar are raised as `httpx.TransportError` and its subclasses, with the `Client`'s as `__cause__`;
-    the one that says that nobody is logged in is a `LoginRequired`, too. Cookies are not stored.
+    where nobody is logged in, the exception is a `LoginRequired`, too. Cookies are not stored.
     `response.extensions["postern"]` is the `FetchResult`, with `streaming` the stream.
 
     :param client: Its delegates handle step-up; it is not closed with the transport.

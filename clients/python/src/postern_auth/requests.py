@@ -143,10 +143,10 @@ class _LoginRequired(LoginRequired, requests.RequestException):
 class PosternAdapter(BaseAdapter):
     """Fetches through the sidecar.
 
-    Errors of the sidecar are raised as exceptions of `requests`, with the `Client`'s as `__cause__`; the one that says
-    that nobody is logged in is a `LoginRequired`, too. Cookies are
-    neither kept nor sent by the session. With `stream=True` the response is there before its body, which has no size
-    limit then; `response.postern` is the `ResourceStream`, else the `FetchResult`.
+    Errors of the sidecar are raised as exceptions of `requests`, with the `Client`'s as `__cause__`; where nobody is
+    logged in, the exception is a `LoginRequired`, too. Cookies are neither kept nor sent by the session. With
+    `stream=True` the response is there before its body, which has no size limit then; `response.postern` is the
+    `ResourceStream`, else the `FetchResult`.
 
     :param client: Its delegates handle step-up; it is not closed with the adapter.
     :param resource: Whose URLs are mounted, when they are not `http+postern://NAME/`.
