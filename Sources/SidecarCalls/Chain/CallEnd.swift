@@ -95,8 +95,7 @@ struct CallEnd: Sendable {
   /// Cuts text from a caller for logs and errors; counted in bytes, because a single character may have millions.
   static func shortened(_ text: String) -> String { String(decoding: text.utf8.prefix(64), as: UTF8.self) }
 
-  /// Counts and logs the outcome, and returns it with the trace id in an error: that of a line in the log, or of an
-  /// exported trace.
+  /// Counts and logs the outcome, and returns it with the trace id in an error, whether or not the log has a line.
   func report(
     _ outcome: Result<RPCResult, RPCFault>, _ trace: CallTrace = .none
   ) -> Result<RPCResult, RPCFault> {
@@ -104,27 +103,27 @@ struct CallEnd: Sendable {
     log.onCallEnd(byteCount)
     guard case .failure(var fault) = outcome else {
       log.metrics.callEnded(label, "result", after: duration)
-      return log(outcome, at: log.logsAccess ? .info : .debug, "result", duration, trace)
+      log(outcome, at: log.logsAccess ? .info : .debug, "result", duration, trace)
+      return outcome
     }
     log.metrics.callEnded(label, fault.code.reason, after: duration)
     let line = log.line(for: fault, of: caller.peer.uid)
-    if !trace.traceID.isEmpty, line != nil || trace.isSampled { fault.data["traceId"] = .string(trace.traceID) }
-    guard let line else { return .failure(fault) }
-    return log(.failure(fault), at: line.level, fault.code.reason, duration, trace, notLogged: line.notLogged)
+    if !trace.traceID.isEmpty { fault.data["traceId"] = .string(trace.traceID) }
+    let outcome = Result<RPCResult, RPCFault>.failure(fault)
+    if let line { log(outcome, at: line.level, fault.code.reason, duration, trace, notLogged: line.notLogged) }
+    return outcome
   }
 
   private func log(
     _ outcome: Result<RPCResult, RPCFault>, at level: Logger.Level, _ reason: String, _ duration: Duration,
     _ trace: CallTrace, notLogged: Int64 = 0
-  ) -> Result<RPCResult, RPCFault> {
-    guard log.logger.logLevel <= level else { return outcome }
-    var outcome = outcome
+  ) {
+    guard log.logger.logLevel <= level else { return }
     var line = AccessLine(Self.shortened(method), reason, duration, trace, caller)
     line.add(names.configured(in: snapshot()))
     if case .failure(let fault) = outcome { line.add(fault) }
-    if log.logsAccess { outcome = line.measure(outcome, received: byteCount) }
+    if log.logsAccess { line.add(sizeOf: outcome, received: byteCount) }
     log.logger.log(level: level, "call ended", metadata: BoundedLog.metadata(line.metadata, notLogged))
-    return outcome
   }
 }
 

@@ -31,24 +31,18 @@ package struct AccessLine {
     if let status = fault.data["upstream"]?["status"]?.integerValue { metadata[.status] = .stringConvertible(status) }
   }
 
-  /// Adds the size of the text that the call came in, and of its result or error. A result is written for that, once
-  /// and for all: what is returned is sent as it is.
-  package mutating func measure(
-    _ outcome: Result<RPCResult, RPCFault>, received byteCount: Int
-  ) -> Result<RPCResult, RPCFault> {
+  /// Adds the size of the text that the call came in, and of its result or error. The outcome stays as it is: what reads
+  /// it must not depend on whether its size is logged.
+  package mutating func add(sizeOf outcome: Result<RPCResult, RPCFault>, received byteCount: Int) {
     metadata[.bytesIn] = .stringConvertible(byteCount)
-    let text: JSONText
-    switch outcome {
-    case .failure(let fault):
-      metadata[.bytesOut] = .stringConvertible(JSONText(fault.jsonValue).bytes.count)
-      return outcome
-    case .success(.text(let written)): text = written
-    case .success(.value(let value)): text = JSONText(value)
-    case .success(.passing(let value, _)):
-      metadata[.bytesOut] = .stringConvertible(JSONText(value).bytes.count)
-      return outcome
-    }
-    metadata[.bytesOut] = .stringConvertible(text.bytes.count)
-    return .success(.text(text))
+    let sent =
+      switch outcome {
+      case .failure(let fault): Self.size(of: fault.jsonValue)
+      case .success(.text(let text)): text.bytes.count
+      case .success(.value(let value)), .success(.passing(let value, _)): Self.size(of: value)
+      }
+    metadata[.bytesOut] = .stringConvertible(sent)
   }
+
+  private static func size(of value: JSONValue) -> Int { JSONWriter().withBytes(of: value) { $0.count } }
 }
