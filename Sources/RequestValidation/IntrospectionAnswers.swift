@@ -19,7 +19,15 @@ package final class IntrospectionAnswers: Sendable {
 
   private struct Answer: Sendable {
     let verdict: IntrospectionVerdict
-    let until: MonotonicInstant
+    /// When it was received.
+    let since: MonotonicInstant
+    /// The latest end: that of the token.
+    let end: MonotonicInstant?
+
+    /// Whether it is still kept where answers are kept for `life`: the rule of now counts, not that of its request.
+    func isKept(at now: MonotonicInstant, for life: Duration) -> Bool {
+      since + life > now && end.map { $0 > now } ?? true
+    }
   }
 
   private typealias Answers = FairCache<UInt32, Question, Answer>
@@ -89,19 +97,19 @@ package final class IntrospectionAnswers: Sendable {
     }
     let question = Question(uid: CurrentPeer.uid ?? PeerID.process.uid, issuer: issuer, token: token)
     let (answer, isCached): (Answer, Bool)
-    if let known = known(question) {
+    if let known = known(question, within: life) {
       (answer, isCached) = (known, true)
     } else {
       let introspector = introspector
       answer = try await flights.value(for: question, deadline: deadline) {
         [self] () async throws(IntrospectionError) in
         // Another run may have ended since this caller looked.
-        if let known = known(question) { return known }
+        if let known = known(question, within: life) { return known }
         let begun = removals.withLock { $0 }
         let verdict = try await introspector.verdict(
           on: token, hint: "access_token", issuer: issuer, expecting: IntrospectionExpectations(),
           configuration: configuration, keys: keys, trace: trace)
-        return keep(verdict, for: question, life, since: begun)
+        return keep(verdict, for: question, within: life, since: begun)
       }
       isCached = false
     }
@@ -110,11 +118,11 @@ package final class IntrospectionAnswers: Sendable {
     return (verdict, isCached)
   }
 
-  private func known(_ question: Question) -> Answer? {
+  private func known(_ question: Question, within life: Duration) -> Answer? {
     let now = clock.monotonicNow
-    for answers in [active, inactive] {
+    for (answers, life) in [(active, life), (inactive, min(life, Self.maxInactiveLife))] {
       guard let answer = answers.withLock({ $0[question] }) else { continue }
-      if answer.until > now { return answer }
+      if answer.isKept(at: now, for: life) { return answer }
       answers.withLock { $0.remove(question) }
     }
     return nil
@@ -130,9 +138,9 @@ package final class IntrospectionAnswers: Sendable {
     }
   }
 
-  /// Keeps an answer until the end of its life or of its token, unless answers were removed since it was requested.
+  /// Keeps an answer, unless the token has ended, or answers were removed since it was requested.
   private func keep(
-    _ verdict: IntrospectionVerdict, for question: Question, _ life: Duration, since begun: Int
+    _ verdict: IntrospectionVerdict, for question: Question, within life: Duration, since begun: Int
   ) -> Answer {
     let now = clock.monotonicNow
     switch verdict {
@@ -141,9 +149,9 @@ package final class IntrospectionAnswers: Sendable {
       let remaining = members["exp"]?.numberValue.map {
         Duration.seconds(min(max($0, -Self.lastSecond), Self.lastSecond)) - Self.sinceEpoch(clock.wallNow)
       }
-      let answer = Answer(verdict: verdict, until: now + min(life, remaining ?? life))
+      let answer = Answer(verdict: verdict, since: now, end: remaining.map { now + $0 })
       let size = JSONValue.object(members).weight(upTo: Self.maxAnswerBytes)
-      guard answer.until > now, size < Self.maxAnswerBytes else { return answer }
+      guard answer.isKept(at: now, for: life), size < Self.maxAnswerBytes else { return answer }
       let weight = size + question.token.reveal().utf8.count
       active.withLock { answers in
         guard removals.withLock({ $0 }) == begun else { return }
@@ -151,7 +159,7 @@ package final class IntrospectionAnswers: Sendable {
       }
       return answer
     case .invalid(let fault):
-      let answer = Answer(verdict: verdict, until: now + min(life, Self.maxInactiveLife))
+      let answer = Answer(verdict: verdict, since: now, end: nil)
       guard fault.code == .inactive else { return answer }
       inactive.withLock {
         $0.set(answer, for: question, of: question.uid, weight: question.token.reveal().utf8.count)

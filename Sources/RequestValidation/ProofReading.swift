@@ -6,8 +6,11 @@ import PosternSupport
 
 /// The times and the nonces that an issuer's proofs are judged by.
 package struct ProofRules: Sendable, Equatable {
-  /// The age of a proof, at most.
-  package var past: Duration
+  /// The largest `past` of any rules.
+  package static let longestPast = Duration.seconds(300)
+
+  /// The age of a proof, at most; `longestPast` at most.
+  package let past: Duration
   /// How far ahead of this machine's clock a proof may be made.
   package var future: Duration
   /// Whether a proof must have a nonce of this process or another one with the same store.
@@ -19,7 +22,7 @@ package struct ProofRules: Sendable, Equatable {
     past: Duration = .seconds(60), future: Duration = .seconds(5), requiresNonce: Bool = false,
     nonceLife: Duration = .seconds(300)
   ) {
-    self.past = past
+    self.past = min(past, Self.longestPast)
     self.future = future
     self.requiresNonce = requiresNonce
     self.nonceLife = nonceLife
@@ -141,7 +144,8 @@ struct ProofReading: Sendable {
     HashFunction.sha256.hash(Array(thumbprint.utf8) + [0] + Array(jti.utf8))
   }
 
-  /// Until when the proof could be accepted again. By the time it was made: one that was made ahead must not outlive
-  /// its record. The default is considered, too: keys of one issuer may be used without its configuration.
-  func end(_ rules: ProofRules) -> Timestamp { issuedAt + max(rules.past, ProofRules().past) + .seconds(1) }
+  /// Until when the record of the proof's use is needed: as long as any rules accept the proof. Another entry, another
+  /// sidecar with the same store, or this one after a reload may judge it by a longer `past` than the rules that it was
+  /// used by. By the time it was made: one that was made ahead must not outlive its record.
+  var recordEnd: Timestamp { issuedAt + ProofRules.longestPast + .seconds(1) }
 }

@@ -101,7 +101,7 @@ package struct RequestValidator: Sendable {
     let isFirst: Bool
     do throws(StoreError) {
       isFirst = try await store.spend(
-        ProofReading.use(of: proof.jti, by: thumbprint), by: uid, until: proof.end(check.source.proofs), at: now)
+        ProofReading.use(of: proof.jti, by: thumbprint), by: check.share(of: uid), until: proof.recordEnd, at: now)
     } catch {
       throw .undecided(.notRecorded(error))
     }
@@ -164,6 +164,13 @@ struct RequestCheck: Sendable {
   let requirements: RequestRequirements
   let source: TokenSource
   let now: Timestamp
+
+  /// The share of the store's capacity that used proofs of this API take: that of one API leaves capacity to the others
+  /// of the same uid.
+  func share(of uid: UInt32) -> SpendingShare {
+    let audience = requirements.audience ?? "\(url.origin)"
+    return SpendingShare(uid: uid, part: "\(source.issuer?.name ?? "") \(audience)")
+  }
 
   private var responses: ReadyResponses { ReadyResponses(realm: "\(url.origin)", requirements) }
 

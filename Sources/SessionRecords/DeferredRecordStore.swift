@@ -218,10 +218,10 @@ public final class DeferredRecordStore: RecordStore {
 
   /// Records a use.
   public func spend(
-    _ value: [UInt8], by uid: UInt32, until expiry: Timestamp, at now: Timestamp
+    _ value: [UInt8], by share: SpendingShare, until expiry: Timestamp, at now: Timestamp
   ) async throws(StoreError) -> Bool {
     try await use { (store) async throws(StoreError) in
-      try await store.spend(value, by: uid, until: expiry, at: now)
+      try await store.spend(value, by: share, until: expiry, at: now)
     }
   }
 

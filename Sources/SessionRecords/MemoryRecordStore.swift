@@ -126,11 +126,11 @@ public final class MemoryRecordStore: RecordStore {
 
   /// Records a use, until the process stops.
   public func spend(
-    _ value: [UInt8], by uid: UInt32, until expiry: Timestamp, at now: Timestamp
+    _ value: [UInt8], by share: SpendingShare, until expiry: Timestamp, at now: Timestamp
   ) async throws(StoreError) -> Bool {
     let identity = try SpentValues.identity(value)
     return try access { state throws(StoreError) in
-      try state.spent.spend(identity, by: uid, until: expiry, at: now)
+      try state.spent.spend(identity, by: share, until: expiry, at: now)
     }
   }
 

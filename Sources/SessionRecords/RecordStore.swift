@@ -42,10 +42,10 @@ public protocol RecordStore: Sendable {
   /// processes that use the store, false for the others until `expiry`.
   ///
   /// `value` is the value's hash, 32 bytes, and `expiry` at most an hour from `now`. The record outlives the
-  /// process where the store does. `unavailable` without capacity: never is a record dropped before its end. `uid` has
-  /// the share of the capacity that the record takes.
+  /// process where the store does. `unavailable` without capacity: never is a record dropped before its end. The record
+  /// takes a part of the capacity of `share`.
   func spend(
-    _ value: [UInt8], by uid: UInt32, until expiry: Timestamp, at now: Timestamp
+    _ value: [UInt8], by share: SpendingShare, until expiry: Timestamp, at now: Timestamp
   ) async throws(StoreError) -> Bool
 
   /// Takes the exclusive right to refresh a record, for at most `duration`; nil while another process has it.
@@ -90,14 +90,14 @@ extension RecordStore {
 
   /// Adds a record of the use, which expires.
   public func spend(
-    _ value: [UInt8], by uid: UInt32, until expiry: Timestamp, at now: Timestamp
+    _ value: [UInt8], by share: SpendingShare, until expiry: Timestamp, at now: Timestamp
   ) async throws(StoreError) -> Bool {
     guard value.count >= RecordKey.identifierByteCount else { throw StoreError(.invalid, "the hash is too short") }
     let id = Array(value.prefix(RecordKey.identifierByteCount))
     do throws(StoreError) {
       try await insert(
         StoredRecord(
-          key: RecordKey(collection: .authorization, id: id), uid: uid, version: 1, expiresAt: expiry,
+          key: RecordKey(collection: .authorization, id: id), uid: share.uid, version: 1, expiresAt: expiry,
           contents: Secret(Array("{}".utf8))))
       return true
     } catch {

@@ -1,9 +1,32 @@
-package import PosternSupport
+import PosternCrypto
+public import PosternSupport
+
+/// The share of a store's capacity for used values that a use counts for: a uid's, and in it that of one purpose.
+public struct SpendingShare: Sendable, Hashable, ConciseStringConvertible {
+  /// The uid.
+  public let uid: UInt32
+  /// The purpose, by a part of the hash of its name: two that are the same number share what they may have.
+  public let part: UInt32
+
+  /// The share of `uid` for the purpose `part`, such as the API whose clients' proofs are used up.
+  public init(uid: UInt32, part: String) {
+    self.init(uid: uid, part: HashFunction.sha256.hash(Array(part.utf8)).prefix(4).reduce(0) { $0 << 8 | UInt32($1) })
+  }
+
+  package init(uid: UInt32, part: UInt32) {
+    self.uid = uid
+    self.part = part
+  }
+
+  /// `part 2271560481 of uid 1000`.
+  public var description: String { "part \(part) of uid \(uid)" }
+}
 
 /// Values that are good for one use, as of when they were used, each until it expires by itself.
 ///
 /// Bounded: one that finds no capacity is not recorded, and none is dropped before its end, since it could be used
-/// again. Uids with many leave capacity for one who comes later (`FairShare`). A value without locks.
+/// again. Uids with many leave capacity for one who comes later, and so do the parts of one uid (`FairShare`). A value
+/// without locks.
 package struct SpentValues: Sendable {
   /// A value's identity: the first bytes of a hash.
   package struct Identity: Hashable, Sendable {
@@ -29,7 +52,7 @@ package struct SpentValues: Sendable {
   }
 
   private struct Entry {
-    let uid: UInt32
+    let share: SpendingShare
     let expiry: Timestamp
   }
 
@@ -41,6 +64,7 @@ package struct SpentValues: Sendable {
   private let capacity: Int
   private var entries: [Identity: Entry] = [:]
   private var counts: [UInt32: Int] = [:]
+  private var partCounts: [SpendingShare: Int] = [:]
   /// The values by the second of their expiry.
   private var ends: [Int64: [Identity]] = [:]
   private var purgedAt = Int64.min
@@ -57,7 +81,7 @@ package struct SpentValues: Sendable {
 
   /// Records the use of a value. False when it has been used before; `unavailable`, as an overload, without capacity.
   package mutating func spend(
-    _ value: Identity, by uid: UInt32, until expiry: Timestamp, at now: Timestamp
+    _ value: Identity, by share: SpendingShare, until expiry: Timestamp, at now: Timestamp
   ) throws(StoreError) -> Bool {
     purge(at: now)
     if let entry = entries[value], entry.expiry > now { return false }
@@ -66,26 +90,34 @@ package struct SpentValues: Sendable {
       throw StoreError(.unavailable, "whether a value was used before is not known any more: its time has passed")
     }
     guard expiry - now <= Self.maxLife else { throw StoreError(.invalid, "a used value that expires too late") }
-    guard FairShare.allows(counts[uid] ?? 0, free: capacity - entries.count) else {
+    guard hasCapacity(for: share) else {
       throw StoreError(.unavailable, "the store has no capacity for more used values of this user", isOverload: true)
     }
-    restore(value, by: uid, until: expiry)
+    restore(value, by: share, until: expiry)
     return true
   }
 
+  private func hasCapacity(for share: SpendingShare) -> Bool {
+    let remainder = FairShare.remainder(counts[share.uid] ?? 0, free: capacity - entries.count)
+    return FairShare.allows(partCounts[share] ?? 0, free: remainder)
+  }
+
   /// Records a use that was recorded before, whatever there is. The next use drops it if it has expired.
-  package mutating func restore(_ value: Identity, by uid: UInt32, until expiry: Timestamp) {
+  package mutating func restore(_ value: Identity, by share: SpendingShare, until expiry: Timestamp) {
     remove(value)
-    entries[value] = Entry(uid: uid, expiry: expiry)
-    counts[uid, default: 0] += 1
+    entries[value] = Entry(share: share, expiry: expiry)
+    counts[share.uid, default: 0] += 1
+    partCounts[share, default: 0] += 1
     ends[expiry.secondsSinceEpoch, default: []].append(value)
   }
 
   /// Takes back a use that could not be completed.
   package mutating func remove(_ value: Identity) {
     guard let entry = entries.removeValue(forKey: value) else { return }
-    let left = (counts[entry.uid] ?? 1) - 1
-    counts[entry.uid] = left > 0 ? left : nil
+    let left = (counts[entry.share.uid] ?? 1) - 1
+    counts[entry.share.uid] = left > 0 ? left : nil
+    let leftOfPart = (partCounts[entry.share] ?? 1) - 1
+    partCounts[entry.share] = leftOfPart > 0 ? leftOfPart : nil
   }
 
   /// Removes what has expired, once a second. What was taken back before and used again is in two lists.

@@ -174,10 +174,11 @@ import Testing
   @Test("a proof that was made ahead of time outlives the record of its use")
   func end() throws {
     let reading = try ProofReading([Self.proof(claims: ["iat": .integer(Self.now + 5)])])
-    let rules = ProofRules()
-    for second in 0..<70 {
-      let time = Timestamp(secondsSinceEpoch: Self.now + Int64(second))
-      if (try? reading.check(at: time, rules)) != nil { #expect(reading.end(rules) > time) }
+    for rules in [ProofRules(), ProofRules(past: .seconds(5)), ProofRules(past: ProofRules.longestPast)] {
+      for second in 0..<310 {
+        let time = Timestamp(secondsSinceEpoch: Self.now + Int64(second))
+        if (try? reading.check(at: time, rules)) != nil { #expect(reading.recordEnd > time) }
+      }
     }
   }
 

@@ -159,6 +159,53 @@ import Testing
     #expect(try await bench.code("DPoP \(token)", proof: proof) == "invalid_dpop_proof")
   }
 
+  /// Would catch: a record that ends with the rules that the proof was used by, while another entry of the configuration,
+  /// another sidecar with the same store, or the same one after a reload accepts the proof for longer.
+  @Test("a proof passes twice where it is judged by two rules", arguments: [1, 5, 60, 299, 300], [1, 60, 300])
+  func replayUnderOtherRules(first: Int64, second: Int64) async throws {
+    let store = MemoryRecordStore()
+    var bench = try RequestBench(store: store)
+    bench.source.proofs = ProofRules(past: .seconds(first), future: .seconds(300))
+    var other = bench
+    other.source.proofs = ProofRules(past: .seconds(second))
+    let token = try bench.token(["cnf": bench.bound, "exp": .integer(bench.tokens.now + 3600)])
+    // One that was made ahead lives longest.
+    for (jti, ahead) in [("j-0", Int64(0)), ("j-1", 300)] {
+      let proof = try bench.proof(token, ["jti": .string(jti), "iat": .integer(bench.tokens.now + ahead)])
+      #expect(try await bench.code("DPoP \(token)", proof: proof) == nil)
+      for step in [1, 4, 55, 239, 1, 1, 298, 1, 2] as [Int64] {
+        bench.tokens.clock.advance(by: .seconds(step))
+        let verdict = try await other.code("DPoP \(token)", proof: proof)
+        #expect(verdict == "dpop_proof_replayed" || verdict == "invalid_dpop_proof")
+      }
+      #expect(try await other.code("DPoP \(token)", proof: proof) == "invalid_dpop_proof")
+    }
+    #expect(ProofRules(past: .seconds(301)).past == ProofRules.longestPast)
+  }
+
+  /// Would catch: the clients of one API that take the capacity of another API with the same uid.
+  @Test("proofs of two APIs count for one share")
+  func shares() throws {
+    let bench = try RequestBench()
+    func share(_ audience: String?, _ url: String = RequestBench.url, issuer: Issuer? = bench.source.issuer) throws
+      -> SpendingShare
+    {
+      var source = bench.source
+      source.issuer = issuer
+      return RequestCheck(
+        url: try HTTPURL(url), certificate: nil,
+        request: IncomingRequest(method: "GET", url: url, fields: [:]),
+        requirements: RequestRequirements(audience: audience), source: source, now: bench.tokens.clock.wallNow
+      ).share(of: 7)
+    }
+    let shares = [
+      try share("https://a.test"), try share("https://b.test"), try share(nil), try share(nil, "https://c.test/x"),
+      try share("https://a.test", issuer: nil),
+    ]
+    #expect(Set(shares).count == shares.count && shares.allSatisfy { $0.uid == 7 })
+    #expect(try share(nil, "https://c.test/y?z") == shares[3])
+  }
+
   /// Would catch: a request that passes although its proof's use is not recorded, or a client that gets a verdict then.
   @Test("a store that is out of reach makes a verdict")
   func store() async throws {
@@ -198,6 +245,21 @@ import Testing
     bench.tokens.clock.advance(by: .seconds(600))
     let later = try bench.token(["cnf": bench.bound])
     #expect(try await bench.code("DPoP \(later)", proof: bench.proof(later, ["nonce": nonce])) == "use_dpop_nonce")
+  }
+
+  /// Would catch: a nonce that lives by the rule of the entry that gave it, at another one with a shorter life.
+  @Test("a nonce is good under another rule than its own", arguments: [(3600, 10), (10, 3600), (60, 61)])
+  func nonceLives(given: Int64, asked: Int64) async throws {
+    var bench = try RequestBench()
+    bench.source.proofs = ProofRules(requiresNonce: true, nonceLife: .seconds(given))
+    let token = try bench.token(["cnf": bench.bound])
+    let rejection = try await bench.verdict("DPoP \(token)", proof: bench.proof(token)).rejection
+    let nonce = try #require(rejection?.response.fields["DPoP-Nonce"])
+    var other = bench
+    other.source.proofs = ProofRules(requiresNonce: true, nonceLife: .seconds(asked))
+    let proof = try bench.proof(token, ["nonce": .string(nonce), "jti": "n"])
+    #expect(try await other.code("DPoP \(token)", proof: proof) == "use_dpop_nonce")
+    #expect(try await bench.code("DPoP \(token)", proof: proof) == nil)
   }
 
   /// Would catch: a token of another API that passes because the call names no audience.
@@ -285,6 +347,25 @@ import Testing
     isActive.withLock { $0 = true }
     _ = try await bench.code("Bearer opaque")
     #expect(calls.withLock { $0 } == before + 1)
+  }
+
+  /// Would catch: an answer that is kept as long as it might have been when it was requested, though the configuration
+  /// has become stricter since.
+  @Test("an issuer's answer is kept by the rule of its request")
+  func shorterLife() async throws {
+    let calls = Locked(0)
+    var bench = try RequestBench { _, _ in
+      calls.withLock { $0 += 1 }
+      return .json(#"{"active":true,"sub":"alice"}"#)
+    }
+    bench.requirements = RequestRequirements()
+    for (life, isKept) in [(3600, false), (30, true), (10, false), (3600, true), (0, false)] as [(Int64, Bool)] {
+      bench.source.answerLife = .seconds(life)
+      let before = calls.withLock { $0 }
+      #expect(try await bench.code("Bearer opaque") == nil)
+      #expect(calls.withLock { $0 } == (isKept ? before : before + 1), "\(life)")
+      bench.tokens.clock.advance(by: .seconds(20))
+    }
   }
 
   /// Would catch: an answer that outlives its token, or that a logout leaves behind.

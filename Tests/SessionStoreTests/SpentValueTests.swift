@@ -5,6 +5,11 @@ import Testing
 
 @testable import SessionStore
 
+extension SpendingShare {
+  /// The share of a uid for one purpose.
+  static func uid(_ uid: UInt32) -> SpendingShare { SpendingShare(uid: uid, part: "") }
+}
+
 /// Values that are good for one use.
 @Suite("Used values")
 struct SpentValueTests {
@@ -18,11 +23,11 @@ struct SpentValueTests {
   func expiry() throws {
     var values = SpentValues()
     let end = now + .milliseconds(60_500)
-    #expect(try values.spend(try value(1), by: 1, until: end, at: now))
-    #expect(try values.spend(try value(1), by: 1, until: end, at: now + .milliseconds(60_499)) == false)
-    #expect(try values.spend(try value(2), by: 1, until: end + .seconds(60), at: now + .seconds(62)))
+    #expect(try values.spend(try value(1), by: .uid(1), until: end, at: now))
+    #expect(try values.spend(try value(1), by: .uid(1), until: end, at: now + .milliseconds(60_499)) == false)
+    #expect(try values.spend(try value(2), by: .uid(1), until: end + .seconds(60), at: now + .seconds(62)))
     #expect(values.count == 1)
-    #expect(try values.spend(try value(1), by: 1, until: end + .seconds(60), at: now + .seconds(62)))
+    #expect(try values.spend(try value(1), by: .uid(1), until: end + .seconds(60), at: now + .seconds(62)))
   }
 
   /// Would catch: a full memory that drops live records, or that one uid fills for all others.
@@ -31,12 +36,35 @@ struct SpentValueTests {
     var values = SpentValues(capacity: 100)
     let end = now + .seconds(60)
     var taken = 0
-    while taken < 200, (try? values.spend(try value(taken), by: 1, until: end, at: now)) == true { taken += 1 }
+    while taken < 200, (try? values.spend(try value(taken), by: .uid(1), until: end, at: now)) == true { taken += 1 }
     #expect(taken == 75)
-    for number in 200..<210 { #expect(try values.spend(try value(number), by: 2, until: end, at: now)) }
-    for number in 0..<taken { #expect(try values.spend(try value(number), by: 2, until: end, at: now) == false) }
+    for number in 200..<210 { #expect(try values.spend(try value(number), by: .uid(2), until: end, at: now)) }
+    for number in 0..<taken { #expect(try values.spend(try value(number), by: .uid(2), until: end, at: now) == false) }
     // Capacity comes back with time.
-    #expect(try values.spend(try value(500), by: 1, until: end + .seconds(120), at: end + .seconds(2)))
+    #expect(try values.spend(try value(500), by: .uid(1), until: end + .seconds(120), at: end + .seconds(2)))
+    #expect(values.count == 1)
+  }
+
+  /// Would catch: one API's clients that fill the share of their front's uid, so that its other APIs accept no proofs.
+  @Test("one part of a uid takes all that the uid may have")
+  func parts() throws {
+    var values = SpentValues(capacity: 1300)
+    let end = now + .seconds(60)
+    func taken(_ first: Int, _ share: SpendingShare) throws -> Int {
+      var count = 0
+      while count < 2000, (try? values.spend(try value(first + count), by: share, until: end, at: now)) == true {
+        count += 1
+      }
+      return count
+    }
+    let orders = SpendingShare(uid: 1, part: "orders")
+    #expect(orders != SpendingShare(uid: 1, part: "billing") && orders == SpendingShare(uid: 1, part: "orders"))
+    #expect(try taken(0, orders) == 900)
+    #expect(try taken(2000, SpendingShare(uid: 1, part: "billing")) > 50)
+    #expect(try taken(4000, SpendingShare(uid: 2, part: "orders")) > 100)
+    #expect(try values.spend(try value(0), by: orders, until: end, at: now) == false)
+    // Its capacity comes back with time, for each part.
+    #expect(try values.spend(try value(9000), by: orders, until: end + .seconds(120), at: end + .seconds(2)))
     #expect(values.count == 1)
   }
 
@@ -44,11 +72,11 @@ struct SpentValueTests {
   @Test("a use that was taken back counts")
   func takenBack() throws {
     var values = SpentValues()
-    #expect(try values.spend(try value(1), by: 1, until: now + .seconds(10), at: now))
+    #expect(try values.spend(try value(1), by: .uid(1), until: now + .seconds(10), at: now))
     values.remove(try value(1))
     #expect(values.count == 0)
-    #expect(try values.spend(try value(1), by: 2, until: now + .seconds(60), at: now))
-    #expect(try values.spend(try value(1), by: 2, until: now + .seconds(60), at: now + .seconds(30)) == false)
+    #expect(try values.spend(try value(1), by: .uid(2), until: now + .seconds(60), at: now))
+    #expect(try values.spend(try value(1), by: .uid(2), until: now + .seconds(60), at: now + .seconds(30)) == false)
   }
 
   /// Would catch: a restart after which a proof can be used again, and files for those who use none.
@@ -58,17 +86,17 @@ struct SpentValueTests {
     let names = { try FileManager.default.contentsOfDirectory(atPath: folder.store) }
     #expect(try names().contains { $0.hasPrefix("spent") } == false)
     for number in 0..<50 {
-      #expect(try await store.spend(Records.key(number).id, by: 1, until: now + .seconds(60), at: now))
+      #expect(try await store.spend(Records.key(number).id, by: .uid(1), until: now + .seconds(60), at: now))
     }
     await store.close()
     await expect(.unavailable) {
-      _ = try await store.spend(Records.key(1).id, by: 1, until: now + .seconds(60), at: now)
+      _ = try await store.spend(Records.key(1).id, by: .uid(1), until: now + .seconds(60), at: now)
     }
     let next = try await FileRecordStore.open(.init(directory: folder.store))
     for number in 0..<50 {
-      #expect(try await next.spend(Records.key(number).id, by: 1, until: now + .seconds(60), at: now) == false)
+      #expect(try await next.spend(Records.key(number).id, by: .uid(1), until: now + .seconds(60), at: now) == false)
     }
-    #expect(try await next.spend(Records.key(51).id, by: 1, until: now + .seconds(60), at: now))
+    #expect(try await next.spend(Records.key(51).id, by: .uid(1), until: now + .seconds(60), at: now))
     await next.close()
   }
 
@@ -76,7 +104,9 @@ struct SpentValueTests {
   @Test("damage in the log of used values stops the store, or hides other records")
   func damage() async throws {
     let store = try await FileRecordStore.open(.init(directory: folder.store))
-    for number in 0..<3 { _ = try await store.spend(Records.key(number).id, by: 1, until: now + .seconds(60), at: now) }
+    for number in 0..<3 {
+      _ = try await store.spend(Records.key(number).id, by: .uid(1), until: now + .seconds(60), at: now)
+    }
     await store.close()
     let path = folder.file("spent-1.log")
     var bytes = try Data(contentsOf: URL(fileURLWithPath: path))
@@ -88,7 +118,7 @@ struct SpentValueTests {
     try handle.close()
     let next = try await FileRecordStore.open(.init(directory: folder.store))
     let again = { (number: Int) in
-      try await next.spend(Records.key(number).id, by: 1, until: now + .seconds(60), at: now)
+      try await next.spend(Records.key(number).id, by: .uid(1), until: now + .seconds(60), at: now)
     }
     #expect(try await again(0) == false)
     #expect(try await again(1))
@@ -105,7 +135,7 @@ struct SpentValueTests {
     for number in 0..<20_000 {
       // 100 in a second, each for a minute: 6,000 are live.
       let time = now + .milliseconds(number * 10)
-      #expect(try log.spend(try value(number), by: 1, until: time + .seconds(60), at: time))
+      #expect(try log.spend(try value(number), by: .uid(1), until: time + .seconds(60), at: time))
     }
     let sizes = try ["spent-1.log", "spent-2.log"].map {
       try Data(contentsOf: URL(fileURLWithPath: folder.file($0))).count
@@ -115,7 +145,7 @@ struct SpentValueTests {
     let next = SpentValueLog(in: directory)
     let time = now + .seconds(200)
     for number in 14_100..<20_000 {
-      #expect(try next.spend(try value(number), by: 1, until: time + .seconds(60), at: time) == false)
+      #expect(try next.spend(try value(number), by: .uid(1), until: time + .seconds(60), at: time) == false)
     }
   }
 }

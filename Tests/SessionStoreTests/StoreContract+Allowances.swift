@@ -76,13 +76,14 @@ extension StoreContract {
       for call in 0..<200 {
         group.addTask {
           let value = Records.key(call / 2).id
-          return try await store.spend(value, by: UInt32(call % 2), until: now + .seconds(60), at: now) ? call / 2 : nil
+          let share = SpendingShare.uid(UInt32(call % 2))
+          return try await store.spend(value, by: share, until: now + .seconds(60), at: now) ? call / 2 : nil
         }
       }
       return try await group.reduce(into: [Int]()) { found, value in if let value { found.append(value) } }
     }
     #expect(first.sorted() == Array(0..<100))
-    #expect(try await store.spend(Records.key(1).id, by: 9, until: now + .seconds(60), at: now) == false)
-    await expect(.invalid) { _ = try await store.spend([1, 2, 3], by: 1, until: now + .seconds(1), at: now) }
+    #expect(try await store.spend(Records.key(1).id, by: .uid(9), until: now + .seconds(60), at: now) == false)
+    await expect(.invalid) { _ = try await store.spend([1, 2, 3], by: .uid(1), until: now + .seconds(1), at: now) }
   }
 }

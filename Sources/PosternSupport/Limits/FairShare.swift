@@ -9,10 +9,21 @@ public enum FairShare {
   public static func allows(_ own: Int, free: Int) -> Bool { free > 0 && own / times < free }
 
   /// How much more a uid that holds `own` may have while `free` is free.
-  static func remainder(_ own: Int, free: Int) -> Int {
+  package static func remainder(_ own: Int, free: Int) -> Int {
     let (most, overflow) = max(0, free).multipliedReportingOverflow(by: times)
     return max(0, min(free, overflow ? .max : most - own))
   }
+
+  /// The share of one where `configured` of `wanted` are one's, and there are only `total`: it shrinks with the total,
+  /// though not below 16 as long as a quarter is left for others.
+  public static func scaled(_ configured: Int, of wanted: Int, to total: Int) -> Int {
+    guard total < wanted else { return configured }
+    let most = max(1, total - max(1, total / 4))
+    let (product, overflow) = max(0, total).multipliedReportingOverflow(by: configured)
+    return min(configured, most, max(overflow ? most : product / max(1, wanted), leastScaled))
+  }
+
+  private static let leastScaled = 16
 }
 
 /// An amount, such as bytes or entries, that uids take parts of and give back: each at most `capacityPerUID`, and at
@@ -32,6 +43,9 @@ public struct SharedBudget: Sendable {
   /// How many uids have a part.
   public var uidCount: Int { amounts.count }
 
+  /// How much `uid` has.
+  package func amount(of uid: UInt32) -> Int { amounts[uid] ?? 0 }
+
   /// Whether `uid` may take so much.
   public func allows(_ amount: Int, for uid: UInt32) -> Bool {
     let (own, isTooMuch) = (amounts[uid] ?? 0).addingReportingOverflow(amount)
@@ -47,7 +61,7 @@ public struct SharedBudget: Sendable {
   }
 
   /// Takes so much for `uid`, allowed or not.
-  mutating func add(_ amount: Int, for uid: UInt32) {
+  package mutating func add(_ amount: Int, for uid: UInt32) {
     amounts[uid, default: 0] += amount
     total += amount
   }

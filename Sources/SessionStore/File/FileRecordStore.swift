@@ -162,11 +162,11 @@ public final class FileRecordStore: RecordStore {
   /// Records a use in a file of its own, over the end of the process, not over a loss of power. Not in a transaction:
   /// there may be thousands in a second, and none is needed for longer than minutes.
   public func spend(
-    _ value: [UInt8], by uid: UInt32, until expiry: Timestamp, at now: Timestamp
+    _ value: [UInt8], by share: SpendingShare, until expiry: Timestamp, at now: Timestamp
   ) async throws(StoreError) -> Bool {
     let identity = try SpentValues.identity(value)
-    return try await call(writes: false, of: uid) { [spent] _ throws(StoreError) in
-      try spent.spend(identity, by: uid, until: expiry, at: now)
+    return try await call(writes: false, of: share.uid) { [spent] _ throws(StoreError) in
+      try spent.spend(identity, by: share, until: expiry, at: now)
     }
   }
 

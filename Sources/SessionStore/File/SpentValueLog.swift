@@ -7,11 +7,11 @@ import SessionRecords
 /// start takes.
 ///
 /// There are two files so that none has to be rewritten: one whose records have all expired is emptied and becomes the
-/// current one. A record has the identity, the expiry, the uid and a check value; a torn one at the end, of a full
+/// current one. A record has the identity, the expiry, the share and a check value; a torn one at the end, of a full
 /// disk, is overwritten.
 final class SpentValueLog: Sendable {
   private static let names = ["spent-1.log", "spent-2.log"]
-  private static let recordByteCount = 32
+  private static let recordByteCount = 36
   /// The records in a file before the other one is emptied.
   private static let exchangeCount = 4096
   /// The records that are read in one piece.
@@ -51,14 +51,14 @@ final class SpentValueLog: Sendable {
 
   /// Records a use; see `RecordStore.spend`.
   func spend(
-    _ value: SpentValues.Identity, by uid: UInt32, until expiry: Timestamp, at now: Timestamp
+    _ value: SpentValues.Identity, by share: SpendingShare, until expiry: Timestamp, at now: Timestamp
   ) throws(StoreError) -> Bool {
     try phase.withLock { phase throws(StoreError) in
       var state = try opened(phase)
       // The values are in one place at a time, so that none of them is copied.
       phase = .closed
       defer { phase = .read(state) }
-      return try Self.spend(value, uid, expiry, now, &state)
+      return try Self.spend(value, share, expiry, now, &state)
     }
   }
 
@@ -76,14 +76,14 @@ final class SpentValueLog: Sendable {
   }
 
   private static func spend(
-    _ value: SpentValues.Identity, _ uid: UInt32, _ expiry: Timestamp, _ now: Timestamp, _ state: inout State
+    _ value: SpentValues.Identity, _ share: SpendingShare, _ expiry: Timestamp, _ now: Timestamp, _ state: inout State
   ) throws(StoreError) -> Bool {
-    guard try state.values.spend(value, by: uid, until: expiry, at: now) else { return false }
+    guard try state.values.spend(value, by: share, until: expiry, at: now) else { return false }
     if state.current.count >= exchangeCount, state.other.end < now {
       guard ftruncate(state.other.file.number, 0) == 0 else { throw failure(value, &state) }
       (state.current, state.other) = (Segment(file: state.other.file), state.current)
     }
-    let record = record(value, uid, expiry)
+    let record = record(value, share, expiry)
     guard state.current.file.write(record, at: state.current.count * recordByteCount) else {
       throw failure(value, &state)
     }
@@ -99,8 +99,8 @@ final class SpentValueLog: Sendable {
     return StoreError(.unavailable, "cannot write the log of used values: \(SystemError.text(code))")
   }
 
-  private static func record(_ value: SpentValues.Identity, _ uid: UInt32, _ expiry: Timestamp) -> [UInt8] {
-    let body = value.bytes + bytes(expiry.millisecondsSinceEpoch) + bytes(uid)
+  private static func record(_ value: SpentValues.Identity, _ share: SpendingShare, _ expiry: Timestamp) -> [UInt8] {
+    let body = value.bytes + bytes(expiry.millisecondsSinceEpoch) + bytes(share.uid) + bytes(share.part)
     return body + bytes(checkValue(body[...]))
   }
 
@@ -130,8 +130,8 @@ final class SpentValueLog: Sendable {
       for index in 0..<count {
         let record = buffer[index * recordByteCount..<(index + 1) * recordByteCount]
         // A loss of power leaves pages of zeros.
-        guard let (value, uid, expiry) = parts(of: record) else { continue }
-        values.restore(value, by: uid, until: expiry)
+        guard let (value, share, expiry) = parts(of: record) else { continue }
+        values.restore(value, by: share, until: expiry)
         segment.end = max(segment.end, expiry)
       }
       segment.count += count
@@ -140,7 +140,7 @@ final class SpentValueLog: Sendable {
 
   private static func parts(
     of record: ArraySlice<UInt8>
-  ) -> (value: SpentValues.Identity, uid: UInt32, expiry: Timestamp)? {
+  ) -> (value: SpentValues.Identity, share: SpendingShare, expiry: Timestamp)? {
     let body = record.dropLast(4)
     guard record.suffix(4).elementsEqual(bytes(checkValue(body))),
       let value = SpentValues.Identity(Array(body.prefix(16)))
@@ -148,7 +148,8 @@ final class SpentValueLog: Sendable {
     return record.withUnsafeBytes { bytes in
       let expiry = Int64(littleEndian: bytes.loadUnaligned(fromByteOffset: 16, as: Int64.self))
       let uid = UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: 24, as: UInt32.self))
-      return (value, uid, Timestamp(millisecondsSinceEpoch: expiry))
+      let part = UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: 28, as: UInt32.self))
+      return (value, SpendingShare(uid: uid, part: part), Timestamp(millisecondsSinceEpoch: expiry))
     }
   }
 }

@@ -130,15 +130,15 @@ public final class RedisRecordStore: RecordStore {
 
   /// Records a use, among all sidecars that share the store.
   public func spend(
-    _ value: [UInt8], by uid: UInt32, until expiry: Timestamp, at now: Timestamp
+    _ value: [UInt8], by share: SpendingShare, until expiry: Timestamp, at now: Timestamp
   ) async throws(StoreError) -> Bool {
     let identity = try SpentValues.identity(value)
     let isFirstHere = try spent.withLock { spent throws(StoreError) in
-      try spent.spend(identity, by: uid, until: expiry, at: now)
+      try spent.spend(identity, by: share, until: expiry, at: now)
     }
     guard isFirstHere else { return false }
     do throws(StoreError) {
-      return try await call(of: uid) { table throws(StoreError) in
+      return try await call(of: share.uid) { table throws(StoreError) in
         try table.spend(identity.bytes, for: expiry - now)
       }
     } catch {

@@ -47,10 +47,10 @@ package struct WatchedRecordStore: RecordStore {
   }
 
   package func spend(
-    _ value: [UInt8], by uid: UInt32, until expiry: Timestamp, at now: Timestamp
+    _ value: [UInt8], by share: SpendingShare, until expiry: Timestamp, at now: Timestamp
   ) async throws(StoreError) -> Bool {
     try await write({ $0 }) { () async throws(StoreError) in
-      try await store.spend(value, by: uid, until: expiry, at: now)
+      try await store.spend(value, by: share, until: expiry, at: now)
     }
   }
 

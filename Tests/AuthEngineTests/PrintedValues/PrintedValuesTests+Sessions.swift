@@ -47,6 +47,7 @@ extension PrintedValuesTests {
       "DeferredRecordStore": DeferredRecordStore(clock: bench.clock) { MemoryRecordStore() },
       "RecordAllowance": RecordAllowance(count: 1, bytes: 2), "RecordKey": key,
       "RecordLease": RecordLease(key: key, fence: 1, token: Array(secret.utf8)), "RecordPage": page,
+      "SpendingShare": SpendingShare(uid: 1, part: secret),
       "RecordPage.Entry": page.entries[0], "RecordUsage": RecordUsage(), "StoreError": StoreError(.conflict, "changed"),
       "StoredRecord": record,
     ]
