@@ -29,11 +29,13 @@ package final class RecordWriter: Sendable {
   /// sent.
   package var headroom: Int { min(16 << 10, allowance.bytes / 4) }
 
-  /// Adds a record, and leaves so many bytes. When the store is full or the uid has too much, expired records are
-  /// removed and the record is tried once more.
-  package func insert(_ record: StoredRecord, leaving headroom: Int = 0) async throws(StoreError) {
+  /// Adds a record, and leaves so many bytes of the allowance, which is a uid's where none is given. When the store is
+  /// full or the uid has too much, expired records are removed and the record is tried once more.
+  package func insert(
+    _ record: StoredRecord, leaving headroom: Int = 0, within given: RecordAllowance? = nil
+  ) async throws(StoreError) {
     purgeIfDue()
-    var allowance = allowance
+    var allowance = given ?? allowance
     allowance.bytes -= headroom
     do throws(StoreError) {
       return try await store.insert(record, within: allowance)

@@ -19,14 +19,21 @@ import Testing
     let events = SessionLog()
     let gate = Locked<Gate?>(nil)
     let idToken = Locked<String?>(nil)
+    /// The life of a device code.
+    let deviceLife = Locked<Int64>(600)
 
     var clock: ManualClock { tokens.clock }
 
     init(store: any RecordStore = MemoryRecordStore(), alongside other: Bench? = nil, name: String = "corp") throws {
       tokens = try other?.tokens ?? TokenBench()
       self.store = other?.store ?? store
-      let (gate, idToken) = (gate, idToken)
+      let (gate, idToken, deviceLife) = (gate, idToken, deviceLife)
       transport = ScriptedTransport { request, _ throws(TransportError) in
+        if request.url.path == "/device" {
+          let life = deviceLife.withLock { $0 }
+          return .json(
+            #"{"device_code":"d","user_code":"u","verification_uri":"https://idp.test/","expires_in":\#(life)}"#)
+        }
         guard request.url.path == "/token" else { return .status(200) }
         await gate.withLock { $0 }?.pass()
         let idToken = idToken.withLock { $0 }.map { #","id_token":"\#($0)""# } ?? ""
@@ -45,8 +52,8 @@ import Testing
         issuer: try Issuer(
           name: name, identifier: TokenBench.issuer, clientID: "shop",
           clientAuthentication: ClientSecretBasic(secret: Secret("secret")),
-          endpoints: try ["token", "revoke", "logout"].enumerated().reduce(into: [:]) { endpoints, item in
-            let kinds: [ProviderEndpoint] = [.token, .revocation, .endSession]
+          endpoints: try ["token", "revoke", "logout", "device"].enumerated().reduce(into: [:]) { endpoints, item in
+            let kinds: [ProviderEndpoint] = [.token, .revocation, .endSession, .deviceAuthorization]
             endpoints[kinds[item.offset]] = try HTTPURL("https://idp.test/\(item.element)")
           }),
         tokens: configuration, keys: tokens.source)
@@ -136,7 +143,7 @@ import Testing
     #expect(try await bench.store.count(in: .session) == 0)
     #expect(await eventually { bench.revocations.contains { $0.contains("new-refresh") } })
     _ = try await bench.logIn("alice", sid: "s-2")
-    bench.clock.advance(by: .seconds(601))
+    bench.clock.advance(by: .seconds(3901))
     _ = try await bench.logIn("alice", sid: "s-1")
   }
 
@@ -158,10 +165,30 @@ import Testing
   func markedAgain() async throws {
     let bench = try Bench()
     _ = try await bench.end(sid: "s-1")
-    bench.clock.advance(by: .seconds(599))
+    bench.clock.advance(by: .seconds(3899))
     _ = try await bench.end(sid: "s-1")
     bench.clock.advance(by: .seconds(2))
     await #expect(throws: SessionError.self) { try await bench.logIn("alice", sid: "s-1") }
+  }
+
+  @Test("a login on another device takes longer than a logout is remembered", arguments: [600, 3600, 86_400])
+  func longLogin(life: Int64) async throws {
+    let bench = try Bench()
+    bench.deviceLife.withLock { $0 = life }
+    let begun = try await bench.engine.sessions.beginDeviceAuthorization(at: bench.issuer, scope: nil, ownedBy: 1)
+    bench.idToken.withLock { $0 = try? bench.idToken("alice", sid: "s-1") }
+    // The user has logged in there, and logs out at once; the program polls at the last moment.
+    bench.clock.advance(by: .seconds(10))
+    _ = try await bench.end(sid: "s-1")
+    let left = begun.expiresAt - bench.clock.wallNow
+    #expect(left == .seconds(min(life, 3600) - 10))
+    bench.clock.advance(by: left + .milliseconds(-1))
+    bench.idToken.withLock { $0 = try? bench.idToken("alice", sid: "s-1") }
+    let error = await #expect(throws: SessionError.self) {
+      try await bench.engine.sessions.completeDeviceAuthorization(begun.handle, ownedBy: 1) { _ in bench.issuer }
+    }
+    #expect(error?.upstreamCode == "logged_out")
+    #expect(try await bench.left() == 0)
   }
 
   @Test("a refresh that is under way brings a session back that was logged out, or its tokens stay valid")

@@ -112,6 +112,29 @@ import Testing
     #expect(try await fault(second) == "token_too_old")
   }
 
+  @Test("a used token is good again under another configuration, which lets it live longer", arguments: [true, false])
+  func otherRules(expires: Bool) async throws {
+    func code(skew: Int64, _ token: String) async throws -> String? {
+      var configuration = bench.configuration
+      configuration.clockSkew = .seconds(skew)
+      configuration.requiresLogoutExpiry = false
+      return try await validator.validate(
+        token, expecting: LogoutTokenExpectations(clientID: "shop"), configuration: configuration, keys: bench.source
+      ).fault?.code.rawValue
+    }
+    let life: Int64 = 120
+    let used = try token(["exp": expires ? .integer(bench.now + life) : nil, "iat": .integer(bench.now)])
+    #expect(try await code(skew: 0, used) == nil)
+    for step in [life - 1, 1, 299] {
+      bench.clock.advance(by: .seconds(step))
+      #expect(try await code(skew: 300, used) == "jti_replayed")
+    }
+    bench.clock.advance(by: .seconds(1))
+    #expect(try await code(skew: 300, used) != nil)
+    bench.clock.advance(by: .seconds(2))
+    #expect(try await code(skew: 300, used) == (expires ? "token_expired" : "token_too_old"))
+  }
+
   @Test("a token whose requirement could not be met is rejected when it comes once more, or stays valid afterwards")
   func retry() async throws {
     let token = try token()

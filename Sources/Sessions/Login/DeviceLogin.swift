@@ -24,7 +24,8 @@ struct DeviceLogin: SessionPart {
       throw SessionError(error)
     }
     let handle = SessionHandle.random()
-    let expiresAt = clock.wallNow + answer.life
+    // Not longer than a logout at the issuer is remembered.
+    let expiresAt = clock.wallNow + min(answer.life, LogoutMark.longestLogin)
     let pending = PendingDevice(
       issuer: issuer.issuer.name, issuerIdentifier: issuer.issuer.identifier, clientID: issuer.issuer.clientID,
       deviceCode: answer.deviceCode, scope: scope, interval: answer.interval.wholeMilliseconds,

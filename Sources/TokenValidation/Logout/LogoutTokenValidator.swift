@@ -34,9 +34,9 @@ public struct LogoutTokenValidator: Sendable {
       let expiry = claims.expiresAt ?? claims.issuedAt.map({ $0 + LogoutAgeRule.life }),
       let entry = Self.entry(of: members, expectations, configuration)
     else { return verdict }
-    // Recorded for as long as the largest clock skew lets the token be used.
-    let isNew = replays.admit(
-      entry, until: expiry + IDTokenConfiguration.maximumClockSkew, now: expectations.now ?? clock.wallNow)
+    // Recorded for as long as the largest clock skew lets the token be used, its last moment included.
+    let end = expiry + IDTokenConfiguration.maximumClockSkew + .seconds(1)
+    let isNew = replays.admit(entry, until: end, now: expectations.now ?? clock.wallNow)
     return isNew ? verdict : .invalid(TokenFault(.jtiReplayed, "the token was used before", claim: "jti"))
   }
 
@@ -137,7 +137,7 @@ public final class LogoutReplayCache: Sendable {
   private let seen: Locked<FairCache<String, Entry, Timestamp>>
 
   /// A cache of at most `maxEntries` tokens.
-  public init(maxEntries: Int = 10_000) { seen = Locked(FairCache(capacity: maxEntries)) }
+  public init(maxEntries: Int = 100_000) { seen = Locked(FairCache(capacity: maxEntries)) }
 
   /// The number of recorded tokens.
   public var count: Int { seen.withLock { $0.count } }
