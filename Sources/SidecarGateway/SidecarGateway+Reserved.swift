@@ -19,7 +19,7 @@ extension SidecarGateway {
   func reserved(_ path: String, _ request: GatewayRequest, _ response: any GatewayResponse) async {
     let parts = path.split(atByte: "/", maxSplits: 2, omittingEmptySubsequences: false).map(String.init)
     guard parts.first == "auth" || !service.isStranger(connection(of: request).peer) else {
-      return await Problem(RPCFault(.peerForbidden)).send(response)
+      return await reject(RPCFault(.peerForbidden), request, response)
     }
     switch (parts.first, parts.count) {
     case ("auth", 2...):
@@ -28,8 +28,19 @@ extension SidecarGateway {
       await Self.send(answer.status, answer.fields, to: response)
     case ("backchannel-logout", 2): await endSessions(at: parts[1], request, response)
     default:
-      await Problem(.invalidParams("The gateway has nothing at this path", path: "/path"), status: 404).send(response)
+      let fault = RPCFault.invalidParams("The gateway has nothing at this path", path: "/path")
+      await reject(fault, status: 404, request, response)
     }
+  }
+
+  /// Ends a request with an error.
+  func reject(
+    _ fault: RPCFault, status: Int? = nil, _ request: GatewayRequest, _ response: any GatewayResponse
+  ) async {
+    let traces = request.fields.values(of: "traceparent")
+    let traced = service.traced(
+      fault, continuing: traces.count == 1 ? traces[0] : nil, of: connection(of: request).peer.uid)
+    await Problem(traced, status: status).send(response)
   }
 
   private static func send(
@@ -70,7 +81,12 @@ extension SidecarGateway {
     let traces = request.fields.values(of: "traceparent")
     if traces.count == 1 { params["meta"] = ["traceparent": .string(traces[0])] }
     switch await service.call(ValidateRequest.name, .object(params), by: caller) {
-    case .success(.value(let result)): return ForwardedResponse(result, at: api)
+    case .success(.value(let result)):
+      let answer = ForwardedResponse(result, at: api)
+      for field in answer.emptied {
+        service.identityIsEmpty(field.name, of: field.claim, at: name, why: field.reason, for: caller.peer.uid)
+      }
+      return answer
     case .success: return .unavailable
     case .failure(let fault): return Self.response(to: fault)
     }
@@ -109,9 +125,9 @@ extension SidecarGateway {
       await Self.send(200, ["Cache-Control": "no-store"], to: response)
     case .success(.value(let verdict)):
       await Self.reject(verdict["error"]?["message"]?.stringValue ?? "the logout token is not valid", response)
-    case .success: await Problem(RPCFault(.internalError)).send(response)
+    case .success: await reject(RPCFault(.internalError), request, response)
     case .failure(let fault) where fault.code == .invalidParams: await Self.reject(fault.message, response)
-    case .failure(let fault): await Problem(fault).send(response)
+    case .failure(let fault): await reject(fault, request, response)
     }
   }
 
@@ -134,10 +150,11 @@ extension SidecarGateway {
       }
       guard form.count <= maxFormBytes else { return .failure(FormProblem(reason: "the form is larger than 64 KiB")) }
     }
-    guard let text = String(validating: form, as: UTF8.self), let fields = FormEncoding.decode(text) else {
+    guard let text = String(validating: form, as: UTF8.self) else {
       return .failure(FormProblem(reason: "the form is malformed"))
     }
-    let tokens = fields.filter { $0.name == "logout_token" }
+    // No other field decides anything.
+    let tokens = FormEncoding.readableFields(of: text).filter { $0.name == "logout_token" }
     guard tokens.count == 1, !tokens[0].value.isEmpty else {
       return .failure(FormProblem(reason: "the form has not exactly one logout_token"))
     }

@@ -13,6 +13,9 @@ import Testing
     return api
   }()
 
+  private static let tooLong =
+    "is too long: all identity headers may take 3840 bytes (identityHeaderBytes)"
+
   private static func lines(_ response: ForwardedResponse) -> [String] {
     response.fields.lines.map { "\($0.name): \($0.value)" }
   }
@@ -37,26 +40,78 @@ import Testing
     arguments: [
       ("alice", "alice"), ("a b", "a b"), (" a ", "%20a%20"), ("a%20", "a%2520"),
       ("a\r\nX-Admin: true", "a%0D%0AX-Admin: true"),
-      ("é", "%C3%A9"), ("\u{0}", "%00"), ("\u{7f}", "%7F"), ("\t", "%09"), ("a,b", "a,b"), ("", ""), (12, "12"),
-      (-1, "-1"),
+      ("é", "%C3%A9"), ("\u{0}", "%00"), ("\u{7f}", "%7F"), ("\t", "%09"), ("a,b", "a,b"), ("", ""),
+      ("\u{85}\u{2028}", "%C2%85%E2%80%A8"), (12, "12"), (-1, "-1"), (.integer(.min), "-9223372036854775808"),
+      (1.5, "1.5"), (-0.25, "-0.25"), (.real(1000), "1000"), (.real(-0.0), "0"), (.real(1e-7), "1e-07"),
       (true, "true"), (false, "false"), (.null, ""), (["a,b", "c"], "a%2Cb,c"), ([], ""), (["\n"], "%0A"),
+      ([1, 1.5, true, "a"], "1,1.5,true,a"),
     ] as [(JSONValue, String)])
-  func claims(claim: JSONValue, text: String) {
-    #expect(ClaimText.field(of: claim) == text)
+  func claims(claim: JSONValue, text: String) throws {
+    #expect(try ClaimText.field(of: claim) == text)
     #expect(HTTPFieldRules.isValue(text) && text.utf8.allSatisfy { $0 >= 0x20 && $0 < 0x7F })
+    #expect(Self.accepted(["sub": claim]).emptied == [])
   }
 
-  // Would catch a user who reaches the API without a name because the name could not be written.
+  // Would catch a valid token that is rejected for what it contains, a client's own header that reaches the API, and an
+  // empty header that nobody can explain.
   @Test(
-    "a claim that cannot be written is an error, never an empty header",
+    "a claim that cannot be written leaves its header empty, with the reason",
     arguments: [
-      ["a": "b"], [["a"]], [1], 1.5, ["a", .null], .string(String(repeating: "a", count: 4097)),
-      .string(String(repeating: "\u{e9}", count: 700)),
-    ] as [JSONValue])
-  func unwritable(claim: JSONValue) {
-    let response = Self.accepted(["sub": claim])
-    #expect(response.status == 500)
-    #expect(Self.lines(response).filter { $0.hasPrefix("X-User") || $0.hasPrefix("WWW") } == [])
+      (["a": "b"], "is an object"), ([:], "is an object"),
+      ([["a"]], "is a list with members other than texts, numbers and truth values"),
+      ([["a": 1]], "is a list with members other than texts, numbers and truth values"),
+      (["a", .null], "is a list with members other than texts, numbers and truth values"),
+      (.real(0x1p53), "is a number with more digits than can be written exactly"),
+      (.real(-1e300), "is a number with more digits than can be written exactly"),
+      ([.real(1e20)], "is a number with more digits than can be written exactly"),
+      (.string(String(repeating: "a", count: 4096)), tooLong),
+      (.string(String(repeating: "\u{e9}", count: 700)), tooLong),
+      (.array(Array(repeating: "00000000-1111-2222-3333-444444444444", count: 120)), tooLong),
+    ] as [(JSONValue, String)])
+  func unwritable(claim: JSONValue, reason: String) {
+    let response = Self.accepted(["sub": claim, "admin": true])
+    #expect(response.status == 200)
+    #expect(Self.lines(response) == ["Cache-Control: no-store", "X-Admin: true", "X-Groups: ", "X-User: "])
+    #expect(response.emptied == [IdentityFields.Emptied(name: "X-User", claim: "sub", reason: reason)])
+  }
+
+  // Would catch a long list of groups by which a user loses their name, and a response that the front cannot read.
+  @Test("the headers take at most their bytes together, and the longest is the one that is empty")
+  func size() throws {
+    var api = Self.api
+    let groups = JSONValue.array(Array(repeating: "00000000-1111-2222-3333-444444444444", count: 200))
+    func response(_ claims: JSONValue) -> ForwardedResponse {
+      ForwardedResponse(["valid": true, "claims": claims, "tokenType": "Bearer", "cached": false], at: api)
+    }
+    let short = response(["sub": "alice", "groups": groups, "admin": .string(String(repeating: "b", count: 2000))])
+    #expect(short.emptied.map(\.name) == ["X-Groups"] && short.fields["X-User"] == "alice")
+    #expect(short.fields["X-Admin"]?.utf8.count == 2000)
+    let lines = { (response: ForwardedResponse) in
+      let fields = response.fields.lines.filter { $0.name.hasPrefix("X-") }
+      return fields.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count + 4 }
+    }
+    for count in [3700, 3800, 3810, 3820, 3840] {
+      #expect(lines(response(["sub": .string(String(repeating: "a", count: count))])) <= 3840)
+    }
+    api.identityHeaderBytes = 16 << 10
+    let long = response(["sub": "alice", "groups": groups])
+    #expect(long.emptied == [] && long.fields["X-Groups"]?.utf8.count == 200 * 37 - 1)
+  }
+
+  // Would catch roles in Keycloak's tokens that no header can report, and a name with dots that is taken for a path.
+  @Test(
+    "a name with dots is the claim of that name, else a path",
+    arguments: [
+      (["realm_access": ["roles": ["a", "b"]]], "a,b"),
+      (["realm_access.roles": "c", "realm_access": ["roles": ["a"]]], "c"),
+      (["realm_access": "roles"], ""), (["realm_access": ["roles": .null]], ""), ([:], ""), (["roles": ["a"]], ""),
+      (["realm_access": ["roles": ["a": 1]]], ""),
+    ] as [(JSONValue, String)])
+  func path(claims: JSONValue, text: String) {
+    var api = Self.api
+    api.identityHeaders = ["X-Roles": "realm_access.roles"]
+    let response = ForwardedResponse(["valid": true, "claims": claims], at: api)
+    #expect(response.status == 200 && response.fields["X-Roles"] == text)
   }
 
   // Would catch a status that fronts take for an error of the server, or for a permission, and a lost challenge or

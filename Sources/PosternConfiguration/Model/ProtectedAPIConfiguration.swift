@@ -42,6 +42,8 @@ public struct ProtectedAPIConfiguration: Sendable, Equatable {
   public var dpop = ProofRule.optional
   /// The fields that report the user to the API, by name, with the claim of each. Default none.
   public var identityHeaders: [String: String] = [:]
+  /// How many bytes these may take together. Default 3,840: with the rest of the response, what nginx reads.
+  public var identityHeaderBytes = 3840
   /// The time since the user authenticated, at most (RFC 9470); nil: any.
   public var maxAge: Duration?
   /// The accepted authentication contexts, the preferred one first (RFC 9470); empty: any.
@@ -73,8 +75,12 @@ extension ProtectedAPIConfiguration: ConfigurationSection {
       "Whether requests may, must or must not have a proof of possession (RFC 9449).")
     identityHeaders = keys.texts(
       "identityHeaders",
-      "Header fields that report the user to the API, by name, with the claim of each. Every accepted request gets all of them.",
+      "Header fields that report the user to the API, by name, with the claim of each, or its path (realm_access.roles). Every accepted request gets all.",
       example: .shown(["X-User": "sub"]))
+    identityHeaderBytes = keys.value(
+      "identityHeaderBytes", .size(256...(64 << 10)), default: identityHeaderBytes,
+      "Bytes of all identity headers together; the longest are empty where they take more. nginx reads 4 KiB, or its proxy_buffer_size."
+    )
     maxAge = keys.optional(
       "maxAge", .duration(.zero ... .seconds(31_536_000)),
       "Time since the user authenticated, at most (RFC 9470).", example: .commented("15m"))

@@ -3,10 +3,10 @@ package import Logging
 /// The keys of log lines: there are no others, and each means the same in every line. The documents list them with
 /// their meaning (observability.md).
 package enum LogKey: String, CaseIterable, Sendable {
-  case added, attempt, bytesIn, bytesOut, cacheHit, cause, changed, configuration, connection, connections, count,
-    endpoint, error, expectedBytes, file, foundBytes, host, httpMethod, issuer, kind, method, missing, ms, notLogged,
-    origin,
-    outcome, path, pid, port, provider, reason, record, removed, resource, scope, seconds, session, socket, source,
+  case added, attempt, bytesIn, bytesOut, cacheHit, cause, changed, claim, configuration, connection, connections,
+    count, endpoint, error, expectedBytes, file, foundBytes, host, httpMethod, issuer, kind, method, missing, ms,
+    notLogged, origin, outcome, path, pid, port, provider, reason, record, removed, resource, scope, seconds, session,
+    socket, source,
     status, stuck, traceId, uid, version, what
 }
 
