@@ -46,31 +46,31 @@ import Testing
     _ = try await bench.session()
   }
 
-  @Test("a call that names no session does not read all of them each time, and sees what began or ended since")
+  @Test("a call for the only session reads all of them once, and sees what began or ended since")
   func choice() async throws {
     let store = TroubledStore()
     let bench = try SessionBench(store: store)
-    func choice() async throws -> SessionChoice {
-      try await bench.sessions.choice(of: .user, at: "corp", ownedBy: 1)
+    func only() async throws -> SessionHandle? {
+      try await bench.sessions.onlySession(of: .user, at: "corp", ownedBy: 1)
     }
-    #expect(try await choice() == .none)
+    #expect(try await only() == nil)
     let first = try await bench.session()
-    #expect(try await choice() == .one(first.handle))
+    #expect(try await only() == first.handle)
     let read = store.listings
-    for _ in 0..<10 { #expect(try await choice() == .one(first.handle)) }
+    for _ in 0..<10 { #expect(try await only() == first.handle) }
     #expect(store.listings == read)
     let second = try await bench.session()
-    #expect(try await choice() == .several)
+    await #expect(throws: SessionError.self) { try await only() }
     _ = try await bench.sessions.end(first.handle, ownedBy: 1, at: nil)
-    #expect(try await choice() == .one(second.handle))
+    #expect(try await only() == second.handle)
     try await bench.sessions.revokeTokens(of: second.handle, ownedBy: 1, at: bench.issuer)
-    #expect(try await choice() == .one(second.handle))
+    #expect(try await only() == second.handle)
     let third = try await bench.session()
-    #expect(try await choice() == .one(third.handle))
-    #expect(try await bench.sessions.choice(of: .user, at: "corp", ownedBy: 2) == .none)
+    #expect(try await only() == third.handle)
+    #expect(try await bench.sessions.onlySession(of: .user, at: "corp", ownedBy: 2) == nil)
   }
 
-  @Test("another user's login keeps the sessions read for a choice from being cached, or one's own does not")
+  @Test("another user's login does not keep the only session from being cached, the user's own does")
   func choiceWhileOthersLogIn() async throws {
     let store = TroubledStore()
     let bench = try SessionBench(store: store)
@@ -80,28 +80,32 @@ import Testing
       given.expiresIn = 6000
       return try await bench.sessions.create(from: .tokens(given), at: bench.issuer, ownedBy: uid).handle
     }
-    func choice() async throws -> SessionChoice {
-      try await bench.sessions.choice(of: .user, at: "corp", ownedBy: 1)
+    func only() async throws -> SessionHandle? {
+      try await bench.sessions.onlySession(of: .user, at: "corp", ownedBy: 1)
     }
     let first = try await login(1)
     for (other, isCached) in [(2, true), (1, false)] as [(UInt32, Bool)] {
       let gate = Gate()
       store.holdListings(at: gate)
-      let reading = Task { try await bench.sessions.choice(of: .user, at: "corp", ownedBy: 1) }
+      let reading = Task { try await bench.sessions.onlySession(of: .user, at: "corp", ownedBy: 1) }
       #expect(await eventually { gate.waiterCount == 1 })
       _ = try await login(other)
       gate.open()
       _ = try await reading.value
       store.holdListings(at: nil)
       let read = store.listings
-      #expect(try await choice() == (isCached ? .one(first) : .several))
+      if isCached {
+        #expect(try await only() == first)
+      } else {
+        await #expect(throws: SessionError.self) { try await only() }
+      }
       #expect((store.listings == read) == isCached)
       let passing = try await login(1)
       _ = try await bench.sessions.end(passing, ownedBy: 1, at: nil)
     }
   }
 
-  @Test("a session that expires leaves the choice to the other one when its time has come")
+  @Test("a session that expires leaves the other one as the only one")
   func expiry() async throws {
     let bench = try SessionBench()
     var given = SessionGrant.GivenTokens()
@@ -109,20 +113,22 @@ import Testing
     given.expiresIn = 60
     let short = try await bench.sessions.create(from: .tokens(given), at: bench.issuer, ownedBy: 1)
     let long = try await bench.session()
-    #expect(try await bench.sessions.choice(of: .user, at: "corp", ownedBy: 1) == .several)
+    await #expect(throws: SessionError.self) {
+      try await bench.sessions.onlySession(of: .user, at: "corp", ownedBy: 1)
+    }
     bench.clock.advance(by: .seconds(61))
-    #expect(try await bench.sessions.choice(of: .user, at: "corp", ownedBy: 1) == .one(long.handle))
+    #expect(try await bench.sessions.onlySession(of: .user, at: "corp", ownedBy: 1) == long.handle)
     #expect(short.handle != long.handle)
   }
 
-  @Test("where others share the store a choice is cached for a moment only")
+  @Test("where others share the store the only session is cached for a moment")
   func shared() async throws {
     let first = try SessionBench()
     let second = try SessionBench(alongside: first)
-    #expect(try await second.sessions.choice(of: .user, at: "corp", ownedBy: 1) == .none)
+    #expect(try await second.sessions.onlySession(of: .user, at: "corp", ownedBy: 1) == nil)
     let session = try await first.session()
     second.clock.advance(by: .seconds(2))
-    #expect(try await second.sessions.choice(of: .user, at: "corp", ownedBy: 1) == .one(session.handle))
+    #expect(try await second.sessions.onlySession(of: .user, at: "corp", ownedBy: 1) == session.handle)
   }
 
   @Test("a refresh that grants less is what the session has from then on")
@@ -137,7 +143,7 @@ import Testing
     #expect(try await bench.token(session).scope == "orders")
   }
 
-  @Test("a token that lacks a scope is not used where there is no way to another, or a refresh widens it unstated")
+  @Test("a token that lacks a scope is used, no token request is sent, and a rejected one is refreshed without it")
   func lackingScope() async throws {
     let bench = try SessionBench()
     var given = SessionGrant.GivenTokens()
@@ -147,14 +153,26 @@ import Testing
     let alone = try await bench.sessions.create(from: .tokens(given), at: bench.issuer, ownedBy: 1)
     given.refreshToken = Secret("r-0")
     let refreshable = try await bench.sessions.create(from: .tokens(given), at: bench.issuer, ownedBy: 1)
-    func token(_ session: Session, mayLackScope: Bool = true) async throws(SessionError) -> AccessToken {
+    func token(
+      _ session: Session, mayLackScope: Bool = true, replacing rejected: AccessToken? = nil
+    ) async throws(SessionError) -> AccessToken {
       try await bench.sessions.token(
-        of: session.handle, ownedBy: 1, at: bench.issuer, scope: "orders", mayLackScope: mayLackScope)
+        of: session.handle, ownedBy: 1, at: bench.issuer, scope: "orders", mayLackScope: mayLackScope,
+        replacing: rejected)
     }
     #expect(try await token(alone).value.reveal() == "given")
+    let used = try await token(refreshable)
+    #expect(used.value.reveal() == "given" && used.scope == "openid" && bench.refreshes.isEmpty)
+    let next = try await token(refreshable, replacing: used)
+    #expect(next.value.reveal() == "a-1" && next.scope == "openid")
+    let requests = {
+      bench.transport.requests(to: "https://idp.test/token").map { String(decoding: $0.body ?? [], as: UTF8.self) }
+    }
+    #expect(requests().count == 1 && !requests()[0].contains("scope="))
+    // Who wants a token of that scope, and no other, asks for it.
     await #expect(throws: SessionError.self) { try await token(alone, mayLackScope: false) }
-    let refreshed = try await token(refreshable)
-    #expect(refreshed.value.reveal() == "a-1" && refreshed.scope == "openid")
+    _ = try await token(refreshable, mayLackScope: false)
+    #expect(requests().last?.contains("scope=orders") == true)
   }
 
   @Test("a session that cannot be read can be ended")

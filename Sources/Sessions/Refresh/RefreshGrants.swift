@@ -66,4 +66,9 @@ extension SessionContents {
   /// Whether another token can be requested without a refresh token: by the grant of an implicit session, or by a
   /// single sign-on token.
   var hasOtherGrant: Bool { kind == .implicit || signOn.token != nil }
+
+  /// Whether another token is requested by a grant that is not bound to the scope of the first one.
+  var mayGetOtherScopes: Bool {
+    kind == .implicit || grant.refreshToken == nil && signOn.token != nil && !grant.isRejected
+  }
 }

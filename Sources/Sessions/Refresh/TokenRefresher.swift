@@ -17,8 +17,8 @@ struct TokenQuery: Sendable {
   let issuer: SessionIssuer
   var scope: String?
   var audience: String?
-  /// Whether the session's own token never replaces one for `scope` and `audience`, or will do where the issuer does
-  /// not grant `scope`.
+  /// Whether the session's own token never replaces one for `scope` and `audience`, or will do where `scope` was not
+  /// granted.
   var ownToken = (isNarrow: false, mayLackScope: false)
   /// A token that was rejected.
   var rejected: AccessToken?
@@ -64,9 +64,8 @@ final class TokenRefresher: Sendable {
   /// A fresh token of the session, refreshed where need be. While the issuer is out of reach or slow, one that has not
   /// expired yet is returned.
   ///
-  /// With `mayLackScope` it is the session's own token where the issuer does not grant the scope that is wanted: the
-  /// resource server decides whether that is enough. That token is not replaced because a server rejects it, which the
-  /// scope explains.
+  /// With `mayLackScope` it is the session's own token where the scope that is wanted was not granted, or is not any
+  /// more: the resource server decides whether that is enough.
   func token(_ query: TokenQuery) async throws(SessionError) -> FoundToken {
     do throws(SessionError) {
       return try await tokenInScope(query)
