@@ -65,12 +65,22 @@ extension FormEncoding {
   public static func decode(_ text: String) -> [(name: String, value: String)]? {
     var fields: [(name: String, value: String)] = []
     for part in text.utf8.split(separator: UInt8(ascii: "&")) {
-      let halves = part.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
-      let text = halves.count > 1 ? halves[1] : part[part.endIndex...]
-      guard let name = component(halves[0]), let value = component(text) else { return nil }
-      fields.append((name: name, value: value))
+      guard let field = field(part) else { return nil }
+      fields.append(field)
     }
     return fields
+  }
+
+  /// The fields that can be decoded, in order: for readers that need some of them, over which the others do not decide.
+  public static func readableFields(of text: String) -> [(name: String, value: String)] {
+    text.utf8.split(separator: UInt8(ascii: "&")).compactMap(field)
+  }
+
+  private static func field(_ part: Substring.UTF8View) -> (name: String, value: String)? {
+    let halves = part.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
+    let text = halves.count > 1 ? halves[1] : part[part.endIndex...]
+    guard let name = component(halves[0]), let value = component(text) else { return nil }
+    return (name: name, value: value)
   }
 
   private static func component(_ bytes: Substring.UTF8View.SubSequence) -> String? {

@@ -49,7 +49,7 @@ package struct LoopbackReceiver: ~Copyable {
   deinit { close(listener) }
 
   /// Where the issuer is to send the browser.
-  package var redirectURI: String { "\(origin)\(redirect.path)" }
+  package var redirectURI: String { redirect.uri(port: port) }
 
   private var origin: String { "http://\(redirect.host):\(port)" }
 
@@ -87,7 +87,7 @@ package struct LoopbackReceiver: ~Copyable {
       case .more: continue
       case .nothing: break
       case .request(let target):
-        if target.hasSameBytes(as: redirect.path) || target.startsWithBytes(of: "\(redirect.path)?") {
+        if redirect.isCallback(target) {
           connections.removeAll { $0 === connection }
           guard LoopbackPeer.isOwn(connection.descriptor) else {
             connection.answer(.notThisLogin)

@@ -303,10 +303,10 @@ package struct IssuerExamination: Sendable {
       }
       return .failed("the issuer answered \(response.status), and does not redirect back", cure: cure)
     }
-    guard location.startsWithBytes(of: redirectURI) else {
+    guard let callback = AuthorizationCallback(location), RedirectURI(redirectURI).isTarget(of: callback) else {
       return .ok("the issuer redirects to a page of its own, as for a login")
     }
-    let error = AuthorizationCallback(location)?["error"] ?? ""
+    let error = callback["error"] ?? ""
     switch error {
     case "", "login_required", "interaction_required", "account_selection_required", "consent_required":
       return .ok("the issuer redirects back to it")

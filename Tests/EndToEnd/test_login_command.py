@@ -271,6 +271,26 @@ def test_a_loopback_redirect_uri_is_listened_at(
     assert done.returncode == 1 and error_of(done)["code"] == 5005
 
 
+@pytest.mark.parametrize("configured, target", [
+    ("http://127.0.0.1:{}", "/?"), ("http://LocalHost:{}/Signed", "/Signed?"), ("http://127.0.0.1:{}/%73igned", "/signed?"),
+    ("http://127.0.0.1:{}/cb?tenant=a%20b", "/cb?tenant=a+b&x=%zz&x=1&")])
+def test_a_callback_in_the_browsers_spelling_ends_the_login(
+    sidecar: Sidecar, login: Callable[..., Login], port: int, configured: str, target: str, playground: Playground
+) -> None:
+    """The issuer gets the redirect URI as it is configured: it compares the characters."""
+    configure(sidecar, configured.format(port), authorization=playground.issuer + "/authorize")
+    command = login("shop")
+    assert redirect(command.url) == configured.format(port)
+    state = parse_qs(urlsplit(command.url).query)["state"][0]
+    path = target.partition("?")[0]
+    for other in (path + "x", path.swapcase() + "y", "/" + path, path.rstrip("/") + "/.%2e/x", "//127.0.0.1:%d%s" % (port, path)):
+        assert fetch_page("127.0.0.1", port, f"{other}?error=access_denied&state={state}")[0] == 404, other
+    status, page = fetch_page("127.0.0.1", port, f"{target}error=access_denied&state={state}")
+    assert status == 400 and "<h1>You are not signed in</h1>" in page
+    done = command.end()
+    assert done.returncode == 1 and error_of(done)["code"] == 5005
+
+
 def test_a_port_takes_precedence_over_the_issuers_redirect_uri(
     sidecar: Sidecar, login: Callable[..., Login], playground: Playground, port: int
 ) -> None:

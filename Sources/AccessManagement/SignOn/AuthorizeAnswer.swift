@@ -17,7 +17,6 @@ package enum AuthorizeAnswer {
   package init(
     _ response: HTTPResponse, from url: HTTPURL, to request: SignOnRequest, of manager: AccessManager
   ) throws(AuthorizationError) {
-    let redirectURI = request.redirectURI
     let isOver = AuthorizationError("the single sign-on token is not good any more", "login_required", isFinal: true)
     switch response.status {
     case 301, 302, 303, 307:
@@ -25,8 +24,7 @@ package enum AuthorizeAnswer {
       guard locations.count == 1 else {
         throw AuthorizationError("the access manager redirects nowhere", "missing_location")
       }
-      let location = String(locations[0].prefix(beforeBytes: "?", "#"))
-      if location.hasSameBytes(as: String(redirectURI.prefix(beforeBytes: "?", "#"))) {
+      if RedirectURI(request.redirectURI).isLocation(of: locations[0]) {
         guard let callback = AuthorizationCallback(locations[0]) else {
           throw AuthorizationError("the access manager's redirect cannot be read", "invalid_redirect")
         }
