@@ -109,7 +109,7 @@ export class Client {
 
   /** All sessions of this user, the oldest first: `listSessions` in pages, each when it is needed. */
   sessions(params?: ListSessionsParams, options?: CallOptions): AsyncGenerator<Session, void, undefined>;
-  /** All tasks of this user, the oldest first: `listTasks` in pages, each when it is needed. */
+  /** All tasks of this user, first those that run: `listTasks` in pages, each when it is needed. */
   tasks(params?: ListTasksParams, options?: CallOptions): AsyncGenerator<Task, void, undefined>;
 
   /** Registers functions that answer the sidecar's requests, replacing earlier ones. */

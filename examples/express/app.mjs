@@ -56,4 +56,7 @@ function escaped(text) {
 }
 
 const server = app.listen(port, "127.0.0.1", () => console.log(`Open ${publicUrl}`));
-process.on("SIGTERM", () => server.close(() => client.close()).closeIdleConnections());
+process.on("SIGTERM", () => {
+  server.close(() => client.close());
+  server.closeIdleConnections();
+});

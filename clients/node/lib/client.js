@@ -153,7 +153,7 @@ class Client extends EventEmitter {
     return this.#pages("listSessions", "sessions", params, options);
   }
 
-  /** All tasks of this user, the oldest first: `listTasks` in pages, each when it is needed. */
+  /** All tasks of this user, first those that run: `listTasks` in pages, each when it is needed. */
   tasks(params, options) {
     return this.#pages("listTasks", "tasks", params, options);
   }

@@ -295,7 +295,7 @@ class WebLogin {
     if (route === undefined) return next();
     if (req.method !== route.method) {
       res.setHeader("Allow", route.method);
-      return send(res, 405);
+      return send(res, 405, "text/plain; charset=utf-8", `Only ${route.method} is possible here.\n`);
     }
     try {
       const query = targetOf(req).replace(/^[^?]*/, "");

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
+import http from "node:http";
 import net from "node:net";
 import path from "node:path";
 import { createInterface } from "node:readline";
@@ -70,6 +71,17 @@ beforeEach(async () => {
   for await (const { session } of client.sessions()) await client.endSession({ session });
 });
 
+/** A request for a page. `fetch` says in its headers that it is a script's. */
+async function page(url, method, given, form = new URLSearchParams()) {
+  const type = method === "POST" && { "content-type": "application/x-www-form-urlencoded" };
+  const request = http.request(url, { method, headers: { ...given, ...type }, agent: false }).end(`${form}`);
+  const [response] = await once(request, "response");
+  let text = "";
+  for await (const piece of response.setEncoding("utf8")) text += piece;
+  const { "set-cookie": setCookies = [], ...headers } = response.headers;
+  return { status: response.statusCode, headers: new Headers(headers), setCookies, text };
+}
+
 /** A browser's cookies by origin; it follows redirects, and shows the page at their end. */
 class Browser {
   cookies = new Map();
@@ -79,12 +91,12 @@ class Browser {
     const cookie = [...(this.cookies.get(at.origin) ?? [])].map((pair) => pair.join("=")).join("; ");
     const headers = { accept: "text/html", cookie, ...(method === "POST" && { origin: from ?? at.origin }) };
     const body = form && new URLSearchParams(form);
-    const response = await fetch(at, { method, headers, body, redirect: "manual" });
-    this.#store(at.origin, response.headers.getSetCookie());
+    const response = await page(at, method, headers, body);
+    this.#store(at.origin, response.setCookies);
     this.url = at.href;
     const location = response.headers.get("location");
     if (location !== null) return this.open(location);
-    return { status: response.status, headers: response.headers, text: await response.text(), url: this.url };
+    return { ...response, url: this.url };
   }
 
   #store(origin, setCookies) {
@@ -98,10 +110,11 @@ class Browser {
   }
 
   /** Sends the provider's form. */
-  async signIn({ text, url }, user = "alice") {
+  async signIn({ text, url }, user = "alice", more = {}) {
     assert.ok(url.startsWith(provider), url);
     const [, transaction] = text.match(/name="transaction" value="([^"]+)"/);
-    return this.open("/oidc/login", { method: "POST", form: { transaction, username: user, password: `${user}-password` } });
+    const form = { transaction, username: user, password: `${user}-password`, ...more };
+    return this.open(`${provider}/oidc/login`, { method: "POST", form });
   }
 
   async loggedIn(user) {
@@ -135,8 +148,8 @@ test("the session is new with each login, and no cookie is for scripts and other
   browser.cookies.set(origin, new Map([["postern-session", "chosen"]]));
   await browser.loggedIn();
   assert.match(cookiesOf(browser).get("postern-session"), /^[\w-]{43}$/);
-  const { headers } = await fetch(`${origin}/login`, { redirect: "manual" });
-  assert.match(headers.getSetCookie()[0], /^postern-login=.*; Path=\/; Max-Age=600; HttpOnly; SameSite=Lax$/);
+  const { setCookies } = await page(new URL("/login", origin), "GET", {});
+  assert.match(setCookies[0], /^postern-login=.*; Path=\/; Max-Age=600; HttpOnly; SameSite=Lax$/);
 });
 
 test("nobody is whoever is logged in: not without a cookie, and not with the word for the only session", async () => {
@@ -209,9 +222,7 @@ test("step-up: the vault sends the user to the provider for a second factor, and
 test("a second login that is as weak as the first is no step-up, and no endless chain", async () => {
   const browser = new Browser();
   await browser.loggedIn();
-  const page = await browser.open("/sensitive");
-  await playground.ask("POST", "/playground/login", { user: "alice", acr: "pwd", times: 1 });
-  const found = await browser.open(page.url);
+  const found = await browser.signIn(await browser.open("/sensitive"), "alice", { acr: "pwd" });
   assert.equal(found.status, 403, found.text);
   assert.equal((await client.listSessions()).sessions[0].acr, "pwd");
 });
@@ -241,10 +252,13 @@ test("logout ends the session in the sidecar, the cookie, and the handle that so
   assert.doesNotMatch((await browser.open("/")).text, /user-1001/);
 });
 
-test("a user who logs in where another one is logged in is the one who is logged in", async () => {
-  const browser = new Browser();
-  await browser.loggedIn("bob");
-  assert.match((await browser.loggedIn("alice")).text, /Hello user-1001/);
+test("a user who logs in where another user's session was planted is the one who is logged in", async () => {
+  const [bob, alice] = [new Browser(), new Browser()];
+  await bob.loggedIn("bob");
+  alice.cookies.set(origin, new Map(cookiesOf(bob)));
+  assert.match((await alice.loggedIn("alice")).text, /Hello user-1001/);
+  assert.notEqual(cookiesOf(alice).get("postern-session"), cookiesOf(bob).get("postern-session"));
+  assert.doesNotMatch((await bob.open(`${origin}/`)).text, /user-1001/);
 });
 
 test("a session that has ended at the sidecar: the user learns it, and logs in again", async () => {

@@ -297,7 +297,10 @@ test("streaming: the head is there while the server is still writing, and an abo
     response.flushHeaders();
     response.write("data: 1\n\n");
   }).listen(0, "127.0.0.1");
-  t.after(() => upstream.close().closeAllConnections());
+  t.after(() => {
+    upstream.close();
+    upstream.closeAllConnections();
+  });
   await once(upstream, "listening");
   const feed = { baseUrl: `http://127.0.0.1:${upstream.address().port}/`, auth: "none" };
   const own = await Sidecar.start(playground, { resources: { feed } });

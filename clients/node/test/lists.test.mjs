@@ -35,7 +35,7 @@ test("every session and every task comes once, whatever their number", async () 
   }
   for (const params of [undefined, { limit: 7 }, { limit: 1000 }]) {
     assert.deepEqual((await all(client.sessions(params))).map(({ session }) => session), sessions);
-    assert.deepEqual((await all(client.tasks(params))).map(({ task }) => task), tasks);
+    assert.deepEqual((await all(client.tasks(params))).map(({ task }) => task), [...tasks].reverse(), "the latest first");
   }
 });
 

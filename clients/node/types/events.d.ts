@@ -45,8 +45,22 @@ export interface CallToApprove {
   method: string;
   resource?: string;
   httpMethod?: string;
+  /** Path and query below the resource's base URL, as they will be sent. */
   path?: string;
+  /** The whole URL that will be sent. */
+  url?: string;
+  /** The resources that header fields name, such as `Destination`. */
+  otherUrls?: { header: string; url: string }[];
+  /** Missing where there is none; without `bytes` where their number is not known. */
+  body?: { bytes?: number; contentType?: string };
+  /** Parameters in the body, where they are short. */
+  parameters?: Record<string, unknown>;
   session?: string;
+  auth?: string;
+  issuer?: string;
+  provider?: string;
+  /** Of methods other than `fetchResource`: the call's params, secrets masked. */
+  params?: Record<string, unknown>;
 }
 export type Approval = "once" | "always" | "no";
 
