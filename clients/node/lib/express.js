@@ -64,17 +64,23 @@ class WebLogin {
     this.sessionCookie = `${cookie}-session`;
     this.pending = new PendingLogins(this.cookies, `${cookie}-login`);
     this.table = new Map([
-      [`${prefix}/login`, { method: "GET", act: this.login }],
-      [`${prefix}/callback`, { method: "GET", act: this.callback }],
-      [`${prefix}/logout`, { method: "POST", act: this.logout }],
-      [`${prefix}/backchannel-logout`, { method: "POST", act: this.backchannelLogout }],
+      [`${this.base}${prefix}/login`, { method: "GET", act: this.login }],
+      [`${this.base}${prefix}/callback`, { method: "GET", act: this.callback }],
+      [`${this.base}${prefix}/logout`, { method: "POST", act: this.logout }],
+      [`${this.base}${prefix}/backchannel-logout`, { method: "POST", act: this.backchannelLogout }],
     ]);
   }
 
   // MARK: - Paths
 
+  /** The target of a request in browsers. A front may take the path of `publicUrl` away, or leave it. */
+  targetOf(req) {
+    const target = targetOf(req);
+    return target.startsWith(`${this.base}/`) ? target : this.base + target;
+  }
+
   routeOf(req) {
-    return this.table.get(targetOf(req).split("?", 1)[0]);
+    return this.table.get(this.targetOf(req).split("?", 1)[0]);
   }
 
   /** The path that a browser may be sent to: one of this application, else its home page. */
@@ -82,16 +88,12 @@ class WebLogin {
     const path = localPath(text);
     const plain = path && decoded(path.split(/[?#]/, 1)[0]).replace(/\/$/, "");
     // From a route of the login a browser would get nowhere.
-    const isRoute = [...this.table.keys()].some((route) => this.base + route === plain);
-    return path === undefined || isRoute ? this.home : path;
+    return path === undefined || this.table.has(plain) ? this.home : path;
   }
 
   /** The path of the requested page in browsers; a form cannot be sent a second time, so it leads home. */
   pageOf(req) {
-    const target = targetOf(req);
-    // A front may take the path of `publicUrl` away, or leave it.
-    const front = target.startsWith(`${this.base}/`) ? "" : this.base;
-    return isReading(req) ? this.ownPath(front + target) : this.home;
+    return isReading(req) ? this.ownPath(this.targetOf(req)) : this.home;
   }
 
   loginPath(target) {

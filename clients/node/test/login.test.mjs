@@ -249,6 +249,9 @@ test("a login does not lead back to itself, and in a prefix neither", async (t) 
   const routes = ["/shop/auth/login", "/shop/auth/logout?x", "/shop/auth/callback#y", "/shop/auth/%6cogin/"];
   for (const next of routes) assert.equal(await leadsTo(next), "/shop/", next);
   assert.equal(await leadsTo("/shop/x"), "/shop/x");
+  assert.equal((await send(server, "/shop/auth/login")).status, 303, "a front that leaves the path of publicUrl");
+  const out = await send(server, "/shop/auth/logout", { method: "POST", headers: sameOrigin });
+  assert.deepEqual([out.status, out.headers.location], [303, "/shop/"]);
   assert.equal(calls("beginAuthorization")[0].redirectUri, "https://a.example/shop/auth/callback");
   assert.equal((await send(server, "/login")).status, 200, "another path is the application's");
 });
