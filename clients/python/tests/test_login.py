@@ -709,9 +709,65 @@ def test_a_logout_without_a_session(browser: Browser, sidecar: Sidecar) -> None:
     assert browser.post("/logout", **OWN).status == 303
 
 
+def websocket(path: str, cookies: dict[str, str], origin: str) -> list[dict[str, Any]]:
+    """What a FastAPI application sends to a browser that opens a WebSocket from a page of `origin`."""
+    client = AsyncClient(path, timeout=5)
+    login = postern_auth.fastapi.Login(client, issuer="corp", public_url=URL)
+    app = fastapi.FastAPI()
+    login.install(app)
+
+    @app.websocket("/feed")
+    async def feed(socket: fastapi.WebSocket, user: Annotated[Any, fastapi.Depends(login.current_user)]) -> None:
+        await socket.accept()
+        await socket.send_text(user.subject)
+        await socket.close()
+
+    sent: list[dict[str, Any]] = []
+    cookie = "; ".join(f"{name}={value}" for name, value in cookies.items())
+    headers = [("host", "shop.example.com"), ("origin", origin), ("cookie", cookie)]
+    scope: dict[str, Any] = {
+        "type": "websocket",
+        "asgi": {"version": "3.0"},
+        "scheme": "wss",
+        "path": "/feed",
+        "raw_path": b"/feed",
+        "query_string": b"",
+        "root_path": "",
+        "headers": [(name.encode(), value.encode()) for name, value in headers],
+        "subprotocols": [],
+    }
+
+    async def run() -> None:
+        async def receive() -> dict[str, Any]:
+            return {"type": "websocket.connect"}
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        async with client:
+            await app(scope, receive, send)
+
+    asyncio.run(run())
+    return sent
+
+
+def test_a_websocket_of_another_page(sidecar: Sidecar, double: Double) -> None:
+    """A page of another site that reads what is the user's, by a connection that no rule of the browser's stops."""
+    send = fastapi_app(double.path, {"issuer": "corp", "public_url": URL})
+    browser = Browser(next(send))
+    browser.log_in()
+    own = websocket(double.path, browser.cookies, URL)
+    assert [message.get("text") for message in own if message["type"] == "websocket.send"] == ["alice"]
+    for cookies, origin in ((browser.cookies, "https://evil.example.com"), ({}, URL), ({SESSION: handle(1)}, URL)):
+        [message] = websocket(double.path, cookies, origin)
+        assert (message["type"], message["code"]) == ("websocket.close", 1008)
+    next(send, None)
+
+
 def test_a_page_of_ones_own(make: Callable[..., Send]) -> None:
     reply = Browser(make(page=lambda problem: f"{problem.kind} {problem.status} {problem.link}")).get("/callback")
     assert (reply.status, reply.text) == (400, "not_begun_here 400 /login")
+    assert reply.header("Content-Security-Policy") == "frame-ancestors 'none'", "it may have styles"
 
 
 # Step-up

@@ -44,11 +44,7 @@ MOST_LOGINS, MOST_COOKIE = 4, 3600
 MOST_PATH = 1024
 
 _HEADERS = [("Cache-Control", "no-store"), ("Referrer-Policy", "no-referrer")]
-_PAGE_HEADERS = [
-    *_HEADERS,
-    ("Content-Type", "text/html; charset=utf-8"),
-    ("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'"),
-]
+_PAGE_HEADERS = [*_HEADERS, ("Content-Type", "text/html; charset=utf-8")]
 
 log = logging.getLogger("postern_auth")
 
@@ -68,7 +64,8 @@ class Answer(NamedTuple):
 class Request(NamedTuple):
     """What is read of a request."""
 
-    method: str
+    #: None for a WebSocket.
+    method: str | None
     #: Path and query as the client sent them.
     target: str
     #: The lines of a header, by its name in lower case.
@@ -189,11 +186,16 @@ class LoginRules:
         self.max_age = max_age
         self.authorization = dict(authorization or {})
         self.page = page or _page
+        # An application's own page may have styles and scripts.
+        self.policy = "frame-ancestors 'none'" if page else "default-src 'none'; frame-ancestors 'none'"
 
     # MARK: who it is
 
     def session(self, request: Request) -> str | None:
         """The handle that the browser brought; None when it is none. The sidecar decides whether there is a session."""
+        # A WebSocket can be read by the page that opened it, of whatever site, and brings the cookies of this one.
+        if request.method is None and request.header("origin") != self.origin:
+            return None
         handle = request.cookie(self.session_cookie)
         return handle if HANDLE.fullmatch(handle) else None
 
@@ -414,7 +416,8 @@ class LoginRules:
             problem = Problem(kind, status, title, text, self.home, "Back")
         else:
             problem = Problem(kind, status, title, text, self._login_path(target))
-        return Answer(status, [*_PAGE_HEADERS, *cookies], self.page(problem))
+        headers = [*_PAGE_HEADERS, ("Content-Security-Policy", self.policy), *cookies]
+        return Answer(status, headers, self.page(problem))
 
 
 #: What no path has as it is: spaces and controls, backslashes, halves of characters.

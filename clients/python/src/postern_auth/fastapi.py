@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Callable
 
-from fastapi import APIRouter, FastAPI, Request
+from fastapi import APIRouter, FastAPI, Request, WebSocket
+from fastapi.requests import HTTPConnection
 from fastapi.responses import Response
 
 from . import _login
@@ -84,30 +85,30 @@ class Login:
     def install(self, app: FastAPI) -> None:
         """Adds the routes, and what answers `LoginRequired` and `AdviceRequired`."""
         app.include_router(self.router)
-        app.add_exception_handler(LoginRequired, self.login_required)
+        app.add_exception_handler(LoginRequired, self._unanswered)
         app.add_exception_handler(AdviceRequired, self.advice_required)
 
-    # Dependencies
+    # Dependencies, of WebSockets as well: there, a browser on a page of another site has no session
 
-    async def current_session(self, request: Request) -> str:
+    async def current_session(self, connection: HTTPConnection) -> str:
         """The handle of the browser's session, for `session=`; without one `LoginRequired` is raised.
 
         Nothing is called: the sidecar checks a handle when it is used.
         """
-        return self._rules.required(_request(request))
+        return self._rules.required(_request(connection))
 
-    async def optional_session(self, request: Request) -> str | None:
+    async def optional_session(self, connection: HTTPConnection) -> str | None:
         """The same; None without one."""
-        return self._rules.session(_request(request))
+        return self._rules.session(_request(connection))
 
-    async def current_user(self, request: Request) -> Session:
+    async def current_user(self, connection: HTTPConnection) -> Session:
         """The browser's session as the sidecar has it; without one `LoginRequired` is raised."""
-        return self._rules.user_of(await self.client.get_session(self._rules.required(_request(request))))
+        return self._rules.user_of(await self.client.get_session(await self.current_session(connection)))
 
-    async def optional_user(self, request: Request) -> Session | None:
+    async def optional_user(self, connection: HTTPConnection) -> Session | None:
         """The same; None without one, and for one that has ended."""
         try:
-            return await self.current_user(request)
+            return await self.current_user(connection)
         except LoginRequired:
             return None
 
@@ -122,6 +123,12 @@ class Login:
         if not isinstance(error, AdviceRequired):
             raise error
         return await self._walked(self._rules.advice_required(_request(request), error))
+
+    async def _unanswered(self, connection: Any, error: Exception) -> Any:
+        if not isinstance(connection, WebSocket):
+            return await self.login_required(connection, error)
+        await connection.close(1008)
+        return None
 
     # Routes
 
@@ -157,8 +164,9 @@ class Login:
             return _response(end.value)
 
 
-def _request(request: Request) -> _login.Request:
-    return _login.Request(request.method, target_of(request.scope), request.headers.getlist)
+def _request(connection: HTTPConnection) -> _login.Request:
+    method = connection.scope.get("method")  # None: a WebSocket
+    return _login.Request(method, target_of(connection.scope), connection.headers.getlist)
 
 
 def _response(answer: Answer) -> Response:
