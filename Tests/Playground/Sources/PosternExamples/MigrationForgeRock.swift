@@ -16,9 +16,10 @@ struct MigrationForgeRock {
     return postern
   }
 
-  func tokenPolicy(_ postern: Postern) throws -> URLSession {
-    // Step 1 - Name the resources. There is nothing to register
-    PosternURLProtocol.resources = [try postern.protectedResource("billing")]
+  func tokenPolicy(_ postern: Postern) async throws -> URLSession {
+    // Step 1 - Name the resources, and the user's session. There is nothing to register
+    let current = try await postern.sessions.only()
+    PosternURLProtocol.resources = [try postern.protectedResource("billing", session: current)]
 
     // Step 2 - Initialize TokenManagementPolicy object
     let tokenManagementPolicy = try TokenManagementPolicy(validatingURL: [billingURL], delegate: delegate)
@@ -104,8 +105,9 @@ struct MigrationForgeRock {
   }
 
   func fetch(_ postern: Postern, user: JourneyUser) async throws -> ResourceResponse {
-    let response = try await postern.fetch(ResourceRequest(path: "transfers", method: "POST"), from: "billing") {
-      (advices, session) in
+    let transfer = ResourceRequest(path: "transfers", method: "POST")
+    let current = try await postern.sessions.only()
+    let response = try await postern.fetch(transfer, from: "billing", session: current) { (advices, session) in
       guard let outcome = try? await postern.authenticate(with: advices, session: session) else { return false }
       return await user.complete(outcome)
     }
@@ -113,9 +115,9 @@ struct MigrationForgeRock {
   }
 
   func currentUser(_ postern: Postern) async throws -> AccessToken {
-    let user = try await postern.sessions.all().first
-    let token = try await postern.tokens.accessToken(for: "billing", session: user?.handle)
-    if let user { try await postern.sessions.end(user.handle) }
+    let current = try await postern.sessions.only()
+    let token = try await postern.tokens.accessToken(for: "billing", session: current)
+    if let current { try await postern.sessions.end(current) }
     return token
   }
 

@@ -42,7 +42,7 @@ extension Shop {
     return try await postern.fetch(ResourceRequest(path: "echo", method: "PUT"), from: "open", options: options)
   }
 
-  /// A user's resource, with a completion and a task.
+  /// A user's resource, with a completion and a task. The client uses the only session of the uid.
   public func profile(then show: @escaping @Sendable (String) -> Void) throws(ResourceError) -> NetworkTask {
     let user = try postern.userClient(for: "orders")
     let task = user.sendAuthenticatedRequest(ResourceRequest(path: "orders")) { result in

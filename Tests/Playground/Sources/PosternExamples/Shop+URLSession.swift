@@ -7,18 +7,18 @@ import PosternURLLoading
 #endif
 
 extension Shop {
-  /// A URL session whose requests to a configured resource carry the user's token.
-  public func urlSession() throws -> URLSession {
-    PosternURLProtocol.resources = [try postern.protectedResource("orders")]
+  /// A URL session whose requests to a configured resource carry the user's token; nil: no user is logged in.
+  public func urlSession(of user: SessionHandle?) throws -> URLSession {
+    PosternURLProtocol.resources = [try postern.protectedResource("orders", session: user)]
     let session = try PosternURLProtocol.makeSession()
     return session
   }
 
   /// The same with the two policies of the mobile SDKs, and their delegate.
   public func urlSession(
-    delegate: any AuthorizationPolicyDelegate & TokenManagementPolicyDelegate
+    of user: SessionHandle, delegate: any AuthorizationPolicyDelegate & TokenManagementPolicyDelegate
   ) throws -> URLSession {
-    let orders = try postern.protectedResource("orders")
+    let orders = try postern.protectedResource("orders", session: user)
     PosternURLProtocol.resources = [orders]
     PosternURLProtocol.tokenManagementPolicy = TokenManagementPolicy(
       validatingURL: [orders.server.baseURL], delegate: delegate, allowsPlainHTTPOnLoopback: true)

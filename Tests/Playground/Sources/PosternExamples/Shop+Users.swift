@@ -12,7 +12,13 @@ extension Shop {
   public func webLogin(browse: @Sendable (_ url: String) async throws -> String) async throws -> Session {
     let begun = try await postern.sessions.beginAuthorization(redirectURI: "http://127.0.0.1:8000/callback")
     let callback = try await browse(begun.url)
-    return try await postern.sessions.completeAuthorization(callback: callback)
+    return try await postern.sessions.completeAuthorization(callback: callback, state: begun.state)
+  }
+
+  /// A request of the program's only user; `not_authenticated` if no user is logged in.
+  public func ownOrders() async throws -> ResourceResponse {
+    let user = try await postern.sessions.only()
+    return try await postern.fetch("orders", from: "orders", session: user)
   }
 
   /// The sessions, and the end of one.

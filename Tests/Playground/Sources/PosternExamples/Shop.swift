@@ -41,10 +41,10 @@ public struct Shop: Sendable {
     return first == all.first ? all : nil
   }
 
-  /// The outcome of a fetch, in words.
-  public func explained() async -> String {
+  /// The outcome of a user's fetch, in words.
+  public func explained(_ session: SessionHandle?) async -> String {
     do throws(ResourceError) {
-      return "status \(try await postern.fetch("orders", from: "orders").status)"
+      return "status \(try await postern.fetch("orders", from: "orders", session: session).status)"
     } catch {
       switch error.code {
       case .notAuthenticated, .sessionNotFound: return "log in first"

@@ -45,7 +45,7 @@ public struct Tutorials: Sendable {
 
   /// Logs the user in, if that is not done.
   public func session() async throws -> Session {
-    if let session = try await postern.sessions.all().first { return session }
+    if let known = try await postern.sessions.only() { return try await postern.sessions.session(known) }
     let session = try await postern.sessions.login()
     return session
   }
@@ -72,19 +72,19 @@ public struct Tutorials: Sendable {
     return begun
   }
 
-  /// The session of a user whose browser has come back.
-  public func callback(_ url: String) async throws -> Session {
-    let session = try await postern.sessions.completeAuthorization(callback: url)
+  /// The session of a user whose browser has come back, with the state that its own cookie has kept.
+  public func callback(_ url: String, cookie state: String) async throws -> Session {
+    let session = try await postern.sessions.completeAuthorization(callback: url, state: state)
     return session
   }
 
   // MARK: Step-up by advice
 
   /// Pays with a confirmation in the browser.
-  public func pay() async throws -> ResourceResponse {
+  public func pay(_ session: Session) async throws -> ResourceResponse {
     let payment = ResourceRequest(path: "transfers", method: "POST", parameters: ["to": "bob", "amount": 10])
     let response = try await postern.fetch(
-      payment, from: "bank",
+      payment, from: "bank", session: session.handle,
       onAdvice: { advices, session in
         let end = try? await postern.journeys.stepUpInBrowser(with: advices, session: session)
         guard case .completed? = end else { return false }
@@ -95,11 +95,11 @@ public struct Tutorials: Sendable {
 
   /// Pays with a confirmation whose callbacks `answer` fills.
   public func pay(
-    answer: @escaping @Sendable (_ callback: any TypedCallback) async -> any TypedCallback
+    _ session: Session, answer: @escaping @Sendable (_ callback: any TypedCallback) async -> any TypedCallback
   ) async throws -> ResourceResponse {
     let payment = ResourceRequest(path: "transfers", method: "POST", parameters: ["to": "bob", "amount": 10])
     return try await postern.fetch(
-      payment, from: "bank",
+      payment, from: "bank", session: session.handle,
       onAdvice: { advices, session in
         do {
           var outcome = try await postern.authenticate(with: advices, session: session)
@@ -118,9 +118,9 @@ public struct Tutorials: Sendable {
   }
 
   /// The advice of a payment that the user has to confirm; nil when none is required.
-  public func advice(of payment: ResourceRequest) async throws -> AdviceStop? {
+  public func advice(of payment: ResourceRequest, _ session: Session) async throws -> AdviceStop? {
     do throws(ResourceError) {
-      _ = try await postern.fetch(payment, from: "bank")
+      _ = try await postern.fetch(payment, from: "bank", session: session.handle)
       return nil
     } catch {
       guard error.code == .adviceRequired, let stop = error.stop else { throw error }

@@ -34,10 +34,13 @@ struct GuideTests {
   @Test("a user's fetch needs a login: catches a request that is sent without a token")
   func explained() async throws {
     try await Shop.atPlayground { shop, user in
-      #expect(await shop.explained() == "log in first")
+      #expect(await shop.explained(nil) == "log in first")
+      await #expect(throws: ResourceError.self) { try await shop.ownOrders() }
       let session = try await shop.login(user)
       #expect(session.subject == "user-1001" && session.kind == .user)
-      #expect(await shop.explained() == "status 200")
+      #expect(await shop.explained(nil) == "log in first", "no session is chosen")
+      #expect(await shop.explained(session.handle) == "status 200")
+      #expect(try await shop.ownOrders().status == 200)
     }
   }
 
@@ -49,7 +52,7 @@ struct GuideTests {
       let session = try await shop.webLogin { url in try await user.callback(of: url) }
       _ = try await shop.logout(session)
       #expect(try await shop.postern.sessions.all().isEmpty)
-      #expect(await shop.explained() == "log in first")
+      #expect(await shop.explained(session.handle) == "log in first")
     }
   }
 
@@ -202,10 +205,11 @@ struct GuideTests {
   func urlSession() async throws {
     try await Shop.atPlayground { shop, user in
       let url = try #require(URL(string: user.baseURL + "/resource/orders"))
-      let session = try shop.urlSession()
-      await #expect(throws: URLError.self) { _ = try await session.data(from: url) }
-      _ = try await shop.login(user)
-      for session in [session, try shop.urlSession(delegate: Delegate())] {
+      let anonymous = try shop.urlSession(of: nil)
+      await #expect(throws: URLError.self) { _ = try await anonymous.data(from: url) }
+      let alice = try await shop.login(user).handle
+      await #expect(throws: URLError.self, "no session is chosen") { _ = try await anonymous.data(from: url) }
+      for session in [try shop.urlSession(of: alice), try shop.urlSession(of: alice, delegate: Delegate())] {
         let (_, head) = try await session.data(from: url)
         #expect((head as? HTTPURLResponse)?.statusCode == 200)
       }

@@ -111,7 +111,7 @@ struct MigrationTests {
   @Test("a fetch that requires a transaction is not retried after the user has confirmed it, or is without that")
   func stepUp() async throws {
     let postern = try await postern()
-    _ = try await logIn(postern)
+    let session = try await logIn(postern)
     let page = try forgeRock(postern)
     let response = try await page.fetch(postern, user: alice)
     #expect(
@@ -119,7 +119,7 @@ struct MigrationTests {
     let mallory = MigrationForgeRock.JourneyUser(name: "mallory", password: Secret("guess"))
     let error = await #expect(throws: ResourceError.self) { try await page.fetch(postern, user: mallory) }
     #expect(error?.code == .adviceFailed && transport.requests(to: "https://billing.test/").count == 3)
-    let advice = try await postern.fetch("missing", from: "billing")
+    let advice = try await postern.fetch("missing", from: "billing", session: session.handle)
     #expect(try page.advices(postern, in: advice).isEmpty)
   }
 
@@ -143,12 +143,14 @@ struct MigrationTests {
   @Test("a resource for URL sessions has no token, or another one than the session's")
   func protectedResource() async throws {
     let postern = try await postern()
-    let resource = try postern.protectedResource("billing")
-    let rejected = await #expect(throws: ResourceError.self) {
-      try await resource.fetcher.fetch(ResourceRequest(path: "x"), from: resource.server, options: resource.options)
+    let anonymous = try postern.protectedResource("billing")
+    let session = try await logIn(postern)
+    let rejected = await #expect(throws: ResourceError.self, "no session is chosen") {
+      try await anonymous.fetcher.fetch(
+        ResourceRequest(path: "x"), from: anonymous.server, options: anonymous.options)
     }
     #expect(rejected?.code == .notAuthenticated && transport.requests.isEmpty)
-    _ = try await logIn(postern)
+    let resource = try postern.protectedResource("billing", session: session.handle)
     _ = try await resource.fetcher.fetch(
       ResourceRequest(path: "x"), from: resource.server, options: resource.options)
     #expect(tokens(to: "https://billing.test/") == ["Bearer user-token"])

@@ -77,8 +77,8 @@ struct TutorialsTests {
     let code = try await Tutorials.withoutNetwork(Self.configuration)
     let begun = try await code.loginOfWebApplication()
     let url = "https://shop.example.com/callback?code=c&state=\(begun.state)"
-    #expect(try await code.callback(url).issuer == "corp")
-    await #expect(throws: SessionError.self) { try await code.callback(url) }
+    #expect(try await code.callback(url, cookie: begun.state).issuer == "corp")
+    await #expect(throws: SessionError.self) { try await code.callback(url, cookie: begun.state) }
   }
 
   /// Logs alice in at the playground, without a page, with authentication context `acr`; returns the callback's URL.
@@ -116,11 +116,12 @@ struct TutorialsTests {
           "development": ["plainHTTPOnLoopback": true],
         ], options: options))
     let begun = try await code.postern.sessions.beginAuthorization()
-    _ = try await code.callback(try await Self.visit(begun.url, at: base, acr: "pwd", browser))
+    let session = try await code.callback(
+      try await Self.visit(begun.url, at: base, acr: "pwd", browser), cookie: begun.state)
     let payment = ResourceRequest(path: "transfers", method: "POST", parameters: ["to": "bob", "amount": 10])
-    let stop = try #require(try await code.advice(of: payment))
+    let stop = try #require(try await code.advice(of: payment, session))
     #expect(stop.first?.acrValues == ["mfa"])
-    let confirmed = try await code.pay { callback in
+    let confirmed = try await code.pay(session) { callback in
       guard var redirect = callback as? RedirectCallback else { return callback }
       redirect.callbackURL = (try? await Self.visit(redirect.redirectURL, at: base, acr: "mfa", browser)).map {
         Secret($0)
@@ -138,8 +139,8 @@ struct TutorialsTests {
   @Test("a payment whose user does nothing is not sent as confirmed")
   func noStepUp() async throws {
     let code = try await code(at: StrictServers())
-    _ = try await code.givenSession()
-    let error = await #expect(throws: ResourceError.self) { try await code.pay { $0 } }
+    let session = try await code.givenSession()
+    let error = await #expect(throws: ResourceError.self) { try await code.pay(session) { $0 } }
     #expect(error?.code == .adviceFailed)
   }
 }
