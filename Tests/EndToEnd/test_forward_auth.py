@@ -127,6 +127,22 @@ def test_a_clients_identity_headers_never_reach_the_api(protect: Any, front: Fro
         assert [name for name, _ in got.fields if name.lower() in ("x_user", "x.user")] == []
 
 
+def test_what_a_token_contains_rejects_no_request(protect: Any, front: Front, tokens: Issuer, api: API) -> None:
+    """Its claim is left out, the client's own field as well, and the response fits into the front's buffers."""
+    protect(identityHeaders={"X-User": "nickname", "X-Groups": "groups"})
+    group = "00000000-1111-2222-3333-444444444444"
+    for nickname in ({"a": 1}, [["a"]], 1e300, "x" * 4500, "\u00e9" * 700, [None]):
+        assert front.request(token=tokens.bearer(nickname=nickname), fields=SPELLINGS).status == 200, nickname
+        assert api.received.pop().values("x-user") in ([], [""]), nickname
+    for count in (1, 90, 100, 104, 110, 130):
+        answer = front.request(token=tokens.bearer(nickname="al", groups=[group] * count), fields=SPELLINGS)
+        assert answer.status == 200, count
+        assert api.received.pop().values("x-user") == ["al"]
+    for nickname, written in ((1.5, "1.5"), (7, "7"), (True, "true"), (["a", 1], "a,1")):
+        assert front.request(token=tokens.bearer(nickname=nickname), fields=SPELLINGS).status == 200
+        assert api.received.pop().values("x-user") == [written]
+
+
 def test_the_front_reports_the_original_request_and_not_the_client(
     protect: Any, front: Front, tokens: Issuer, api: API
 ) -> None:

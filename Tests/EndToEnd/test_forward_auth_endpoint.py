@@ -13,7 +13,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 from urllib.parse import quote
 
 from harness.fronts import direct, exchange
-from harness.issuer import IssuerDouble
+from harness.issuer import IssuerDouble, document
 from harness.ports import free_port
 from harness.protected import AMBIGUOUS, AUDIENCE, Issuer, challenge, proof, settings
 from harness.sidecar import Sidecar
@@ -39,8 +39,76 @@ def test_the_answers_of_the_endpoint(serve: Start, issuer: IssuerDouble, http: s
     answer = direct(http, "/.postern/auth/orders", fields=[("X-User", "root")])
     assert answer.status == 401 and answer.body == b"" and not answer.values("x-user")
     assert answer.values("cache-control") == ["no-store"]
-    # A claim that no header can carry is an error of the configuration, and no user without a name.
-    assert direct(http, "/.postern/auth/orders", token=tokens.bearer(groups={"a": 1})).status == 500
+
+
+def test_a_claim_that_no_header_can_carry_leaves_it_empty_with_a_line(
+    serve: Start, issuer: IssuerDouble, http: str, tokens: Issuer
+) -> None:
+    """What a token contains never rejects it. The line has the claim and the reason, and nothing of the token."""
+    sidecar = serve(settings(issuer, http, identityHeaders={"X-User": "sub", "X-Roles": "realm_access.roles", "X-Org": "org"}))
+
+    def fields(**claims: Any) -> List[Optional[List[str]]]:
+        answer = direct(http, "/.postern/auth/orders", token=tokens.bearer(**claims), fields=[("X-User", "root"), ("X-Org", "root")])
+        assert answer.status == 200 and answer.body == b"", claims
+        return [answer.values(name) for name in ("x-user", "x-roles", "x-org")]
+
+    assert fields(realm_access={"roles": ["a", "b"]}, org=1.5) == [["alice"], ["a,b"], ["1.5"]]
+    for org, reason in (
+        ({"secret": "hidden"}, "is an object"), ([["hidden"]], "is a list with members"), (1e300, "is a number with more digits"),
+        ("hidden" * 900, "is too long"),
+    ):
+        assert fields(org=org, realm_access={"roles": {"a": 1}}) == [["alice"], [""], [""]]
+        lines = [json.loads(line) for line in sidecar.awaits_log(reason).splitlines() if reason in line]
+        told = [line for line in lines if line["claim"] == "org"]
+        assert told and all(line["level"] == "warning" and line["what"] == "X-Org of gateway.protect.orders" for line in told)
+    assert "hidden" not in sidecar.log()
+    # A token may be sent any number of times.
+    for _ in range(40):
+        fields(org={})
+    assert sidecar.log().count('"claim":"org"') < 20
+
+
+def test_a_kept_verdict_is_for_one_api_only(serve: Start, issuer: IssuerDouble, http: str, tokens: Issuer) -> None:
+    """The signature is verified once, or the issuer asked once; audience, scope, login and proof are judged by each API. That
+    of a proof needs the original request, which is not reported here."""
+    changes = settings(issuer, http)
+    orders = changes["gateway"]["protect"]["orders"]
+    changes["gateway"]["protect"].update({
+        "other": {**orders, "audience": "https://other.example.com"}, "admin": {**orders, "requiredScopes": ["admin"]},
+        "strict": {**orders, "dpop": "required"}, "stepped": {**orders, "acrValues": ["mfa"]}, "recent": {**orders, "maxAge": "1m"}})
+    changes["issuers"]["corp"].update({"clientSecret": "secret", "introspection": {"cache": "60s"}})
+    asked: List[bytes] = []
+
+    def introspect(request: Any) -> Tuple[int, Dict[str, str], bytes]:
+        asked.append(request.body)
+        return document({"active": True, "sub": "alice", "aud": AUDIENCE, "scope": "orders:read", "exp": int(time.time()) + 300})
+
+    issuer.answers["/introspect"] = introspect
+    serve(changes)
+    for token in (tokens.bearer(), "Bearer opaque-token"):
+        for _ in range(2):
+            statuses = {name: direct(http, f"/.postern/auth/{name}", token=token).status for name in changes["gateway"]["protect"]}
+            assert statuses == {"orders": 200, "other": 401, "admin": 403, "strict": 403, "stepped": 401, "recent": 401}
+    assert len(asked) == 1
+
+
+def test_a_proof_is_for_one_spelling_of_the_method(serve: Start, issuer: IssuerDouble, http: str, tokens: Issuer) -> None:
+    """Methods are case-sensitive (RFC 9110 section 9.1); a proof that passed at one API is used up at all of them."""
+    changes = settings(issuer, http, dialect="nginx", origin=AUDIENCE)
+    changes["gateway"]["protect"]["more"] = changes["gateway"]["protect"]["orders"]
+    serve(changes)
+    token = tokens.bound()
+
+    def status(lines: List[Tuple[str, str]], method: str, name: str = "orders") -> int:
+        fields = [*lines, ("X-Original-Method", method), ("X-Original-URI", "/orders/7")]
+        return direct(http, f"/.postern/auth/{name}", fields=fields).status
+
+    for method, made in [("get", "GET"), ("GET", "get"), ("Get", "GET"), ("HEAD", "GET")]:
+        assert status(proof(token, made, f"{AUDIENCE}/orders/7"), method) == 401, method
+    for method in ("", "GET POST", "GET,POST", "GET\t\t/", "(GET)"):
+        assert status(proof(token, "GET", f"{AUDIENCE}/orders/7"), method) in (400, 403), method
+    made = proof(token, "PATCH", f"{AUDIENCE}/orders/7")
+    assert [status(made, "PATCH"), status(made, "PATCH"), status(made, "PATCH", "more")] == [200, 401, 401]
 
 
 def test_fields_that_contradict_or_come_twice_are_never_accepted(

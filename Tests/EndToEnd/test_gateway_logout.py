@@ -3,6 +3,9 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Callable, Dict
 from urllib.parse import urlencode
@@ -11,13 +14,16 @@ import pytest
 
 from harness import glewlwyd
 from harness.fronts import Answer, Relay, await_socket, direct
+from harness.issuer import IssuerDouble
 from harness.logout import corp_issuer, log_out_at, login, logout_token, sessions, shop_settings
 from harness.playground import Playground
 from harness.ports import free_port
 from harness.sidecar import Sidecar
+from harness.signing import SigningKey
 from harness.users import ALICE, BOB, acting_as, connect_as, needs_root, open_to_all
 
 Start = Callable[..., Sidecar]
+EVENT = "http://schemas.openid.net/event/backchannel-logout"
 FORM = ("Content-Type", "application/x-www-form-urlencoded")
 
 
@@ -86,6 +92,92 @@ def test_what_is_no_logout_token_ends_nothing(sidecar: Sidecar, http: str, playg
         assert send(http, form(token)).status == 200
     sidecar.stop()
     assert token not in sidecar.log()
+
+
+def test_a_field_that_nothing_reads_decides_nothing(sidecar: Sidecar, http: str, playground: Playground) -> None:
+    for more in (b"&x=%zz", b"&x=%ff&x=1", b"&state=a&state=b", b"&"):
+        assert send(http, form(logout_token(playground, user="alice")) + more).status == 200, more
+
+
+def test_a_logout_is_the_issuers_own(
+    start: Start, settings: Dict[str, Any], http: str, playground: Playground, issuer: IssuerDouble, rsa: SigningKey
+) -> None:
+    """Another issuer's token, or one for another client, ends nothing, and a user of the same name at another issuer stays."""
+    issuer.serve_keys(rsa.jwks())
+    other = {"issuer": issuer.base, "clientId": "other", "clientSecret": "secret"}
+    sidecar = start({**settings, "issuers": {**settings["issuers"], "other": other}, "gateway": {"listen": {"path": http}}})
+    await_socket(http)
+    with sidecar.connect() as connection:
+        here = login(connection, playground)
+        subject, now = here["subject"], int(time.time())
+
+        def there() -> str:
+            token = rsa.sign({"iss": issuer.base, "aud": "other", "sub": subject, "sid": here["claims"]["sid"], "iat": now, "exp": now + 300})
+            grant = {"type": "tokens", "accessToken": "a", "expiresIn": 600, "idToken": token}
+            return connection.call("createSession", {"issuer": "other", "grant": grant})["session"]
+
+        def forged(jti: str, **changes: Any) -> bytes:
+            claims = {"iss": issuer.base, "aud": "other", "sub": subject, "iat": now, "exp": now + 60, "jti": jti, "events": {EVENT: {}}}
+            given = {name: value for name, value in {**claims, **changes}.items() if value is not None}
+            return form(rsa.sign(given, typ="logout+jwt"))
+
+        stays = there()
+        both = sorted([here["session"], stays])
+        for jti, target, changes in [
+            ("a", "shop", {}), ("b", "shop", {"iss": playground.issuer}), ("c", "shop", {"iss": playground.issuer, "aud": "shop"}),
+            ("d", "other", {"aud": "shop"}), ("e", "other", {"iss": playground.issuer}), ("f", "other", {"aud": ["shop", "x"]}),
+            ("g", "other", {"sub": None}), ("h", "other", {"events": {}}), ("i", "other", {"exp": now - 600, "iat": now - 700}),
+        ]:
+            assert send(http, forged(jti, **changes), issuer=target).status == 400, jti
+            assert sorted(sessions(connection)) == both, jti
+        assert send(http, form(logout_token(playground, user="alice")), issuer="other").status == 400
+        assert sorted(sessions(connection)) == both
+        assert send(http, form(logout_token(playground, user="alice"))).status == 200
+        assert sessions(connection) == [stays]
+        # The same jti at another issuer is another token's.
+        assert send(http, forged("j", sub=None, sid=here["claims"]["sid"]), issuer="other").status == 200
+        assert sessions(connection) == []
+        assert send(http, forged("j", sub=None, sid=here["claims"]["sid"]), issuer="other").status == 400
+
+
+def test_of_many_posts_of_one_token_one_counts(sidecar: Sidecar, http: str, playground: Playground) -> None:
+    body = form(logout_token(playground, user="alice"))
+    with ThreadPoolExecutor(16) as pool:
+        statuses = list(pool.map(lambda _: send(http, body).status, range(32)))
+    assert sorted(statuses) == [200] + [400] * 31
+
+
+def test_a_form_without_an_end_is_rejected_and_delays_nobody(sidecar: Sidecar, http: str, playground: Playground) -> None:
+    endless = socket.socket(socket.AF_UNIX)
+    with endless:
+        endless.settimeout(20)
+        endless.connect(http)
+        head = "POST /.postern/backchannel-logout/shop HTTP/1.1\r\nHost: postern\r\n" + ": ".join(FORM) + "\r\nTransfer-Encoding: chunked\r\n\r\n"
+        endless.sendall(head.encode())
+        assert send(http, form(logout_token(playground, user="alice"))).status == 200
+        for _ in range(70):
+            endless.sendall(b"400\r\n" + b"x" * 1024 + b"\r\n")
+        assert endless.recv(64).startswith(b"HTTP/1.1 400 ")
+
+
+@needs_root
+def test_a_logout_ends_the_sessions_of_all_uids_and_no_other_users(
+    start: Start, settings: Dict[str, Any], http: str, playground: Playground, directory: Path
+) -> None:
+    open_to_all(directory)
+    sidecar = start({
+        **settings, "listen": {"mode": "0666"}, "gateway": {"listen": {"path": http, "mode": "0666"}},
+        "peers": [{"uid": ALICE, "methods": ["*"]}, {"uid": BOB, "methods": ["*"]},
+                  {"uid": 0, "methods": ["validateLogoutToken"], "issuers": ["shop"]}]})
+    await_socket(http)
+    with connect_as(ALICE, sidecar) as one, connect_as(BOB, sidecar) as two:
+        first, second = login(one, playground), login(two, playground)
+        stays = [login(two, playground, "bob")["session"], login(two, playground, issuer="twin")["session"]]
+        sid = logout_token(playground, user="alice", sid=first["claims"]["sid"])
+        assert send(http, form(sid)).status == 200
+        assert sessions(one) == [] and sorted(sessions(two)) == sorted([second["session"], *stays])
+        assert send(http, form(logout_token(playground, user="alice"))).status == 200
+        assert sorted(sessions(two)) == sorted(stays)
 
 
 @needs_root

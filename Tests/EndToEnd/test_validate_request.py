@@ -247,6 +247,36 @@ def test_the_window_is_configured(start: Start, connect: Connect, settings: Dict
     assert code(judge(api, f"DPoP {bound}", client.proof(bound, iat=int(time.time()) + 3))) == "invalid_dpop_proof"
 
 
+# Would catch: a record of a proof that ends with the rule that judged it first, while another issuer's name, or the same
+# one after a reload or in another process, accepts the proof for longer.
+def test_a_proof_is_used_up_for_every_rule(
+    start: Start, settings: Dict[str, Any], client: Client, directory: Path
+) -> None:
+    corp = settings["issuers"]["corp"]
+    settings["issuers"]["patient"] = {**corp, "dpop": {"past": "5m"}}
+    settings["store"] = {"kind": "file", "path": str(directory / "store"), "keyFile": str(directory / "store-key")}
+    sidecar = start(settings)
+    bound = client.token(bound=True)
+    with sidecar.connect() as api:
+        # By the default of a minute it is over in two seconds.
+        made = int(time.time()) - 58
+        proof = client.proof(bound, iat=made)
+        assert code(judge(api, f"DPoP {bound}", proof)) is None
+        eventually(lambda: time.time() > made + 62, what="the end of the first rule")
+        assert code(judge(api, f"DPoP {bound}", proof)) == "invalid_dpop_proof"
+        assert code(judge(api, f"DPoP {bound}", proof, issuer="patient")) == "dpop_proof_replayed"
+        settings["issuers"]["corp"] = {**corp, "dpop": {"past": "3m"}}
+        written = json.loads(sidecar.configuration_path.read_text())
+        written["issuers"].update(settings["issuers"])
+        sidecar.write(written)
+        assert api.call("reloadConfig")["changed"] == ["issuers"]
+        assert code(judge(api, f"DPoP {bound}", proof)) == "dpop_proof_replayed"
+        assert code(judge(api, f"DPoP {bound}", client.proof(bound, iat=made))) is None
+    sidecar.stop()
+    with start(settings).connect() as api:
+        assert code(judge(api, f"DPoP {bound}", proof)) == "dpop_proof_replayed"
+
+
 # Would catch: a proof that passes twice: in one process, after its end, or when it was rejected in between.
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
 def test_a_proof_is_good_for_one_request(
