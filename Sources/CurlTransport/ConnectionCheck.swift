@@ -7,7 +7,7 @@ import PosternSupport
 /// The check of the connection before a request goes out over it.
 ///
 /// libcurl takes up a kept connection although unread bytes wait on it (7.88 and 8.23 were tried), and shares
-/// connections between all exchanges of an origin. Here a connection with anything to read, of another uid, or closed,
+/// connections between all exchanges of an origin. Here a connection with anything to read, of another use, or closed,
 /// ends with the attempt, before a byte of the request has left.
 final class ConnectionCheck {
   /// How often libcurl itself may retry a request over another connection, when it loses one or a server rejects
@@ -22,6 +22,8 @@ final class ConnectionCheck {
   private(set) var discarded: DiscardedConnection?
   /// How often the request was about to go.
   private var attempts = 0
+  /// The connection that the request was last about to go over.
+  private var connection: ConnectionCount.Connection?
   /// How much libcurl had sent (to a proxy, say) when the request was about to be sent; nil before that.
   private var bytesBeforeRequest: Int?
 
@@ -37,6 +39,13 @@ final class ConnectionCheck {
     discarded = nil
     attempts = 0
     bytesBeforeRequest = nil
+    leaveConnection()
+  }
+
+  /// The exchange has no use for its connection any more.
+  private func leaveConnection() {
+    if let connection { connections.leave(connection) }
+    connection = nil
   }
 
   /// Whether the request was let out over a connection.
@@ -69,7 +78,12 @@ final class ConnectionCheck {
     handle.way.open()
     let opened = opener.takeSockets()
     let isNew = !opened.isEmpty
-    let connection = isNew ? connections.add(opened, at: path, uid: reception.uid) : connections[path]
+    leaveConnection()
+    if isNew, let exchange = reception.exchange {
+      connection = connections.add(opened, at: path, for: exchange.use, to: exchange.request.url.origin)
+    } else {
+      connection = connections.enter(path)
+    }
     guard handle.isOnOwnConnection else {
       reception.reject(.tlsFailure, "the connection was made for another trust or identity")
       return false
@@ -81,7 +95,7 @@ final class ConnectionCheck {
       discarded = connection.map { discarding($0, isNew: isNew) } ?? (isNew ? nil : .foreign)
       guard discarded == nil else { return false }
       reception.requestMark = connection.flatMap { RequestMark(nextOn: $0.descriptor) }
-    } else if let connection, connection.uid != reception.uid {
+    } else if let connection, connection.use != reception.exchange?.use {
       discarded = .foreign
       return false
     }
@@ -93,7 +107,7 @@ final class ConnectionCheck {
   private func discarding(
     _ connection: ConnectionCount.Connection, isNew: Bool
   ) -> DiscardedConnection? {
-    guard connection.uid == reception.uid else { return .foreign }
+    guard connection.use == reception.exchange?.use else { return .foreign }
     if isNew {
       // TLS, to a proxy, too, sends its session tickets unasked. Whether the peer has closed, the request finds out.
       guard handle.shape?.isSecure != true, handle.shape?.proxy?.isSecure != true,

@@ -1,51 +1,108 @@
 import CPosternCurl
 import Glibc
+import HTTPMessages
 import PosternSupport
 
-/// The connections libcurl holds: how many, for whom each was made, and by which descriptor. Kept by the loop, which
+/// The connections libcurl holds: how many, what each was made for, and by which descriptor. Kept by the loop, which
 /// outlives every connection; `LoopWatch` shuts them down from outside.
+///
+/// A uid may keep so many to an origin: its uses of them are not bounded, and libcurl would close another uid's
+/// connections for a new one. The one that was left unused for longest makes way.
 ///
 /// libcurl announces the end of a socket only once it was in use: one that is given up while connecting is closed
 /// without a word (7.88). So a socket counts from the moment a request is about to go over it.
 final class ConnectionCount: Sendable {
   /// An open connection.
   struct Connection {
+    let path: ConnectionPath
     let descriptor: Int32
-    /// The uid for which it was made (`PeerID.process`'s for what the process does itself).
-    let uid: UInt32
+    /// The exchanges for which it was made.
+    let use: ConnectionUse
+    let origin: HTTPURL.Origin
+    /// Distinguishes it from all others.
+    let number: UInt64
+    /// How many exchanges it has.
+    fileprivate var exchanges = 1
+    /// When it was left by the last one, as a number that grows.
+    fileprivate var leftAt: UInt64 = 0
+    /// Whether it makes way for others, and libcurl is about to notice.
+    fileprivate var isGivenUp = false
+
+    fileprivate var isKept: Bool { exchanges == 0 && !isGivenUp }
   }
 
   private struct State {
     var paths: [Int32: ConnectionPath] = [:]
     var connections: [ConnectionPath: Connection] = [:]
+    private var lastNumber: UInt64 = 0
+
+    mutating func nextNumber() -> UInt64 {
+      lastNumber += 1
+      return lastNumber
+    }
+
+    /// The connections that `uid` keeps to `origin`.
+    func kept(for uid: UInt32, to origin: HTTPURL.Origin) -> [Connection] {
+      connections.values.filter { $0.isKept && $0.use.uid == uid && $0.origin == origin }
+    }
   }
 
   private let state = Locked(State())
   private let multi: MultiHandle?
+  private let maxKept: Int
 
-  /// Reports connections to `multi`, which watches them while they are idle.
-  init(_ multi: MultiHandle? = nil) { self.multi = multi }
+  /// Reports connections to `multi`, which watches them while they are idle. A uid keeps `maxKept` to one origin.
+  init(_ multi: MultiHandle? = nil, maxKept: Int = .max) {
+    self.multi = multi
+    self.maxKept = maxKept
+  }
 
   var open: Int { state.withLock { $0.paths.count } }
 
   /// Notes that one of the sockets opened for a transfer is the connection at `path`: the only one, or that with its
   /// local port. Nil when that is none of them.
-  func add(_ candidates: [Int32], at path: ConnectionPath, uid: UInt32) -> Connection? {
+  func add(
+    _ candidates: [Int32], at path: ConnectionPath, for use: ConnectionUse, to origin: HTTPURL.Origin
+  ) -> Connection? {
     // The others lost the race between the server's addresses.
     let winner =
       candidates.count == 1 ? candidates[0] : candidates.first { Self.localPort(of: $0) == path.localPort }
     guard let winner else { return nil }
-    let connection = Connection(descriptor: winner, uid: uid)
-    state.withLock { state in
+    let connection = state.withLock { state in
+      let connection = Connection(
+        path: path, descriptor: winner, use: use, origin: origin, number: state.nextNumber())
       state.paths[winner] = path
       state.connections[path] = connection
+      return connection
     }
     multi?.establish(winner)
     return connection
   }
 
-  /// The connection at `path`; nil when none is known there.
-  subscript(path: ConnectionPath) -> Connection? { state.withLock { $0.connections[path] } }
+  /// The connection at `path`, which has one more exchange from now on; nil when none is known there.
+  func enter(_ path: ConnectionPath) -> Connection? {
+    state.withLock { state in
+      state.connections[path]?.exchanges += 1
+      return state.connections[path]
+    }
+  }
+
+  /// An exchange of the connection has ended; where that leaves too many unused, the oldest of them ends.
+  func leave(_ connection: Connection) {
+    state.withLock { state in
+      let path = connection.path
+      guard state.connections[path]?.number == connection.number else { return }
+      let now = state.nextNumber()
+      state.connections[path]?.exchanges -= 1
+      state.connections[path]?.leftAt = now
+      guard state.connections.count > maxKept else { return }
+      let kept = state.kept(for: connection.use.uid, to: connection.origin)
+      guard kept.count > maxKept, let oldest = kept.min(by: { $0.leftAt < $1.leftAt }) else { return }
+      state.connections[oldest.path]?.isGivenUp = true
+      // libcurl notices before its next use of it, and closes it.
+      shutdown(oldest.descriptor, Int32(SHUT_RDWR))
+    }
+  }
 
   /// Has the ends of the connections that `easy` makes reported; they may come long after its transfer.
   func attach(to easy: UnsafeMutableRawPointer, in settings: inout Settings) {

@@ -51,7 +51,7 @@ enum DiscardedConnection {
   case unreadBytes
   /// The peer had closed it.
   case closed
-  /// It was made for another uid.
+  /// It was made for another use.
   case foreign
   /// The response was sent before a byte of the request had arrived.
   case earlyResponse
@@ -64,7 +64,7 @@ enum DiscardedConnection {
     case .closed:
       TransportError(code: .serverUnreachable, outcome: outcome, detail: "the server closes each connection")
     case .foreign:
-      TransportError(code: .internalError, outcome: outcome, detail: "libcurl offers connections of other users only")
+      TransportError(code: .internalError, outcome: outcome, detail: "libcurl offers connections of other calls only")
     case .earlyResponse:
       TransportError(
         code: .serverUnreachable, outcome: outcome,

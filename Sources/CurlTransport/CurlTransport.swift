@@ -3,11 +3,12 @@ public import PosternSupport
 
 /// HTTP over libcurl: one dedicated thread owns every libcurl handle, callers only exchange messages with it.
 ///
-/// Connections are kept and shared between exchanges of the same origin, trust and uid; what arrives on one before a
-/// request was sent is never a response: the connection is closed, and the request is sent over another. Redirects are
-/// returned, cookies, `.netrc`, HSTS and Alt-Svc are not used, and no environment variable changes where a request
-/// goes. What the transport adds to a request by itself: `Host`, `Content-Length`, `Accept-Encoding` (and HTTP's own
-/// framing); these, `Transfer-Encoding` and `Expect` are left out of the caller's fields, all others are sent as given.
+/// Connections are kept and shared between exchanges of the same origin, trust, uid and `ConnectionPartition`; what
+/// arrives on one before a request was sent is never a response: the connection is closed, and the request is sent over
+/// another. Redirects are returned, cookies, `.netrc`, HSTS and Alt-Svc are not used, and no environment variable
+/// changes where a request goes. What the transport adds to a request by itself: `Host`, `Content-Length`,
+/// `Accept-Encoding` (and HTTP's own framing); these, `Transfer-Encoding` and `Expect` are left out of the caller's
+/// fields, all others are sent as given.
 ///
 /// A request that met a dead kept connection is retried on a fresh one when no byte of it had left or its method is
 /// idempotent (RFC 9110 section 9.2.2) and it is not `isSentOnce`; any other fails with outcome `sent_no_reply`.

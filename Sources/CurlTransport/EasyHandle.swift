@@ -171,10 +171,9 @@ final class EasyHandle {
     let isFresh = !isKept || exchange.discards > 0
     settings.set(CURLOPT_FRESH_CONNECT, isFresh ? 1 : 0)
     settings.set(CURLOPT_FORBID_REUSE, isKept ? 0 : 1)
-    // A part of the key by which libcurl keeps connections, and of no effect on addresses that are not link-local: a
-    // uid's connections are found by that uid only. `ConnectionCheck` does not rely on it. Zero is the process itself.
-    let scope = options.allowsLinkLocal ? 0 : options.peerID.uid &+ 1
-    settings.set(CURLOPT_ADDRESS_SCOPE, Int(scope))
+    // A part of the key by which libcurl keeps connections, and of no effect on addresses that are not link-local:
+    // connections are found for their own use only. `ConnectionCheck` does not rely on it.
+    settings.set(CURLOPT_ADDRESS_SCOPE, options.allowsLinkLocal ? 0 : Int(exchange.use.scope))
     settings.set(CURLOPT_URL, request.url.description)
     settings.set(CURLOPT_HTTP_CONTENT_DECODING, 0)
     // Called often, and only of interest where there is a body and a control.

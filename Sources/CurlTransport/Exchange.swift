@@ -12,6 +12,8 @@ final class Exchange: @unchecked Sendable {
   let request: HTTPRequest
   let options: TransferOptions
   let submittedAt: MonotonicInstant
+  /// The connections that it may go over.
+  let use: ConnectionUse
 
   /// When it must be over: its deadline, later by the time it was paused; for a body in pieces, the bound that holds
   /// now.
@@ -51,6 +53,7 @@ final class Exchange: @unchecked Sendable {
     self.request = request
     self.options = options
     self.submittedAt = submittedAt
+    use = ConnectionUse(request, options)
   }
 }
 

@@ -12,7 +12,7 @@ final class LoopThread: Sendable {
   init(
     inbox: Inbox, multi: MultiHandle, configuration: CurlTransport.Configuration
   ) throws(CurlTransport.StartError) {
-    let connections = ConnectionCount(multi)
+    let connections = ConnectionCount(multi, maxKept: max(1, configuration.maxConnectionsPerHost))
     do throws(SystemThread.StartError) {
       // First: without the loop it ends by itself.
       if let patience = configuration.longestIteration {

@@ -30,6 +30,9 @@ struct ReceiveFlow {
     paused |= CURLPAUSE_SEND
   }
 
+  /// libcurl sends nothing more of the request's body: nothing is waited for.
+  mutating func endSending() { waitsForBody = false }
+
   /// The same, until `leaveQueue`.
   mutating func enterQueue() {
     isQueued = true

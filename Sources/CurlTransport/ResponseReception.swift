@@ -170,6 +170,7 @@ final class ResponseReception {
   }
 
   private func beginBody() -> Reaction {
+    endSending()
     if let proxy = handle.shape?.proxy, head.status == 407, handle.shape?.isSecure == false {
       handle.forbidReuse()
       fault = .proxyRejection(ProxyFailure.rejected(proxy))
@@ -188,6 +189,14 @@ final class ResponseReception {
     guard length <= maxReceivedBytes else { return rejectBody() }
     body.reserveCapacity(min(length, Self.reservedAtMost))
     return .taken
+  }
+
+  /// libcurl sends nothing more after such a response. While it waits for the request's body, it waits for that before
+  /// it ends the exchange.
+  private func endSending() {
+    guard head.status >= 300 else { return }
+    flow.endSending()
+    obeyControl()
   }
 
   private func beginStream(_ codings: [String]) -> Reaction {

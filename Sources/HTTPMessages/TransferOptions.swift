@@ -20,6 +20,8 @@ public struct TransferOptions: Sendable, Hashable {
   /// The peer for which the exchange is made. Of the waiting exchanges, those of the uid with the fewest in flight
   /// start first, and a persistent connection is used for one uid only.
   public var peerID: PeerID
+  /// The part of the uid's calls that the exchange may share a persistent connection with.
+  public var partition = ConnectionPartition()
   /// Whether the exchange may use a persistent connection, and leave one. Off for requests with client credentials and
   /// responses with tokens, so that their connection is never used for another exchange.
   public var reusesConnections: Bool
@@ -85,6 +87,23 @@ public struct TransferOptions: Sendable, Hashable {
   }
 }
 
+/// The calls of one uid that may share persistent connections. A server that ignores the body of a request reads it as
+/// another request, and answers that where the response to the next request is expected: it must not be somebody else's.
+public struct ConnectionPartition: Sendable, Hashable {
+  /// Identifies the endpoint, or the `narrow`, that the call came through; nil: none. No connection is used for calls
+  /// through two of them.
+  public var narrowing: String?
+  /// Identifies the user whose token goes along; nil: no user's does. A connection over which a body of a user's
+  /// request has gone is used for this user only.
+  public var user: Secret<String>?
+
+  /// A partition of the given parts.
+  public init(narrowing: String? = nil, user: Secret<String>? = nil) {
+    self.narrowing = narrowing
+    self.user = user
+  }
+}
+
 /// The settings of TLS towards a server.
 public struct TLSSettings: Sendable, Hashable {
   /// PEM file with the certificate authorities to trust instead of the system's.
@@ -143,6 +162,13 @@ extension TransferOptions: ConciseStringConvertible {
   /// Bounds and trust.
   public var description: String {
     Concise.text("\(deadline)", "at most \(Concise.count(maxBodyBytes, "byte"))", "\(tls)")
+  }
+}
+
+extension ConnectionPartition: ConciseStringConvertible {
+  /// Whether it is a part at all, never whose.
+  public var description: String {
+    Concise.text(narrowing == nil ? "not narrowed" : "narrowed", user == nil ? "no user" : "one user")
   }
 }
 

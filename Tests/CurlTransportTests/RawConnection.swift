@@ -25,6 +25,19 @@ final class RawConnection {
     }
   }
 
+  /// The target of the next request, whose body is left to be read as one; nil at the end of the connection.
+  func readTargetIgnoringBody() -> String? {
+    while true {
+      buffer = Array(buffer.drop { $0 == 13 || $0 == 10 })
+      let text = String(decoding: buffer, as: UTF8.self)
+      if let end = text.utf8.firstRange(of: "\r\n\r\n".utf8) {
+        buffer.removeFirst(text.utf8.distance(from: text.startIndex, to: end.upperBound))
+        return text.split(separator: " ").dropFirst().first.map(String.init)
+      }
+      guard readMore() else { return nil }
+    }
+  }
+
   /// The next record of TLS; nil at the end of the connection.
   func readRecord() -> [UInt8]? {
     while buffer.count < 5 || buffer.count < 5 + Int(buffer[3]) << 8 + Int(buffer[4]) {

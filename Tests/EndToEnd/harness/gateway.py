@@ -233,11 +233,14 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 class IgnoringServer:
-    """A server that takes bodies for requests. The answer is the path; that of `/hidden` comes late."""
+    """A server that takes bodies for requests. The response is the path; that of `/hidden` comes when the next request has
+    come."""
 
     def __init__(self) -> None:
         self._loopback = Loopback(self._serve)
         self.base = f"http://127.0.0.1:{self._loopback.port}"
+        #: The paths of the requests on each connection.
+        self.connections: Dict[int, List[str]] = {}
         self._loopback.start()
 
     def __enter__(self) -> "IgnoringServer":
@@ -246,19 +249,22 @@ class IgnoringServer:
     def __exit__(self, *_: object) -> None:
         self._loopback.stop()
 
-    def _serve(self, client: socket.socket, _: int) -> None:
-        rest = b""
+    def _serve(self, client: socket.socket, number: int) -> None:
+        received, waiting = b"", b""
         while True:
-            head, end, left = rest.partition(b"\r\n\r\n")
+            head, end, rest = received.lstrip(b"\r\n").partition(b"\r\n\r\n")
             if not end:
                 piece = client.recv(65536)
                 if not piece:
                     return
-                rest += piece
+                received += piece
                 continue
-            rest = left
+            received = rest
             path = head.split(b" ")[1]
+            self.connections.setdefault(number, []).append(path.decode())
+            response = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(path), path)
             if path == b"/hidden":
-                # The next request is on its way by then.
-                time.sleep(0.5)
-            client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(path), path))
+                waiting += response
+                continue
+            client.sendall(waiting + response)
+            waiting = b""
