@@ -84,7 +84,9 @@ final class FetchOperation {
         progress.attempts += 1
         continue
       }
-      guard followsRedirects, let step = RedirectRules.next(after: request, response, within: exchange.server),
+      guard followsRedirects,
+        let step = RedirectRules.next(
+          after: request, response.status, to: exchange.locations, within: exchange.server),
         exchange.canRetry(step.request)
       else {
         return result(answer)

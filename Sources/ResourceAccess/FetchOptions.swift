@@ -49,6 +49,11 @@ public struct FetchOptions: Sendable {
     /// Whether the request is forwarded for a program that speaks HTTP: it may have any method but CONNECT and TRACE,
     /// and where its body is supplied nothing but `deadline` bounds the time until the response begins.
     package var isForwarded = false
+    /// The URL by which the program of a forwarded request knows the resource's base URL.
+    package var gatewayURL: HTTPURL?
+    /// Identifies the endpoint, or the `narrow`, that the call came through; nil: none. Calls through another one have
+    /// connections and cookies of their own, and nothing is sent that cannot be judged.
+    package var narrowing: String?
   }
 
   /// The rules about tokens in place of the resource server's rules.

@@ -10,7 +10,7 @@ struct HeaderRules {
   static let maxLines = 256
   static let maxBytes = 64 << 10
 
-  let reservedCookies: Set<String>
+  let reservedCookies: ReservedCookies
   /// Names of fields that a caller may override the request with, as `HTTPFieldRules.canonical(_:)` has them.
   let allowed: Set<String>
   /// The resource's own credential, whose name is reserved.
@@ -18,7 +18,7 @@ struct HeaderRules {
 
   /// The rules of `server`.
   init(_ server: ResourceServer) {
-    reservedCookies = server.headers.reservedCookies
+    reservedCookies = ReservedCookies(server.headers.reservedCookies)
     allowed = Set(server.headers.allowedHeaders.map(HTTPFieldRules.canonical))
     credential = server.credential
   }
@@ -38,7 +38,7 @@ struct HeaderRules {
       size += line.name.utf8.count + line.value.utf8.count
       guard size <= Self.maxBytes else { throw fault("the headers are larger than \(Self.maxBytes) bytes") }
       switch line.name.lowercasedASCII() {
-      case "cookie": try checkCookies(line)
+      case "cookie", "cookie2": try checkCookies(line)
       case "content-type":
         guard result["Content-Type"] == nil else { throw fault("the header is given twice", at: line.name) }
       case "accept-encoding": continue
@@ -61,15 +61,9 @@ struct HeaderRules {
     throw fault("the header is reserved unless the resource's allowedHeaders lists it", at: line.name)
   }
 
-  /// Cookie names are compared without case: servers differ, and the reserved one must not pass in any spelling.
   private func checkCookies(_ line: HTTPFields.Field) throws(ResourceError) {
-    guard !reservedCookies.isEmpty else { return }
-    for pair in line.value.split(atByte: ";").flatMap({ $0.split(atByte: ",") }) {
-      let name = HTTPFieldRules.trimmed(String(pair.prefix(beforeBytes: "=")))
-      if reservedCookies.contains(where: { $0.hasSameASCIILetters(as: name) }) {
-        throw fault("the header holds the single sign-on cookie", at: line.name)
-      }
-    }
+    guard line.value.split(atByte: ";").contains(where: reservedCookies.occur) else { return }
+    throw fault("the header holds the single sign-on cookie", at: line.name)
   }
 
   private func fault(_ detail: String, at name: String? = nil) -> ResourceError {

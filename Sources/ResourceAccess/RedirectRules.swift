@@ -13,11 +13,12 @@ enum RedirectRules {
     let crossesOrigins: Bool
   }
 
-  /// The request that `response` redirects `request` to; nil when it is no redirect or its target is not acceptable:
-  /// then it is the result.
-  static func next(after request: HTTPRequest, _ response: HTTPResponse, within server: ResourceServer) -> Step? {
-    guard [301, 302, 303, 307, 308].contains(response.status) else { return nil }
-    let locations = response.fields.values(of: "Location")
+  /// The request that a response of `status` redirects `request` to, with the values of `Location` in `locations`; nil
+  /// when it is no redirect or its target is not acceptable: then it is the result.
+  static func next(
+    after request: HTTPRequest, _ status: Int, to locations: [String], within server: ResourceServer
+  ) -> Step? {
+    guard [301, 302, 303, 307, 308].contains(status) else { return nil }
     guard locations.count == 1, let location = try? request.url.resolving(reference: locations[0]) else { return nil }
     // A server may copy the query that it got, and a credential in it must not go where it leads.
     let target = server.credential?.removed(from: location) ?? location
@@ -26,7 +27,7 @@ enum RedirectRules {
     guard request.url.origin.scheme == "http" || target.origin.scheme == "https" else { return nil }
     var next = request
     next.url = target
-    if becomesGET(request.method, response.status) {
+    if becomesGET(request.method, status) {
       next.method = "GET"
       next.body = nil
       next.streamedBody = nil
@@ -36,6 +37,8 @@ enum RedirectRules {
     // Nor does it under another name, or in the path.
     guard !crosses || server.credential?.occurs(in: target) != true else { return nil }
     if crosses { next.fields.removeAll { !HTTPFieldRules.crossesOrigins($0) } }
+    // What its fields name in relation to the URL would be something else there.
+    guard (try? SecondURLs(server).reading(next.fields, of: target)) != nil else { return nil }
     return Step(request: next, crossesOrigins: crosses)
   }
 

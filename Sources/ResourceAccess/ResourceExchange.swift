@@ -2,6 +2,7 @@ import HTTPMessages
 import OAuthClient
 import OriginLimiting
 import PosternSupport
+import Sessions
 
 /// Sends the requests of one fetch to its resource server, within the limits of their origins: with the token and its
 /// proof, with cookies, and with encrypted bodies.
@@ -29,6 +30,10 @@ final class ResourceExchange {
   private let trace: TraceContext?
   private let longWork: LongWork?
   private let supply: BodySupply?
+  /// Hides the credential of the requests in what comes back.
+  let echo: CredentialEcho
+  /// The targets of the last response where that is a redirect, as the server sent them.
+  private(set) var locations: [String] = []
   /// How many requests of the fetch were sent.
   private var requestCount = 0
   /// Whether a request of the fetch has begun to read `supply`.
@@ -50,6 +55,7 @@ final class ResourceExchange {
     trace = fetch.context.trace
     longWork = fetch.longWork
     supply = fetch.streaming.supply
+    echo = CredentialEcho(fetch.longWork)
     policy = fetch.tokenRules.tokenPolicy?.within(server) ?? server.tokenPolicy(fetch.tokenRules.tokenDelegate)
     var options = TransferOptions(
       deadline: .never, maxBodyBytes: server.bounds.maxBodyBytes,
@@ -63,7 +69,17 @@ final class ResourceExchange {
         silence: min(server.bounds.timeout, ResourceServer.maxTimeout), deadline: fetch.context.deadline)
     }
     options.bypassesProxy = server.connections.bypassesProxy
+    options.partition = ConnectionPartition(narrowing: fetch.context.narrowing, user: Self.user(fetch, server))
     self.options = options
+  }
+
+  /// What identifies the user whose token goes along; nil: no user's does.
+  private static func user(_ fetch: FetchOptions, _ server: ResourceServer) -> Secret<String>? {
+    switch server.authentication {
+    case .user, .implicit: Secret(fetch.session?.handle?.text ?? "")
+    case .onBehalfOf: fetch.context.onBehalfOf?.value
+    case .clientCredentials, .credential, .none: nil
+    }
   }
 
   var clock: any EngineClock { upstream.clock }
@@ -147,23 +163,24 @@ final class ResourceExchange {
     request = try await sealed(request)
     // Last of all: nothing but the transport has the request with its secret.
     try secret?.authorize(&request, afterRedirect: attempt.followsRedirect)
+    echo.sends(secret)
     var options = options
     options.deadline = attempt.timer.limit
     // The configuration names every address that a request goes to: a link-local one only if it is written there.
     options.allowsLinkLocal = request.url.origin.isLinkLocalAddress
     let result = try await transmit(request, options)
-    var response: HTTPResponse
+    let response: HTTPResponse
     do throws(TransportError) {
       response = try result.get()
     } catch {
       throw ResourceError(error, resource: server.name, method: method, mayHaveHadEffect: attempt.followsRedirect)
     }
-    secret?.mask(&response)
     timing.queued += response.timing.queued
     timing.connect += response.timing.connect
     timing.firstByte += response.timing.firstByte
     cookies?.keep(response, from: request.url, now: upstream.clock.wallNow)
-    return try await opened(response)
+    locations = response.fields.values(of: "Location")
+    return try await opened(await echo.hidden(in: response))
   }
 
   /// Hands the request to the transport, with the body that is read meanwhile.

@@ -85,7 +85,8 @@ public final class ResourceFetcher: Sendable {
       piecesOf: options.streaming.pieceBytes, withHead: options.streaming.deliverHead != nil,
       where: server.streams(consultsDelegate: options.consultsDelegate))
     let delivery = BodyDelivery(
-      task: task, deliver: deliver, deliverHead: options.streaming.deliverHead, largest: options.streaming.pieceBytes)
+      task: task, deliver: deliver, deliverHead: options.streaming.deliverHead, largest: options.streaming.pieceBytes,
+      echo: exchange.echo)
     async let taken = delivery.pump()
     // A fetch that fails has no use for the rest of the body: leaving cancels the pump and waits for it.
     defer { task.control.finish() }
@@ -134,7 +135,8 @@ public final class ResourceFetcher: Sendable {
     guard session != nil || policy.hasDelegate && fetch.delegateID != nil else { return nil }
     return AdviceRounds(
       rules: rules, policy: policy.within(server), fetch: fetch, session: session, flights: flights,
-      headers: HeaderRules(server), resource: server.name, observer: upstream.observer)
+      headers: HeaderRules(server), secondURLs: SecondURLs(server, options.context), resource: server.name,
+      observer: upstream.observer)
   }
 
   /// Throws where an authorization policy cannot take effect: responses with advice would pass unnoticed.
@@ -148,9 +150,10 @@ public final class ResourceFetcher: Sendable {
   /// Whether the request is sent without a token because no session exists, and the policy permits that. An expired
   /// session exists, and so do several.
   private func hasNoSession(
-    _ options: FetchOptions, _ kind: SessionKind
+    _ options: FetchOptions, _ kind: SessionKind, _ server: ResourceServer
   ) async throws(ResourceError) -> Bool {
-    guard options.tokenRules.tokenPolicy?.whenNoSession == .sendWithoutToken else { return false }
+    let rules = [server.tokens.whenNoSession, options.tokenRules.tokenPolicy?.whenNoSession]
+    guard rules.contains(.sendWithoutToken) else { return false }
     guard let session = options.session else { return true }
     guard session.handle == nil else { return false }
     let issuer = session.issuer.issuer.name
@@ -186,14 +189,12 @@ public final class ResourceFetcher: Sendable {
       }
       return nil
     case .user:
-      if try await hasNoSession(options, .user) { return nil }
-      guard let session = options.session else { throw ResourceError(.notAuthenticated, "no live user session") }
+      if try await hasNoSession(options, .user, server) { return nil }
+      guard let session = options.session else { throw .sessionMissing }
       return try await TokenSource.tokens(of: session, .user, reports: scopeReports)
     case .implicit:
-      if try await hasNoSession(options, .implicit) { return nil }
-      guard let session = options.session else {
-        throw ResourceError(.notImplicitlyAuthenticated, "no live implicit session")
-      }
+      if try await hasNoSession(options, .implicit, server) { return nil }
+      guard let session = options.session else { throw .sessionMissing }
       return try await TokenSource.tokens(of: session, .implicit, reports: scopeReports)
     case .clientCredentials:
       guard let grant = server.tokens.clientCredentials else {
@@ -231,13 +232,51 @@ extension ResourceFetcher {
     package init() {}
   }
 
-  /// The method, and the URL with the credential in its query masked, of the request that a fetch would send; throws
-  /// what the fetch would. Nothing is sent.
+  /// The request that a fetch would send, as it is shown to people.
+  package struct RequestPreview: Sendable {
+    /// A body: its bytes, as far as they are known before it is sent, and its media type.
+    package struct Body: Sendable {
+      /// Nil: not known.
+      package let bytes: Int64?
+      /// Nil: none is stated.
+      package let contentType: String?
+    }
+
+    /// The method by whose rules the request is retried.
+    package let method: HTTPMethod
+    /// The method's name, as it is sent.
+    package let name: String
+    /// The URL; the credential in its query is masked.
+    package let url: HTTPURL
+    /// Path and query below the base URL; the whole URL where it lies elsewhere.
+    package let path: String
+    /// The resources that fields of the request name.
+    package let secondURLs: [SecondURL]
+    /// The body before it is encrypted; nil: none.
+    package let body: Body?
+  }
+
+  /// The request that a fetch would send; throws what the fetch would. Nothing is sent.
   package func preview(
     _ request: ResourceRequest, from server: ResourceServer, options: FetchOptions
-  ) throws(ResourceError) -> (method: HTTPMethod, url: HTTPURL) {
+  ) throws(ResourceError) -> RequestPreview {
     let prepared = try prepare(request, server, options)
-    return (prepared.method, server.shown(prepared.message.url))
+    let message = prepared.message
+    let url = server.shown(message.url)
+    let base = server.locations.baseURL
+    let below = url.pathAndQuery.utf8.dropFirst(base.path.utf8.count)
+    let contentType = message.fields["Content-Type"]
+    let body =
+      if let bytes = message.body {
+        RequestPreview.Body(bytes: Int64(bytes.count), contentType: contentType)
+      } else {
+        message.streamedBody.map { RequestPreview.Body(bytes: $0.length, contentType: contentType) }
+      }
+    return RequestPreview(
+      method: prepared.method, name: message.method, url: url,
+      path: url.lies(under: base)
+        ? String(Substring(below.first == UInt8(ascii: "/") ? below.dropFirst() : below)) : "\(url)",
+      secondURLs: prepared.secondURLs, body: body)
   }
 
   /// Whether the limits of the URL's origin would admit a request at once; throws what a fetch would end with.

@@ -18,7 +18,7 @@ public struct StaticCredential: Sendable {
 
   /// The longest secret in bytes; servers accept header fields of about that length.
   public static let maxBytes = 8 << 10
-  /// A secret of so many bytes is recognised in URLs of a server's choice.
+  /// A secret of so many bytes is recognised wherever a server puts it; a shorter one would be found by chance.
   private static let minEchoBytes = 8
   /// The text in place of the secret, wherever a URL is shown.
   static let mask = "***"
@@ -146,21 +146,18 @@ extension StaticCredential {
       }
     }
 
-    /// Masks the secret in the URL of a redirect: a server may copy the query that it got.
-    func mask(_ response: inout HTTPResponse) {
-      guard case .query(let name) = form else { return }
-      for field in ["Location", "Content-Location"] {
-        guard let url = response.fields[field], let start = url.utf8.firstIndex(of: UInt8(ascii: "?")) else { continue }
-        let query = url[start...].dropFirst().prefix(beforeBytes: "#")
-        let parts = query.split(atByte: "&", omittingEmptySubsequences: false)
-        guard parts.contains(where: carriesSecret) else { continue }
-        let shown = parts.map { carriesSecret($0) ? "\(name)=\(StaticCredential.mask)" : String($0) }
-        response.fields[field] = url[...start] + shown.joined(separator: "&") + url[query.endIndex...]
+    /// The spellings in which a server may return the secret. A short one is recognised as the value of its own
+    /// parameter alone.
+    var spellings: SecretSpellings {
+      let text = secret.reveal()
+      var texts = [text]
+      switch form {
+      case .query(let name) where text.utf8.count < StaticCredential.minEchoBytes:
+        return SecretSpellings(ofParameter: name, value: text)
+      case .basic(let username): texts.append(Base64.string(Array("\(username):\(text)".utf8)))
+      case .header, .query: break
       }
-    }
-
-    private func carriesSecret(_ part: Substring) -> Bool {
-      FormEncoding.decode(String(part))?.first?.value.hasSameBytes(as: secret.reveal()) ?? false
+      return SecretSpellings(texts.filter { $0.utf8.count >= StaticCredential.minEchoBytes })
     }
   }
 
@@ -182,7 +179,6 @@ extension StaticCredential {
 
   private static func occurs(_ secret: Secret<String>, in url: HTTPURL) -> Bool {
     let text = secret.reveal()
-    // A shorter one would be found by chance.
     return text.utf8.count >= minEchoBytes && SecretSpellings([text]).occur(in: "\(url.path)?\(url.query ?? "")")
   }
 

@@ -12,7 +12,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Tuple
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 import pytest
 
@@ -20,6 +20,7 @@ from harness import binaries, expect
 from harness.certificates import Authority
 from harness.collector import Collector
 from harness.connection import Connection
+from harness.gateway import ask
 from harness.keyed import Answer, KeyedServer, Request
 from harness.ports import free_port
 from harness.sidecar import Sidecar, StartError
@@ -590,12 +591,47 @@ def test_the_secret_is_in_no_answer_log_metric_span_or_record(
         assert [task["url"] for task in told if "task" in task and task.get("task") == "t" and "url" in task][0].endswith("slow?key=***")
 
 
-def test_what_a_server_sends_back_passes_as_it_is(start: Start, connect: Connect, server: KeyedServer, secret: Path) -> None:
-    """A server that shows the credential shows it to the caller: that is documented, and the server's own doing."""
+def test_a_body_passes_as_it_is(start: Start, connect: Connect, server: KeyedServer, secret: Path) -> None:
+    """A server that shows the credential in a body shows it to the caller: that is documented, and the server's own doing."""
     server.answers["/api/x"] = lambda request: (
         200, {"X-Seen": request.headers["x-api-key"][0], "Content-Type": "text/plain"}, request.headers["x-api-key"][0].encode())
     result = fetch(connect(start(resource(server, {"header": "X-Api-Key", "valueFile": str(secret)}))))
-    assert result["body"] == SECRET and result["headers"]["x-seen"] == [SECRET]
+    assert result["body"] == SECRET and result["headers"]["x-seen"] == ["***"]
+
+
+def encoded(text: str, times: int) -> str:
+    for _ in range(times):
+        text = quote(text, safe="")
+    return text
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: str(list(form.values())[0]))
+def test_a_field_that_returns_it_shows_a_mask(
+    start: Start, server: KeyedServer, secret: Path, directory: Path, form: Dict[str, Any]
+) -> None:
+    """It would catch a field, an error or a head of a stream that has the credential in some spelling, by either way to a
+    resource."""
+    fields = {
+        "Link": f"</api/y?key={ENCODED}>; rel=next", "Refresh": f"0;url=/api/y?key={ENCODED.lower()}",
+        "Content-Location": f"/api/y#{SECRET}", "X-Next": "/login?next=" + encoded(f"/api/y?key={ENCODED}", 1),
+        "X-Twice": "/login?next=" + encoded(f"/a?b={encoded('/api/y?key=' + ENCODED, 1)}", 1), "Set-Cookie": f"k={ENCODED}; Path=/api/",
+        "X-Form": "key=" + ENCODED.replace("%20", "+"), "X-Json": json.dumps({"key": SECRET}), "Location": f"https://far.test/?k={ENCODED}#{SECRET}",
+    }
+    server.answers["/api/x"] = lambda _: (201, fields, b"made")
+    http = str(directory / "http.sock")
+    sidecar = start({**resource(server, {**form, "valueFile": str(secret)}), "log": {"level": "trace"},
+                     "gateway": {"listen": {"path": http}}, "audit": {"path": str(directory / "audit.log")}})
+    sidecar.awaits_log("gateway listening")
+    with sidecar.connect() as connection:
+        told = [fetch(connection), fetch(connection, stream=True, streamHead=True), connection.call("listTasks"), connection.others()]
+        assert told[0]["headers"]["x-next"] == ["/login?next=" + encoded("/api/y?key=", 1) + "***"]
+        assert told[0]["headers"]["set-cookie"] == ["k=***; Path=/api/"]
+    answer = ask(http, "GET", "/r/x")
+    assert answer.status == 201 and answer.headers["Set-Cookie"] == "k=***; Path=/r"
+    assert answer.headers["X-Twice"].endswith("***") and answer.headers["Location"] == "https://far.test/?k=***#***"
+    everything = json.dumps(told) + str(answer.headers) + sidecar.log() + (directory / "audit.log").read_text()
+    for spelling in [SECRET, *(encoded(SECRET, times) for times in (1, 2, 3))]:
+        assert spelling.lower() not in everything.lower()
 
 
 # Offline

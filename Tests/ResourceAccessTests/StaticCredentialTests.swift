@@ -193,7 +193,82 @@ struct StaticCredentialTests {
     let redirect = try await engine.fetcher.fetch(ResourceRequest(path: "x?n=1"), from: server)
     #expect(redirect.fields["Location"] == "https://far.test/a?b=1&n=1&key=***&c#d")
     let created = try await engine.fetcher.fetch(ResourceRequest(path: "z"), from: server)
-    #expect(created.fields["Location"] == "/base/y?key=other&&a#?key=s3cr%2Bt%2F%26%3D%23%25")
+    #expect(created.fields["Location"] == "/base/y?key=other&&a#?key=***")
+  }
+
+  static let echoes: [(name: String, value: String, shown: String)] = [
+    ("Link", "</y?key=s3cr%2Bt%2F%26%3D%23%25&p=2>; rel=next", "</y?key=***&p=2>; rel=next"),
+    ("Refresh", "0; url=/y?key=s3cr%2bt%2f%26%3d%23%25", "0; url=/y?key=***"),
+    ("Content-Location", "/y#key=s3cr+t/&=#%", "/y#key=***"),
+    ("Location", "/login?next=%2Fy%3Fkey%3Ds3cr%252Bt%252F%2526%253D%2523%2525", "/login?next=%2Fy%3Fkey%3D***"),
+    (
+      "Location", "/a?b=%2Fc%3Fd%3D%252Fy%253Fkey%253Ds3cr%25252Bt%25252F%252526%25253D%252523%252525",
+      "/a?b=%2Fc%3Fd%3D%252Fy%253Fkey%253D***"
+    ),
+    ("Set-Cookie", "k=s3cr%2Bt%2F%26%3D%23%25; Path=/", "k=***; Path=/"), ("X-Anything", "s3cr+t/&=#%", "***"),
+    ("X-Token", "s3cr%2Bt%2F%26%3D%23%25s3cr+t/&=#%", "******"),
+    ("WWW-Authenticate", "Key \"s3cr+t/&=#%\"", "Key \"***\""),
+  ]
+
+  static let echoForms: [StaticCredential.Form] = [
+    .query(name: "key"), .header(name: "X-Api-Key"), .basic(username: "u"),
+  ]
+
+  /// Catches a credential that a server's copy of its request gives to every caller of the resource.
+  @Test("a field of a response has the credential in some spelling", arguments: echoes, echoForms)
+  func echoed(row: (name: String, value: String, shown: String), form: StaticCredential.Form) async throws {
+    let engine = Engine { request, options in
+      let response = HTTPResponse(
+        status: 201, reason: "made s3cr+t/&=#%", fields: [row.name: row.value, "X-Other": "s3cr"])
+      guard let control = options.control else { return response }
+      _ = control.begins(
+        HTTPResponseHead(status: 201, reason: response.reason, url: request.url, fields: response.fields))
+      return response
+    }
+    let server = try server(form)
+    let response = try await engine.fetcher.fetch(ResourceRequest(path: "x"), from: server)
+    #expect(response.fields == [row.name: row.shown, "X-Other": "s3cr"] && response.reason == "made ***")
+    // And the head that comes before the body of a stream.
+    let heads = Locked<[HTTPResponseHead]>([])
+    var options = FetchOptions()
+    options.streaming.deliver = { _ in true }
+    options.streaming.deliverHead = { head in
+      heads.withLock { $0.append(head) }
+      return true
+    }
+    _ = try await engine.fetcher.fetch(ResourceRequest(path: "x"), from: server, options: options)
+    let head = try #require(heads.withLock { $0.first })
+    #expect(head.fields == [row.name: row.shown, "X-Other": "s3cr"] && head.reason == "made ***")
+  }
+
+  @Test("what Basic sends comes back, or a short secret is found where it is not")
+  func otherEchoes() async throws {
+    let basic = Engine { _, _ in .status(200, ("X-Seen", "Basic dTpzM2NyK3QvJj0jJQ==")) }
+    let seen = try await basic.fetcher.fetch(ResourceRequest(path: "x"), from: server(.basic(username: "u")))
+    #expect(seen.fields["X-Seen"] == "Basic ***")
+    let short = Engine { _, _ in .status(200, ("Location", "/k?key=k"), ("K", "k")) }
+    let query = try await short.fetcher.fetch(ResourceRequest(path: "x"), from: server(.query(name: "key"), value: "k"))
+    #expect(query.fields == ["Location": "/k?key=***", "K": "k"])
+    let header = try await short.fetcher.fetch(
+      ResourceRequest(path: "x"), from: server(.header(name: "X-Key"), value: "k"))
+    #expect(header.fields == ["Location": "/k?key=k", "K": "k"])
+    let named = Engine { _, _ in .status(200, ("X-long-secret-1", "1"), ("X", "LONG%2dsecret-1")) }
+    let name = try await named.fetcher.fetch(
+      ResourceRequest(path: "x"), from: server(.header(name: "X-Key"), value: "long-secret-1"))
+    #expect(name.fields == ["X-***": "1", "X": "***"])
+  }
+
+  @Test("a cookie with the credential is kept as it is masked, so that the server gets another one")
+  func echoInCookie() async throws {
+    let engine = Engine { _, _ in .status(200, ("Set-Cookie", "k=long-secret-1")) }
+    var server = try server(.header(name: "X-Key"), value: "long-secret-1")
+    server.cookies = CookiePolicy()
+    var options = FetchOptions()
+    options.cookieScope = CookieScope(uid: 1)
+    let response = try await engine.fetcher.fetch(ResourceRequest(path: "x"), from: server, options: options)
+    #expect(response.fields["Set-Cookie"] == "k=***")
+    _ = try await engine.fetcher.fetch(ResourceRequest(path: "x"), from: server, options: options)
+    #expect(engine.transport.requests.last?.fields["Cookie"] == "k=long-secret-1")
   }
 
   @Test("cookies that came with one credential go with another")

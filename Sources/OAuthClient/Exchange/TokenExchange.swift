@@ -105,7 +105,7 @@ public struct TokenExchange: Sendable, Hashable {
 /// An inbound token that was validated: the engine makes it, so that no other token is exchanged.
 public struct InboundToken: Sendable {
   /// The token: for the issuer's token endpoint alone.
-  let value: Secret<String>
+  package let value: Secret<String>
   /// The `iss` of the token; nil where an introspection did not name it.
   public let issuer: String?
   /// The `sub` of the token; nil where an introspection did not name it.

@@ -13,6 +13,7 @@ struct AdviceRounds: Sendable {
   var session: SessionHandle?
   let flights: AdviceFlights
   let headers: HeaderRules
+  let secondURLs: SecondURLs
   /// The resource server's name, for the log.
   let resource: String
   let observer: any EngineObserver
@@ -20,7 +21,8 @@ struct AdviceRounds: Sendable {
 
   init(
     rules: AdviceRules, policy: AuthorizationPolicy, fetch: FetchAdvice, session: SessionHandle?,
-    flights: AdviceFlights, headers: HeaderRules, resource: String, observer: any EngineObserver
+    flights: AdviceFlights, headers: HeaderRules, secondURLs: SecondURLs, resource: String,
+    observer: any EngineObserver
   ) {
     self.rules = rules
     self.policy = policy
@@ -28,6 +30,7 @@ struct AdviceRounds: Sendable {
     self.session = session
     self.flights = flights
     self.headers = headers
+    self.secondURLs = secondURLs
     self.resource = resource
     self.observer = observer
     progress = fetch.progress ?? AdviceProgress()
@@ -66,7 +69,8 @@ struct AdviceRounds: Sendable {
         .adviceFailed, "the advice was not satisfied", outcome: reached, retryable: false, stop: stop)
     case nil:
       // Keeps the continuation already handed out; the user may still be answering.
-      stop.continuation = question.continuation.flatMap { fetch.extend($0) ? $0 : nil } ?? fetch.hold(stop)
+      stop.continuation = question.continuation.flatMap { fetch.extend($0) ? $0 : nil }
+      if stop.continuation == nil { stop.continuation = await fetch.hold(stop) }
       throw ResourceError(
         .adviceRequired, "the user has to do something first", outcome: reached, retryable: false, stop: stop)
     }
@@ -84,7 +88,7 @@ struct AdviceRounds: Sendable {
     do throws(EndedWait) {
       while true {
         let answer = try await flights.answer(to: name, deadline: deadline.earlier(patience)) { [policy, fetch] in
-          let continuation = fetch.hold(stop)
+          let continuation = await fetch.hold(stop)
           question.begin(continuation)
           let isSatisfied = await policy.satisfy(stop.advices, event: event, continuation: continuation)
           if let unused = question.end(isAnswered: isSatisfied != nil) { fetch.release(unused) }
@@ -138,6 +142,12 @@ struct AdviceRounds: Sendable {
     // What a delegate adds is as little its own to choose as a caller's; but by now the request has been answered once.
     do throws(ResourceError) {
       updated.fields = try headers.checked(updated.fields)
+      guard !secondURLs.isNarrowed || SecondURLs.areSame(updated.fields, event.request.fields) else {
+        throw ResourceError(
+          .invalidHeaders, "a header that names another resource cannot be changed through an endpoint",
+          path: ["headers"])
+      }
+      updated.fields = try secondURLs.reading(updated.fields, of: updated.url).fields
     } catch {
       throw ResourceError(
         error.code, "the request cannot be retried: \(error.detail)", path: error.path, outcome: .replied)

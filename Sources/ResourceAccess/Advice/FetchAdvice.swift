@@ -14,7 +14,7 @@ public struct FetchAdvice: Sendable {
   /// How far a fetch had come that is resumed now.
   public var progress: AdviceProgress?
   /// Keeps the fetch under a continuation; nil when it cannot be kept.
-  public var hold: @Sendable (AdviceStop) -> String?
+  public var hold: @Sendable (AdviceStop) async -> String?
   /// The fetch continues by itself, or has ended: releases its continuation.
   public var release: @Sendable (_ continuation: String) -> Void
   /// No caller waits for the fetch any more, though its continuation was handed out: releases it, unless it is to
@@ -29,7 +29,7 @@ public struct FetchAdvice: Sendable {
   public init(
     delegate: (any AuthorizationPolicyDelegate)? = nil, consultsDelegate: Bool = false,
     progress: AdviceProgress? = nil, delegateID: UInt64? = 0,
-    hold: @escaping @Sendable (AdviceStop) -> String? = { _ in nil },
+    hold: @escaping @Sendable (AdviceStop) async -> String? = { _ in nil },
     release: @escaping @Sendable (String) -> Void = { _ in },
     extend: @escaping @Sendable (String) -> Bool = { _ in true },
     abandon: (@Sendable (String) -> Void)? = nil

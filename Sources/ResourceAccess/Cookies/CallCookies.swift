@@ -8,8 +8,8 @@ struct CallCookies {
   var key: CookieJars.Key
   let policy: CookiePolicy
   let hosts: Set<String>
-  /// Lower case: the single sign-on cookie is neither kept nor sent.
-  let reserved: Set<String>
+  /// The single sign-on cookie is neither kept nor sent.
+  let reserved: ReservedCookies
 
   /// Nil where none are kept, and where a session's cookies would be but the session is not known.
   init?(_ jars: CookieJars, _ server: ResourceServer, _ options: FetchOptions) {
@@ -20,9 +20,10 @@ struct CallCookies {
     guard scope.session != nil || !authentication.isUsers else { return nil }
     self.jars = jars
     self.policy = policy
-    key = CookieJars.Key(store: policy.store, scope: scope, authentication: authentication)
+    key = CookieJars.Key(
+      store: policy.store, scope: scope, authentication: authentication, level: options.context.narrowing)
     hosts = Set(server.locations.all.map(\.origin.host))
-    reserved = Set(server.headers.reservedCookies.map { $0.lowercasedASCII() })
+    reserved = ReservedCookies(server.headers.reservedCookies)
   }
 
   private static func scope(_ session: FetchSession?) -> CookieScope? {
@@ -31,7 +32,7 @@ struct CallCookies {
 
   /// Adds what is kept for `request` to its one `Cookie` field, behind the caller's own cookies, which win by name.
   func attach(to request: inout HTTPRequest, now: Timestamp) {
-    let kept = jars.pairs(key, for: request.url, now: now).filter { !reserved.contains($0.name.lowercasedASCII()) }
+    let kept = jars.pairs(key, for: request.url, now: now).filter { !reserved.occur(in: $0.name) }
     guard !kept.isEmpty else { return }
     let given = request.fields.values(of: "Cookie").filter { !$0.isEmpty }
     let names = IdenticalStrings(
@@ -44,7 +45,7 @@ struct CallCookies {
   /// Keeps what `response` to a request to `url` sets.
   func keep(_ response: HTTPResponse, from url: HTTPURL, now: Timestamp) {
     let cookies = response.fields.values(of: "Set-Cookie").prefix(CookieJars.maxLines).compactMap { field -> Cookie? in
-      guard let line = CookieLine(field), !reserved.contains(line.name.lowercasedASCII()) else { return nil }
+      guard let line = CookieLine(field), !reserved.occur(in: line.name) else { return nil }
       return Cookie(line, from: url, hosts: hosts, now: now)
     }
     guard !cookies.isEmpty else { return }

@@ -17,6 +17,8 @@ struct BodyDelivery {
   let deliverHead: (@Sendable (HTTPResponseHead) async -> Bool)?
   /// The largest piece, in bytes.
   let largest: Int
+  /// Hides the credential of the request in the head.
+  let echo: CredentialEcho
 
   /// Delivers parts until there are no more, or one is not taken. Runs concurrently with the exchange, as a child of
   /// the task that waits for it, and where that runs, so that a piece need not change threads.
@@ -27,7 +29,7 @@ struct BodyDelivery {
       switch part {
       case .head(let head):
         taken.hasHead = true
-        isTaken = await hand(head)
+        isTaken = await hand(await echo.hidden(in: head))
       case .piece(let piece): isTaken = await hand(piece)
       }
       guard isTaken else {
