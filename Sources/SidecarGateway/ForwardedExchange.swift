@@ -22,22 +22,23 @@ final class ForwardedExchange: ForwardingProgram {
   private let request: GatewayRequest
   private let fields: RequestFields
   private let response: any GatewayResponse
+  /// Adds the id of its trace to an error that has none.
+  private let traced: @Sendable (RPCFault) -> RPCFault
   private let progress = Locked(Progress.open)
-  /// Watches the sending of a body that is not kept.
-  let watch: UploadWatch
-  /// Whether the body is sent while it is read.
-  let streamsBody: Bool
+  private let body: UploadBody
+  private let longWork: LongWork?
 
-  /// `keepsBody`: whether the body is read before it is sent (`KeptUploads`).
+  /// `body` is that of `request`. Long heads are translated where `longWork` is done.
   init(
-    _ request: GatewayRequest, _ fields: RequestFields, _ response: any GatewayResponse, keepsBody: Bool,
-    clock: any EngineClock
+    _ request: GatewayRequest, _ fields: RequestFields, _ response: any GatewayResponse, _ body: UploadBody,
+    longWork: LongWork? = nil, traced: @escaping @Sendable (RPCFault) -> RPCFault
   ) {
     self.request = request
     self.fields = fields
     self.response = response
-    streamsBody = !keepsBody
-    watch = UploadWatch(clock: clock)
+    self.body = body
+    self.longWork = longWork
+    self.traced = traced
   }
 
   // MARK: - The request
@@ -46,52 +47,52 @@ final class ForwardedExchange: ForwardingProgram {
     var content = ForwardedFetch.Content(fields: fields.forwarded(to: server))
     guard request.body.length != 0 else { return content }
     guard request.method != "HEAD" else { throw .invalidParams("HEAD has no body", path: "/body") }
-    if streamsBody {
-      content.supply = supply(patience: server.bounds.timeout)
-    } else {
-      content.body = try await wholeBody()
+    if Self.mayRetry(server) { body.keep() }
+    if let length = body.length, length <= Self.atOnce, let bytes = try await body.atOnce(length) {
+      content.body = bytes
+      return content
     }
+    let patience = server.bounds.timeout
+    body.watch.serverActs(within: patience)
+    content.supply = BodySupply(
+      length: body.length, next: { [body] in await body.next(patience: patience) }, rewind: { [body] in body.rewind() })
+    content.whole = { [body] in await body.whole() }
     return content
   }
 
-  private func wholeBody() async throws(RPCFault) -> [UInt8] {
-    var body: [UInt8] = []
-    while true {
-      switch await request.body.next() {
-      case .bytes(let bytes): body += bytes
-      case .end: return body
-      case .failed(let reason): throw .invalidParams("The request's body \(reason)", path: "/body")
-      }
-    }
-  }
+  /// A body of no more bytes may be here as a whole when it is first looked at.
+  private static let atOnce: Int64 = 64 << 10
 
-  private func supply(patience: Duration) -> BodySupply {
-    watch.serverActs(within: patience)
-    return BodySupply(length: request.body.length) { [body = request.body, watch] in
-      watch.programActs()
-      let piece = await body.next()
-      watch.serverActs(within: patience)
-      return switch piece {
-      case .bytes(let bytes): .bytes(bytes)
-      case .end: .bytes([])
-      case .failed(let reason): .failed("the request's body \(reason)")
-      }
+  /// Whether a request to `server` may be sent once more: with a newer token, another proof, or after advice.
+  private static func mayRetry(_ server: ResourceServer) -> Bool {
+    switch server.authentication {
+    case .none, .credential: false
+    case .user, .implicit, .clientCredentials, .onBehalfOf: true
     }
   }
 
   // MARK: - The response
 
   func begin(_ head: HTTPResponseHead, from server: ResourceServer) async -> Bool {
-    watch.end()
-    guard !ResponseFields.hasControlCharacter(head) else {
+    body.watch.end()
+    body.release()
+    guard let fields = await translated(head, of: server) else {
       progress.withLock { $0 = .rejected }
       return false
     }
     return await write(beginning: true) { () async throws(GatewayClientGone) in
       try await response.begin(
-        status: head.status, fields: ResponseFields(of: server).fields(of: head),
-        length: ResponseFields.length(of: head, to: request.method))
+        status: head.status, fields: fields, length: ResponseFields.length(of: head, to: request.method))
     }
+  }
+
+  /// The fields of `head` for the program; nil: it may not get them.
+  private func translated(_ head: HTTPResponseHead, of server: ResourceServer) async -> HTTPFields? {
+    let translate: @Sendable () -> HTTPFields? = {
+      ResponseFields.hasControlCharacter(head) ? nil : ResponseFields(of: server).fields(of: head)
+    }
+    guard let longWork else { return translate() }
+    return await longWork.run(on: ResponseFields.byteCount(of: head), translate)
   }
 
   func deliver(_ piece: [UInt8]) async -> Bool {
@@ -104,15 +105,13 @@ final class ForwardedExchange: ForwardingProgram {
   func end(with outcome: Result<Void, RPCFault>) async {
     switch (progress.withLock { $0 }, outcome) {
     case (.begun, .success): _ = await write { () async throws(GatewayClientGone) in try await response.end() }
-    case (.open, .failure(let fault)): await Problem(fault).send(response)
-    case (.open, .success): await Problem(RPCFault(.internalError)).send(response)
+    case (.open, .failure(let fault)): await Problem(traced(fault)).send(response)
+    case (.open, .success): await Problem(traced(RPCFault(.internalError))).send(response)
     case (.rejected, _):
-      let outcome = TransportError.Outcome.replied.rawValue
-      await Problem(
-        RPCFault(
-          .protocolError, "a field of the server's response has control characters", data: ["outcome": .string(outcome)]
-        )
-      ).send(response)
+      let fault = RPCFault(
+        .protocolError, "a field of the server's response has control characters",
+        data: ["outcome": .string(TransportError.Outcome.replied.rawValue)])
+      await Problem(traced(fault)).send(response)
     case (.begun, .failure), (.gone, _): break
     }
   }

@@ -1,3 +1,5 @@
+import HTTPMessages
+
 /// Where a request of a program leads, by its path.
 enum GatewayRoute: Equatable {
   /// To a resource server: the name, and the path behind its base URL with the query, as `ForwardedFetch.path` has it.
@@ -22,7 +24,7 @@ enum GatewayRoute: Equatable {
       return
     }
     // Before they are resolved: nothing leads from one resource to another.
-    guard !bytes.split(separator: Self.slash).contains(where: Self.isDotSegment) else {
+    guard !PathInspection.hasDotSegment(asWritten: path) else {
       self = .rejected("holds a dot segment")
       return
     }
@@ -34,22 +36,5 @@ enum GatewayRoute: Equatable {
     } else {
       self = .resource(name, path: query.map { "\(behind)?\($0)" } ?? behind)
     }
-  }
-
-  /// Whether a segment is `.` or `..`, its dots encoded or not.
-  private static func isDotSegment(_ segment: Substring.UTF8View) -> Bool {
-    var rest = segment
-    var dots = 0
-    while let byte = rest.popFirst() {
-      if byte == UInt8(ascii: "%") {
-        guard rest.popFirst() == UInt8(ascii: "2"), rest.popFirst().map({ $0 | 0x20 }) == UInt8(ascii: "e") else {
-          return false
-        }
-      } else if byte != UInt8(ascii: ".") {
-        return false
-      }
-      dots += 1
-    }
-    return (1...2).contains(dots)
   }
 }

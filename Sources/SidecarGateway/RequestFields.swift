@@ -21,7 +21,8 @@ struct RequestFields {
   init(_ fields: HTTPFields) throws(RPCFault) {
     for line in fields.lines {
       switch line.name.lowercasedASCII() {
-      case "postern-session": try Self.set(&session, line)
+      // An empty one is a user who is not logged in.
+      case "postern-session": try Self.set(&session, line, mayBeEmpty: true)
       case "postern-on-behalf-of": try Self.set(&onBehalfOf, line)
       case "postern-continuation": try Self.set(&continuation, line)
       case "traceparent": traceparent = traceparent ?? line.value
@@ -34,9 +35,11 @@ struct RequestFields {
     }
   }
 
-  private static func set(_ value: inout String?, _ line: HTTPFields.Field) throws(RPCFault) {
+  private static func set(
+    _ value: inout String?, _ line: HTTPFields.Field, mayBeEmpty: Bool = false
+  ) throws(RPCFault) {
     guard value == nil else { throw fault("The field is given twice", line) }
-    guard !line.value.isEmpty else { throw fault("The field is empty", line) }
+    guard mayBeEmpty || !line.value.isEmpty else { throw fault("The field is empty", line) }
     value = line.value
   }
 
@@ -44,40 +47,28 @@ struct RequestFields {
     .invalidParams(message, path: "/headers/\(String(decoding: line.name.utf8.prefix(256), as: UTF8.self))")
   }
 
+  /// The fields that are shown to whom the request is put: those that name other resources, and the media type.
+  var shown: HTTPFields {
+    HTTPFields(
+      others.lines.filter { SecondURLField.isOne($0.name) || HTTPFieldRules.canonical($0.name) == "content-type" })
+  }
+
   /// The fields that go to `server`: without those that programs send by themselves and that no caller may send. What
   /// is left is checked as the headers of `fetchResource` are.
   func forwarded(to server: ResourceServer) -> HTTPFields {
+    let reserved = ReservedCookies(server.headers.reservedCookies)
     var result = HTTPFields()
     for line in others.lines {
       let canonical = HTTPFieldRules.canonical(line.name)
       guard !HTTPFieldRules.isReserved(line.name), !Self.hops.contains(canonical),
         !canonical.startsWithBytes(of: "x-forwarded-"), server.credential?.isNamed(line.name) != true
       else { continue }
-      guard canonical == "cookie" else {
-        result.append(line.name, line.value)
-        continue
-      }
-      let cookies = Self.cookies(line.value, without: server.headers.reservedCookies)
-      if !cookies.isEmpty { result.append(line.name, cookies) }
+      let value = canonical == "cookie" ? reserved.removed(from: line.value) : line.value
+      if let value { result.append(line.name, value) }
     }
     return result
   }
 
   /// Fields by which proxies state who their client is, and the codings that are negotiated by the transport.
   private static let hops: Set<String> = ["accept-encoding", "cookie2", "forwarded", "x-real-ip"]
-
-  /// The pairs of a `Cookie` field without those of reserved names: those are the single sign-on cookies.
-  private static func cookies(_ value: String, without reserved: Set<String>) -> String {
-    guard !reserved.isEmpty else { return value }
-    func isReserved(_ pair: Substring) -> Bool {
-      // Some servers separate cookies by commas, too.
-      pair.split(atByte: ",").contains { part in
-        let name = HTTPFieldRules.trimmed(String(part.prefix(beforeBytes: "=")))
-        return reserved.contains { $0.hasSameASCIILetters(as: name) }
-      }
-    }
-    let pairs = value.split(atByte: ";")
-    guard pairs.contains(where: isReserved) else { return value }
-    return pairs.filter { !isReserved($0) }.map { HTTPFieldRules.trimmed(String($0)) }.joined(separator: "; ")
-  }
 }

@@ -4,12 +4,35 @@ import PosternSupport
 
 /// The fields of a resource server's response as the program gets them.
 struct ResponseFields {
+  /// How much of a response is translated.
+  private struct Budget {
+    var addresses = ResponseFields.maxAddresses
+    var bytes = ResponseFields.maxBytes
+
+    /// Takes a field's value; false when that is too much.
+    mutating func take(_ value: String) -> Bool { takeBytes(value.utf8.count) }
+
+    /// Takes an address in a response from `url`, which may be resolved against its path; false when that is too much.
+    mutating func takeAddress(from url: HTTPURL) -> Bool {
+      guard addresses > 0, takeBytes(url.path.utf8.count) else { return false }
+      addresses -= 1
+      return true
+    }
+
+    private mutating func takeBytes(_ count: Int) -> Bool {
+      bytes -= min(bytes, count)
+      return bytes > 0
+    }
+  }
+
   private let server: ResourceServer
   private let addresses: GatewayAddresses
+  private let reserved: ReservedCookies
 
   init(of server: ResourceServer) {
     self.server = server
     addresses = GatewayAddresses(of: server)
+    reserved = ReservedCookies(server.headers.reservedCookies)
   }
 
   /// The fields of `head`: without those of the hop to the server and those about its origin, with addresses that lead
@@ -19,13 +42,13 @@ struct ResponseFields {
       head.fields.values(of: "Connection").flatMap { $0.split(atByte: ",") }
         .map { HTTPFieldRules.trimmed(String($0)).lowercasedASCII() })
     var result = HTTPFields()
-    var addressesLeft = Self.maxAddresses
+    var budget = Budget()
     for line in head.fields.lines {
       let name = line.name.lowercasedASCII()
       guard !Self.hop.contains(name), !named.contains(name), !name.startsWithBytes(of: "proxy-"),
         !name.startsWithBytes(of: "postern-"), !isAboutCredential(name)
       else { continue }
-      if let value = rewritten(line.value, of: name, in: head, &addressesLeft) { result.append(line.name, value) }
+      if let value = rewritten(line.value, of: name, in: head, &budget) { result.append(line.name, value) }
     }
     return result
   }
@@ -38,9 +61,16 @@ struct ResponseFields {
     return head.fields["Content-Length"].flatMap { Int64($0) }.flatMap { $0 >= 0 ? $0 : nil }
   }
 
-  /// The most addresses that are translated in a response; fields with further ones are left out. Each can cost as much
-  /// as the URL of the request is long, and this runs on a thread of all users.
+  /// The most addresses that are translated in a response, and the most bytes of the fields with them, and of the path
+  /// of the request, against which each is resolved. Fields with more are left out: an address that is not translated
+  /// would lead around the gateway.
   private static let maxAddresses = 100
+  private static let maxBytes = 64 << 10
+
+  /// How long the fields of `head` are.
+  static func byteCount(of head: HTTPResponseHead) -> Int {
+    head.fields.lines.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count }
+  }
 
   /// Fields of one hop (RFC 9110 section 7.6.1), the length, which the listener writes, and fields that browsers keep
   /// about an origin: the gateway's is another one.
@@ -59,17 +89,18 @@ struct ResponseFields {
     server.authentication != .none && ["authentication-info", "dpop-nonce", "www-authenticate"].contains(name)
   }
 
-  /// The value of the field `name` for the program, with no more addresses than are `left`; nil: it does not get the
-  /// field.
-  private func rewritten(_ value: String, of name: String, in head: HTTPResponseHead, _ left: inout Int) -> String? {
+  /// The value of the field `name` for the program, as far as the budget goes; nil: it does not get the field.
+  private func rewritten(_ value: String, of name: String, in head: HTTPResponseHead, _ budget: inout Budget) -> String?
+  {
+    let url = head.url
     switch name {
-    case "location", "content-location", "refresh":
-      guard left > 0 else { return nil }
-      left -= 1
-      return name == "refresh"
-        ? addresses.rewritten(refresh: value, from: head.url) : addresses.rewritten(value, from: head.url)
-    case "link": return addresses.rewritten(link: value, from: head.url, atMost: &left)
-    case "set-cookie": return cookie(value, from: head.url)
+    case "location", "content-location":
+      return budget.take(value) && budget.takeAddress(from: url) ? addresses.rewritten(value, from: url) : nil
+    case "refresh":
+      return budget.take(value) && budget.takeAddress(from: url) ? addresses.rewritten(refresh: value, from: url) : nil
+    case "link":
+      return budget.take(value) ? addresses.rewritten(link: value, from: url) { budget.takeAddress(from: url) } : nil
+    case "set-cookie": return budget.take(value) ? cookie(value, from: url) : nil
     case "set-cookie2": return nil
     default: return value
     }
@@ -77,9 +108,7 @@ struct ResponseFields {
 
   /// A `Set-Cookie` for the program: none of single sign-on, and none that is kept here.
   private func cookie(_ value: String, from url: HTTPURL) -> String? {
-    guard server.cookies == nil, let line = CookieLine(value),
-      !server.headers.reservedCookies.contains(where: { $0.hasSameASCIILetters(as: line.name) })
-    else { return nil }
+    guard server.cookies == nil, let line = CookieLine(value), !reserved.occur(in: line.name) else { return nil }
     return addresses.rewritten(cookie: value, line, from: url)
   }
 }
@@ -97,7 +126,11 @@ struct GatewayAddresses {
     prefix = "/\(server.name)"
     base = server.locations.baseURL
     credential = server.credential
-    basePath = base.path.endsWithBytes(of: "/") ? String(base.path.dropLast()) : base.path
+    basePath = Self.withoutSlash(base.path)
+  }
+
+  private static func withoutSlash(_ path: String) -> String {
+    path.utf8.last == UInt8(ascii: "/") ? String(Substring(path.utf8.dropLast())) : path
   }
 
   /// `reference`, in a response from `url`, as it leads to the same from the gateway: below the base URL as a path of
@@ -118,45 +151,60 @@ struct GatewayAddresses {
     guard target.lies(under: base) || target.origin == base.origin && target.path.hasSameBytes(as: basePath) else {
       return nil
     }
-    let path = prefix + String(target.path.dropFirst(basePath.count))
+    let path = prefix + rest(of: target.path)
     return target.query.map { "\(path)?\($0)" } ?? path
   }
 
+  /// `path`, which begins with the base URL's, without that.
+  private func rest(of path: String) -> Substring { Substring(path.utf8.dropFirst(basePath.utf8.count)) }
+
   /// Servers send characters that a URL must have percent-encoded, such as letters in UTF-8.
   private static func encoded(_ reference: String) -> String {
-    let unsafe = Set(#" "<>\^`{|}"#.utf8)
-    return reference.utf8.map { byte in
-      guard byte >= 0x7F || byte <= 0x20 || unsafe.contains(byte) else { return String(UnicodeScalar(byte)) }
-      return "%" + Hexadecimal.string([byte]).uppercasedASCII()
-    }.joined()
-  }
-
-  /// A `Link` field (RFC 8288 section 3): its targets are between `<` and `>`, outside of quotation marks. Nil where it
-  /// has more of them than are `left`.
-  func rewritten(link value: String, from url: HTTPURL, atMost left: inout Int) -> String? {
-    var result = ""
-    // After it no target ends: what looks like the start of one is not searched through again and again.
-    let lastEnd = value.utf8.lastIndex(of: UInt8(ascii: ">")) ?? value.startIndex
-    var rest = Substring(value)
-    var isQuoted = false
-    while let character = rest.unicodeScalars.popFirst() {
-      if character == "<", !isQuoted, rest.startIndex <= lastEnd,
-        let end = rest.utf8.firstIndex(of: UInt8(ascii: ">"))
-      {
-        guard left > 0 else { return nil }
-        left -= 1
-        let target = String(rest[..<end])
-        result += "<\(rewritten(target, from: url) ?? target)>"
-        rest = rest[rest.utf8.index(after: end)...]
-        continue
-      }
-      if character == "\"" { isQuoted.toggle() }
-      result.unicodeScalars.append(character)
-      if character == "\\", isQuoted, let escaped = rest.unicodeScalars.popFirst() {
-        result.unicodeScalars.append(escaped)
+    let unsafe = #" "<>\^`{|}"#.utf8
+    let digits = Array("0123456789ABCDEF".utf8)
+    var result: [UInt8] = []
+    result.reserveCapacity(reference.utf8.count + 64)
+    for byte in reference.utf8 {
+      if byte >= 0x7F || byte <= 0x20 || unsafe.contains(byte) {
+        result += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 0xF)]]
+      } else {
+        result.append(byte)
       }
     }
-    return result
+    return String(decoding: result, as: UTF8.self)
+  }
+
+  /// A `Link` field (RFC 8288 section 3): its targets are between `<` and `>`, outside of quotation marks. Nil where
+  /// `mayTranslate`, which is called for each of them, returns false.
+  func rewritten(link value: String, from url: HTTPURL, mayTranslate: () -> Bool) -> String? {
+    let bytes = Array(value.utf8)
+    // After it no target ends: what looks like the start of one is not searched through again and again.
+    let lastEnd = bytes.lastIndex(of: UInt8(ascii: ">")) ?? 0
+    var result: [UInt8] = []
+    result.reserveCapacity(bytes.count)
+    var index = 0
+    var isQuoted = false
+    while index < bytes.count {
+      let byte = bytes[index]
+      if byte == UInt8(ascii: "<"), !isQuoted, index < lastEnd,
+        let end = bytes[index...].firstIndex(of: UInt8(ascii: ">"))
+      {
+        guard mayTranslate() else { return nil }
+        let target = String(decoding: bytes[(index + 1)..<end], as: UTF8.self)
+        result.append(byte)
+        result += (rewritten(target, from: url) ?? target).utf8
+        index = end
+        continue
+      }
+      if byte == UInt8(ascii: "\"") { isQuoted.toggle() }
+      result.append(byte)
+      index += 1
+      if byte == UInt8(ascii: "\\"), isQuoted, index < bytes.count {
+        result.append(bytes[index])
+        index += 1
+      }
+    }
+    return String(decoding: result, as: UTF8.self)
   }
 
   /// A `Refresh` field: a time, and a URL after `url=`.
@@ -201,10 +249,10 @@ struct GatewayAddresses {
 
   /// The gateway's path for a cookie's: below the base URL, or all of the resource where that is below the cookie's.
   private func path(ofCookie path: String) -> String? {
-    let bare = path.endsWithBytes(of: "/") ? String(path.dropLast()) : path
+    let bare = Self.withoutSlash(path)
     if basePath.startsWithBytes(of: bare), Self.ends(bare, atSegmentOf: basePath) { return prefix }
     guard path.startsWithBytes(of: basePath), Self.ends(basePath, atSegmentOf: path) else { return nil }
-    return prefix + String(path.dropFirst(basePath.count))
+    return prefix + rest(of: path)
   }
 
   /// Whether `prefix`, with which `path` begins, ends where a segment does.

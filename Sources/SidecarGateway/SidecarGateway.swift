@@ -33,7 +33,8 @@ package struct SidecarGateway: GatewayResponder {
     case .resource(let name, let path): await fetch(name, path, request, response)
     case .reserved(let path): await reserved(path, request, response)
     case .rejected(let reason):
-      await Problem(RPCFault(.invalidURL, "the path \(reason)", data: ["outcome": "not_sent"])).send(response)
+      await reject(
+        RPCFault(.invalidURL, "the path \(reason)", data: ["outcome": "not_sent"]), request, response)
     }
   }
 
@@ -44,7 +45,7 @@ package struct SidecarGateway: GatewayResponder {
     do throws(RPCFault) {
       fields = try RequestFields(request.fields)
     } catch {
-      return await Problem(error).send(response)
+      return await reject(error, request, response)
     }
     var fetch = ForwardedFetch(resource: name, path: path, method: request.method)
     fetch.session = fields.session
@@ -52,27 +53,41 @@ package struct SidecarGateway: GatewayResponder {
     fetch.continuation = fields.continuation
     fetch.traceparent = fields.traceparent
     fetch.byteCount = Int(clamping: request.body.length ?? 0)
+    fetch.bodyBytes = request.body.length
+    fetch.gatewayURL = try? HTTPURL("http://\(request.authority)/\(name)")
+    fetch.shownFields = fields.shown
     let caller = connection(of: request)
-    let kept = uploads.take(request.body.length, for: caller.peer.uid)
-    defer { if let kept { uploads.giveBack(kept, for: caller.peer.uid) } }
-    let exchange = ForwardedExchange(request, fields, response, keepsBody: kept != nil, clock: clock)
+    let body = UploadBody(request.body, in: uploads, for: caller.peer.uid, clock: clock)
+    defer { body.close() }
+    let exchange = ForwardedExchange(
+      request, fields, response, body, longWork: service.longWork(from: Self.longHead, for: caller)
+    ) { [service] in
+      service.traced($0, continuing: fields.traceparent, of: caller.peer.uid)
+    }
     await exchange.end(
-      with: exchange.streamsBody
-        ? watched(fetch, exchange, caller) : service.fetch(fetch, for: exchange, by: caller))
+      with: request.body.length == 0
+        ? service.fetch(fetch, for: exchange, by: caller) : outcome(of: fetch, exchange, body, caller))
   }
 
-  /// The outcome of a fetch whose body is sent while it is read; an error when the server stalls meanwhile.
-  private func watched(
-    _ fetch: ForwardedFetch, _ exchange: ForwardedExchange, _ caller: PeerConnection
+  /// A head of so many bytes is not translated on the thread that serves the connections of all users.
+  private static let longHead = 4 << 10
+
+  /// The outcome of a fetch with a body; an error when the server stalls while that is sent.
+  private func outcome(
+    of fetch: ForwardedFetch, _ exchange: ForwardedExchange, _ body: UploadBody, _ caller: PeerConnection
   ) async -> Result<Void, RPCFault> {
     await withTaskGroup(of: Result<Void, RPCFault>?.self) { [service] group in
       group.addTask { await service.fetch(fetch, for: exchange, by: caller) }
       group.addTask {
-        guard await exchange.watch.hasStalled() else { return nil }
+        await body.run()
+        return nil
+      }
+      group.addTask {
+        guard await body.watch.hasStalled() else { return nil }
         return .failure(
           RPCFault(
-            .deadlineExceeded, "the server did not take the request's body in time", data: ["outcome": "sent_no_reply"])
-        )
+            .deadlineExceeded, "nothing moved within the resource's timeout while the request's body was sent",
+            data: ["outcome": "sent_no_reply"]))
       }
       defer { group.cancelAll() }
       while let first = await group.next() {

@@ -41,71 +41,100 @@ private final class KeptResponse: GatewayResponse {
   }
 }
 
-/// A body of the given pieces.
-private final class KeptBody: GatewayRequestBody {
-  let length: Int64?
-  private let pieces: Locked<[GatewayBodyPiece]>
-
-  init(_ length: Int64?, _ pieces: [GatewayBodyPiece] = []) {
-    self.length = length
-    self.pieces = Locked(pieces)
-  }
-
-  func next() async -> GatewayBodyPiece {
-    pieces.withLock { $0.isEmpty ? .end : $0.removeFirst() }
-  }
-}
-
 @Suite("A request and its response are passed on as they are")
 struct ExchangeTests {
   private let response = KeptResponse()
   private let clock = ManualClock()
 
-  private func exchange(_ method: String = "POST", _ body: KeptBody = KeptBody(0)) throws -> ForwardedExchange {
+  private func exchange(
+    _ method: String = "POST", _ body: KeptBody = KeptBody(0), _ upload: UploadBody? = nil
+  ) throws -> ForwardedExchange {
     let request = GatewayRequest(
       connection: 1, caller: .loopback, method: method, path: "/shop/x", query: nil, authority: "postern",
       fields: [:], body: body)
-    let keepsBody = KeptUploads().take(body.length, for: 1) != nil
-    return ForwardedExchange(request, try RequestFields([:]), response, keepsBody: keepsBody, clock: clock)
+    let upload = upload ?? UploadBody(body, in: KeptUploads(), for: 1, clock: clock)
+    Task { await upload.run() }
+    return ForwardedExchange(request, try RequestFields([:]), response, upload) { fault in
+      var fault = fault
+      if fault.data["traceId"] == nil { fault.data["traceId"] = "0a" }
+      return fault
+    }
   }
 
   private func head(_ fields: HTTPFields = [:]) throws -> HTTPResponseHead {
     HTTPResponseHead(status: 200, url: try HTTPURL("https://api.test/v1/x"), fields: fields)
   }
 
-  /// Catches a small body that cannot be used for a retry, a large one that is kept in memory, and a lost length.
-  @Test(
-    "A body is kept, or sent while it is read, against its length",
-    arguments: [(0, false), (1, false), (1 << 20, false), (1 << 20 + 1, true), (nil, true)] as [(Int64?, Bool)])
-  func bodies(length: Int64?, streams: Bool) async throws {
-    let exchange = try exchange("POST", KeptBody(length, [.bytes([1]), .bytes([2])]))
-    #expect(exchange.streamsBody == streams)
+  static let pieces: [(length: Int64?, pieces: [[UInt8]], streams: Bool)] = [
+    (0, [], false), (2, [[1, 2]], false), (2, [[1], [2]], true), (1 << 16 + 1, [[1], [2]], true),
+    (1 << 20 + 1, [[1], [2]], true), (nil, [[1, 2]], true),
+  ]
+
+  /// Catches a body that is read to its end before its first byte is sent, and a lost length.
+  @Test("A body that is not there as a whole waits for its last byte", arguments: pieces)
+  func bodies(row: (length: Int64?, pieces: [[UInt8]], streams: Bool)) async throws {
+    let exchange = try exchange("POST", KeptBody(row.length, row.pieces.map { .bytes($0) }))
     let content = try await exchange.content(for: resource())
-    guard streams else {
-      #expect(content.supply == nil)
-      #expect(content.body == (length == 0 ? nil : [1, 2]))
+    guard row.streams else {
+      #expect(content.supply == nil && content.whole == nil && content.body == row.pieces.first)
       return
     }
     let supply = try #require(content.supply)
     #expect(content.body == nil)
-    #expect(supply.length == length)
-    #expect(!supply.rewind())
+    #expect(supply.length == row.length)
+    #expect(await Self.all(supply) == row.pieces.flatMap { $0 })
+  }
+
+  /// The rest of a body; nil when it cannot be read.
+  private static func all(_ supply: BodySupply) async -> [UInt8]? {
     var bytes: [UInt8] = []
-    while case .bytes(let piece) = await supply.next(), !piece.isEmpty { bytes += piece }
-    #expect(bytes == [1, 2])
+    while true {
+      guard case .bytes(let piece) = await supply.next() else { return nil }
+      if piece.isEmpty { return bytes }
+      bytes += piece
+    }
+  }
+
+  static let lengths: [Int64?] = [nil, 2, 1 << 20 + 1]
+
+  /// Catches memory for a body that no retry can need, and a body that is retried without its beginning.
+  @Test(
+    "A body is kept against whether its request may be sent once more",
+    arguments: ResourceServer.Authentication.allCases, lengths)
+  func keeping(authentication: ResourceServer.Authentication, length: Int64?) async throws {
+    let exchange = try exchange("POST", KeptBody(length, [.bytes([1]), .bytes([2])]))
+    let content = try await exchange.content(for: resource("https://api.test/v1/", authentication))
+    let supply = try #require(content.supply)
+    let isKept = ![.none, .credential].contains(authentication) && length != 1 << 20 + 1
+    #expect(await Self.all(supply) == [1, 2])
+    #expect(supply.rewind() == isKept)
+    let whole = await content.whole?()
+    #expect(whole == (isKept ? [1, 2] : nil))
+    guard isKept else { return }
+    #expect(await Self.all(supply) == [1, 2])
+    // The response has begun: no retry follows.
+    #expect(await exchange.begin(try head(), from: try resource()))
+    #expect(!supply.rewind())
   }
 
   /// Catches half a body that passes for a whole one.
   @Test("A body that breaks off is sent as complete")
   func brokenBody() async throws {
-    let short = try exchange("POST", KeptBody(5, [.bytes([1]), .failed("broke off")]))
+    let short = try exchange("POST", KeptBody(5, [.failed("broke off")]))
     await #expect(throws: RPCFault(.invalidParams)) { try await short.content(for: resource()) }
-    let long = try await exchange("PUT", KeptBody(nil, [.failed("broke off")])).content(for: resource())
-    guard case .failed(let reason)? = await long.supply?.next() else {
-      Issue.record("it has not failed")
-      return
+    for length in [5, nil] as [Int64?] {
+      let content = try await exchange("PUT", KeptBody(length, [.bytes([1]), .failed("broke off")]))
+        .content(for: resource())
+      let supply = try #require(content.supply)
+      _ = await supply.next()
+      guard case .failed(let reason) = await supply.next() else {
+        Issue.record("it has not failed")
+        return
+      }
+      #expect(reason == "the request's body broke off")
+      let whole = await content.whole?()
+      #expect(whole == nil && !supply.rewind())
     }
-    #expect(reason == "the request's body broke off")
   }
 
   /// Catches bytes after a HEAD that a server would take for the next request.
@@ -205,10 +234,12 @@ struct ExchangeTests {
   /// Catches a response that is cut off by the time limit of its request.
   @Test("The watch goes on after the response has begun")
   func watchEnds() async throws {
-    let exchange = try exchange("PUT", KeptBody(nil))
+    let body = UploadBody(KeptBody(nil), in: KeptUploads(), for: 1, clock: clock)
+    let watch = body.watch
+    let exchange = try exchange("PUT", KeptBody(nil), body)
     _ = try await exchange.content(for: resource())
     #expect(await exchange.begin(try head(), from: try resource()))
-    #expect(await !exchange.watch.hasStalled())
+    #expect(await !watch.hasStalled())
   }
 }
 
@@ -282,19 +313,4 @@ struct ProblemTests {
     #expect(problem.fields["Retry-After"] == expected)
   }
 
-  /// Catches one user's bodies that never end and take all memory, or that of another user, and memory that is lost.
-  @Test("Bodies are kept without a bound for each user")
-  func keptUploads() {
-    let uploads = KeptUploads()
-    #expect(uploads.take(nil, for: 1) == nil && uploads.take(KeptUploads.maxBytes + 1, for: 1) == nil)
-    #expect(uploads.take(0, for: 1) == 0)
-    let taken = (0..<40).map { _ in uploads.take(KeptUploads.maxBytes, for: 1) }
-    #expect(taken.compactMap { $0 }.count == 32 && uploads.take(1, for: 1) == nil && uploads.take(0, for: 1) == 0)
-    #expect(uploads.take(KeptUploads.maxBytes, for: 2) != nil)
-    uploads.giveBack(1 << 20, for: 1)
-    #expect(uploads.take(KeptUploads.maxBytes, for: 1) != nil)
-    // Others may leave less than one user's fair share, and a request without a body needs none.
-    for _ in 0..<32 { _ = uploads.take(KeptUploads.maxBytes, for: 2) }
-    #expect(uploads.take(0, for: 1) == 0 && uploads.take(KeptUploads.maxBytes, for: 3) != nil)
-  }
 }

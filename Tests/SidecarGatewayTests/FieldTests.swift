@@ -182,6 +182,33 @@ struct ResponseFieldTests {
     #expect(try Self.fields(["Link": links(101), "ETag": "x"], from: try resource()).lines.map(\.name) == ["ETag"])
   }
 
+  /// Catches a response whose few, long addresses take a quarter of a second.
+  @Test("A response with more bytes of addresses than are translated loses other fields, or is translated")
+  func longAddresses() throws {
+    let long = "/v1/" + String(repeating: "\u{E9}", count: 7_000)
+    var fields = HTTPFields()
+    for _ in 0..<16 { fields.append("Link", "<\(long)>; rel=next") }
+    for name in ["Location", "Content-Location", "Refresh"] {
+      fields.append(name, name == "Refresh" ? "0;url=\(long)" : long)
+    }
+    fields.append("Set-Cookie", "a=b; Path=/v1/x; " + String(repeating: ";", count: 15_000))
+    fields.append("X-Long", long)
+    fields.append("ETag", "x")
+    let result = try Self.fields(fields, from: try resource())
+    // Four of 14 KB, and nothing beyond 64 KiB.
+    #expect(result.lines.map(\.name) == ["Link", "Link", "Link", "Link", "X-Long", "ETag"])
+    #expect(result.lines[0].value.hasPrefix("</shop/%C3%A9%C3%A9"))
+    // The path of the request counts for each address that may be resolved against it.
+    let path = "/v1/" + String(repeating: "a/", count: 10_000)
+    let links = HTTPFields((0..<5).map { .init(name: "Link", value: "<x\($0)>") })
+    let resolved = try Self.fields(links, at: "https://api.test\(path)", from: try resource())
+    #expect(resolved.lines.count == 3 && resolved["Link"]?.hasSuffix("/a/x0>") == true)
+    // One that is too long does not keep the rest of the response from the program.
+    let tooLong = try Self.fields(
+      ["Location": "/v1/" + String(repeating: "a", count: 70_000), "ETag": "x"], from: try resource())
+    #expect(tooLong == ["ETag": "x"])
+  }
+
   static let refreshes: [(String, String)] = [
     ("5", "5"), ("5; url=/v1/done", "5; url=/shop/done"), ("0;URL='https://api.test/v1/a'", "0; url=/shop/a"),
     ("3, url = \"https://other.test/\"", "3; url=https://other.test/"), ("5; text", "5; text"),

@@ -135,13 +135,59 @@ struct ForwardedFetchTests {
     for token in [nil, "token-1", "token-2"] {
       let first = begin(token)
       let question = await maker.next()
-      #expect(question?["params"]?["path"] == "/a")
+      #expect(question?["params"]?["path"] == "a")
       #expect(question.map { JSONWriter().string($0).contains("token-") } == false)
       maker.answer(question, "always")
       _ = await first.value
       // The same again needs no answer.
       _ = await begin(token).value
     }
+  }
+
+  /// Catches a question that shows less than the request that is sent, or another one.
+  @Test("A program's request is put to the maker as the program spells it")
+  func shown() async throws {
+    let sockets = bench.use(ScriptedSockets())
+    let maker = bench.connect()
+    let narrowing = try #require(sockets.request(await maker.askingEndpoint(["http": true]))?.narrowing)
+    var call = ForwardedFetch(resource: "open", path: "/a%2Db?x=%7E", method: "COPY")
+    call.gatewayURL = try HTTPURL("http://gw/open")
+    call.shownFields = [
+      "Destination": "http://gw/open/c", "If": "<http://gw/open/c> (<urn:uuid:1>)", "content-type": "text/plain",
+    ]
+    call.bodyBytes = nil
+    let program = Program(ForwardedFetch.Content(fields: call.shownFields, body: [1]))
+    let caller = bench.service.forwardingConnection(1, of: Peer(uid: SidecarBench.ownUID, gid: 0), narrowing)
+    let outcome = Task { [call, service = bench.service] in await service.fetch(call, for: program, by: caller) }
+    let question = await maker.next()
+    #expect(
+      question?["params"]?["otherUrls"] == [
+        ["header": "Destination", "url": "https://open.test/c"], ["header": "If", "url": "https://open.test/c"],
+      ])
+    #expect(question?["params"]?["httpMethod"] == "COPY" && question?["params"]?["url"] == "https://open.test/a-b?x=~")
+    #expect(question?["params"]?["body"] == ["contentType": "text/plain"], "a body of unknown length")
+    maker.answer(question, "once")
+    _ = await outcome.value
+    let sent = try #require(bench.transport.requests.first)
+    #expect(sent.method == "COPY" && "\(sent.url)" == "https://open.test/a-b?x=~")
+    #expect(sent.fields["Destination"] == "https://open.test/c")
+    #expect(sent.fields["If"] == "<https://open.test/c> (<urn:uuid:1>)")
+  }
+
+  /// Catches consent to a request that counts for one with another second URL.
+  @Test("A continuation carries out a request that names another resource")
+  func continuationOfSecondURL() async throws {
+    let handle = try await logIn()
+    isOpen.withLock { $0 = false }
+    func program(_ target: String) -> Program { Program(ForwardedFetch.Content(fields: ["Destination": target])) }
+    var call = ForwardedFetch(resource: "api", path: "/a", method: "MOVE")
+    call.session = handle
+    let advice = try #require(await fault(call, for: program("/shop/b")))
+    call.continuation = try #require(advice.data["continuation"]?.stringValue)
+    isOpen.withLock { $0 = true }
+    #expect(await fault(call, for: program("/shop/c"))?.code == .invalidParams)
+    #expect(await fault(call, for: program("/shop/b")) == nil)
+    #expect(bench.transport.requests.last?.fields["Destination"] == "/shop/b")
   }
 
   static let rejected: [(uid: UInt32, ForwardedFetch, RPCErrorCode, reads: Int)] = [
@@ -229,6 +275,31 @@ struct ForwardedFetchTests {
     #expect(await fault(call, for: program) == nil)
     #expect(program.received.withLock { $0.body } == [7])
     #expect(await fault(call, for: program)?.code == .continuationUnknown, "only once")
+  }
+
+  /// Catches a continuation that loses the body of a request that was sent while it was read, and one for which another
+  /// body counts.
+  @Test("A request whose streamed body is kept is not suspended, or continues with another body")
+  func keptBody() async throws {
+    let handle = try await logIn()
+    isOpen.withLock { $0 = false }
+    func program(_ body: [UInt8]?) -> Program {
+      let supply = BodySupply(length: nil, next: { .bytes([]) }, rewind: { body != nil })
+      var content = ForwardedFetch.Content(fields: [:], supply: supply)
+      content.whole = { body }
+      return Program(content)
+    }
+    var call = ForwardedFetch(resource: "api", path: "/pay", method: "POST")
+    call.session = handle
+    let advice = try #require(await fault(call, for: program([7, 8])))
+    call.continuation = try #require(advice.data["continuation"]?.stringValue)
+    isOpen.withLock { $0 = true }
+    for other in [[7], nil] as [[UInt8]?] {
+      #expect(await fault(call, for: program(other))?.code == .invalidParams)
+    }
+    let sent = bench.transport.requests.count
+    #expect(await fault(call, for: program([7, 8])) == nil)
+    #expect(bench.transport.requests.dropFirst(sent).map(\.body) == [[7, 8]])
   }
 
   /// Catches a body that was read once and is promised for another time.

@@ -14,7 +14,7 @@ final class ConnectionLifetime: Sendable {
   private let hub: EventHub
   private let running: RunningConfiguration
   let endpoints: EndpointRegistry
-  private let pool: FairPool
+  let pool: FairPool
   private let draining = Locked(false)
 
   init(
@@ -54,9 +54,10 @@ final class ConnectionLifetime: Sendable {
   /// Cancels what the connection alone owned.
   func closed(connection: UInt64, conversation: JSONRPCConnection) {
     // First, so that what is cancelled sees that its connection is gone.
-    hub.remove(connection)?.attach(nil)
+    let caller = hub.remove(connection)
+    caller?.attach(nil)
     conversation.close()
-    endpoints.connectionClosed(connection)
+    endpoints.connectionClosed(connection, caller?.narrowing)
   }
 
   /// Whether no new requests are accepted any more.

@@ -1,7 +1,7 @@
 import Logging
 package import PosternJSON
 package import PosternJSONRPC
-import PosternSupport
+package import PosternSupport
 package import SidecarAccess
 package import SidecarCalls
 package import SidecarEngine
@@ -20,15 +20,20 @@ extension SidecarService {
       connection: Self.firstForwarding &+ number, peer: peer, openedAt: calls.clock.monotonicNow, narrowing: narrowing)
   }
 
-  /// Counts and logs a request of a program, or its connection, that the gateway's listener rejected.
-  package func forwardingRejected(status: Int, reason: String, detail: String, of uid: UInt32?) {
+  /// Counts and logs a request of a program, or its connection, that the gateway's listener rejected, and returns the id
+  /// of its trace: the one of `traceparent`, if that is valid, else a new one.
+  package func forwardingRejected(
+    status: Int, reason: String, detail: String, of uid: UInt32?, continuing traceparent: String?
+  ) -> String {
+    let trace = CallTrace(continuing: traceparent)
     calls.log.metrics.connectionRejected(reason)
     callersLog.log(
       .notice, "gateway: a request was rejected", of: uid ?? PeerID.ownUID,
       .of([
         .status: .stringConvertible(status), .reason: .string(reason), .error: .string(detail),
-        .uid: .string(uid.map { "\($0)" } ?? "loopback"),
+        .uid: .string(uid.map { "\($0)" } ?? "loopback"), .traceId: .string(trace.traceID),
       ]))
+    return trace.traceID
   }
 
   /// Fetches a resource for `program`, with all rules, limits and records of `fetchResource`. Without an error the
@@ -36,10 +41,19 @@ extension SidecarService {
   package func fetch(
     _ fetch: ForwardedFetch, for program: any ForwardingProgram, by caller: PeerConnection
   ) async -> Result<Void, RPCFault> {
-    await carryOut(fetch.call, by: caller) { [handler = lifetime.fetches] (_, context) async throws(RPCFault) in
-      try await handler.carryOut(fetch, for: program, context)
-      return .value(.null)
-    }.map { _ in }
+    let handler = lifetime.fetches
+    return await carryOut(
+      fetch.call, by: caller,
+      { (_, context) async throws(RPCFault) in
+        try await handler.carryOut(fetch, for: program, context)
+        return .value(.null)
+      }, preview: { (_, context) async throws(RPCFault) in try await handler.preview(fetch, context) }
+    ).map { _ in }
+  }
+
+  /// Where work for `caller` is done, on `bytes` and more on threads that all users share fairly.
+  package func longWork(from bytes: Int, for caller: PeerConnection) -> LongWork {
+    LongWork(from: bytes) { [pool = lifetime.pool] in caller.executor(in: pool) }
   }
 
   /// The configuration in force.
@@ -60,11 +74,14 @@ extension SidecarService {
   }
 
   private func carryOut(
-    _ call: Call, by caller: PeerConnection, _ body: MethodTable.WaitingHandler? = nil
+    _ call: Call, by caller: PeerConnection, _ body: MethodTable.WaitingHandler? = nil,
+    preview: MethodTable.Preview? = nil
   ) async -> Result<RPCResult, RPCFault> {
     guard !lifetime.isDraining else {
       return .failure(RPCFault(.shuttingDown, data: ["retryable": true, "outcome": "not_sent"]))
     }
-    return await hub.counted { await CallChain(caller: caller, environment: calls).carryOut(call, by: body) }
+    return await hub.counted {
+      await CallChain(caller: caller, environment: calls).carryOut(call, by: body, preview: preview)
+    }
   }
 }

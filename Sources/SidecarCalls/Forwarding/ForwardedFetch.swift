@@ -14,7 +14,7 @@ package struct ForwardedFetch: Sendable {
   package var path: String
   /// The method, as sent.
   package var method: String
-  /// The handle of a session; nil: the peer's only one.
+  /// The handle of a session, or `only`; nil: that of the endpoint, or nobody's.
   package var session: String?
   /// An inbound token.
   package var onBehalfOf: Secret<String>?
@@ -24,6 +24,12 @@ package struct ForwardedFetch: Sendable {
   package var traceparent: String?
   /// How many bytes the request's body has, as far as that is known.
   package var byteCount = 0
+  /// The same; nil: it has one of unknown length.
+  package var bodyBytes: Int64? = 0
+  /// The URL by which the program knows the resource's base URL; nil: it names no host.
+  package var gatewayURL: HTTPURL?
+  /// The fields of the request that people are shown: those that name other resources, and its media type.
+  package var shownFields = HTTPFields()
 
   package init(resource: String, path: String, method: String) {
     self.resource = resource
@@ -37,8 +43,10 @@ package struct ForwardedFetch: Sendable {
     package var fields: HTTPFields
     /// The body; nil: none, or it is supplied.
     package var body: [UInt8]?
-    /// The body, read while it is sent. Such a request is sent once.
+    /// The body, read while it is sent.
     package var supply: BodySupply?
+    /// Reads the rest of the body that is supplied, and returns all of it; nil: it is not kept.
+    package var whole: (@Sendable () async -> [UInt8]?)?
 
     package init(fields: HTTPFields, body: [UInt8]? = nil, supply: BodySupply? = nil) {
       self.fields = fields

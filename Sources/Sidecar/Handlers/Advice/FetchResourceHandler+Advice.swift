@@ -43,7 +43,9 @@ extension FetchResourceHandler {
       throw Self.unknown
     }
     let server = try server(known.origin.resource, context).applying(known.origin.options)
-    try context.check(known.origin.request, to: server, isForwarded: known.origin.options.context.isForwarded)
+    var fetch = known.origin.options.context
+    fetch.narrowing = context.narrowing?.id
+    try context.check(known.origin.request, to: server, fetch)
     guard server.locations.baseURL == known.origin.baseURL else { throw Self.unknown }
     let session = try await engine.session(known.session.text, .user, server.tokens.issuer, context)
     context.audit?.note(server, session)
@@ -56,12 +58,15 @@ extension FetchResourceHandler {
     _ body: (Fetch) async throws(RPCFault) -> Outcome
   ) async throws(RPCFault) -> Outcome {
     // Before it is taken, so that a call that is rejected here can be retried.
-    guard tasks.running(found.known.origin.task, of: context.uid) == nil else { throw Self.taskIsRunning }
+    guard !tasks.isRunning(found.known.origin.task, of: context.uid, through: context.narrowing) else {
+      throw Self.taskIsRunning
+    }
     guard let taken = stopped.take(continuation, of: context.uid) else { throw Self.unknown }
     let origin = taken.value.origin
     var options = origin.options
     options.session = found.session
     options.context.deadline = context.deadline
+    options.context.narrowing = context.narrowing?.id
     options.timeout = timeout ?? options.timeout
     options.context.trace = context.traceContext
     do throws(RPCFault) {
@@ -80,17 +85,22 @@ extension FetchResourceHandler {
 
   /// The delegate that satisfies the fetch's advice, and the store of the fetch meanwhile.
   func advice(
-    _ rules: AdviceRules, _ origin: SuspendedFetches.Origin, _ progress: AdviceProgress?, mayContinue: Bool,
-    by deadline: Deadline, _ context: CallContext
+    _ rules: AdviceRules, _ origin: SuspendedFetches.Origin, of fetch: Fetch, by deadline: Deadline,
+    _ context: CallContext
   ) -> FetchAdvice {
     FetchAdvice(
       delegate: PolicyDelegate(
         caller: context.caller, task: origin.task, patience: rules.wait, deadline: deadline, clock: clock, trail: trail,
-        mayMove: !context.boundsFetches && context.question == nil),
-      consultsDelegate: context.caller.delegate(for: .evaluateAuthorizationPolicy) != nil, progress: progress,
+        mayMove: !context.boundsFetches),
+      consultsDelegate: context.caller.delegate(for: .evaluateAuthorizationPolicy) != nil, progress: fetch.progress,
       delegateID: context.caller.delegate(for: .onPolicyAdviceReceived) == nil ? nil : context.caller.connection,
       hold: { [stopped] stop in
-        guard mayContinue, let session = stop.session else { return nil }
+        guard fetch.mayContinue, let session = stop.session else { return nil }
+        var origin = origin
+        if let wholeBody = fetch.wholeBody {
+          guard let body = await wholeBody() else { return nil }
+          origin.request = origin.request.with(body: body)
+        }
         let name = stopped.hold(
           SuspendedFetches.Fetch(origin: origin, session: session, advices: stop.advices, progress: stop.progress))
         if let name { context.note(begun: name) }

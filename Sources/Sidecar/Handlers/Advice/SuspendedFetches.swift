@@ -13,7 +13,7 @@ final class SuspendedFetches: Sendable {
     let resource: String
     /// The resource's URL at that time: the user's consent to a request to one server does not hold for another.
     let baseURL: HTTPURL
-    let request: ResourceRequest
+    var request: ResourceRequest
     let options: FetchOptions
     let stream: BodyStream?
     let task: String

@@ -20,10 +20,8 @@ extension FetchResourceHandler {
       return try await resume(continuation, forwarded, for: program, context)
     }
     let server = try server(forwarded.resource, context)
-    try context.check(forwarded.request(with: ForwardedFetch.Content(fields: [:])), to: server, isForwarded: true)
-    var options = FetchOptions(deadline: context.deadline, followsRedirects: false, trace: context.traceContext)
-    options.context.isForwarded = true
-    options.context.peerID = context.caller.peerID
+    var options = options(of: forwarded, context)
+    try context.check(forwarded.shownRequest, to: server, options.context)
     options.session = try await session(forwarded.session, server, context)
     context.audit?.note(server, options.session)
     options.context.cookieScope = CookieScope(uid: context.uid, session: options.session?.handle)
@@ -31,8 +29,18 @@ extension FetchResourceHandler {
     let inbound = forwarded.onBehalfOf.map { OnBehalfOf(token: $0.reveal()) }
     let fetch = Fetch(
       request: forwarded.request(with: content), server: server, options: options,
-      task: NetworkTask.generatedIdentifier(), inbound: inbound, mayContinue: content.supply == nil)
+      task: NetworkTask.generatedIdentifier(), inbound: inbound, wholeBody: content.whole)
     try await carryOut(fetch, content.supply, for: program, context)
+  }
+
+  /// The options of a fetch of a program.
+  func options(of forwarded: ForwardedFetch, _ context: CallContext) -> FetchOptions {
+    var options = FetchOptions(deadline: context.deadline, followsRedirects: false, trace: context.traceContext)
+    options.context.isForwarded = true
+    options.context.gatewayURL = forwarded.gatewayURL
+    options.context.narrowing = context.narrowing?.id
+    options.context.peerID = context.caller.peerID
+    return options
   }
 
   /// Continues a fetch that was suspended at an advice. The request that was suspended is sent: the program has to send
@@ -44,12 +52,17 @@ extension FetchResourceHandler {
       throw .invalidParams("continuation excludes onBehalfOf", path: "/onBehalfOf")
     }
     let found = try await suspended(continuation, context)
-    if let session = forwarded.session, try SessionHandle.given(session) != found.known.session {
-      throw .invalidParams("The continuation is of another session", path: "/session")
+    if forwarded.session != nil {
+      let session = try await engine.session(forwarded.session, .user, found.server.tokens.issuer, context)
+      guard session?.handle == found.known.session else {
+        throw .invalidParams("The continuation is of another session", path: "/session")
+      }
     }
-    let content = try await program.content(for: found.server)
+    var content = try await program.content(for: found.server)
+    if let whole = content.whole { content.body = await whole() }
     let origin = found.known.origin
-    guard content.supply == nil, origin.resource == forwarded.resource, origin.options.context.isForwarded,
+    guard content.supply == nil || content.body != nil, origin.resource == forwarded.resource,
+      origin.options.context.isForwarded,
       forwarded.request(with: content).isSame(as: origin.request)
     else {
       throw .invalidParams("The continuation is of another request", path: "/continuation")
@@ -86,14 +99,24 @@ extension FetchResourceHandler {
 }
 
 extension ForwardedFetch {
+  /// The request as far as it is known before its content.
+  var shownRequest: ResourceRequest { request(with: Content(fields: shownFields)) }
+
   fileprivate func request(with content: Content) -> ResourceRequest {
     ResourceRequest(path: path, method: method, body: content.body, headers: content.fields)
   }
 }
 
 extension ResourceRequest {
-  /// Whether method, path and body are those of `other`. Fields may differ: programs put times and traces there.
+  /// The same request of a program with `body`.
+  func with(body: [UInt8]) -> ResourceRequest {
+    ResourceRequest(path: path, method: method, body: body, headers: headers)
+  }
+
+  /// Whether method, path, body and the resources that fields name are those of `other`. Other fields may differ:
+  /// programs put times and traces there.
   fileprivate func isSame(as other: ResourceRequest) -> Bool {
     method.hasSameBytes(as: other.method) && path.hasSameBytes(as: other.path) && body == other.body
+      && SecondURLs.areSame(headers, other.headers)
   }
 }

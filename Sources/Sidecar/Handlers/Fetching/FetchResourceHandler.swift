@@ -50,9 +50,10 @@ struct FetchResourceHandler: Sendable {
     options.authentication = params.auth.map(ResourceServer.Authentication.init)
     options.context.trace = context.traceContext
     options.context.peerID = context.caller.peerID
+    options.context.narrowing = context.narrowing?.id
     options.timeout = try Self.timeout(params)
     let server = try server(name, context).applying(options)
-    try context.check(request, to: server)
+    try context.check(request, to: server, options.context)
     if context.boundsFetches { options.followsRedirects = false }
     let stream = try BodyStream.requested(by: params, hasFrames: context.caller.conversation?.hasFrames ?? false)
     if stream != nil, server.payloadEncryption?.decryptsAnswers == true {
@@ -88,6 +89,8 @@ struct FetchResourceHandler: Sendable {
     var progress: AdviceProgress?
     /// Whether another call can send its request, once advice is satisfied.
     var mayContinue = true
+    /// Reads all of the body that is sent while it is read, so that another call can send it.
+    var wholeBody: (@Sendable () async -> [UInt8]?)?
   }
 
   /// Runs a fetch as a task of the caller's, with its bodies in messages or `bodies`.
@@ -140,10 +143,11 @@ struct FetchResourceHandler: Sendable {
       let kept = SuspendedFetches.Origin(
         uid: uid, resource: server.name, baseURL: server.locations.baseURL, request: request, options: options,
         stream: fetch.stream, task: task, wait: rules.wait)
-      options.advice = advice(rules, kept, fetch.progress, mayContinue: fetch.mayContinue, by: deadline, context)
+      options.advice = advice(rules, kept, of: fetch, by: deadline, context)
     }
     options.tokenRules.tokenDelegate = TokenRefreshDelegate(
       caller: context.caller, task: task, deadline: deadline, clock: clock)
+    options.context.narrowing = context.narrowing?.id
     options.longWork = LongWork(from: JSONRPCConnection.longText) { [pool, caller = context.caller] in
       caller.executor(in: pool)
     }
@@ -152,7 +156,7 @@ struct FetchResourceHandler: Sendable {
     stream(&options)
     let isNew = tasks.begin(networkTask, for: server.name, of: uid, through: context.narrowing)
     guard isNew else { throw Self.taskIsRunning }
-    defer { tasks.end(networkTask, of: uid) }
+    defer { tasks.end(networkTask, of: uid, through: context.narrowing) }
     if fetch.inbound != nil || server.authentication == .onBehalfOf {
       // The caller's time limit is that of the validation as well.
       options.context.deadline = deadline
@@ -202,7 +206,7 @@ struct FetchResourceHandler: Sendable {
     context.runtime.accessManager(behind: server).flatMap { engine.sessions.cookieName(of: $0) }
   }
 
-  /// The session that a fetch uses: that of the handle, or the peer's only one; nil where it uses none.
+  /// The session that a fetch uses; nil where it uses none, or may be sent without a token.
   func session(
     _ handle: String?, _ server: ResourceServer, _ context: CallContext
   ) async throws(RPCFault) -> FetchSession? {
@@ -214,7 +218,8 @@ struct FetchResourceHandler: Sendable {
       try await engine.rejectSession(handle, context)
       return nil
     }
-    return try await engine.session(handle, kind, server.tokens.issuer, context)
+    return try await engine.session(
+      handle, kind, server.tokens.issuer, mayBeMissing: server.tokens.whenNoSession == .sendWithoutToken, context)
   }
 
   /// The validated inbound token; nil also when the task was cancelled meanwhile: then its fetch ends at once.
@@ -232,7 +237,7 @@ struct FetchResourceHandler: Sendable {
     }
   }
 
-  private func resourceName(_ params: FetchResource.Params, _ context: CallContext) throws(RPCFault) -> String {
+  func resourceName(_ params: FetchResource.Params, _ context: CallContext) throws(RPCFault) -> String {
     guard let name = params.resource ?? context.runtime.onlyResource else {
       throw .invalidParams("Several resources are configured: say which", path: "/resource")
     }
