@@ -10,17 +10,17 @@ struct GatewayAccess: Sendable {
   /// Checks a request, and returns its fields without the key.
   func check(_ head: RequestHead) throws(RequestRejection) -> HTTPFields {
     guard head.host.isEmpty || Self.isLoopback(head.host) else {
-      throw RequestRejection("Host is not a loopback address or localhost", status: 421, reason: "misdirected")
+      throw RequestRejection("Host is not a loopback address or localhost", status: 421, .misdirected)
     }
     let site = head.fields["sec-fetch-site"]
     guard head.fields["origin"] == nil, site == nil || site == "none" else {
-      throw RequestRejection("requests of web pages are not accepted", status: 403, reason: "web_page")
+      throw RequestRejection("requests of web pages are not accepted", status: 403, .webPage)
     }
     var fields = head.forwarded
     guard let used = matchingField(head.fields) else {
       throw RequestRejection(
         "the key of gateway.listen.keyFile is missing, or another one: send it as Postern-Key, or as Basic's password",
-        status: 401, reason: "key_required")
+        status: 401, .keyRequired)
     }
     fields[used] = nil
     // Programs may send the key in two fields: it is for no other server.

@@ -18,6 +18,8 @@ final class GatewayConnection: ChannelInboundHandler, @unchecked Sendable {
   /// The connection's program, channel and number, and who answers its requests.
   struct Link: Sendable {
     let id: UInt64
+    /// Whose share its bytes are of.
+    let uid: UInt32
     let caller: GatewayRequest.Program
     let channel: any Channel
     let executor: EventLoopTaskExecutor
@@ -30,12 +32,17 @@ final class GatewayConnection: ChannelInboundHandler, @unchecked Sendable {
   let server: GatewayServer
   private var context: ChannelHandlerContext?
   var requestGuard: RequestGuard
-  private var pending = ByteBuffer()
+  /// Bytes that have come and are not wanted yet.
+  private(set) var pending = ByteBuffer()
   var exchange: GatewayExchange?
   private var parsed = ParsedRequest()
   var phase = Phase.open
   var input = ConnectionInput()
   var timer = ConnectionTimer()
+  /// What the server has counted of `heldBytes`.
+  var countedBytes = 0
+  /// Writes that the client's side has not taken.
+  var writes = 0
 
   init(_ link: Link, _ server: GatewayServer) {
     self.link = link
@@ -66,6 +73,7 @@ final class GatewayConnection: ChannelInboundHandler, @unchecked Sendable {
     timer.cancel()
     exchange?.abandon()
     exchange = nil
+    countHeldBytes()
     context.fireChannelInactive()
     self.context = nil
   }
@@ -122,7 +130,8 @@ final class GatewayConnection: ChannelInboundHandler, @unchecked Sendable {
   private var wantsBytes: Bool {
     guard !requestGuard.isComplete, !requestGuard.hasFailed else { return false }
     guard let exchange else { return true }
-    return exchange.isReading && exchange.body.count < Self.window
+    guard exchange.isReading, exchange.body.count > 0 else { return exchange.isReading }
+    return exchange.body.count < Self.window && !isOverShare
   }
 
   private func begin(_ head: RequestHead, _ section: [UInt8]) {
@@ -137,9 +146,10 @@ final class GatewayConnection: ChannelInboundHandler, @unchecked Sendable {
     } catch {
       return reject(error)
     }
+    if link.caller == .loopback, input.requests == 0, !server.showsKey(link.id) { return reject(GatewayServer.replaced) }
     input.requests += 1
     timer.input = nil
-    let exchange = GatewayExchange(head, closes: server.isDraining)
+    let exchange = GatewayExchange(head, size: section.count, closes: server.isDraining)
     self.exchange = exchange
     let request = GatewayRequest(
       connection: link.id, caller: link.caller, method: head.line.method, path: head.line.path, query: head.line.query,
@@ -191,13 +201,19 @@ final class GatewayConnection: ChannelInboundHandler, @unchecked Sendable {
   /// Ends what cannot be read: with a response of its own, unless one is being made already.
   func reject(_ rejection: RequestRejection) {
     requestGuard.fail(rejection)
-    server.configuration.onRejection(link.caller, rejection)
+    let traceID = server.configuration.onRejection(link.caller, rejection, requestGuard.traceparent)
     if let exchange {
       exchange.body.finish(.failed("is malformed: \(rejection.detail)"))
       return passOn(exchange)
     }
     guard input.discardable == 0 else { return linger() }
-    linger(behind: rejection.response)
+    linger(behind: rejection.response(isToHead: requestGuard.isHead, traceID: traceID))
+  }
+
+  /// The response to the request that is being answered, whose responder is not heard any more.
+  func response(to rejection: RequestRejection) -> [UInt8] {
+    let traceID = server.configuration.onRejection(link.caller, rejection, requestGuard.traceparent)
+    return rejection.response(isToHead: requestGuard.isHead, traceID: traceID)
   }
 
   // MARK: - Requests and timeouts
@@ -205,6 +221,7 @@ final class GatewayConnection: ChannelInboundHandler, @unchecked Sendable {
   /// Looks after everything that may have changed: the end of the input, the next read, the timer.
   func update() {
     guard phase != .closed else { return }
+    countHeldBytes()
     if input.hasEnded, phase == .lingering, input.isAnswered { return link.channel.close(promise: nil) }
     if phase == .open, input.hasEnded, !requestGuard.hasFailed {
       // The request, or the next one, will never be whole.
@@ -240,11 +257,11 @@ final class GatewayConnection: ChannelInboundHandler, @unchecked Sendable {
     if phase == .lingering { return link.channel.close(promise: nil) }
     if let exchange {
       guard exchange.reader != nil else { return leave() }
-      reject(RequestRejection("the body did not come in time", status: 408, reason: "request_timeout"))
+      reject(RequestRejection("the body did not come in time", status: 408, .requestTimeout))
       return update()
     }
     if requestGuard.isIdle { return leave() }
-    reject(RequestRejection("the request did not come in time", status: 408, reason: "request_timeout"))
+    reject(RequestRejection("the request did not come in time", status: 408, .requestTimeout))
   }
 
   /// Closes the connection at once: its client has gone, does not read, or has a response that cannot be continued.

@@ -11,6 +11,9 @@ struct BodyQueue: Sendable {
   /// How many bytes there are.
   var count: Int { bytes.readableBytes }
 
+  /// How much memory they take.
+  var heldBytes: Int { bytes.storageCapacity }
+
   /// Adds bytes. In one buffer: a client may send each byte as a chunk of its own.
   mutating func append(_ more: ByteBuffer) {
     guard end == nil else { return }
@@ -39,6 +42,8 @@ final class GatewayExchange: @unchecked Sendable {
   // Sendable because its variables are touched on the connection's event loop only.
 
   let head: RequestHead
+  /// How many bytes its header section had.
+  private let size: Int
   var response: ResponseFraming
   var body = BodyQueue()
   /// Whether the client waits for `100 Continue`.
@@ -51,13 +56,17 @@ final class GatewayExchange: @unchecked Sendable {
   /// How long, in all, the responder has waited for the body's last 64 KiB.
   var progress = BodyProgress()
 
-  init(_ head: RequestHead, closes: Bool) {
+  init(_ head: RequestHead, size: Int, closes: Bool) {
     self.head = head
+    self.size = size
     needsContinue = head.expectsContinue
     response = ResponseFraming(
       method: head.line.method, minorVersion: head.line.minorVersion, closes: closes || head.closes)
     if head.framing == .none { body.finish(.end) }
   }
+
+  /// The memory for the header section's fields and for bytes of the body.
+  var heldBytes: Int { 2 * size + body.heldBytes }
 
   /// Ends everything that waits, and the task: the client has gone.
   func abandon() {
@@ -245,16 +254,29 @@ extension GatewayConnection {
 
   /// Writes at the end of the loop's iteration: head, body and end of a small response leave together.
   private func send(_ buffer: ByteBuffer) {
-    link.channel.write(buffer, promise: nil)
+    writes += 1
+    link.channel.write(buffer).whenComplete { [self] _ in
+      writes -= 1
+      hasWritten()
+    }
     link.channel.eventLoop.execute { [link] in link.channel.flush() }
   }
 
   private func waitForCapacity(_ exchange: GatewayExchange, _ continuation: CheckedContinuation<Bool, Never>) {
-    guard !link.channel.isWritable else { return continuation.resume(returning: true) }
+    countHeldBytes()
+    // Who has more than its share waits until the client has taken everything.
+    guard !link.channel.isWritable || isOverShare else { return continuation.resume(returning: true) }
     exchange.resumeWriter(false)
     exchange.writer = continuation
     awaitOutput()
     update()
+  }
+
+  private func hasWritten() {
+    countHeldBytes()
+    guard writes == 0, link.channel.isWritable, let exchange, exchange.writer != nil else { return }
+    timer.output = nil
+    exchange.resumeWriter(true)
   }
 
   /// The client has some time from now on to take a byte.

@@ -5,13 +5,11 @@ package import SocketServer
 
 /// A further socket. Its requests are the maker's, whichever process connects to it.
 package struct GatewayEndpoint: Sendable {
-  /// How many connections it may have: many programs keep some open.
-  static let connections = 32
   /// For a request that is under way at its end.
-  static let ended = RequestRejection("the endpoint has ended", status: 403, reason: "peer_forbidden")
+  static let ended = RequestRejection("the endpoint has ended", status: 403, .peerForbidden)
   /// For a process that it is not for.
   static let otherProcess = RequestRejection(
-    "the endpoint is for another process", status: 403, reason: "peer_forbidden")
+    "the endpoint is for another process", status: 403, .peerForbidden)
 
   /// Unique among the sockets of the server.
   package let id: String
@@ -99,7 +97,7 @@ extension GatewayServer {
     guard let exchange = connection.exchange, !exchange.response.hasBegun else { return connection.leave() }
     connection.exchange = nil
     exchange.abandon()
-    connection.linger(behind: GatewayEndpoint.ended.response)
+    connection.linger(behind: connection.response(to: GatewayEndpoint.ended))
   }
 
   /// How many connections the endpoint has.
@@ -112,15 +110,16 @@ extension GatewayServer.Origin {
 }
 
 extension GatewayServer.State {
-  /// Whether the endpoint has as many connections as it may.
-  func isFull(_ origin: GatewayServer.Origin) -> Bool {
-    origin.endpoint.flatMap { endpoints[$0.id] }.map { $0.connections.count >= GatewayEndpoint.connections } ?? false
+  /// How many connections the endpoint has, where it is one.
+  func endpointCount(_ origin: GatewayServer.Origin) -> Int? {
+    origin.endpoint.map { endpoints[$0.id]?.connections.count ?? 0 }
   }
 
   /// Notes a new connection; false: its endpoint has ended meanwhile.
   mutating func add(_ connection: GatewayConnection, from origin: GatewayServer.Origin) -> Bool {
     let id = connection.link.id
     if let endpoint = origin.endpoint, endpoints[endpoint.id]?.connections.insert(id) == nil { return false }
+    if case .loopback = origin { keyless.append(id) }
     open[id] = connection
     return true
   }
@@ -128,6 +127,7 @@ extension GatewayServer.State {
   /// A connection is over.
   mutating func remove(_ id: UInt64, from origin: GatewayServer.Origin) {
     open[id] = nil
+    _ = keyless.remove(id)
     if let endpoint = origin.endpoint { endpoints[endpoint.id]?.connections.remove(id) }
   }
 

@@ -16,8 +16,14 @@ package final class GatewayServer: Sendable {
     package var request = RequestGuard.Limits()
     /// How many connections may be open.
     package var connections = 1024
-    /// How many of them may belong to one uid, or to all programs on the loopback address.
+    /// How many of them may belong to one uid, or to all programs on the loopback address. Half of those may have shown
+    /// no key yet.
     package var connectionsPerUid = 256
+    /// Bytes of header sections, bodies and responses in memory, of all uids: none gets more than three times what is
+    /// left. Beyond that a connection has one piece in each direction.
+    package var heldBytes = 64 << 20
+    /// How many of them may be one uid's.
+    package var heldBytesPerUid = 16 << 20
     package var timeouts = Timeouts()
     /// The threads that read and write.
     package var eventLoops = min(System.coreCount, 2)
@@ -25,8 +31,9 @@ package final class GatewayServer: Sendable {
     package var key: @Sendable () -> Secret<String>? = { nil }
     /// Whether all requests of a process are rejected. Such uids have few connections, each and all together.
     package var isStranger: @Sendable (PeerCredentials) -> Bool = { _ in false }
-    /// Gets what was rejected before the responder saw it.
-    package var onRejection: @Sendable (GatewayRequest.Program, RequestRejection) -> Void = { _, _ in }
+    /// Gets what was rejected before the responder saw it, with the request's `traceparent` as far as it came; returns
+    /// the id of its trace.
+    package var onRejection: @Sendable (GatewayRequest.Program, RequestRejection, String?) -> String = { _, _, _ in "" }
 
     package init() {}
   }
@@ -50,6 +57,9 @@ package final class GatewayServer: Sendable {
 
   struct State {
     var limits: ConnectionLimits
+    var keyless: KeylessConnections
+    /// Connections that have given their place to others and are not closed yet.
+    var replaced: Set<UInt64> = []
     var open: [UInt64: GatewayConnection] = [:]
     var channels: [any Channel] = []
     var endpoints: [String: EndpointListener] = [:]
@@ -65,6 +75,10 @@ package final class GatewayServer: Sendable {
     case endpoint(GatewayEndpoint)
   }
 
+  /// Programs on the loopback address are counted as one user, with a number that no user has.
+  static let loopbackUid = UInt32.max
+  /// Bytes that are read at a time.
+  private static let readSize = 16 << 10
   /// How long cancelled responders may take.
   private static let closingTime = Duration.seconds(5)
 
@@ -77,6 +91,8 @@ package final class GatewayServer: Sendable {
   private let group: MultiThreadedEventLoopGroup
   private let executors: [ObjectIdentifier: EventLoopTaskExecutor]
   let state: Locked<State>
+  /// The bytes that connections have in memory.
+  let held: Locked<SharedBudget>
 
   private init(_ sockets: GatewaySockets, _ configuration: Configuration, _ responder: any GatewayResponder) {
     self.configuration = configuration
@@ -90,7 +106,9 @@ package final class GatewayServer: Sendable {
     state = Locked(
       State(
         limits: ConnectionLimits(
-          connections: configuration.connections, connectionsPerUid: configuration.connectionsPerUid)))
+          connections: configuration.connections, connectionsPerUid: configuration.connectionsPerUid),
+        keyless: KeylessConnections(limit: max(1, configuration.connectionsPerUid / 2))))
+    held = Locked(SharedBudget(capacity: configuration.heldBytes, capacityPerUID: configuration.heldBytesPerUid))
   }
 
   /// Serves the connections of `sockets`, which it owns from now on.
@@ -125,6 +143,7 @@ package final class GatewayServer: Sendable {
       // Nothing is read that is not wanted.
       .childChannelOption(.autoRead, value: false)
       .childChannelOption(.maxMessagesPerRead, value: 1)
+      .childChannelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: Self.readSize))
       // A client that has closed its side, as `printf … | socat` does, still gets its response.
       .childChannelOption(.allowRemoteHalfClosure, value: true)
       .childChannelOption(.writeBufferWaterMark, value: .init(low: 32 << 10, high: 128 << 10))
@@ -140,29 +159,34 @@ package final class GatewayServer: Sendable {
     let pipeline = channel.pipeline.syncOperations
     let peer = try credentials(on: pipeline, from: origin)
     guard let executor = executors[ObjectIdentifier(channel.eventLoop)] else { throw ChannelError.operationUnsupported }
-    // Programs on the loopback address are counted as one user, with a number that no user has.
-    let uid = peer?.uid ?? .max
+    let uid = peer?.uid ?? Self.loopbackUid
     let isStranger = peer.map(configuration.isStranger) ?? false
-    let decision = state.withLock { state in
-      state.limits.admit(uid: uid, isStranger: isStranger, isFull: state.isFull(origin))
+    let (decision, replaced) = state.withLock { state -> (ConnectionLimits.Decision, GatewayConnection?) in
+      if case .loopback = origin { return state.admitOnLoopback() }
+      let count = state.endpointCount(origin)
+      return (state.limits.admit(uid: uid, isStranger: isStranger, endpointCount: count), nil)
+    }
+    if let replaced {
+      _ = configuration.onRejection(.loopback, Self.replaced, nil)
+      replaced.perform { $0.leave() }
     }
     switch decision {
     case .rejected(_, let lingers):
-      configuration.onRejection(Self.program(peer), RejectedChannel.rejection)
+      let traceID = configuration.onRejection(Self.program(peer), RejectedChannel.rejection, nil)
       try pipeline.addHandler(
-        RejectedChannel(lingers ? TimeAmount(configuration.timeouts.linger) : nil) { [self] in
+        RejectedChannel(lingers ? TimeAmount(configuration.timeouts.linger) : nil, traceID) { [self] in
           if lingers { state.withLock { $0.limits.releaseRejection() } }
         })
     case .admitted(let id):
       let link = GatewayConnection.Link(
-        id: id, caller: Self.program(peer), channel: channel, executor: executor,
+        id: id, uid: uid, caller: Self.program(peer), channel: channel, executor: executor,
         responder: origin.endpoint?.responder ?? responder)
       let connection = GatewayConnection(link, self)
       let isServed = state.withLock { $0.add(connection, from: origin) }
       channel.closeFuture.whenComplete { [self] _ in
         state.withLock { state in
           state.remove(id, from: origin)
-          state.limits.release(uid: uid, isStranger: isStranger)
+          state.release(id, uid: uid, isStranger: isStranger)
         }
       }
       guard isServed else { throw ChannelError.ioOnClosedChannel }
@@ -185,7 +209,7 @@ package final class GatewayServer: Sendable {
     guard let process else { throw ChannelError.operationUnsupported }
     guard let endpoint = origin.endpoint else { return process }
     guard endpoint.accepts(process) else {
-      configuration.onRejection(Self.program(process), GatewayEndpoint.otherProcess)
+      _ = configuration.onRejection(Self.program(process), GatewayEndpoint.otherProcess, nil)
       throw ChannelError.operationUnsupported
     }
     return endpoint.maker
@@ -317,39 +341,6 @@ package struct GatewaySockets: Sendable {
     let actual = withUnsafeBytes(of: bound) { UInt16($0[2]) << 8 | UInt16($0[3]) }
     return (descriptor, isKnown ? Int(actual) : Int(port))
   }
-}
-
-/// A connection over a limit: gets its response, and is closed.
-private final class RejectedChannel: ChannelInboundHandler {
-  typealias InboundIn = ByteBuffer
-
-  static let rejection = RequestRejection(
-    "there are too many connections", status: 503, reason: "overloaded")
-
-  private let linger: TimeAmount?
-  private let onEnd: () -> Void
-
-  init(_ linger: TimeAmount?, onEnd: @escaping () -> Void) {
-    self.linger = linger
-    self.onEnd = onEnd
-  }
-
-  func channelActive(context: ChannelHandlerContext) {
-    let channel = context.channel
-    let written = channel.writeAndFlush(ByteBuffer(bytes: Self.rejection.response))
-    guard let linger else { return channel.close(promise: nil) }
-    written.whenComplete { _ in channel.close(mode: .output, promise: nil) }
-    channel.eventLoop.scheduleTask(in: linger) { channel.close(promise: nil) }
-    channel.read()
-  }
-
-  func channelReadComplete(context: ChannelHandlerContext) { context.channel.read() }
-
-  func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-    if case .inputClosed? = event as? ChannelEvent { context.channel.close(promise: nil) }
-  }
-
-  func channelInactive(context: ChannelHandlerContext) { onEnd() }
 }
 
 /// Pauses accepting after a failed `accept`: without descriptors the listening socket stays readable.

@@ -27,7 +27,9 @@ package struct RequestGuard: Sendable {
     /// Fields of the header section.
     package var fields = 100
     /// Bytes of the extensions of one chunk.
-    package var chunkExtension = 256
+    package var chunkExtensions = 256
+    /// Bytes of the extensions of a body beyond those of its data.
+    package var surplusExtensions = 16 << 10
     /// Bytes of all trailers.
     package var trailers = 4 << 10
 
@@ -44,7 +46,7 @@ package struct RequestGuard: Sendable {
 
   private enum ChunkPart: Sendable {
     case size(Int64, digits: Int)
-    case `extension`(Int64, Int)
+    case extensions(Int64, ChunkExtensions)
     case sizeEnd(Int64)
     case data(Int64)
     case dataEnd(hasCR: Bool)
@@ -59,6 +61,7 @@ package struct RequestGuard: Sendable {
   private var hasEmptyLine = false
   private var line: RequestLine?
   private var fields: [HTTPFields.Field] = []
+  private var surplusExtensions = 0
 
   package init(_ limits: Limits = Limits()) { self.limits = limits }
 
@@ -67,6 +70,15 @@ package struct RequestGuard: Sendable {
 
   /// Whether nothing of a request has come yet.
   package var isIdle: Bool { if case .head = state { section.isEmpty && !hasEmptyLine } else { false } }
+
+  /// Whether the method is `HEAD`, as far as that is known: a response to it has no body.
+  package var isHead: Bool { line.map { $0.method == "HEAD" } ?? section.starts(with: "HEAD ".utf8) }
+
+  /// The position in the client's trace, if it came.
+  package var traceparent: String? { fields.first { $0.name.lowercasedASCII() == "traceparent" }?.value }
+
+  /// How many bytes a header section takes that has not ended: as they came, and as fields.
+  var heldBytes: Int { 2 * section.count }
 
   /// Whether nothing can be read any more.
   package var hasFailed: Bool { if case .failed = state { true } else { false } }
@@ -152,8 +164,8 @@ package struct RequestGuard: Sendable {
   }
 
   private mutating func addField(_ content: ArraySlice<UInt8>) throws(RequestRejection) {
-    let field = try HTTPFields.Field(line: content)
     guard fields.count < limits.fields else { throw .tooLarge("there are too many fields") }
+    let field = try HTTPFields.Field(line: content)
     fields.append(field)
     // The parser behind would wait for another protocol; a server may ignore the field (RFC 9110 section 7.8).
     if field.name.lowercasedASCII() == "upgrade" { section.removeSubrange(lineStart...) }
@@ -180,6 +192,7 @@ package struct RequestGuard: Sendable {
       if case .data(let left) = part {
         let count = min(left, Int64(bytes.count - index))
         index += Int(count)
+        surplusExtensions = max(0, surplusExtensions - Int(count))
         state = .chunk(count == left ? .dataEnd(hasCR: false) : .data(left - count))
       } else {
         state = try next(part, bytes[index])
@@ -197,8 +210,14 @@ package struct RequestGuard: Sendable {
         return .chunk(.size(size << 4 | digit, digits: digits + 1))
       }
       guard digits > 0 else { throw RequestRejection("a chunk has no size") }
-      return try endSize(size, byte, extensionBytes: 0)
-    case .extension(let size, let count): return try endSize(size, byte, extensionBytes: count)
+      return try endSize(size, byte)
+    case .extensions(let size, var extensions):
+      guard try !extensions.isEnd(byte) else { return .chunk(.sizeEnd(size)) }
+      surplusExtensions += 1
+      guard extensions.count <= limits.chunkExtensions, surplusExtensions <= limits.surplusExtensions else {
+        throw RequestRejection("the extensions of chunks are too long")
+      }
+      return .chunk(.extensions(size, extensions))
     case .sizeEnd(let size):
       guard byte == 0x0A else { throw RequestRejection("CR without LF in a chunk") }
       return .chunk(size == 0 ? .trailer : .data(size))
@@ -217,16 +236,13 @@ package struct RequestGuard: Sendable {
     }
   }
 
-  /// Quoted values are rejected with their quotation mark: what they contain is where parsers differ.
-  private func endSize(_ size: Int64, _ byte: UInt8, extensionBytes: Int) throws(RequestRejection) -> State {
-    if byte == 0x0D { return .chunk(.sizeEnd(size)) }
-    let isBegun = extensionBytes > 0
-    let isAllowed =
-      byte == UInt8(ascii: ";")
-      || isBegun && (byte == UInt8(ascii: "=") || HTTPFieldRules.isName(String(UnicodeScalar(byte))))
-    guard isAllowed else { throw RequestRejection("a chunk's size is not hexadecimal digits") }
-    guard extensionBytes < limits.chunkExtension else { throw RequestRejection("a chunk's extensions are too long") }
-    return .chunk(.extension(size, extensionBytes + 1))
+  private func endSize(_ size: Int64, _ byte: UInt8) throws(RequestRejection) -> State {
+    switch byte {
+    case 0x0D: return .chunk(.sizeEnd(size))
+    case UInt8(ascii: ";"): return .chunk(.extensions(size, ChunkExtensions()))
+    case 0x20, 0x09: throw ChunkExtensions.whiteSpace
+    default: throw RequestRejection("a chunk's size is not hexadecimal digits")
+    }
   }
 
   /// Trailers are dropped; those that would be fields of framing or of rights are not even accepted.

@@ -3,26 +3,61 @@ import PosternSupport
 
 /// Why a request is rejected. The text quotes nothing of the request.
 package struct RequestRejection: Error, Sendable, Hashable {
+  /// The kinds, with the reason, code and summary of the protocol's error of that name.
+  package enum Kind: String, CaseIterable, Sendable {
+    case malformedRequest = "malformed_request"
+    case requestTooLarge = "request_too_large"
+    case unsupported
+    case misdirected
+    case webPage = "web_page"
+    case keyRequired = "key_required"
+    case requestTimeout = "request_timeout"
+    case peerForbidden = "peer_forbidden"
+    case overloaded
+
+    /// The number, for programs.
+    package var code: Int { meaning.code }
+    /// What all rejections of the kind have in common, for people.
+    package var summary: String { meaning.summary }
+
+    private var meaning: (code: Int, summary: String) {
+      switch self {
+      case .malformedRequest: (-32030, "Not a valid HTTP request, or one with two readings")
+      case .requestTooLarge: (-32031, "A part of the HTTP request is over its size limit")
+      case .unsupported: (-32032, "HTTP that a gateway does not forward")
+      case .misdirected: (-32033, "The request is for a host that is not served here")
+      case .webPage: (-32034, "Requests of web pages are not accepted")
+      case .keyRequired: (-32035, "The key of gateway.listen.keyFile is missing, or another one")
+      case .requestTimeout: (-32036, "The HTTP request did not come in time")
+      case .peerForbidden: (-32020, "This peer may not call this method, or use this resource or session")
+      case .overloaded: (-32009, "In-flight, rate or connection limits reached; try again after retryAfterMs")
+      }
+    }
+  }
+
   /// The HTTP status.
   package let status: Int
-  /// The reason, for programs.
-  package let reason: String
+  /// The kind.
+  package let kind: Kind
   /// The reason, for people.
   package let detail: String
 
-  /// The rejection of a request that is no valid HTTP, unless there is another status and reason.
-  package init(_ detail: String, status: Int = 400, reason: String = "malformed_request") {
+  /// The reason, for programs.
+  package var reason: String { kind.rawValue }
+
+  /// The rejection of a request that is no valid HTTP, unless there is another status and kind.
+  package init(_ detail: String, status: Int = 400, _ kind: Kind = .malformedRequest) {
     self.status = status
-    self.reason = reason
+    self.kind = kind
     self.detail = detail
   }
 
   static func tooLarge(_ detail: String, status: Int = 431) -> RequestRejection {
-    RequestRejection(detail, status: status, reason: "request_too_large")
+    RequestRejection(detail, status: status, .requestTooLarge)
   }
 
   static func unsupported(_ detail: String, status: Int = 501) -> RequestRejection {
-    RequestRejection(detail, status: status, reason: "unsupported")
+    RequestRejection(detail, status: status, .unsupported)
   }
 }
 
@@ -193,7 +228,7 @@ package struct RequestLine: Sendable {
 
   /// Reads the line without its CR LF (RFC 9112 section 3).
   init(_ line: ArraySlice<UInt8>, targetLimit: Int) throws(RequestRejection) {
-    let parts = line.split(separator: 0x20, omittingEmptySubsequences: false)
+    let parts = line.split(separator: 0x20, maxSplits: 3, omittingEmptySubsequences: false)
     guard parts.count == 3 else { throw RequestRejection("the request line is not method, target and version") }
     method = String(decoding: parts[0], as: UTF8.self)
     guard HTTPFieldRules.isName(method) else { throw RequestRejection("the method is not a token") }

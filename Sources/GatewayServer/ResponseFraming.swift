@@ -116,24 +116,20 @@ package struct ResponseFraming: Sendable {
     501: "Not Implemented", 502: "Bad Gateway", 503: "Service Unavailable", 504: "Gateway Timeout",
     505: "HTTP Version Not Supported",
   ]
-
-  /// The title of a problem document with this status (RFC 9457 section 4.2.1).
-  package static func title(of status: Int) -> String { phrase(of: status) }
 }
 
 extension RequestRejection {
-  /// The problem document (RFC 9457). All of its texts are this module's own: nothing needs to be escaped.
-  package var problem: [UInt8] {
+  /// The problem document (RFC 9457), with the id of the request's trace. All of its texts are this module's own:
+  /// nothing needs to be escaped.
+  package func problem(traceID: String) -> [UInt8] {
     var members = [
-      ("type", "\"about:blank\""), ("title", "\"\(ResponseFraming.title(of: status))\""), ("status", "\(status)"),
-      ("detail", "\"\(detail)\""), ("reason", "\"\(reason)\""), ("outcome", "\"not_sent\""),
+      ("type", "\"urn:postern:error:\(reason)\""), ("title", "\"\(kind.summary)\""), ("status", "\(status)"),
+      ("detail", "\"\(detail)\""), ("code", "\(kind.code)"), ("reason", "\"\(reason)\""),
+      ("outcome", "\"not_sent\""), ("traceId", "\"\(traceID)\""),
     ]
-    if let code = Self.codes[reason] { members.append(("code", "\(code)")) }
+    if status == 503 { members.append(("retryAfterMs", "1000")) }
     return Array("{\(members.map { "\"\($0.0)\":\($0.1)" }.joined(separator: ","))}\n".utf8)
   }
-
-  /// The codes of the reasons that calls have, too. The others are about HTTP, and no errors of the protocol.
-  private static let codes = ["peer_forbidden": -32020, "overloaded": -32009]
 
   /// The fields of its response.
   package var fields: HTTPFields {
@@ -143,11 +139,19 @@ extension RequestRejection {
     return fields
   }
 
-  /// The whole response, behind which the connection is closed.
-  var response: [UInt8] {
-    let body = problem
-    var framing = ResponseFraming(method: "GET", minorVersion: 1, closes: true)
+  /// The whole response, behind which the connection is closed. One to `HEAD` has no body (RFC 9110 section 9.3.2).
+  func response(isToHead: Bool, traceID: String) -> [UInt8] {
+    let body = problem(traceID: traceID)
+    var framing = ResponseFraming(method: isToHead ? "HEAD" : "GET", minorVersion: 1, closes: true)
     guard let head = try? framing.begin(status: status, fields: fields, length: Int64(body.count)) else { return [] }
-    return head + body
+    return isToHead ? head : head + body
+  }
+
+  /// The response for a client whose request was not read: without a body it is right for every method.
+  var responseWithoutBody: [UInt8] {
+    var fields = fields
+    fields["Content-Type"] = nil
+    var framing = ResponseFraming(method: "GET", minorVersion: 1, closes: true)
+    return (try? framing.begin(status: status, fields: fields, length: 0)) ?? []
   }
 }

@@ -7,6 +7,9 @@ public enum HTTPFieldRules {
     (1...256).contains(name.utf8.count) && name.utf8.allSatisfy(ASCII.isTokenCharacter)
   }
 
+  /// Whether tokens may have this byte (RFC 9110 section 5.6.2).
+  package static func isTokenByte(_ byte: UInt8) -> Bool { ASCII.isTokenCharacter(byte) }
+
   /// Whether `value` may be a field's value: no CR, LF, NUL or other control byte but the tab (RFC 9110 section 5.5).
   public static func isValue(_ value: String) -> Bool {
     value.utf8.allSatisfy { ($0 >= 0x20 && $0 != 0x7F) || $0 == 0x09 }
@@ -73,7 +76,9 @@ public enum HTTPFieldRules {
   /// The fields that override the target, the method and the host, in this order.
   private static let overriding: Set<String> = [
     "x-envoy-original-path", "x-forwarded-path", "x-forwarded-uri", "x-original-uri", "x-original-url",
-    "x-rewrite-uri", "x-rewrite-url",
+    "x-override-url", "x-rewrite-uri", "x-rewrite-url",
+    // WSGI programs behind a prefix cut it off the path.
+    "x-script-name",
     "x-forwarded-method", "x-http-method", "x-http-method-override", "x-method-override", "x-original-method",
     "x-forwarded-host", "x-host", "x-http-host-override", "x-original-host",
   ]

@@ -80,7 +80,7 @@ public final class PassedDescriptors: Sendable {
 
   private struct State {
     /// How many each uid has, those to be closed included.
-    var counts: [UInt32: Int] = [:]
+    var counts: SharedBudget
     /// Those to be closed, by uid; reversed, so that the next is the last.
     var closing: [UInt32: [Closing]] = [:]
     /// The uids with a thread.
@@ -92,26 +92,31 @@ public final class PassedDescriptors: Sendable {
 
   /// The most descriptors of one uid.
   public let limit: Int
-  private let state = Locked(State())
+  private let state: Locked<State>
 
-  /// No descriptors yet; at most `limit` for each uid.
-  public init(limit: Int) { self.limit = limit }
+  /// No descriptors yet; at most `limit` for each uid, and `capacity` for all, of which none gets more than three times
+  /// what is left.
+  public init(limit: Int, capacity: Int = .max) {
+    self.limit = limit
+    state = Locked(State(counts: SharedBudget(capacity: capacity, capacityPerUID: limit)))
+  }
 
   /// How many descriptors `uid` has, those that are being closed included.
-  public func count(of uid: UInt32) -> Int { state.withLock { $0.counts[uid] ?? 0 } }
+  public func count(of uid: UInt32) -> Int { state.withLock { $0.counts.amount(of: uid) } }
 
   /// Whether `uid` has as many descriptors as it may have.
-  public func isFull(for uid: UInt32) -> Bool { count(of: uid) >= limit }
+  public func isFull(for uid: UInt32) -> Bool { state.withLock { !$0.counts.allows(1, for: uid) } }
 
   /// Takes descriptors that `uid` has passed; nil, and they are closed, when it has too many then.
   public func take(_ numbers: UnsafeBufferPointer<CInt>, of uid: UInt32) -> [PassedDescriptor]? {
     guard !numbers.isEmpty else { return [] }
-    let count = state.withLock { state in
-      state.counts[uid, default: 0] += numbers.count
-      return state.counts[uid, default: 0]
+    let isAllowed = state.withLock { state in
+      // They are there, allowed or not.
+      defer { state.counts.add(numbers.count, for: uid) }
+      return state.counts.allows(numbers.count, for: uid)
     }
     let taken = numbers.map { PassedDescriptor($0, of: uid, self) }
-    return count <= limit ? taken : nil
+    return isAllowed ? taken : nil
   }
 
   /// Closes a uid's connection after the uid's other descriptors, where there are some to be closed, or where bytes are
@@ -122,7 +127,7 @@ public final class PassedDescriptors: Sendable {
     let isNow = state.withLock { state in
       let waiting = state.closing[uid]?.count ?? 0
       if waiting >= Self.mostClosing || waiting == 0 && !hasUnread && !state.threads.contains(uid) { return true }
-      state.counts[uid, default: 0] += 1
+      state.counts.add(1, for: uid)
       return false
     }
     guard isNow else { return add(Closing(number: number, onClosed: onClosed), of: uid) }
@@ -150,7 +155,7 @@ public final class PassedDescriptors: Sendable {
   private func closeAll(of uid: UInt32) {
     while let next = next(of: uid) {
       Glibc.close(next.number)
-      state.withLock { state in state.counts.countDown(uid) }
+      state.withLock { state in state.counts.giveBack(1, for: uid) }
       next.onClosed?()
     }
   }

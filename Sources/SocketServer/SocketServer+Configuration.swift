@@ -38,6 +38,9 @@ extension SocketServer {
     public var connections = 1024
     /// How many of them may belong to one uid.
     public var connectionsPerUid = 256
+    /// How many descriptors that peers have passed may be open here, of all uids: none gets more than three times what
+    /// is left.
+    public var descriptors = Int.max
     /// How many descriptors of one uid may be open here, those of its calls and those that are being closed.
     public var descriptorsPerUid = 256
     /// Bytes that may wait for one peer; who sends more to it loses the connection.

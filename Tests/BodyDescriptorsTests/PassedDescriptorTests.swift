@@ -33,6 +33,23 @@ struct PassedDescriptorTests {
     }
   }
 
+  @Test("one uid takes all descriptors that there may be of passed ones")
+  func shares() async {
+    let descriptors = PassedDescriptors(limit: 256, capacity: 8)
+    func pass(of uid: UInt32) -> [PassedDescriptor]? {
+      var number = open("/dev/null", O_RDONLY)
+      return withUnsafeMutablePointer(to: &number) {
+        descriptors.take(UnsafeBufferPointer(start: $0, count: 1), of: uid)
+      }
+    }
+    var kept: [PassedDescriptor] = []
+    while let passed = pass(of: 7), kept.count < 8 { kept += passed }
+    #expect(kept.count == 5 && descriptors.isFull(for: 7) && !descriptors.isFull(for: 8))
+    #expect(await eventually { descriptors.count(of: 7) == 5 })
+    #expect(pass(of: 8) != nil)
+    withExtendedLifetime(kept) {}
+  }
+
   @Test("what a descriptor is, or what it is open for, is mistaken")
   func kinds() throws {
     let pipe = PassedPipe(passesInput: true)

@@ -15,6 +15,7 @@ import pytest
 from harness import expect
 from harness.connection import Connection
 from harness.sidecar import Sidecar, StartError
+from harness.users import ALICE, BOB, BOTH, acting_as, needs_root, open_to_all
 from harness.waiting import eventually
 from test_resource_limits import sample
 from test_status_server import get, port_of
@@ -55,6 +56,39 @@ def test_idle_connections_leave_descriptors_for_upstreams(start: Start) -> None:
     finally:
         for connection in idle:
             connection.close()
+
+
+@needs_root
+def test_with_few_descriptors_one_user_leaves_connections_to_another(start: Start, directory: Path) -> None:
+    """Catches a limit of open files by which the total shrinks, and the share of one user does not: on either socket."""
+    path = str(directory / "http.sock")
+    sidecar = start({**BOTH, "gateway": {"listen": {"path": path, "mode": "0666"}}}, launcher=limited(512))
+    sidecar.awaits_log("gateway listening")
+    open_to_all(sidecar.directory)
+    directory.chmod(0o755)
+    request = b"GET /unknown HTTP/1.1\r\nHost: postern\r\n\r\n"
+    with contextlib.ExitStack() as opened:
+        def gateway() -> bool:
+            """Whether another connection to the gateway, which is kept, is served."""
+            client = opened.enter_context(socket.socket(socket.AF_UNIX))
+            client.settimeout(20)
+            client.connect(path)
+            client.sendall(request)
+            return client.recv(65536).startswith(b"HTTP/1.1 404 ")
+
+        def main() -> bool:
+            connection = opened.enter_context(sidecar.connect())
+            try:
+                return connection.works()
+            except (AssertionError, EOFError, OSError):
+                return False
+
+        for served in (gateway, main):
+            with acting_as(ALICE):
+                alice = sum([served() for _ in range(150)])
+            with acting_as(BOB):
+                bob = sum([served() for _ in range(8)])
+            assert 8 <= alice < 100 and bob == 8, (served.__name__, alice, bob)
 
 
 @pytest.mark.parametrize("count", [20, 64, 128])

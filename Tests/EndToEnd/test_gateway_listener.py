@@ -112,7 +112,9 @@ def test_malformed_requests_get_their_status_and_nothing_behind_them_is_read(gat
             assert statuses(text) in ([404], [case["status"]]), (case["name"], text)
         else:
             assert statuses(text) == [case["status"]], (case["name"], text)
-            assert problem(text)["status"] == case["status"] and b"\r\nConnection: close\r\n" in text
+            found = problem(text)
+            assert found["status"] == case["status"] and b"\r\nConnection: close\r\n" in text
+            assert set(found) >= {"type", "title", "detail", "code", "reason", "outcome", "traceId"}, (case["name"], found)
 
 
 def test_valid_requests_are_answered_in_their_order(gateway: Sidecar, path: str) -> None:
@@ -144,6 +146,57 @@ def test_head_has_no_body(gateway: Sidecar, path: str) -> None:
         answer = connection.getresponse()
         assert answer.status == 404 and (answer.read() == b"") == (method == "HEAD")
     connection.close()
+
+
+def test_rejections_have_no_body_for_head_and_the_trace_of_their_request(listen: Start, path: str) -> None:
+    sidecar = listen(path=path, address="127.0.0.1:0", key=KEY)
+    trace = "0af7651916cd43dd8448eb211c80319c"
+    with socket.create_connection(("127.0.0.1", port_of(sidecar)), timeout=20) as client:
+        client.sendall(b"GET /unknown HTTP/1.1\r\nHost: localhost\r\ntraceparent: 00-" + trace.encode() + b"-b7ad6b7169203331-01\r\n\r\n")
+        text = everything(client)
+        assert statuses(text) == [401] and problem(text)["traceId"] == trace and problem(text)["code"] == -32035
+    for request in (b"/unknown HTTP/1.1\r\nHost: postern\r\nX Y: z\r\n\r\n", b"/%zz HTTP/1.1\r\n\r\n", b"/" + b"a" * 9000):
+        with open_socket(path) as client:
+            send(client, b"HEAD " + request)
+            head = everything(client)
+        with open_socket(path) as client:
+            send(client, b"GET " + request)
+            text = everything(client)
+        assert head.endswith(b"\r\n\r\n") and text.startswith(head.rpartition(b"Content-Length")[0])
+        assert re.fullmatch("[0-9a-f]{32}", problem(text)["traceId"]) and problem(text)["traceId"] in sidecar.awaits_log(problem(text)["traceId"])
+
+
+def test_silent_connections_do_not_keep_programs_with_the_key_out(listen: Start) -> None:
+    """Catches 300 connections without a key after which the address serves nobody for half a minute."""
+    sidecar = listen(address="127.0.0.1:0", key=KEY)
+    port = port_of(sidecar)
+    kept = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+
+    def is_served() -> bool:
+        kept.request("GET", "/unknown", headers={"Postern-Key": KEY})
+        answer = kept.getresponse()
+        return json.loads(answer.read())["status"] == 404
+
+    assert is_served()
+    first = kept.sock
+    silent = [socket.create_connection(("127.0.0.1", port), timeout=20) for _ in range(300)]
+    try:
+        for client in silent[::2]:
+            send(client, b"GET / HTTP/1.1\r\n")
+        for _ in range(3):
+            assert get(port, Postern_Key=KEY)[0] == 404
+        assert is_served() and kept.sock is first, "a connection that has shown the key is displaced"
+    finally:
+        for client in [kept, *silent]:
+            client.close()
+
+
+def test_extensions_of_chunks_are_ignored_and_bounded(gateway: Sidecar, path: str) -> None:
+    start = b"POST /unknown HTTP/1.1\r\nHost: postern\r\nTransfer-Encoding: chunked\r\n\r\n"
+    with open_socket(path) as client:
+        client.sendall(start + b'5;a=b;c="; \\" 0"\r\nhello\r\n0;x\r\n\r\n' + GET)
+        client.shutdown(socket.SHUT_WR)
+        assert statuses(everything(client)) == [404, 404]
 
 
 def test_a_client_that_has_closed_its_side_gets_its_response(gateway: Sidecar, path: str) -> None:

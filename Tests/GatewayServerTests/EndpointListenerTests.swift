@@ -63,7 +63,7 @@ struct EndpointListenerTests {
     stranger.send(Self.get)
     #expect(stranger.receive().isEmpty)
     isFor.withLock { $0 = true }
-    let clients = try (0..<GatewayEndpoint.connections).map { _ in try Client(path: path) }
+    let clients = try (0..<ConnectionLimits.connectionsPerEndpoint).map { _ in try Client(path: path) }
     for client in clients { client.send(Self.get) }
     for client in clients { #expect(client.receive(until: "GET /a ").hasPrefix("HTTP/1.1 200 OK")) }
     #expect(try Client(path: path).receive().hasPrefix("HTTP/1.1 503 "))

@@ -40,13 +40,14 @@ final class Fixture: Sendable {
 
   func connect() throws -> Client { try Client(path: path) }
 
-  /// Listens for an endpoint, and returns the path of its socket.
+  /// Listens for an endpoint, whose requests are of `uid`, and returns the path of its socket.
   func listen(
-    _ id: String, _ responder: Responder, accepts: @escaping @Sendable (PeerCredentials) -> Bool = { _ in true }
+    _ id: String, _ responder: Responder, of uid: UInt32 = 4321,
+    accepts: @escaping @Sendable (PeerCredentials) -> Bool = { _ in true }
   ) async throws -> String {
     let path = "\(path).e-\(id)"
     let endpoint = GatewayEndpoint(
-      id: id, maker: PeerCredentials(uid: 4321, gid: 5, pid: 7, groups: [6]), responder: responder, accepts: accepts)
+      id: id, maker: PeerCredentials(uid: uid, gid: 5, pid: 7, groups: [6]), responder: responder, accepts: accepts)
     try await server.listen(on: ListeningSocket(.path(path, mode: 0o600, group: nil)), for: endpoint)
     return path
   }

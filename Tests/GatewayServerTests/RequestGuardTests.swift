@@ -113,6 +113,52 @@ struct RequestGuardTests {
     }
   }
 
+  // Catches a look at everything from the start for each byte: this would take hours.
+  @Test("A header section costs as much as it has bytes, however they come")
+  func cost() throws {
+    var limits = RequestGuard.Limits()
+    (limits.field, limits.section, limits.trailers) = (4 << 20, 4 << 20, 4 << 20)
+    let value = String(repeating: "a", count: 1 << 20)
+    let text = "POST /a HTTP/1.1\r\nHost: postern\r\nX: \(value)\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX: \(value)\r\n\r\n"
+    var requestGuard = RequestGuard(limits)
+    for byte in text.utf8 {
+      withUnsafeBytes(of: byte) { _ = requestGuard.read($0) }
+    }
+    #expect(requestGuard.isComplete)
+  }
+
+  // Catches fields that are read, and kept, before it is known that there are too many.
+  @Test("What is over a limit is rejected at its first byte")
+  func limits() throws {
+    let start = "GET /a HTTP/1.1\r\nHost: postern\r\n"
+    let cases: [(String, Int)] = [
+      ("GET /" + String(repeating: "a", count: 8 << 10) + String(repeating: "a", count: 296), 414),
+      (start + "X: " + String(repeating: "a", count: (16 << 10) - 2), 431),
+      (start + String(repeating: "X: a\r\n", count: 99) + "not a field\r\n", 431),
+    ]
+    for (text, status) in cases {
+      #expect(Reading(Array(text.utf8.dropLast(2)), inPiecesOf: 1).rejection == nil)
+      #expect(Reading(Array(text.utf8), inPiecesOf: 1).rejection?.status == status, "\(text.prefix(20))")
+    }
+  }
+
+  // Catches a rejection without the trace of its request, or with a body where the method is HEAD.
+  @Test("What is known of a malformed request is known at its rejection")
+  func known() {
+    let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+    let cases: [(String, isHead: Bool, String?)] = [
+      ("HEAD /a HTTP/1.1\r\nTraceParent: \(trace)\r\nX Y: a\r\n", true, trace),
+      ("GET /a HTTP/1.1\r\nX Y: a\r\ntraceparent: \(trace)\r\n", false, nil),
+      ("HEAD /% HTTP/1.1\r\n", true, nil), ("\r\nHEAD /a\n", true, nil), ("HEADS /a HTTP/1.1\r\n", false, nil),
+    ]
+    for (text, isHead, traceparent) in cases {
+      var requestGuard = RequestGuard()
+      _ = Array(text.utf8).withUnsafeBytes { requestGuard.read($0) }
+      #expect(requestGuard.hasFailed && requestGuard.isHead == isHead, "\(text)")
+      #expect(requestGuard.traceparent == traceparent, "\(text)")
+    }
+  }
+
   // Catches a parser behind the guard that waits for another protocol, and then reads the next request as part of it.
   @Test("The parser does not see Upgrade, and everything else as it was sent")
   func upgrade() throws {
@@ -200,15 +246,40 @@ struct ResponseFramingTests {
     }
   }
 
-  // Catches a rejection that clients cannot read as JSON, or that keeps a connection whose bytes have no meaning.
-  @Test("A rejection is a problem document behind which the connection closes")
-  func rejection() throws {
-    let text = Self.text(RequestRejection("a reason", status: 503, reason: "overloaded").response)
+  // Catches a rejection that clients cannot read as JSON, that lacks what every problem has, or that keeps a connection
+  // whose bytes have no meaning.
+  @Test("A rejection is a problem document behind which the connection closes", arguments: RequestRejection.Kind.allCases)
+  func rejection(_ kind: RequestRejection.Kind) throws {
+    let status = kind == .overloaded ? 503 : 400
+    let trace = "0af7651916cd43dd8448eb211c80319c"
+    let rejection = RequestRejection("a reason", status: status, kind)
+    let text = Self.text(rejection.response(isToHead: false, traceID: trace))
     let parts = text.split(separator: "\r\n\r\n")
-    #expect(parts[0].hasPrefix("HTTP/1.1 503 Service Unavailable\r\n"))
-    #expect(parts[0].contains("\r\nConnection: close") && parts[0].contains("\r\nRetry-After: 1\r\n"))
+    #expect(parts[0].hasPrefix("HTTP/1.1 \(status) "))
+    #expect(parts[0].contains("\r\nConnection: close"))
+    #expect(parts[0].contains("\r\nRetry-After: 1\r\n") == (status == 503))
     let body = try #require(JSONSerialization.jsonObject(with: Data(parts[1].utf8)) as? [String: Any])
-    #expect(body["status"] as? Int == 503 && body["reason"] as? String == "overloaded")
-    #expect(body["title"] as? String == "Service Unavailable" && body["code"] as? Int == -32009)
+    #expect(body["status"] as? Int == status && body["reason"] as? String == kind.rawValue)
+    #expect(body["code"] as? Int == kind.code && body["title"] as? String == kind.summary)
+    #expect(body["type"] as? String == "urn:postern:error:\(kind.rawValue)" && body["detail"] as? String == "a reason")
+    #expect(body["outcome"] as? String == "not_sent" && body["traceId"] as? String == trace)
+    // The same without the body.
+    let head = Self.text(rejection.response(isToHead: true, traceID: trace))
+    #expect(head == "\(parts[0])\r\n\r\n")
+    #expect(Self.text(rejection.responseWithoutBody).hasSuffix("\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"))
+  }
+
+  // Catches a client of HEAD that takes the body of a rejection for its next response.
+  @Test(
+    "The method of a connection over a limit is known as soon as it can be",
+    arguments: [
+      ("HEAD ", true, true), ("\r\nHEAD /a", true, true), ("HEAD", false, false), ("", false, false),
+      ("GET", true, false), ("HEADS ", true, false), ("H", false, false), ("head ", true, false),
+    ])
+  func rejectedMethod(bytes: String, isKnown: Bool, isHead: Bool) {
+    var (whole, split) = (RejectedMethod(), RejectedMethod())
+    whole.read(Array(bytes.utf8))
+    for byte in bytes.utf8 { split.read([byte]) }
+    for method in [whole, split] { #expect(method.isKnown == isKnown && method.isHead == isHead, "\(bytes)") }
   }
 }

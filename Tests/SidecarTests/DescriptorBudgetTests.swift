@@ -48,17 +48,46 @@ struct DescriptorBudgetTests {
     #expect(count * (2 + each * 3) <= (budget.upstreamConnections - budget.commonConnections) * 3)
   }
 
-  /// Descriptors, and what connections, of which 1,024 are wanted, and endpoints have of them.
+  /// Descriptors, and what connections, of which 1,024 are wanted, endpoints and passed descriptors have of them.
   static let divisions: [(Int, [Int])] = [
-    (16, [14, 2]), (601, [526, 75]), (1024, [896, 128]), (1100, [963, 137]), (2048, [1024, 1024]),
-    (100_000, [1024, 8192]),
+    (16, [11, 1, 4]), (163, [126, 17, 20]), (601, [461, 65, 75]), (1024, [784, 112, 128]), (2048, [1024, 768, 256]),
+    (100_000, [1024, 8192, 1024]),
   ]
 
-  @Test("sockets of endpoints take connections that are wanted, or leave none to endpoints", arguments: divisions)
+  @Test("sockets of endpoints, or passed descriptors, take connections that are wanted, or have none", arguments: divisions)
   func endpoints(free: Int, expected: [Int]) {
-    let shares = DescriptorBudget.shares(of: free, wanted: 1024)
-    #expect([shares.connections, shares.endpoints] == expected)
-    #expect(shares.connections + shares.endpoints <= free)
+    let shares = DescriptorBudget.shares(of: free, wanted: 1024, hasGateway: false)
+    #expect([shares.connections, shares.endpoints, shares.passed] == expected)
+    #expect(shares.gateway == 0)
+  }
+
+  /// Descriptors, and what connections of the gateway and of the socket have of them.
+  static let listeners: [(Int, [Int])] = [
+    (16, [8, 6]), (24, [12, 8]), (64, [16, 32]), (217, [54, 126]), (2048, [1024, 784]), (100_000, [1024, 1024]),
+  ]
+
+  @Test("one listener takes the connections of the other", arguments: listeners)
+  func gateway(free: Int, expected: [Int]) {
+    let shares = DescriptorBudget.shares(of: free, wanted: 1024, hasGateway: true)
+    #expect([shares.gateway, shares.connections] == expected)
+  }
+
+  @Test("shares of callers are more than there is, or one of them is none", arguments: [false, true])
+  func parts(hasGateway: Bool) {
+    for free in 16...4000 {
+      let shares = DescriptorBudget.shares(of: free, wanted: 1024, hasGateway: hasGateway)
+      #expect(shares.connections + shares.gateway + shares.endpoints + shares.passed <= free, "\(free)")
+      #expect(shares.connections > 0 && shares.passed > 0 && (shares.gateway > 0) == hasGateway, "\(free)")
+    }
+  }
+
+  @Test(
+    "where there are few connections to servers, one server has all of them",
+    arguments: [(224, 7, 6), (512, 27, 16), (1024, 60, 16), (4096, 252, 63), (65_536, 256, 64)])
+  func hosts(free: Int, total: Int, perHost: Int) throws {
+    let budget = try #require(DescriptorBudget(limit: free, open: 0))
+    #expect(budget.commonConnections(wanted: 256) == total)
+    #expect(budget.connectionsPerHost(64, of: 256) == perHost)
   }
 
   @Test("a resource has no connection where very many have HTTP/2")

@@ -10,7 +10,7 @@ public struct LimitsConfiguration: Sendable, Equatable {
   public var depth: Int
   /// How many connections there may be. Default 1024.
   public var connections: Int
-  /// How many of them one uid may have. Default 256.
+  /// How many of them one uid may have. Default 256: a quarter of them, or 16 where that is less.
   public var connectionsPerUid: Int
   /// How many requests of one connection may be unanswered. Default 128.
   public var inFlightPerConnection: Int
@@ -39,7 +39,8 @@ extension LimitsConfiguration: ConfigurationSection {
     connections = keys.value(
       "connections", .integer(1...65_536), default: 1024, "Connections at one time, of all callers together.")
     connectionsPerUid = keys.value(
-      "connectionsPerUid", .integer(1...65_536), default: 256, "Connections at one time of one user id.")
+      "connectionsPerUid", .integer(1...65_536), default: min(connections, max(16, connections / 4)),
+      "Connections at one time of one user id. Left out: a quarter of connections, but 16 where there are so many.")
     inFlightPerConnection = keys.value(
       "inFlightPerConnection", .integer(1...65_536), default: 128,
       "Unanswered requests of one connection; more are answered with overloaded.")

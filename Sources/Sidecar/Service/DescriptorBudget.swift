@@ -1,10 +1,12 @@
+import PosternSupport
+
 /// How the descriptors of this process are shared out: connections get what is left when some are kept for everything
 /// else, so that callers who stay connected cannot keep upstream requests and files from being opened.
 package struct DescriptorBudget: Sendable {
   /// For event loops, the store, the audit log, files that are read again, and the status server's 64 connections.
   private static let own = 96
-  /// For connections that are rejected with an answer.
-  private static let rejections = 64
+  /// For connections that are rejected with an answer, or have to go, on both listeners.
+  package static let rejections = 64
   /// For requests to other servers and the files they need: a quarter of all, within these bounds.
   private static let upstream = 48...1043
   /// The part of these for certificates and keys that are read while a connection is opened.
@@ -18,6 +20,10 @@ package struct DescriptorBudget: Sendable {
   private static let mostOfResource = 64
   /// Two sockets of each of 4,096 endpoints.
   private static let mostOfEndpoints = 8192
+  /// Descriptors that callers have passed: those of four users.
+  private static let mostPassed = 1024
+  /// What the gateway's connections, and passed descriptors, have at least, where others have as many.
+  private static let leastShare = 16
   /// The smallest useful number of connections.
   private static let leastConnections = 16
 
@@ -44,15 +50,42 @@ package struct DescriptorBudget: Sendable {
     upstreamConnections = (upstream - Self.trustFiles) / Self.perRequest
   }
 
-  /// Divides descriptors between connections, of which `wanted` are enough, and sockets of endpoints: these have what
-  /// is left, and an eighth in any case.
-  package static func shares(of descriptors: Int, wanted: Int) -> (connections: Int, endpoints: Int) {
-    let endpoints = min(mostOfEndpoints, max(descriptors - wanted, descriptors / 8))
-    return (min(wanted, descriptors - endpoints), endpoints)
+  /// What callers have of the descriptors.
+  package struct Shares: Sendable, Hashable {
+    /// Connections of the socket.
+    package let connections: Int
+    /// Connections of the gateway.
+    package let gateway: Int
+    /// Sockets of endpoints.
+    package let endpoints: Int
+    /// Descriptors that callers have passed.
+    package let passed: Int
   }
 
-  /// How many connections the common transport may have: three in four.
-  package var commonConnections: Int { max(1, upstreamConnections * 3 / 4) }
+  /// Divides `descriptors` between the connections of each listener, of which `wanted` are enough, and the rest. The
+  /// gateway has as many connections as the socket where there are enough for both, else a quarter; passed descriptors
+  /// have an eighth of what that leaves, and sockets of endpoints the rest, an eighth in any case.
+  package static func shares(of descriptors: Int, wanted: Int, hasGateway: Bool) -> Shares {
+    let quarter = max(min(leastShare, descriptors / 2), descriptors / 4)
+    let gateway = hasGateway ? min(wanted, descriptors >= 2 * wanted ? wanted : quarter) : 0
+    var left = descriptors - gateway
+    let passed = min(mostPassed, max(min(leastShare, left / 4), left / 8))
+    left -= passed
+    let endpoints = min(mostOfEndpoints, max(left - wanted, left / 8))
+    return Shares(
+      connections: min(wanted, left - endpoints), gateway: gateway, endpoints: endpoints, passed: passed)
+  }
+
+  /// How many connections the common transport may have, of which `wanted` are enough: three in four.
+  package func commonConnections(wanted: Int) -> Int { min(wanted, commonConnections) }
+
+  /// How many of them one server may have, where it is `wanted` of so many: no server takes those of all others.
+  package func connectionsPerHost(_ wanted: Int, of total: Int) -> Int {
+    FairShare.scaled(wanted, of: total, to: commonConnections(wanted: total))
+  }
+
+  /// The common transport's part of the connections to other servers.
+  var commonConnections: Int { max(1, upstreamConnections * 3 / 4) }
 
   /// How many connections the transport of a resource with HTTP/2 may have, where so many resources have one: they
   /// share the fourth that the common one leaves. One at least, so that very many take more than that.

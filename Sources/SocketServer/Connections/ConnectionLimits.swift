@@ -12,8 +12,12 @@ package struct ConnectionLimits: Sendable {
     case rejected(RejectionReason, lingers: Bool)
   }
 
-  /// Rejections that may linger at once, so that they cost a bounded number of descriptors.
-  static let lingeringRejections = 64
+  /// Rejections of one listener that may linger at once, so that they cost a bounded number of descriptors.
+  package static let lingeringRejections = 24
+  /// Connections that have given their place to others and may not be closed yet.
+  package static let leavingConnections = 16
+  /// Connections of one endpoint: many programs keep some open.
+  package static let connectionsPerEndpoint = 32
   /// Connections of one stranger.
   static let connectionsPerStranger = 16
   /// All strangers together have one in so many connections.
@@ -26,6 +30,7 @@ package struct ConnectionLimits: Sendable {
   private var strangers: [UInt32: Int] = [:]
   private var strangersTotal = 0
   private var lingering = 0
+  private var leaving = 0
 
   /// Open connections.
   private(set) var total = 0
@@ -37,17 +42,13 @@ package struct ConnectionLimits: Sendable {
   }
 
   /// Counts a new connection of `uid`, or rejects it. `isFull`: the uid has passed all the descriptors that it may;
-  /// `endpointLimit`: its endpoint has as many connections as it may.
+  /// `endpointCount`: how many connections its endpoint has, where it is at one.
   package mutating func admit(
-    uid: UInt32, isStranger: Bool = false, isFull: Bool = false, isAtEndpoint: Bool = false, endpointLimit: Int? = nil
+    uid: UInt32, isStranger: Bool = false, isFull: Bool = false, endpointCount: Int? = nil
   ) -> Decision {
-    // The main socket always has some left for the uid.
-    let mostAtEndpoints = max(1, connectionsPerUid * 3 / 4)
-    let endpointLimit =
-      endpointLimit ?? (isAtEndpoint && byUid[uid, default: 0] >= mostAtEndpoints ? mostAtEndpoints : nil)
     if let reason = isFull
       ? .connectionsPerUid(limit: connectionsPerUid)
-      : endpointLimit.map(RejectionReason.connectionsPerEndpoint) ?? rejection(of: uid, isStranger: isStranger)
+      : rejection(of: uid, atEndpointWith: endpointCount) ?? rejection(of: uid, isStranger: isStranger)
     {
       let lingers = lingering < Self.lingeringRejections
       if lingers { lingering += 1 }
@@ -59,8 +60,35 @@ package struct ConnectionLimits: Sendable {
       strangersTotal += 1
       strangers[uid, default: 0] += 1
     }
+    return .admitted(id: newID())
+  }
+
+  /// Whether another connection of `uid`, which is no stranger and at no endpoint, would be admitted.
+  package func admits(uid: UInt32) -> Bool { rejection(of: uid, isStranger: false) == nil }
+
+  /// Gives the place of an admitted connection, which is to be closed, to a new one of its uid, whose number it returns.
+  /// `releaseReplaced` must follow. Nil while too many of those are still there.
+  package mutating func replace() -> UInt64? {
+    guard leaving < Self.leavingConnections else { return nil }
+    leaving += 1
+    return newID()
+  }
+
+  /// A connection that gave its place is closed.
+  package mutating func releaseReplaced() { leaving -= 1 }
+
+  private mutating func newID() -> UInt64 {
     defer { nextID += 1 }
-    return .admitted(id: nextID)
+    return nextID
+  }
+
+  /// Endpoints leave the uid's main socket some connections, and each of them the others some.
+  private func rejection(of uid: UInt32, atEndpointWith count: Int?) -> RejectionReason? {
+    guard let count else { return nil }
+    let mostAtEndpoints = max(1, connectionsPerUid * 3 / 4)
+    let mostOfOne = min(Self.connectionsPerEndpoint, max(1, mostAtEndpoints / 2))
+    if count >= mostOfOne { return .connectionsPerEndpoint(limit: mostOfOne) }
+    return byUid[uid, default: 0] >= mostAtEndpoints ? .connectionsPerEndpoint(limit: mostAtEndpoints) : nil
   }
 
   private func rejection(of uid: UInt32, isStranger: Bool) -> RejectionReason? {
@@ -68,9 +96,10 @@ package struct ConnectionLimits: Sendable {
     guard total < connections else { return .connections(limit: connections) }
     guard own < connectionsPerUid else { return .connectionsPerUid(limit: connectionsPerUid) }
     if isStranger {
-      let most = min(Self.connectionsPerStranger, connectionsPerUid)
+      let all = max(1, connections / Self.strangersPart)
+      let most = min(Self.connectionsPerStranger, connectionsPerUid, max(1, all / 2))
       guard strangers[uid, default: 0] < most else { return .connectionsPerUid(limit: most) }
-      guard strangersTotal < max(1, connections / Self.strangersPart) else { return .connections(limit: connections) }
+      guard strangersTotal < all else { return .connections(limit: connections) }
     }
     // Who is alone may have all that is configured.
     guard own == total || FairShare.allows(own, free: connections - total) else {
@@ -82,15 +111,10 @@ package struct ConnectionLimits: Sendable {
   /// An admitted connection of `uid` is over.
   package mutating func release(uid: UInt32, isStranger: Bool = false) {
     total -= 1
-    Self.countDown(&byUid, uid)
+    byUid.countDown(uid)
     guard isStranger else { return }
     strangersTotal -= 1
-    Self.countDown(&strangers, uid)
-  }
-
-  private static func countDown(_ counts: inout [UInt32: Int], _ uid: UInt32) {
-    guard let count = counts[uid] else { return }
-    counts[uid] = count > 1 ? count - 1 : nil
+    strangers.countDown(uid)
   }
 
   /// Whether a connection of `uid` is open.

@@ -24,9 +24,8 @@ final class ConnectionRegistry: Sendable {
     mutating func admit(_ party: Party, isFull: Bool, at endpoint: String?) -> ConnectionLimits.Decision? {
       guard let endpoint else { return ledger.admit(uid: party.uid, isStranger: party.isStranger, isFull: isFull) }
       guard let count = endpoints[endpoint] else { return nil }
-      let limit = count >= SocketEndpoint.connections ? SocketEndpoint.connections : nil
       let decision = ledger.admit(
-        uid: party.uid, isStranger: party.isStranger, isFull: isFull, isAtEndpoint: true, endpointLimit: limit)
+        uid: party.uid, isStranger: party.isStranger, isFull: isFull, endpointCount: count)
       if case .admitted = decision { endpoints[endpoint] = count + 1 }
       return decision
     }
@@ -47,7 +46,7 @@ final class ConnectionRegistry: Sendable {
     makeDelegate = delegate
     timeouts = configuration.timeouts.clamped
     let limits = configuration.limits
-    passed = PassedDescriptors(limit: limits.descriptorsPerUid)
+    passed = PassedDescriptors(limit: limits.descriptorsPerUid, capacity: limits.descriptors)
     state = Locked(
       State(
         ledger: ConnectionLimits(connections: limits.connections, connectionsPerUid: limits.connectionsPerUid)))

@@ -5,9 +5,6 @@ package import PosternSupport
 
 /// A further way into a running server. Its connections are its maker's, whatever process connects.
 package struct SocketEndpoint: Sendable {
-  /// How many connections it may have.
-  package static let connections = 32
-
   /// Unique among those of the server.
   package let id: String
   /// Its connections are of this peer, and count against its uid.

@@ -28,17 +28,19 @@ final class EndpointSocketFiles: EndpointSockets {
     var taken: [String: (uid: UInt32, count: Int)] = [:]
   }
 
-  /// How many descriptors the main socket's endpoints have left, whatever is made through others.
-  private static let reserve = 16
+  /// How many descriptors the main socket's endpoints have left, whatever is made through others; of few, a quarter.
+  private static let mostReserved = 16
 
   private let service: SidecarService
   private let memory: MemoryReturn
   private let state: Locked<State>
+  private let reserved: Int
 
   /// `descriptors`: how many endpoints may have, without their connections.
   init(_ service: SidecarService, _ memory: MemoryReturn, descriptors: Int) {
     self.service = service
     self.memory = memory
+    reserved = min(Self.mostReserved, descriptors / 4)
     state = Locked(State(descriptors: SharedBudget(capacity: descriptors, capacityPerUID: descriptors)))
   }
 
@@ -128,7 +130,7 @@ final class EndpointSocketFiles: EndpointSockets {
   private func take(_ count: Int, for request: EndpointSocketRequest) -> Bool {
     let (uid, id) = (request.maker.uid, request.narrowing.id)
     // What is made through an endpoint leaves some for the main socket.
-    let reserve = request.narrowing.parent == nil ? 0 : Self.reserve
+    let reserve = request.narrowing.parent == nil ? 0 : reserved
     return state.withLock { state in
       guard state.descriptors.allows(count + reserve, for: uid), state.descriptors.take(count, for: uid) else {
         return false

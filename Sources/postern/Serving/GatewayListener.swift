@@ -10,9 +10,6 @@ import SocketServer
 
 /// The gateway's listener where the configuration wants one.
 struct GatewayListener: Sendable {
-  /// How many connections it has at least.
-  private static let leastConnections = 16
-
   let server: GatewayServer
   private let service: SidecarService
   private let uploads: KeptUploads
@@ -23,16 +20,8 @@ struct GatewayListener: Sendable {
     return try? SocketLock(for: path)
   }
 
-  /// How many of `connections` are for the gateway: as many as callers may have on the other socket, where there are
-  /// enough for both, else a quarter.
-  static func share(of connections: Int, _ configuration: PosternConfiguration) -> Int {
-    guard configuration.gateway.listen != nil else { return 0 }
-    let wanted = configuration.limits.connections
-    return connections >= 2 * wanted ? wanted : min(wanted, max(leastConnections, connections / 4))
-  }
-
-  /// Starts to listen; nil where the configuration wants none. To be called before the start is over: no socket file
-  /// can be made later.
+  /// Starts to listen, for so many `connections`; nil where the configuration wants none. To be called before the start
+  /// is over: no socket file can be made later.
   static func start(
     _ configuration: PosternConfiguration, connections: Int, lock: SocketLock?, _ service: SidecarService,
     _ replacements: FileReloadMonitor, _ logger: Logger
@@ -40,14 +29,16 @@ struct GatewayListener: Sendable {
     guard let listen = configuration.gateway.listen else { return nil }
     var options = GatewayServer.Configuration()
     options.connections = connections
-    options.connectionsPerUid = min(configuration.limits.connectionsPerUid, connections)
+    options.connectionsPerUid = FairShare.scaled(
+      configuration.limits.connectionsPerUid, of: configuration.limits.connections, to: connections)
     options.key = key(listen, replacements)
     options.isStranger = { service.isStranger(Peer($0)) }
-    options.onRejection = { caller, rejection in
+    options.onRejection = { caller, rejection, traceparent in
       var uid: UInt32?
       if case .process(let user, _, _, _) = caller { uid = user }
-      service.forwardingRejected(
-        status: rejection.status, reason: rejection.reason, detail: rejection.detail, of: uid)
+      return service.forwardingRejected(
+        status: rejection.status, reason: rejection.reason, detail: rejection.detail, of: uid,
+        continuing: traceparent)
     }
     let uploads = KeptUploads()
     let server: GatewayServer

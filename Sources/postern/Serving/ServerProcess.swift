@@ -139,20 +139,22 @@ struct ServerProcess {
       audit?.reopen()
       service.requestReload()
     }
-    let gatewayConnections = GatewayListener.share(of: descriptors.connections, loaded.configuration)
-    let (connections, ofEndpoints) = DescriptorBudget.shares(
-      of: descriptors.connections - gatewayConnections, wanted: loaded.configuration.limits.connections)
-    let endpoints = EndpointSocketFiles(service, memory, descriptors: ofEndpoints)
+    let shares = DescriptorBudget.shares(
+      of: descriptors.connections, wanted: loaded.configuration.limits.connections,
+      hasGateway: loaded.configuration.gateway.listen != nil)
+    let endpoints = EndpointSocketFiles(service, memory, descriptors: shares.endpoints)
     service.use(endpoints)
     let server: SocketServer
     do {
-      var socket = Self.socketConfiguration(loaded.configuration, endpoint, service)
+      var socket = Self.socketConfiguration(loaded.configuration, endpoint, shares, service)
       socket.lock = lock
-      if connections < socket.limits.connections {
+      if shares.connections < loaded.configuration.limits.connections {
         logger.warning(
-          "fewer connections than limits.connections: the limit of open files is \(descriptors.limit)",
-          metadata: .of([.connections: .stringConvertible(connections)]))
-        socket.limits.connections = connections
+          """
+          fewer connections than limits.connections: the limit of open files is \(descriptors.limit); \
+          one user may have \(socket.limits.connectionsPerUid)
+          """,
+          metadata: .of([.connections: .stringConvertible(shares.connections)]))
       }
       server = try await SocketServer.start(socket) { SocketBridge($0, service, memory) }
     } catch {
@@ -161,7 +163,7 @@ struct ServerProcess {
     let gateway: GatewayListener?
     do throws(Failure) {
       gateway = try await GatewayListener.start(
-        loaded.configuration, connections: gatewayConnections, lock: gatewayLock, service, replacements, logger)
+        loaded.configuration, connections: shares.gateway, lock: gatewayLock, service, replacements, logger)
       for missing in try hardening.endStart() { logger.notice("hardening: \(missing)") }
       endpoints.start(server, gateway, mayMakeFiles: mayMakeSockets)
       if let path = server.path, !EndpointName.fits(nextTo: path) {
@@ -245,14 +247,17 @@ struct ServerProcess {
   }
 
   private static func socketConfiguration(
-    _ configuration: PosternConfiguration, _ endpoint: SocketServer.Endpoint, _ service: SidecarService
+    _ configuration: PosternConfiguration, _ endpoint: SocketServer.Endpoint, _ shares: DescriptorBudget.Shares,
+    _ service: SidecarService
   ) -> SocketServer.Configuration {
     var socket = SocketServer.Configuration(endpoint: endpoint)
     socket.limits.messageBytes = configuration.limits.messageBytes
     socket.limits.depth = configuration.limits.depth
     socket.limits.values = configuration.limits.jsonValues
-    socket.limits.connections = configuration.limits.connections
-    socket.limits.connectionsPerUid = configuration.limits.connectionsPerUid
+    socket.limits.connections = shares.connections
+    socket.limits.connectionsPerUid = FairShare.scaled(
+      configuration.limits.connectionsPerUid, of: configuration.limits.connections, to: shares.connections)
+    socket.limits.descriptors = shares.passed
     socket.isStranger = { service.isStranger(Peer($0)) }
     socket.rejection = { reason, peer in
       switch reason {

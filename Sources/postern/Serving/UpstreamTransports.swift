@@ -49,8 +49,10 @@ final class UpstreamTransports: Sendable {
     stalled = StalledResources(logger: logger, clock: SystemClock())
     var configuration = Self.configuration(0, state, replacements, logger)
     configuration.proxy = proxy
-    configuration.maxConnections = min(configuration.maxConnections, descriptors.commonConnections)
-    configuration.maxConnectionsPerHost = min(configuration.maxConnectionsPerHost, configuration.maxConnections)
+    let wanted = configuration.maxConnections
+    configuration.maxConnections = descriptors.commonConnections(wanted: wanted)
+    configuration.maxConnectionsPerHost = descriptors.connectionsPerHost(
+      configuration.maxConnectionsPerHost, of: wanted)
     var pinned = configuration
     pinned.requiresPins = requiresPins
     common = try CurlTransport(configuration: pinned)

@@ -50,6 +50,35 @@ struct ConnectionLimitsTests {
     #expect(ledger.admit(uid: 99, isStranger: true) == .admitted(id: 57))
   }
 
+  @Test(
+    "where there are few connections, strangers have as many each, and an endpoint as many, as where there are many",
+    arguments: [(1024, 256, 16, 32), (54, 16, 6, 6), (16, 12, 2, 4), (4, 3, 1, 1), (1, 1, 1, 1)])
+  func fewConnections(connections: Int, perUid: Int, ofStranger: Int, ofEndpoint: Int) {
+    func admitted(_ admit: (inout ConnectionLimits, Int) -> ConnectionLimits.Decision) -> Int {
+      var ledger = ConnectionLimits(connections: connections, connectionsPerUid: perUid)
+      var count = 0
+      while case .admitted = admit(&ledger, count) { count += 1 }
+      return count
+    }
+    #expect(admitted { ledger, _ in ledger.admit(uid: 1, isStranger: true) } == ofStranger)
+    #expect(admitted { $0.admit(uid: 1, endpointCount: $1) } == ofEndpoint)
+    // All endpoints of a uid together leave some for its main socket.
+    #expect(admitted { ledger, _ in ledger.admit(uid: 1, endpointCount: 0) } == max(1, perUid * 3 / 4))
+  }
+
+  @Test("a connection that gives its place to another is counted twice, or any number of them may still be open")
+  func replaced() {
+    var ledger = ConnectionLimits(connections: 4, connectionsPerUid: 2)
+    #expect(ledger.admit(uid: 1) == .admitted(id: 1) && ledger.admits(uid: 1))
+    #expect(ledger.admit(uid: 1) == .admitted(id: 2) && !ledger.admits(uid: 1))
+    for number in 0..<ConnectionLimits.leavingConnections { #expect(ledger.replace() == UInt64(3 + number)) }
+    #expect(ledger.replace() == nil && ledger.total == 2)
+    ledger.releaseReplaced()
+    #expect(ledger.replace() != nil)
+    ledger.release(uid: 1)
+    #expect(ledger.admits(uid: 1) && ledger.total == 1)
+  }
+
   @Test("turning away costs a bounded number of lingering sockets")
   func lingering() {
     var ledger = ConnectionLimits(connections: 0, connectionsPerUid: 1)

@@ -74,7 +74,7 @@ struct SocketEndpointTests {
       let path = echo.path + ".e-000000000001"
       try await echo.server.serve(endpoint, on: try ListeningSocket(endpointAt: path, mode: 0o600))
       var clients: [UnixClient] = []
-      for number in 0..<SocketEndpoint.connections {
+      for number in 0..<ConnectionLimits.connectionsPerEndpoint {
         let client = try UnixClient(path)
         try await client.send("[\(number)]\n")
         #expect(try await client.line() == "[\(number)]")

@@ -1,0 +1,26 @@
+import NIOCore
+import PosternSupport
+
+/// What a connection has in memory, of its uid's share.
+extension GatewayConnection {
+  /// The server learns of changes of so many bytes.
+  private static let grain = 4 << 10
+
+  private var heldBytes: Int {
+    guard phase != .closed else { return 0 }
+    return requestGuard.heldBytes + pending.storageCapacity + (exchange?.heldBytes ?? 0) + unwrittenBytes
+  }
+
+  /// Has the server count what there is now.
+  func countHeldBytes() {
+    let change = heldBytes - countedBytes
+    guard abs(change) >= Self.grain || change + countedBytes == 0 && change != 0 else { return }
+    countedBytes += change
+    server.held.withLock { held in
+      if change > 0 { held.add(change, for: link.uid) } else { held.giveBack(-change, for: link.uid) }
+    }
+  }
+
+  /// Whether the connections of the uid have as much in memory as they may: each goes on with one piece at a time.
+  var isOverShare: Bool { server.held.withLock { !$0.allows(0, for: link.uid) } }
+}
