@@ -162,12 +162,6 @@ extension FetchSession {
   /// See `uid`.
   @available(*, deprecated, renamed: "uid")
   public var owner: UInt32 { uid }
-
-  /// See `init(handle:uid:issuer:sessions:)`.
-  @available(*, deprecated, renamed: "init(handle:uid:issuer:sessions:)")
-  public init(handle: SessionHandle? = nil, owner: UInt32, issuer: SessionIssuer, sessions: UserSessions) {
-    self.init(handle: handle, uid: owner, issuer: issuer, sessions: sessions)
-  }
 }
 
 extension StoredRecord {

@@ -60,7 +60,8 @@ extension Postern {
   /// - Parameters:
   ///   - resources: The resources: ids, or MRSS fragments.
   ///   - decisionPoint: The decision point's name in the configuration; nil: the only one.
-  ///   - session: The user's session, where the decision point has an issuer; nil: the only one at that issuer.
+  ///   - session: The user's session, where the decision point has an issuer; nil: nobody is logged in, and the
+  ///     response is the failure `authentication_session_missing`.
   ///   - context: Further attributes for the decision point.
   public func preauthorize(
     _ resources: [String], at decisionPoint: String? = nil, session: SessionHandle? = nil,

@@ -13,7 +13,8 @@ extension Postern {
   /// - Parameters:
   ///   - request: The request; its path is behind the resource's `baseUrl`.
   ///   - resource: The resource's name in the configuration; nil: the only one.
-  ///   - session: The user's session, with `auth: user` and `implicit`; nil: the only one at the resource's issuer.
+  ///   - session: The user's session, with `auth: user` and `implicit`; nil: nobody is logged in, which is
+  ///     `not_authenticated`, unless the resource has `tokens.whenNoSession: send_without_token`.
   ///   - options: Time limits, another kind of token, a task to watch it by, a body in pieces.
   ///   - onAdvice: Has the user satisfy policy advice that the resource requires, with `authenticate(with:session:)`,
   ///     and returns whether they have; the fetch continues then. Nil: the fetch ends with `advice_required`, and
@@ -43,8 +44,8 @@ extension Postern {
     return try await engine.fetcher.fetch(request, from: server, options: options)
   }
 
-  /// A configured resource for `PosternURLProtocol.resources`, whose requests carry the token of that session (nil: the
-  /// only one). It ends on the configuration of now.
+  /// A configured resource for `PosternURLProtocol.resources`, whose requests carry the token of that session; nil:
+  /// nobody is logged in. It ends on the configuration of now.
   public func protectedResource(
     _ resource: String? = nil, session: SessionHandle? = nil, onAdvice: AdviceHandler? = nil
   ) throws(ResourceError) -> ProtectedResource {
@@ -59,8 +60,11 @@ extension Postern {
   /// Satisfies policy advice for the session of a fetch; returns whether the user has.
   public typealias AdviceHandler = @Sendable (_ advices: [PolicyAdvice], _ session: SessionHandle) async -> Bool
 
-  /// A client of a configured resource for its users, with the names of the mobile SDKs. It ends on the configuration
+  /// A client of a configured resource for its user, with the names of the mobile SDKs. It ends on the configuration
   /// of now.
+  ///
+  /// `session` and `implicitSession` nil: the only live one of that kind, as on a phone. A program with several users
+  /// uses `fetch`, which never chooses a session.
   public func userClient(
     for resource: String? = nil, session: SessionHandle? = nil, implicitSession: SessionHandle? = nil
   ) throws(ResourceError) -> UserClient {
@@ -89,8 +93,10 @@ extension Postern {
         }
         break
       }
-      options.session = FetchSession(
-        handle: session, uid: uid, issuer: try running.sessionIssuer(of: server), sessions: engine.sessions)
+      let issuer = try running.sessionIssuer(of: server)
+      options.session = session.map {
+        FetchSession(handle: $0, uid: uid, issuer: issuer, sessions: engine.sessions)
+      }
     case .clientCredentials, .credential, .onBehalfOf, .none:
       guard session == nil else {
         throw ResourceError(.invalidRequest, "a session goes with auth user or implicit", path: ["session"])

@@ -16,7 +16,7 @@ public struct PosternJourneys: Sendable {
   ///
   /// - Parameters:
   ///   - advices: The advices of a fetch (`ResourceError.stop`), or of `advices(in:)`.
-  ///   - session: The session to step up; nil: the only one.
+  ///   - session: The session to step up; nil, nobody's, is an error.
   ///   - answers: Answers that are known already, by callback.
   /// - Returns: a node with callbacks to fill, which continues with `next()`, or the end.
   public func authenticate(
@@ -49,7 +49,7 @@ public struct PosternJourneys: Sendable {
   ///
   /// - Parameters:
   ///   - advices: The advices of a fetch.
-  ///   - session: The session to step up; nil: the only one.
+  ///   - session: The session to step up; nil, nobody's, is an error.
   ///   - timeout: How long to wait for the user.
   ///   - open: Shows the URL to the user; by default in the desktop's browser, where there is one.
   /// - Returns: the end of the journey, or a node whose callbacks the program shows.
@@ -109,25 +109,14 @@ public struct PosternJourneys: Sendable {
   private static let notRecognised = JourneyError(
     .adviceNotRecognised, "none of the advices is one that this user can satisfy here")
 
-  /// The session that is meant, with its issuer: the given one, or the only user session.
+  /// The session to step up, with its issuer.
   private func sessionToStepUp(
     _ given: SessionHandle?
   ) async throws(JourneyError) -> (handle: SessionHandle, issuer: SessionIssuer) {
     do throws(SessionError) {
-      if let given {
-        return (
-          given,
-          try running.sessionIssuer(
-            try await engine.sessions.session(given, ownedBy: uid).issuer)
-        )
-      }
-      let now = engine.clock.wallNow
-      let fitting = try await PosternSessions(running: running).all().filter {
-        $0.kind == .user && $0.expiresAt.map { $0 > now } ?? true
-      }
-      guard fitting.count <= 1 else { throw SessionError.severalSessions(fitting.count) }
-      guard let only = fitting.first else { throw SessionError.notFound }
-      return (only.handle, try running.sessionIssuer(only.issuer))
+      guard let given else { throw SessionError.sessionMissing }
+      let issuer = try await engine.sessions.session(given, ownedBy: uid).issuer
+      return (given, try running.sessionIssuer(issuer))
     } catch {
       throw JourneyError(error)
     }

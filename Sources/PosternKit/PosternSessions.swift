@@ -45,7 +45,7 @@ public struct PosternSessions: Sendable {
     ) { (url) async throws(SessionError) in
       // Of this login: an earlier one at the same redirect URI may still be under way in another window.
       guard LoopbackRedirect.state(in: url) == begun.state else { throw SessionError.authorizationUnknown }
-      return try await completeAuthorization(callback: url)
+      return try await completeAuthorization(callback: url, state: begun.state)
     }
   }
 
@@ -76,8 +76,12 @@ public struct PosternSessions: Sendable {
   }
 
   /// The session of a login whose browser has come back to `url`. A URL counts once.
-  public func completeAuthorization(callback url: String) async throws(SessionError) -> Session {
-    try await engine.sessions.completeAuthorization(callback: url, ownedBy: uid, issuer: running.sessionIssuer)
+  ///
+  /// `state` is what the browser that sends the callback has kept since its login began (`BegunAuthorization.state`), in
+  /// a cookie of its own: a callback with another state began in another browser, and uses nothing up.
+  public func completeAuthorization(callback url: String, state: String) async throws(SessionError) -> Session {
+    try await engine.sessions.completeAuthorization(
+      callback: url, state: state, ownedBy: uid, issuer: running.sessionIssuer)
   }
 
   /// Begins a login on another device (RFC 8628): show the user the result's `userCode` and `verificationURI`.
@@ -121,6 +125,16 @@ public struct PosternSessions: Sendable {
   /// The session of that handle.
   public func session(_ handle: SessionHandle) async throws(SessionError) -> Session {
     try await engine.sessions.session(handle, ownedBy: uid)
+  }
+
+  /// The only live session of that kind at a configured issuer (nil: the only issuer with a client), for programs whose
+  /// uid is the user; nil when nobody is logged in.
+  ///
+  /// - Throws: `SessionError` when there are several.
+  public func only(
+    _ kind: SessionKind = .user, at issuer: String? = nil
+  ) async throws(SessionError) -> SessionHandle? {
+    try await engine.sessions.onlySession(of: kind, at: running.issuerName(issuer), ownedBy: uid)
   }
 
   /// Refreshes a session's token now, whatever is left of its life.

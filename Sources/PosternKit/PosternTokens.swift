@@ -90,7 +90,7 @@ public struct PosternTokens: Sendable {
   }
 
   /// An access token for a configured resource (nil: the only one), for libraries that send requests themselves: fresh,
-  /// or refreshed now.
+  /// or refreshed now. `session` is the user's, with `auth: user` and `implicit`.
   ///
   /// Only with `tokens.leaveTheSidecar` in the configuration. A token that is bound to a key (DPoP) works with `fetch`
   /// alone, and is not returned.
@@ -123,13 +123,12 @@ public struct PosternTokens: Sendable {
     case .user: kind = .user
     case .implicit: kind = .implicit
     }
-    let issuerOfSession = try running.sessionIssuer(issuer.name)
-    let source = FetchSession(handle: handle, uid: uid, issuer: issuerOfSession, sessions: engine.sessions)
-    let found = try await source.handle(of: kind)
-    guard try await engine.sessions.session(found, ownedBy: uid).kind == kind else { throw SessionError.notFound }
+    guard let handle else { throw .sessionMissing }
+    guard try await engine.sessions.session(handle, ownedBy: uid).kind == kind else { throw SessionError.notFound }
     return try Self.bearer(
       await engine.sessions.token(
-        of: found, ownedBy: uid, at: issuerOfSession, scope: server.tokens.scope, audience: server.tokens.audience))
+        of: handle, ownedBy: uid, at: running.sessionIssuer(issuer.name), scope: server.tokens.scope,
+        audience: server.tokens.audience))
   }
 
   private func serverOfToken(_ resource: String?) throws(SessionError) -> ResourceServer {

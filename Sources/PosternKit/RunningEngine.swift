@@ -125,9 +125,8 @@ final class RunningEngine: Sendable {
           ? DecisionSubject(type: given.type, id: given.id, properties: given.properties, uid: uid) : given)
     }
     guard given == nil else { return absent("the decision point has an issuer: pass a session, and no subject") }
-    let only = session == nil ? try await engine.sessions.onlySession(of: .user, at: issuer, ownedBy: uid) : nil
-    guard let handle = session ?? only else { return absent(nil) }
+    guard let session else { return absent(nil) }
     return SessionSubjects(engine: engine, uid: uid).subject(
-      of: try await engine.sessions.session(handle, ownedBy: uid), at: point, issuer: try sessionIssuer(issuer))
+      of: try await engine.sessions.session(session, ownedBy: uid), at: point, issuer: try sessionIssuer(issuer))
   }
 }

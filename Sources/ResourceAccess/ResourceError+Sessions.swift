@@ -3,6 +3,10 @@ import SessionRecords
 import Sessions
 
 extension ResourceError {
+  /// A fetch of nobody, from a resource whose tokens are users'.
+  static let sessionMissing = ResourceError(
+    .notAuthenticated, "no session is named, so nobody is logged in", retryable: false)
+
   /// The error of a fetch whose session has no token to give: nothing went to the resource.
   ///
   /// Only a fault that another login resolves is `not_authenticated`; a rejection for other reasons and an issuer that

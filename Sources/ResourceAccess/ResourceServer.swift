@@ -67,6 +67,8 @@ public struct ResourceServer: Sendable {
     public var refreshOn: Set<Int>?
     /// How inbound tokens are exchanged, with `onBehalfOf`; nil: not at all.
     public var exchange: TokenExchange?
+    /// What becomes of a request of nobody: one without a session, with `user` and `implicit`.
+    public var whenNoSession: TokenManagementPolicy.MissingSession = .fail
 
     /// The grant for tokens of the client; nil without an issuer.
     var clientCredentials: ClientCredentialsGrant? {

@@ -17,8 +17,9 @@ public struct UserClient: Sendable {
 
   /// A client of `server` for the sessions that `uid` has at `issuer`; a program with one user need not name a uid.
   ///
-  /// `session` and `implicitSession` are the sessions to use; nil: the uid's only one of that kind at the time of the
-  /// request.
+  /// `session` and `implicitSession` are the sessions to use; nil: the uid's only live one of that kind at the time of
+  /// the request, as on a phone. A program with several users names both, or uses `ResourceFetcher`, which never
+  /// chooses a session.
   public init(
     fetcher: ResourceFetcher, server: ResourceServer, sessions: UserSessions, issuer: SessionIssuer,
     uid: UInt32 = PeerID.ownUID,
@@ -26,8 +27,12 @@ public struct UserClient: Sendable {
   ) {
     self.fetcher = fetcher
     self.server = server
-    self.session = FetchSession(handle: session, uid: uid, issuer: issuer, sessions: sessions)
-    self.implicitSession = FetchSession(handle: implicitSession, uid: uid, issuer: issuer, sessions: sessions)
+    func access(_ handle: SessionHandle?) -> FetchSession {
+      handle.map { FetchSession(handle: $0, uid: uid, issuer: issuer, sessions: sessions) }
+        ?? .only(of: uid, at: issuer, sessions: sessions)
+    }
+    self.session = access(session)
+    self.implicitSession = access(implicitSession)
   }
 
   /// Fetches with the token of a user who has logged in; `not_authenticated` when there is none, or a new login is

@@ -4,7 +4,7 @@ package import SessionRecords
 
 /// The session whose token a fetch carries, and who may use it.
 public struct FetchSession: Sendable, ConciseStringConvertible {
-  /// The session; nil: the uid's only one of the kind that is needed, at that issuer.
+  /// The session; nil for `only`, which looks it up with each request.
   public let handle: SessionHandle?
   /// The uid of the peer that fetches.
   public let uid: UInt32
@@ -15,10 +15,22 @@ public struct FetchSession: Sendable, ConciseStringConvertible {
   /// The handle's hash, the uid and the issuer.
   public var description: String { "session \(handle.map { "\($0) " } ?? "")of uid \(uid) at \(issuer.issuer.name)" }
 
-  /// A session of the given parts.
+  /// The session of that handle.
   public init(
-    handle: SessionHandle? = nil, uid: UInt32 = PeerID.ownUID, issuer: SessionIssuer, sessions: UserSessions
+    handle: SessionHandle, uid: UInt32 = PeerID.ownUID, issuer: SessionIssuer, sessions: UserSessions
   ) {
+    self.init(handle, uid, issuer, sessions)
+  }
+
+  /// The one live session of the kind that is needed, which `uid` has at the issuer: for programs whose uid is the
+  /// user. A request fails when there is none, and when there are several.
+  public static func only(
+    of uid: UInt32 = PeerID.ownUID, at issuer: SessionIssuer, sessions: UserSessions
+  ) -> FetchSession {
+    FetchSession(nil, uid, issuer, sessions)
+  }
+
+  private init(_ handle: SessionHandle?, _ uid: UInt32, _ issuer: SessionIssuer, _ sessions: UserSessions) {
     self.handle = handle
     self.uid = uid
     self.issuer = issuer

@@ -75,6 +75,8 @@ public struct SessionError: Error, Sendable, ConciseStringConvertible {
   public var description: String { "\(kind): \(detail)" }
   /// The issuer's own error code, where it gave one.
   public let upstreamCode: String?
+  /// Which check of this program's own failed, where several end in the same kind: `state_mismatch`.
+  public let fault: String?
 
   /// Whether the issuer will give the session no token later either. The refresh that failed ends the session then.
   let isFinal: Bool
@@ -83,9 +85,11 @@ public struct SessionError: Error, Sendable, ConciseStringConvertible {
   private let keysRetryable: Bool?
 
   package init(
-    _ kind: Kind, _ detail: String, upstreamCode: String? = nil, isFinal: Bool = false, keysRetryable: Bool? = nil
+    _ kind: Kind, _ detail: String, upstreamCode: String? = nil, fault: String? = nil, isFinal: Bool = false,
+    keysRetryable: Bool? = nil
   ) {
     self.kind = kind
+    self.fault = fault
     self.detail = detail
     self.upstreamCode = upstreamCode
     self.isFinal = isFinal
@@ -201,6 +205,16 @@ public struct SessionError: Error, Sendable, ConciseStringConvertible {
 
   /// No such session, for this peer.
   public static let notFound = SessionError(.notFound, "no such session, for this peer")
+
+  /// The call names no session, and none is chosen for it: nobody is logged in.
+  public static let sessionMissing = SessionError(
+    .notFound, "no session is named, so nobody is logged in: pass the handle that the login returned")
+
+  /// The browser that sent the callback is not the one that began the login.
+  static let stateMismatch = SessionError(
+    .authorizationFailed,
+    "the callback's state is not the one of this browser: the login was begun in another browser, or the cookie is gone",
+    fault: "state_mismatch")
 
   /// No login of that state is under way, for this peer.
   public static let authorizationUnknown = SessionError(

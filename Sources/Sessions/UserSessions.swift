@@ -98,14 +98,7 @@ public final class UserSessions: Sendable, ConciseStringConvertible {
     try await repository.forEachSession(ownedBy: uid, after: position, body)
   }
 
-  /// The session of `uid` that is meant at `issuer` when a call names none.
-  public func choice(
-    of kind: SessionKind, at issuer: String, ownedBy uid: UInt32 = PeerID.ownUID
-  ) async throws(SessionError) -> SessionChoice {
-    try await selection.choice(of: kind, at: issuer, ownedBy: uid)
-  }
-
-  /// The only session of that kind that `uid` has at `issuer`; nil where there is none, an error where there are
+  /// The only live session of that kind that `uid` has at `issuer`; nil when there is none, an error when there are
   /// several.
   public func onlySession(
     of kind: SessionKind, at issuer: String, ownedBy uid: UInt32 = PeerID.ownUID
@@ -142,14 +135,16 @@ public final class UserSessions: Sendable, ConciseStringConvertible {
   /// the ID token with its nonce are validated. A state can be used once; a try that did not get an answer from the
   /// token endpoint does not count.
   ///
-  /// `issuer` returns the configured issuer of a name.
+  /// `state` is what the browser that sent the callback has kept since it began the login; a callback with another one
+  /// is `authorizationFailed` with the fault `state_mismatch`, and uses nothing up (RFC 6749 section 10.12). `issuer`
+  /// returns the configured issuer of a name.
   public func completeAuthorization(
-    callback url: String, ownedBy uid: UInt32 = PeerID.ownUID,
+    callback url: String, state: String, ownedBy uid: UInt32 = PeerID.ownUID,
     issuer: @escaping @Sendable (String) throws(SessionError) -> SessionIssuer, deadline: Deadline = .never,
     trace: TraceContext? = nil
   ) async throws(SessionError) -> Session {
     try await tasks.finish(for: uid, by: deadline) { [logins] () async throws(SessionError) in
-      try await logins.code.complete(url, ownedBy: uid, issuer: issuer, trace: trace)
+      try await logins.code.complete(url, state: state, ownedBy: uid, issuer: issuer, trace: trace)
     }
   }
 

@@ -16,10 +16,12 @@ struct Problem: Sendable {
   /// The problem for an error of a call; `status`: another status than that of its code.
   init(_ fault: RPCFault, status given: Int? = nil) {
     status = given ?? Self.status(of: fault)
+    // `detail` of an error's data is a word for programs, that of a problem a sentence for people: both are in it.
+    let word = fault.data["detail"]?.stringValue.map { "\($0): " } ?? ""
     var members: JSONObject = [
       "type": .string("urn:postern:error:\(fault.code.reason)"), "title": .string(fault.code.summary),
-      "status": .integer(Int64(status)), "detail": .string(fault.message), "code": .integer(Int64(fault.code.code)),
-      "reason": .string(fault.code.reason),
+      "status": .integer(Int64(status)), "detail": .string(word + fault.message),
+      "code": .integer(Int64(fault.code.code)), "reason": .string(fault.code.reason),
     ]
     if Self.unsent.contains(fault.code) { members["outcome"] = "not_sent" }
     for member in fault.data.members where !Self.isPartOfMessages(member.name, member.value) {
@@ -39,10 +41,10 @@ struct Problem: Sendable {
     self.fields = fields
   }
 
-  /// Whether the member of an error is about a message: `response` has the body of a resource server's response, and a
-  /// path leads to a member of params, except that of a header field.
+  /// Whether the member of an error is about a message: `response` has the body of a resource server's response, a path
+  /// leads to a member of params, except that of a header field, and `detail` is part of the problem's own.
   private static func isPartOfMessages(_ name: String, _ value: JSONValue) -> Bool {
-    name == "response" || name == "path" && value.stringValue?.startsWithBytes(of: "/headers") != true
+    name == "response" || name == "detail" || name == "path" && value.stringValue?.startsWithBytes(of: "/headers") != true
   }
 
   /// The errors of a request that the sidecar has only looked at, unless their data has another outcome.

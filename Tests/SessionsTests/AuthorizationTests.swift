@@ -55,11 +55,35 @@ import Testing
       return try await sessions.beginAuthorization(request, at: issuer, ownedBy: 1).state
     }
 
-    func complete(_ state: String, _ query: String = "code=c") async throws(SessionError) -> Session {
+    /// Completes the login of `state` from a browser that has kept `kept`; nil: the same one.
+    func complete(
+      _ state: String, _ query: String = "code=c", kept: String? = nil, uid: UInt32 = 1
+    ) async throws(SessionError) -> Session {
       let issuer = issuer
       return try await sessions.completeAuthorization(
-        callback: "https://app.test/cb?state=\(state)&\(query)", ownedBy: 1, issuer: { _ in issuer })
+        callback: "https://app.test/cb?state=\(state)&\(query)", state: kept ?? state, ownedBy: uid,
+        issuer: { _ in issuer })
     }
+  }
+
+  @Test("a callback in another browser than the one that began the login fails, and leaves both logins as they were")
+  func foreignCallback() async throws {
+    let bench = try Bench()
+    let (victim, attacker) = (try await bench.begin(), try await bench.begin())
+    for kept in [victim, "", "x", String(attacker.dropLast()), attacker + "x", attacker.uppercased()] {
+      let error = await #expect(throws: SessionError.self) { try await bench.complete(attacker, kept: kept) }
+      #expect(error?.fault == "state_mismatch" && error?.isRetryable == false)
+      guard case .authorizationFailed? = error?.kind else {
+        Issue.record("\(String(describing: error))")
+        continue
+      }
+    }
+    // An unknown state of another browser is no way to learn which states are under way.
+    let unknown = await #expect(throws: SessionError.self) { try await bench.complete("unknown", kept: victim) }
+    #expect(unknown?.fault == "state_mismatch")
+    #expect(bench.tokenRequests == 0)
+    _ = try await bench.complete(victim)
+    _ = try await bench.complete(attacker)
   }
 
   @Test(

@@ -85,6 +85,7 @@ struct ResourceFactory {
       server.scope = rules.scope
       server.audience = rules.audiences.isEmpty ? nil : rules.audiences.joined(separator: " ")
     }
+    server.tokens.whenNoSession = TokenManagementPolicy.MissingSession(resource.tokens.whenNoSession)
     server.locations.plainHTTP = try OutboundFactory(configuration: configuration).plainHTTP()
     server.connections.bypassesProxy = resource.locations.proxy == .none
     server.pinsRequired = resource.tls.trust.pinsRequired || configuration.hardening.pinsRequired
@@ -99,8 +100,10 @@ struct ResourceFactory {
     _ resource: ResourceConfiguration, _ path: String
   ) throws(ConfigurationProblems) -> Set<String> {
     for (index, name) in resource.allowedHeaders.enumerated() {
-      let known = HTTPFieldRules.overridingNames
-      guard HTTPFieldRules.isName(name), known.contains(HTTPFieldRules.canonical(name)) else {
+      let known = HTTPFieldRules.overridingNames + SecondURLField.names
+      guard HTTPFieldRules.isName(name),
+        known.contains(HTTPFieldRules.canonical(name)) || SecondURLField.isOne(name)
+      else {
         throw EngineFactory.problem(
           "\(path).allowedHeaders[\(index)]",
           "must be one of \(known.joined(separator: ", ")): no other header can be allowed")
@@ -166,6 +169,17 @@ extension TokenExchange {
     subjectType = configured.inbound.type == .jwt ? .jwt : .accessToken
     actor = configured.actor == .clientCredentials ? .clientCredentials : .none
     subject = configured.subject == .any ? .any : .same
+  }
+}
+
+extension TokenManagementPolicy.MissingSession {
+  /// The configuration's `tokens.whenNoSession`.
+  fileprivate init(_ configured: ResourceConfiguration.MissingSession) {
+    self =
+      switch configured {
+      case .fail: .fail
+      case .sendWithoutToken: .sendWithoutToken
+      }
   }
 }
 

@@ -32,6 +32,14 @@ public struct ResourceConfiguration: Sendable, Equatable {
     case mtls
   }
 
+  /// What becomes of a request of nobody.
+  public enum MissingSession: String, Sendable, Hashable, CaseIterable {
+    /// It fails as `not_authenticated`, and nothing is sent.
+    case fail
+    /// It is sent without a token.
+    case sendWithoutToken = "send_without_token"
+  }
+
   /// Where requests may go.
   public struct Locations: Sendable, Equatable {
     /// The URL below which everything lies.
@@ -58,6 +66,8 @@ public struct ResourceConfiguration: Sendable, Equatable {
     public var credential: CredentialConfiguration?
     /// How inbound tokens are exchanged; nil: not at all.
     public var exchange: ExchangeConfiguration?
+    /// What becomes of a request of nobody; key `tokens.whenNoSession`. Default `fail`.
+    public var whenNoSession: MissingSession
   }
 
   /// How long a call may take, how much it may receive, and how many run at a time.
@@ -100,7 +110,7 @@ extension ResourceConfiguration: ConfigurationSection {
       "allowedHeaders", of: .text, default: [],
       """
       Header fields that callers may send although they name another target, method or host to what is behind the resource, such as \
-      X-Original-URL or X-HTTP-Method-Override.
+      X-Original-URL or X-HTTP-Method-Override, and those that name a second resource, such as Destination, without a look at it.
       """)
     tls = keys.section("tls", TLSConfiguration.self, "Trust and client certificate in TLS.")
     refreshOn = keys.optionalSection(
@@ -163,6 +173,22 @@ extension ResourceConfiguration.Tokens: ConfigurationSection {
       "exchange", ExchangeConfiguration.self,
       "With auth: onBehalfOf, how the inbound tokens of calls are exchanged for tokens of the resource.",
       commented: true)
+    whenNoSession =
+      keys.section("tokens", SessionRules.self, "Rules for the tokens of users.").whenNoSession
+  }
+
+  /// The section `tokens` of a resource.
+  private struct SessionRules: ConfigurationSection {
+    let whenNoSession: ResourceConfiguration.MissingSession
+
+    init(reading keys: SectionReader) {
+      whenNoSession = keys.value(
+        "whenNoSession", .choice(ResourceConfiguration.MissingSession.self, placeholder: .fail), default: .fail,
+        """
+        What becomes of a call of nobody, which names no session: it fails as not_authenticated (fail), or is sent without a token \
+        (send_without_token), for resources that have something to say to everybody.
+        """)
+    }
   }
 }
 

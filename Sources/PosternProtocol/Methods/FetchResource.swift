@@ -81,7 +81,8 @@ public enum FetchResource: RPCMethod {
       "method": "GET (default), POST, PUT, PATCH, HEAD or DELETE, in any case",
       "auth":
         "user, implicit, clientCredentials, credential (the resource's own), onBehalfOf or none; default: as configured",
-      "session": "A session handle, for user and implicit",
+      "session":
+        "With user and implicit: the session's handle, or `only`, the caller's only live one. Without: not_authenticated, nothing is sent",
       "onBehalfOf": "The inbound token that is exchanged for the resource's token, with auth onBehalfOf",
       "parameters": "With GET, HEAD and DELETE the query string, otherwise the body in parametersEncoding",
       "parametersEncoding": "json (default) or formUrl",

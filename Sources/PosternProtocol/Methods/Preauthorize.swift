@@ -41,7 +41,7 @@ public enum Preauthorize: RPCMethod {
         "LOCAL_CACHE: request decisions, whatever is cached here. REMOTE_CACHE: the decision point is not to answer from its cache, either",
       "provider": "A configured decision point; may be left out when only one is configured",
       "session":
-        "The session whose user it is about; may be left out when the peer has exactly one at the provider's issuer",
+        "The session whose user it is about, or `only`, the caller's only live one at the provider's issuer; without, the result is the failure authentication_session_missing",
       "context":
         "Passed on to the decision point. With a provider that has no issuer, context.subject names the subject: an id, or an object with id, type and properties. With adobe-pass context.ip is the end user's IP address, and context.pass has mvpd, device, visitorId, platform, serviceToken and partner, as in pass.listProfiles: the MVPD is that one, else the remembered one, else the configured one",
       "timeoutMs": "Bounds the call in milliseconds, at most 600000; the resources left then are network_error",

@@ -46,9 +46,10 @@ struct CodeLogin: SessionPart {
 
   /// Completes an authorization with the URL to which the issuer sent the user back.
   func complete(
-    _ url: String, ownedBy uid: UInt32, issuer: (String) throws(SessionError) -> SessionIssuer, trace: TraceContext?
+    _ url: String, state: String, ownedBy uid: UInt32, issuer: (String) throws(SessionError) -> SessionIssuer,
+    trace: TraceContext?
   ) async throws(SessionError) -> Session {
-    let redemption = try await redemption(of: url, uid, issuer)
+    let redemption = try await redemption(of: url, expecting: state, uid, issuer)
     let pending = redemption.pending
     return try await creation.create(
       NewSession(
@@ -66,15 +67,20 @@ struct CodeLogin: SessionPart {
     var grant: SessionGrant { pending.grant(of: code) }
   }
 
-  /// The code in the URL of a callback, when everything around it is right.
+  /// The code in the URL of a callback, when everything around it is right. `expected` is the state that the browser
+  /// has kept; nil for a step-up, which `session` binds.
   func redemption(
-    of url: String, _ uid: UInt32, _ issuer: (String) throws(SessionError) -> SessionIssuer,
+    of url: String, expecting expected: String?, _ uid: UInt32, _ issuer: (String) throws(SessionError) -> SessionIssuer,
     steppingUp session: SessionHandle? = nil
   ) async throws(SessionError) -> Redemption {
     guard let callback = AuthorizationCallback(url) else {
       throw SessionError(.invalid(path: ["callbackUrl"]), "the callback's URL cannot be read")
     }
     guard let state = callback["state"] else { throw SessionError(.stateUnknown, "the callback has no state") }
+    // Before anything is looked up or used: the login may be under way in the browser that began it.
+    guard expected.map({ ConstantTime.equals(Array($0.utf8), Array(state.utf8)) }) ?? true else {
+      throw .stateMismatch
+    }
     guard let record = try await repository.pendingLogin(PendingAuthorization.key(ofState: state), of: uid) else {
       throw .authorizationUnknown
     }

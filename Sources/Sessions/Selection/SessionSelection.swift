@@ -1,15 +1,5 @@
 import PosternSupport
 
-/// The session that is meant when a call names none.
-public enum SessionChoice: Sendable, Equatable {
-  /// There is none.
-  case none
-  /// The only one that has not expired, or the last one that has.
-  case one(SessionHandle)
-  /// The call has to say which.
-  case several
-}
-
 /// Cached selections of each uid.
 final class SelectionCache: Sendable {
   struct Name: Sendable, Hashable {
@@ -18,8 +8,9 @@ final class SelectionCache: Sendable {
   }
 
   struct Selection: Sendable {
-    let choice: SessionChoice
-    /// How many sessions it could be, of which no more than `SessionError.countedSessions` are counted.
+    /// One of the live sessions; nil when there are none.
+    let first: SessionHandle?
+    /// How many live sessions there are, of which no more than `SessionError.countedSessions` are counted.
     let count: Int
     /// When a session that counts expires.
     let until: Timestamp?
@@ -75,19 +66,12 @@ final class SelectionCache: Sendable {
   }
 }
 
-/// Finds the session that is meant when a call names none.
+/// Finds the only live session of a uid, for calls that ask for `only`.
 struct SessionSelection: Sendable {
   let repository: SessionRepository
   let clock: any EngineClock
 
-  /// The session of `uid` that is meant at `issuer`. Cached until a session of that uid begins or ends; for a moment
-  /// only where other processes share the store.
-  func choice(
-    of kind: SessionKind, at issuer: String, ownedBy uid: UInt32
-  ) async throws(SessionError) -> SessionChoice {
-    try await selection(of: kind, at: issuer, ownedBy: uid).choice
-  }
-
+  /// Cached until a session of that uid begins or ends; for a moment only where other processes share the store.
   private func selection(
     of kind: SessionKind, at issuer: String, ownedBy uid: UInt32
   ) async throws(SessionError) -> SelectionCache.Selection {
@@ -99,30 +83,23 @@ struct SessionSelection: Sendable {
       return known
     }
     return try await repository.selections.cache(name, of: uid) { () async throws(SessionError) in
-      // A login takes precedence over the expired session before it.
       var live: [Session] = []
-      var last: Session?
       try await repository.forEachSession(ownedBy: uid) { session, _ in
         guard session.kind == kind, session.issuer == issuer else { return true }
-        last = session
         if session.expiresAt.map({ $0 > clock.wallNow }) ?? true { live.append(session) }
         return live.count < SessionError.countedSessions
       }
-      let choice: SessionChoice = live.count > 1 ? .several : (live.first ?? last).map { .one($0.handle) } ?? .none
       return .init(
-        choice: choice, count: live.count, until: live.compactMap(\.expiresAt).min(), readAt: now)
+        first: live.first?.handle, count: live.count, until: live.compactMap(\.expiresAt).min(), readAt: now)
     }
   }
 
-  /// The only session of that kind; nil where there is none, an error where there are several.
+  /// The only live session of that kind; nil when there is none, an error when there are several.
   func only(
     _ kind: SessionKind, at issuer: String, ownedBy uid: UInt32
   ) async throws(SessionError) -> SessionHandle? {
     let selection = try await selection(of: kind, at: issuer, ownedBy: uid)
-    switch selection.choice {
-    case .none: return nil
-    case .one(let handle): return handle
-    case .several: throw .severalSessions(selection.count, at: issuer)
-    }
+    guard selection.count <= 1 else { throw .severalSessions(selection.count, at: issuer) }
+    return selection.first
   }
 }

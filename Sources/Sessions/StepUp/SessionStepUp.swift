@@ -193,7 +193,7 @@ package struct SessionStepUp: SessionPart {
     var live = try await repository.live(handle, ownedBy: uid)
     try live.check(issuer)
     live = try await repository.withKey(live, issuer)
-    let redemption = try await codeLogin.redemption(of: url, uid, { _ in issuer }, steppingUp: handle)
+    let redemption = try await codeLogin.redemption(of: url, expecting: nil, uid, { _ in issuer }, steppingUp: handle)
     let pending = redemption.pending
     try await codeLogin.creation.prepare(issuer, needsKeys: true, trace)
     try await redemption.claim.take()

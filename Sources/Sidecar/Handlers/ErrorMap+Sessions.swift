@@ -55,6 +55,7 @@ extension ErrorMap {
     if let status = failure?.status ?? failure?.proxyFault?.status { upstream["status"] = .integer(Int64(status)) }
     if let code = error.upstreamCode { upstream["code"] = .string(code) }
     if !upstream.members.isEmpty { data["upstream"] = .object(upstream) }
+    data["detail"] = error.fault.map { .string($0) }
     return RPCFault(code, error.detail, data: data)
   }
 

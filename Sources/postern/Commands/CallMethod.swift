@@ -19,6 +19,10 @@ struct CallMethod: ParsableCommand {
         -              all params, from standard input, which is @- for one param
       At most one word has all params, and the others add to it.
 
+      A call without a session is a call of nobody. On a terminal, where the uid is the person, a call that needs a \
+      session is made with session=only then: the only live one of this uid. A script names it: session=HANDLE, or \
+      session=only.
+
       Prints the result on standard output, an error on standard error: indented JSON on a terminal, else one line.
       Exit code: 0 result, 1 the sidecar answered with an error, 2 no answer, 64 wrong arguments.
 
@@ -51,7 +55,7 @@ struct CallMethod: ParsableCommand {
     request["params"] = try Self.params(of: params, command: "call")
     let answer: JSONValue
     do {
-      answer = try Self.exchange(.object(request), options)
+      answer = try NamedSession.addingOnly(to: request) { try Self.exchange(.object($0), options) }
     } catch {
       FailureNote.print("\(error)")
       throw ExitCode(2)

@@ -41,7 +41,7 @@ struct PrintedValuesTests {
       EngineEvent.tokenFailed(issuer: "corp", error: error),
       EngineEvent.breakerOpened(resource: "billing", origin: origin),
       TracedWork.exchange(.token("corp"), method: "GET", origin), TracedOutcome.status(200),
-      EngineEvent.fetchRejected(resource: "billing", because: .breakerOpen), SessionChoice.several,
+      EngineEvent.fetchRejected(resource: "billing", because: .breakerOpen),
       SessionEvent.idTokenRejected(issuer: "corp", fault: TokenFault(.invalidClaim, "the claim is not valid")),
       KeySetEvent.loaded(source: .issuer("corp"), keyCount: 2),
       SessionGrant.authorizationCode(

@@ -146,7 +146,7 @@ import Testing
       #expect(query["resource"] == "https://api.test/base")
       if isPushed { #expect(try Proof(bench.requests("par")[0]).thumbprint == thumbprint) }
       let session = try await bench.sessions.completeAuthorization(
-        callback: "http://127.0.0.1/callback?code=c&state=\(begun.state)", ownedBy: 1,
+        callback: "http://127.0.0.1/callback?code=c&state=\(begun.state)", state: begun.state, ownedBy: 1,
         issuer: { _ throws(SessionError) in bench.issuer })
       #expect(try Proof(bench.requests("token")[0]).thumbprint == thumbprint)
       #expect(try await bench.token(session).binding.key?.thumbprint == thumbprint)

@@ -16,7 +16,7 @@ import Testing
     request.scope = "orders"
     let begun = try await bench.sessions.beginAuthorization(request, at: bench.issuer, ownedBy: 1)
     return try await bench.sessions.completeAuthorization(
-      callback: "http://127.0.0.1/callback?code=c&state=\(begun.state)", ownedBy: 1,
+      callback: "http://127.0.0.1/callback?code=c&state=\(begun.state)", state: begun.state, ownedBy: 1,
       issuer: { _ throws(SessionError) in bench.issuer })
   }
 

@@ -24,7 +24,11 @@ import Testing
     var server = try ResourceServer.testing(authentication: authentication, issuer: issuer.issuer)
     server.scope = nil
     var options = FetchOptions()
-    if hasAccess { options.session = FetchSession(handle: handle, uid: 1, issuer: issuer, sessions: bench.sessions) }
+    if let handle {
+      options.session = FetchSession(handle: handle, uid: 1, issuer: issuer, sessions: bench.sessions)
+    } else if hasAccess {
+      options.session = .only(of: 1, at: issuer, sessions: bench.sessions)
+    }
     let urls = [server.baseURL]
     options.tokenPolicy = missing.map { TokenManagementPolicy(validatingURL: urls, whenNoSession: $0) }
     do throws(ResourceError) {
@@ -51,7 +55,8 @@ import Testing
   func none(hasAccess: Bool) async throws {
     #expect(try await fetch(nil, hasAccess: hasAccess) == .notAuthenticated)
     #expect(try await fetch(.fail, hasAccess: hasAccess) == .notAuthenticated)
-    #expect(try await fetch(.fail, .implicit, hasAccess: hasAccess) == .notImplicitlyAuthenticated)
+    let implicit: ResourceError.Code = hasAccess ? .notImplicitlyAuthenticated : .notAuthenticated
+    #expect(try await fetch(.fail, .implicit, hasAccess: hasAccess) == implicit)
     #expect(sent.isEmpty)
     #expect(try await fetch(.sendWithoutToken, hasAccess: hasAccess) == nil)
     #expect(try await fetch(.sendWithoutToken, .implicit, hasAccess: hasAccess) == nil)

@@ -22,7 +22,7 @@ public enum AuthenticateWithAdvice: RPCMethod {
     public var callbacks: [JSONValue]?
 
     public static let memberDocs = [
-      "session": "The session to step up; may be left out when only one of the peer's sessions qualifies",
+      "session": "The session to step up, or `only`, the caller's only live one; required at the beginning",
       "advice": "The advice to satisfy; exactly one of advice, advices, response and continuation",
       "advices": "Several advices to satisfy",
       "response": "The response that contains them, received elsewhere",

@@ -18,6 +18,7 @@ public enum CreateEndpoint: RPCMethod {
     public var expiresInMs: Int64?
     public var bindTo: EndpointBinding?
     public var label: String?
+    public var session: String?
     public var approval: EndpointApproval?
     public var descriptor: Bool?
     public var http: Bool?
@@ -25,7 +26,7 @@ public enum CreateEndpoint: RPCMethod {
     /// The limits are members of the same object.
     private enum CodingKeys: CodingKey {
       case resources, methods, httpMethods, paths, sessions, rate, concurrency
-      case expiresInMs, bindTo, label, approval, descriptor, http
+      case expiresInMs, bindTo, label, session, approval, descriptor, http
     }
 
     /// Decodes an object with the members of `EndpointLimits` and its own.
@@ -42,6 +43,7 @@ public enum CreateEndpoint: RPCMethod {
       expiresInMs = try members.decodeIfPresent(Int64.self, forKey: .expiresInMs)
       bindTo = try members.decodeIfPresent(EndpointBinding.self, forKey: .bindTo)
       label = try members.decodeIfPresent(String.self, forKey: .label)
+      session = try members.decodeIfPresent(String.self, forKey: .session)
       approval = try members.decodeIfPresent(EndpointApproval.self, forKey: .approval)
       descriptor = try members.decodeIfPresent(Bool.self, forKey: .descriptor)
       http = try members.decodeIfPresent(Bool.self, forKey: .http)
@@ -54,6 +56,7 @@ public enum CreateEndpoint: RPCMethod {
       try members.encodeIfPresent(expiresInMs, forKey: .expiresInMs)
       try members.encodeIfPresent(bindTo, forKey: .bindTo)
       try members.encodeIfPresent(label, forKey: .label)
+      try members.encodeIfPresent(session, forKey: .session)
       try members.encodeIfPresent(approval, forKey: .approval)
       try members.encodeIfPresent(descriptor, forKey: .descriptor)
       try members.encodeIfPresent(http, forKey: .http)
@@ -64,6 +67,8 @@ public enum CreateEndpoint: RPCMethod {
       "bindTo":
         "`connection`: it ends with the connection that made it; `{pid}`: only that process may connect, and it ends with it",
       "label": "A name for people, in lists, questions and the audit log: 1 to 64 printable characters",
+      "session":
+        "The session of its calls, which then need not name one: a handle, or `only`, the creator's only live one now. Excludes sessions",
       "approval":
         "`ask`: each call that acts for the user is put to the maker's connection first (`delegate.approveCall`)",
       "descriptor":

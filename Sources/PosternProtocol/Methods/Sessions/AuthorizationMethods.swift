@@ -38,20 +38,27 @@ public enum BeginAuthorization: RPCMethod {
   public struct Result: RPCObject {
     public var authorizationUrl: String
     public var state: String
+    public var cookie: String?
     public var expiresAt: String
     public var redirectUri: String?
 
     /// A result of the given parts.
-    public init(authorizationUrl: String, state: String, expiresAt: String, redirectUri: String? = nil) {
+    public init(
+      authorizationUrl: String, state: String, cookie: String?, expiresAt: String, redirectUri: String? = nil
+    ) {
       self.authorizationUrl = authorizationUrl
       self.state = state
+      self.cookie = cookie
       self.expiresAt = expiresAt
       self.redirectUri = redirectUri
     }
 
     public static let memberDocs = [
       "authorizationUrl": "Where to send the user's browser",
-      "state": "The state of the authorization request; the callback contains it",
+      "state":
+        "The state of the authorization request; the callback contains it. Keep it in a cookie of the browser (HttpOnly, Secure, SameSite=Lax)",
+      "cookie":
+        "A ready Set-Cookie value that does so; left out where redirectUri is not http or https",
       "expiresAt": "When the authorization expires",
       "redirectUri": "The redirectUri that was used, when the call left it out",
     ]
@@ -74,9 +81,12 @@ public enum CompleteAuthorization: RPCMethod {
 
   public struct Params: RPCObject {
     public var callbackUrl: String
+    public var state: String?
 
     public static let memberDocs = [
-      "callbackUrl": "The whole URL, with its query"
+      "callbackUrl": "The whole URL, with its query",
+      "state":
+        "Required: what the browser brought in its own cookie, which the program set to beginAuthorization's state. Another one than the callback's is authorization_failed with detail state_mismatch, and uses nothing up",
     ]
   }
 

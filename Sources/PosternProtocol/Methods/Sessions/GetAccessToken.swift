@@ -32,7 +32,7 @@ public enum GetAccessToken: RPCMethod {
       "issuer": "The issuer of the token, without resource",
       "auth":
         "user, implicit, clientCredentials or onBehalfOf; default: the resource's, else user with a session and clientCredentials without",
-      "session": "The session's handle; may be left out when the peer has exactly one",
+      "session": "With user and implicit: the session's handle, or `only`, the caller's only live one",
       "onBehalfOf": "The inbound token that is exchanged for the resource's token, with auth onBehalfOf",
       "minTtlSeconds": "How long it must live at least",
     ]

@@ -7,7 +7,7 @@ public enum ListTasks: RPCMethod {
   public static let chain: ChainRule = .checked
   public static let summary = "Lists the caller's tasks"
   public static let explanation =
-    "A page of those of the caller's uid, on whatever connection, the oldest first; and where the next page begins."
+    "A page of those of the caller's uid, on whatever connection: first those that run, then those that have ended, the newest first; and where the next page begins. Through an endpoint: those that were begun through it, or below."
   public static let resultSummary = "The tasks"
   public static let errors: [RPCErrorCode] = []
 
@@ -31,7 +31,7 @@ public enum GetTask: RPCMethod {
   public static let chain: ChainRule = .checked
   public static let summary = "Shows a task"
   public static let explanation =
-    "A task belongs to its caller's uid, on whatever connection. A task that has ended is known for a minute."
+    "A task belongs to its caller's uid, on whatever connection, and to the endpoint that it was begun through: each has names of its own. One of an endpoint below is found where there is none of that name here. A task that has ended is known for a minute."
   public static let resultSummary = "The task as it is now"
   public static let errors: [RPCErrorCode] = [.taskNotFound]
   public typealias Params = TaskName

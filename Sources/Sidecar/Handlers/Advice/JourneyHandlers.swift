@@ -134,18 +134,25 @@ struct JourneyHandlers: Sendable {
     }
   }
 
-  /// The session that is meant, with its issuer as it is configured now.
+  /// The session that the call names, with its issuer as it is configured now.
   private func session(
     _ text: String?, _ context: CallContext
   ) async throws(RPCFault) -> (SessionHandle, SessionIssuer) {
+    guard let found = try await find(text, context) else { throw Engine.noOnlySession(.user) }
+    return found
+  }
+
+  private func find(
+    _ text: String?, _ context: CallContext
+  ) async throws(RPCFault) -> (SessionHandle, SessionIssuer)? {
+    guard let named = try NamedSession(text, context) else { throw Engine.sessionMissing }
     do throws(SessionError) {
-      let session: Session
-      if let text {
-        session = try await engine.visibleSession(try SessionHandle(text), context)
-      } else {
-        guard let only = try await engine.onlyVisibleSession(.user, context) else { throw SessionError.notFound }
-        session = only
-      }
+      let found: Session? =
+        switch named {
+        case .handle(let handle): try await engine.visibleSession(handle, context)
+        case .only: try await engine.onlyVisibleSession(.user, context)
+        }
+      guard let session = found else { return nil }
       return (session.handle, try context.runtime.issuerLookup(engine)(session.issuer))
     } catch {
       throw ErrorMap.fault(error)

@@ -18,8 +18,9 @@ struct DecisionSubjectChoice {
     _ params: Preauthorize.Params, _ point: DecisionPoint, _ attributes: inout JSONObject
   ) async throws(RPCFault) -> Result<DecisionSubject, DecisionSubjectError> {
     guard let issuer = point.settings.issuer else { return try named(params, point, &attributes) }
+    guard let named = try namedSession(params.session) else { return Self.absent(.sessionMissing()) }
     do throws(SessionError) {
-      guard let handle = try await handle(params.session, issuer) else { return Self.absent(.sessionMissing()) }
+      guard let handle = try await handle(named, issuer) else { return Self.absent(.sessionMissing()) }
       let session = try await engine.visibleSession(handle, context)
       // Before the issuer is looked up: the session may be another one's.
       guard session.issuer == issuer else {
@@ -43,8 +44,18 @@ struct DecisionSubjectChoice {
     return DecisionSubjectError(status: status)
   }
 
-  private func handle(_ text: String?, _ issuer: String) async throws(SessionError) -> SessionHandle? {
-    if let text { return try SessionHandle(text) }
+  /// A text that cannot be a handle names no session, as everywhere in decisions: they fail closed.
+  private func namedSession(_ text: String?) throws(RPCFault) -> NamedSession? {
+    do throws(RPCFault) {
+      return try NamedSession(text, context)
+    } catch {
+      guard error.code == .sessionNotFound else { throw error }
+      return nil
+    }
+  }
+
+  private func handle(_ named: NamedSession, _ issuer: String) async throws(SessionError) -> SessionHandle? {
+    if case .handle(let handle) = named { return handle }
     guard context.runtime.scope.contains(issuer: issuer) else { return nil }
     return try await engine.onlySession(of: .user, at: issuer, context)
   }
@@ -52,7 +63,7 @@ struct DecisionSubjectChoice {
   private func named(
     _ params: Preauthorize.Params, _ point: DecisionPoint, _ attributes: inout JSONObject
   ) throws(RPCFault) -> Result<DecisionSubject, DecisionSubjectError> {
-    guard params.session == nil else {
+    guard params.session.map(\.isEmpty) ?? true else {
       throw .invalidParams("The decision point has no issuer: context.subject names the subject", path: "/session")
     }
     guard point.needsSubject else {

@@ -29,9 +29,8 @@ struct AccessTokenHandler: Sendable {
       try await engine.rejectSession(params.session, context)
       token = try await deviceToken(target, .seconds(minimum), context)
     case .onBehalfOf: token = try await exchangedToken(params, target, context)
-    case .user: token = try await sessionToken(params, .user, missing: .notAuthenticated, target, minimum, context)
-    case .implicit:
-      token = try await sessionToken(params, .implicit, missing: .notImplicitlyAuthenticated, target, minimum, context)
+    case .user: token = try await sessionToken(params, .user, target, minimum, context)
+    case .implicit: token = try await sessionToken(params, .implicit, target, minimum, context)
     }
     guard token.type == .bearer else { throw Self.bound }
     if let server = target.narrowed { try rejectWider(token, server, context) }
@@ -49,9 +48,7 @@ struct AccessTokenHandler: Sendable {
     case .clientCredentials, .onBehalfOf: try await engine.rejectSession(params.session, context)
     case .user, .implicit:
       let kind: SessionKind = target.authentication == .user ? .user : .implicit
-      guard let session = try await engine.session(params.session, kind, target.issuer, context) else {
-        throw RPCFault(kind == .user ? .notAuthenticated : .notImplicitlyAuthenticated)
-      }
+      let session = try await session(params, kind, target, context)
       do throws(SessionError) {
         preview.session = try await handle(of: kind, session, params, context)
         let tokens = try await session.tokens(kind)
@@ -113,13 +110,21 @@ struct AccessTokenHandler: Sendable {
     return try await token(for: inbound, server, context)
   }
 
-  /// The token of a session of that kind; `missing` is the error without one.
+  /// The session of that kind that the call names.
+  private func session(
+    _ params: GetAccessToken.Params, _ kind: SessionKind, _ target: Target, _ context: CallContext
+  ) async throws(RPCFault) -> FetchSession {
+    guard let session = try await engine.session(params.session, kind, target.issuer, context) else {
+      throw RPCFault(kind == .user ? .notAuthenticated : .notImplicitlyAuthenticated)
+    }
+    return session
+  }
+
+  /// The token of a session of that kind.
   private func sessionToken(
-    _ params: GetAccessToken.Params, _ kind: SessionKind, missing: RPCErrorCode, _ target: Target, _ minimum: Int,
-    _ context: CallContext
+    _ params: GetAccessToken.Params, _ kind: SessionKind, _ target: Target, _ minimum: Int, _ context: CallContext
   ) async throws(RPCFault) -> AccessToken {
-    let session = try await engine.session(params.session, kind, target.issuer, context)
-    guard let session else { throw RPCFault(missing) }
+    let session = try await session(params, kind, target, context)
     var meant: SessionHandle?
     do throws(SessionError) {
       let handle = try await session.handle(of: kind)
@@ -201,8 +206,10 @@ struct AccessTokenHandler: Sendable {
       throw RPCFault(.peerForbidden, "This peer may use named resources only", data: ["path": "/issuer"])
     }
     let issuer = try context.runtime.sessionIssuer(name, engine)
+    // An empty text is a user who is not logged in, never the client.
+    let namesSession = params.session != nil || context.narrowing?.session != nil
     return Target(
-      issuer: issuer.issuer, authentication: wish ?? (params.session == nil ? .clientCredentials : .user), scope: nil,
+      issuer: issuer.issuer, authentication: wish ?? (namesSession ? .user : .clientCredentials), scope: nil,
       audience: nil, senderConstraint: .none, narrowed: nil)
   }
 

@@ -7,16 +7,37 @@ import SidecarAccess
 import SidecarCalls
 import SidecarEngine
 
+/// The session that a call names. None is ever chosen for it: a call without one is a call of nobody.
+enum NamedSession: Sendable {
+  /// The session with that handle.
+  case handle(SessionHandle)
+  /// The only live one of the peer's at the issuer: for programs whose uid is the user.
+  case only
+
+  /// The text of `only` on the wire.
+  static let onlyText = "only"
+
+  /// What `text` names, else what the caller's endpoint is bound to; nil for neither.
+  init?(_ text: String?, _ context: CallContext) throws(RPCFault) {
+    let given = text.flatMap { $0.isEmpty ? nil : $0 } ?? context.narrowing?.session
+    guard let given else { return nil }
+    self = given == Self.onlyText ? .only : .handle(try SessionHandle.given(given))
+  }
+}
+
 extension Engine {
-  /// The session a call means: the one it names, or the only one of that kind the peer has at `issuer`. Nil when it has
-  /// none.
+  /// The session that a call names with `text`, for a token of that kind at `issuer`; nil when nobody is logged in and
+  /// `mayBeMissing`.
   func session(
-    _ handle: String?, _ kind: SessionKind, _ issuer: Issuer?, _ context: CallContext
+    _ text: String?, _ kind: SessionKind, _ issuer: Issuer?, mayBeMissing: Bool = false, _ context: CallContext
   ) async throws(RPCFault) -> FetchSession? {
+    guard let named = try NamedSession(text, context) else {
+      guard mayBeMissing else { throw Self.sessionMissing }
+      return nil
+    }
     guard let issuer else { return nil }
-    let given = try handle.map { text throws(RPCFault) in try SessionHandle.given(text) }
     let scope = context.runtime.scope
-    if let given, scope.issuers != nil || context.selectsSessions {
+    if case .handle(let given) = named, scope.issuers != nil || context.selectsSessions {
       do throws(SessionError) {
         _ = try await visibleSession(given, context)
       } catch {
@@ -26,23 +47,68 @@ extension Engine {
     // The resource may be used; sessions at its issuer are hidden from this peer.
     guard scope.contains(issuer: issuer.name) else { return nil }
     let sessionIssuer = try context.runtime.sessionIssuer(issuer.name, self)
-    if let given {
-      return FetchSession(handle: given, uid: context.uid, issuer: sessionIssuer, sessions: sessions)
+    let handle: SessionHandle
+    switch named {
+    case .handle(let given): handle = given
+    case .only:
+      let found: SessionHandle?
+      do throws(SessionError) {
+        found = try await onlySession(of: kind, at: issuer.name, context)
+      } catch {
+        throw ErrorMap.fault(error)
+      }
+      guard let found else {
+        guard mayBeMissing else { throw Self.noOnlySession(kind, at: issuer.name) }
+        return nil
+      }
+      handle = found
     }
+    return FetchSession(handle: handle, uid: context.uid, issuer: sessionIssuer, sessions: sessions)
+  }
+
+  /// The call names no session.
+  static let sessionMissing = RPCFault(
+    .notAuthenticated,
+    "No session is named, so nobody is logged in: pass `session`, the handle that the login returned, or \"only\" "
+      + "where this uid is the user",
+    data: ["outcome": "not_sent", "retryable": false, "detail": "session_missing"])
+
+  /// The call asks for the only live session, of which there is none.
+  static func noOnlySession(_ kind: SessionKind, at issuer: String? = nil) -> RPCFault {
+    let place = issuer.map { " at issuer \($0)" } ?? ""
+    return RPCFault(
+      .notAuthenticated, "This uid has no live \(kind.rawValue) session\(place): log the user in first",
+      data: ["outcome": "not_sent", "retryable": false, "detail": "session_missing"])
+  }
+
+  /// The handle of the session that an endpoint is bound to; `only` is the creator's only live user session now, at the issuer of the
+  /// endpoint's resources if they have one issuer.
+  func sessionOfEndpoint(
+    _ params: CreateEndpoint.Params, _ context: CallContext
+  ) async throws(RPCFault) -> String? {
+    guard let text = params.session, !text.isEmpty, let named = try NamedSession(text, context) else { return nil }
+    let servers = (params.limits.resources ?? []).compactMap { try? context.runtime.server($0) }
+    let issuers = Set(servers.filter { $0.authentication == .user }.compactMap { $0.tokens.issuer?.name })
+    let issuer = issuers.count == 1 ? issuers.first : nil
     do throws(SessionError) {
-      let only = try await onlySession(of: kind, at: issuer.name, context)
-      return only.map {
-        FetchSession(handle: $0, uid: context.uid, issuer: sessionIssuer, sessions: sessions)
+      switch named {
+      case .handle(let handle): return try await visibleSession(handle, context).handle.text
+      case .only:
+        if let only = try await onlyVisibleSession(.user, at: issuer, context) { return only.handle.text }
       }
     } catch {
       throw ErrorMap.fault(error)
     }
+    throw Self.noOnlySession(.user, at: issuer)
   }
 
   /// Rejects a session where none is used: with client credentials, or without a token. An unknown session is reported
   /// as unknown there, too.
   func rejectSession(_ text: String?, _ context: CallContext) async throws(RPCFault) {
-    guard let text else { return }
+    guard let text, !text.isEmpty else { return }
+    guard text != NamedSession.onlyText else {
+      throw .invalidParams("A session goes with auth user or implicit", path: "/session")
+    }
     let handle = try SessionHandle.given(text)
     do throws(SessionError) {
       _ = try await visibleSession(handle, context)

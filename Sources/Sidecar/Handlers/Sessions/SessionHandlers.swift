@@ -59,8 +59,8 @@ struct SessionHandlers: Sendable {
         request, at: issuer, ownedBy: context.uid, trace: context.traceContext)
       context.note(begun: begun.state)
       return BeginAuthorization.Result(
-        authorizationUrl: begun.url, state: begun.state, expiresAt: begun.expiresAt.rfc3339,
-        redirectUri: params.redirectUri == nil ? redirectURI : nil)
+        authorizationUrl: begun.url, state: begun.state, cookie: LoginCookie(redirectURI)?.setCookie(begun.state),
+        expiresAt: begun.expiresAt.rfc3339, redirectUri: params.redirectUri == nil ? redirectURI : nil)
     } catch {
       throw ErrorMap.fault(error)
     }
@@ -69,12 +69,18 @@ struct SessionHandlers: Sendable {
   func complete(
     _ params: CompleteAuthorization.Params, _ context: CallContext
   ) async throws(RPCFault) -> SessionDescription {
-    try await describe { () async throws(SessionError) in
+    guard let browserState = params.state, !browserState.isEmpty else {
+      throw .invalidParams(
+        "state is required: what the browser brings in its own cookie, which the program set to beginAuthorization's "
+          + "`state` (or with its `cookie`). Without that cookie the login began in another browser",
+        path: "/state")
+    }
+    return try await describe { () async throws(SessionError) in
       if let state = AuthorizationCallback(params.callbackUrl)?["state"], !context.began(state) {
         throw .authorizationUnknown
       }
       return try await engine.sessions.completeAuthorization(
-        callback: params.callbackUrl, ownedBy: context.uid,
+        callback: params.callbackUrl, state: browserState, ownedBy: context.uid,
         issuer: context.runtime.issuerLookup(engine, hidden: .authorizationUnknown),
         deadline: context.deadline, trace: context.traceContext)
     }

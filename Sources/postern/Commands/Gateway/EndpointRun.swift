@@ -34,8 +34,11 @@ struct EndpointOptions: ParsableArguments {
       valueName: "METHOD"))
   var rpcMethod: [String] = []
 
-  @Option(help: ArgumentHelp("A session that it may use; may be given several times.", valueName: "HANDLE"))
-  var session: [String] = []
+  @Option(
+    help: ArgumentHelp(
+      "The session of its requests: a handle, or only, the only live one of this uid. Default on a terminal: only, if there is one.",
+      valueName: "HANDLE"))
+  var session: String?
 
   @Option(help: "Its name in lists and in the audit log. Default: the program's name.")
   var label: String?
@@ -43,7 +46,8 @@ struct EndpointOptions: ParsableArguments {
   @OptionGroup var socket: SocketOptions
 
   func validate() throws {
-    let others = [httpMethod, path, rpcMethod, session].contains { !$0.isEmpty } || label != nil || life != nil
+    let others =
+      [httpMethod, path, rpcMethod].contains { !$0.isEmpty } || session != nil || label != nil || life != nil
     guard !resource.isEmpty || !others else {
       throw ValidationError("--for and the other limits of an endpoint need --resource.")
     }
@@ -108,10 +112,11 @@ struct EndpointRun {
     label: String, _ client: inout SocketClient
   ) throws -> (id: String, path: String, httpPath: String?) {
     var params: JSONObject = ["bindTo": "connection", "http": true, "resources": Self.list(options.resource)]
-    for (name, values) in [("httpMethods", options.httpMethod), ("paths", options.path), ("sessions", options.session)]
-    where !values.isEmpty {
+    for (name, values) in [("httpMethods", options.httpMethod), ("paths", options.path)] where !values.isEmpty {
       params[name] = Self.list(values)
     }
+    let session = options.session ?? (NamedSession.isPerson ? NamedSession.only : nil)
+    params["session"] = session.map { .string($0) }
     params["methods"] = Self.list(options.rpcMethod.isEmpty ? Self.methods : options.rpcMethod)
     if let life = options.life { params["expiresInMs"] = .integer(life.milliseconds) }
     params["label"] = .string(options.label ?? String(label.suffix(64)))
@@ -122,6 +127,10 @@ struct EndpointRun {
         params["http"] = nil
       } else if error["code"] == -32020, params["methods"] == Self.list(Self.methods) {
         params["methods"] = Self.list([FetchResource.name])
+      } else if options.session == nil, params["session"] != nil, Self.isAboutSession(error) {
+        // The resource may need none.
+        if error["code"] == -32602 { FailureNote.print(error["message"]?.stringValue ?? "several sessions") }
+        params["session"] = nil
       } else {
         break
       }
@@ -136,6 +145,10 @@ struct EndpointRun {
         description: "the sidecar can make no socket for the program: listen.path is not its own")
     }
     return (id, path, result["http"]?["path"]?.stringValue)
+  }
+
+  private static func isAboutSession(_ error: JSONValue) -> Bool {
+    error["data"]?["detail"] == "session_missing" || error["data"]?["path"] == "/session"
   }
 
   private static func list(_ values: [String]) -> JSONValue { .array(values.map { .string($0) }) }

@@ -42,7 +42,8 @@ struct PrintCredential: ParsableCommand {
   @Option(name: .customLong("as"), help: "The program that reads it: git, docker, headers or aws.")
   var form: Form
 
-  @Option(help: "The session's handle; may be left out when there is exactly one.")
+  @Option(
+    help: "The session's handle, or only: the only live one of this uid. Needed for resources of users.")
   var session: String?
 
   @Option(help: "git and docker: the user name that goes with the token.")

@@ -52,7 +52,7 @@ struct Login: ParsableCommand {
       let url = begun["authorizationUrl"]?.stringValue ?? ""
       FailureNote.print("open \(url)")
       if browser { Browser.open(url) }
-      try show(result(of: outcome(&receiver, state: begun["state"]?.stringValue)))
+      try show(result(of: outcome(&receiver, state: begun["state"]?.stringValue ?? "")))
     } catch let exit as ExitCode {
       throw exit
     } catch {
@@ -89,7 +89,7 @@ struct Login: ParsableCommand {
 
   /// The answer to the callback of this login. Any page in the browser can ask for the callback, too: one with a state
   /// that the sidecar does not know, or one that cannot be read, is not what is waited for.
-  private func outcome(_ receiver: inout LoopbackReceiver, state: String?) throws -> JSONValue {
+  private func outcome(_ receiver: inout LoopbackReceiver, state: String) throws -> JSONValue {
     let deadline = Deadline(in: .seconds(wait), on: SystemClock())
     while true {
       let visit = try receiver.nextVisit(by: deadline)
@@ -100,7 +100,8 @@ struct Login: ParsableCommand {
         continue
       }
       do {
-        let answer = try call("completeAuthorization", ["callbackUrl": .string(visit.url)])
+        let answer = try call(
+          "completeAuthorization", ["callbackUrl": .string(visit.url), "state": .string(state)])
         guard case .integer(let code)? = answer["error"]?["code"], Self.strange.contains(code) else {
           visit.answer(answer["result"] == nil ? .failed : .done)
           return answer

@@ -41,7 +41,6 @@ private func deprecatedSessionMembers(
 ) async throws {
   _ = session.owner
   _ = DecisionCredential.device(ClientCredentialsGrant(issuer: session.issuer.issuer))
-  _ = FetchSession(owner: 0, issuer: session.issuer, sessions: sessions)
   _ = record.owner
   _ = StoredRecord(key: record.key, owner: 0, version: 1, expiresAt: nil, contents: record.contents)
   try store.hold(isNested: false)
