@@ -87,13 +87,17 @@ struct PosternTests {
     #expect(transport.requests(to: "https://jobs.test/").allSatisfy { $0.fields["Authorization"] == "Bearer at-1" })
   }
 
-  @Test("a user's fetch uses the only session, and sends nothing without one")
+  @Test("a user's fetch uses the session that it names, and sends nothing for nobody while one user is logged in")
   func user() async throws {
     let postern = try await postern()
+    #expect(try await postern.sessions.only() == nil)
+    let session = try await postern.sessions.create(from: tokens)
     let error = await #expect(throws: ResourceError.self) { try await postern.fetch("7", from: "orders") }
     #expect(error?.code == .notAuthenticated && transport.requests.isEmpty)
-    let session = try await postern.sessions.create(from: tokens)
-    _ = try await postern.fetch("7", from: "orders")
+    let journey = await #expect(throws: JourneyError.self) { try await postern.authenticate(with: []) }
+    #expect(journey.map { "\($0)" }?.contains("no session is named") == true)
+    #expect(try await postern.sessions.only() == session.handle)
+    _ = try await postern.fetch("7", from: "orders", session: try await postern.sessions.only())
     #expect(transport.requests(to: "https://orders.test/").last?.fields["Authorization"] == "Bearer user-token")
     try await postern.sessions.end(session.handle)
     let end = await #expect(throws: ResourceError.self) {

@@ -58,19 +58,16 @@ struct FetchTests {
     #expect(response.status == 200 && engine.tokenRequests.isEmpty)
   }
 
-  @Test("user and implicit end in their own errors while there are no sessions")
-  func sessions() async throws {
+  @Test(
+    "a fetch of nobody ends as not authenticated, and nothing is sent",
+    arguments: [ResourceServer.Authentication.user, .implicit])
+  func nobody(_ kind: ResourceServer.Authentication) async throws {
     let (engine, _) = engine { _ in true }
-    for (kind, code) in [
-      (ResourceServer.Authentication.user, ResourceError.Code.notAuthenticated),
-      (.implicit, .notImplicitlyAuthenticated),
-    ] {
-      let error = await #expect(throws: ResourceError.self) {
-        try await engine.fetcher.fetch(
-          ResourceRequest(path: "x"), from: .testing(), options: FetchOptions(authentication: kind))
-      }
-      #expect(error?.code == code)
+    let error = await #expect(throws: ResourceError.self) {
+      try await engine.fetcher.fetch(
+        ResourceRequest(path: "x"), from: .testing(), options: FetchOptions(authentication: kind))
     }
+    #expect(error?.code == .notAuthenticated && error?.outcome == .notSent)
     #expect(engine.transport.requests.isEmpty)
   }
 

@@ -282,7 +282,7 @@ import Testing
     #expect(try await bench.sessions.token(of: session.handle, ownedBy: 1, at: issuer).value.reveal() == "a-1")
   }
 
-  @Test("a fetch reports which of its preconditions is missing: 1001, 1002, 1003, also for a session of the other kind")
+  @Test("a fetch reports which of its preconditions is missing: 1001 without a session, 1002 for one of the other kind, 1003")
   func preconditions() async throws {
     let bench = try GrantBench()
     let issuer = try bench.issuer(implicit: Self.access(bench, .clientCredentials))
@@ -307,7 +307,7 @@ import Testing
     #expect(try await code(.user, user.handle) == nil)
     #expect(try await code(.implicit, user.handle) == .notImplicitlyAuthenticated)
     #expect(try await code(.user, implicit.handle) == .notAuthenticated)
-    #expect(try await code(.implicit, nil) == .notImplicitlyAuthenticated)
+    #expect(try await code(.implicit, nil) == .notAuthenticated)
     #expect(try await code(.user, nil) == .notAuthenticated)
     bench.answer("/token") { _, _ in .json(#"{"error":"invalid_client"}"#, status: 401) }
     #expect(try await code(.clientCredentials, nil) == .deviceNotAuthenticated)
