@@ -73,8 +73,12 @@ def test_with_few_descriptors_one_user_leaves_connections_to_another(start: Star
             client = opened.enter_context(socket.socket(socket.AF_UNIX))
             client.settimeout(20)
             client.connect(path)
-            client.sendall(request)
-            return client.recv(65536).startswith(b"HTTP/1.1 404 ")
+            try:
+                client.sendall(request)
+                return client.recv(65536).startswith(b"HTTP/1.1 404 ")
+            except OSError:
+                # So many are rejected at once that some are closed before they have said anything.
+                return False
 
         def main() -> bool:
             connection = opened.enter_context(sidecar.connect())
