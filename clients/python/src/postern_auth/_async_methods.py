@@ -509,7 +509,9 @@ class AsyncMethods:
     ) -> Task:
         """Shows a task.
 
-        A task belongs to its caller's uid, on whatever connection. A task that has ended is known for a minute.
+        A task belongs to its caller's uid, on whatever connection, and to the endpoint that it was begun through:
+        each has names of its own. One of an endpoint below is found where there is none of that name here. A task
+        that has ended is known for a minute.
 
         :param task: The task's name.
         """
@@ -526,8 +528,9 @@ class AsyncMethods:
     ) -> TaskList:
         """Lists the caller's tasks.
 
-        A page of those of the caller's uid, on whatever connection, the oldest first; and where the next page
-        begins.
+        A page of those of the caller's uid, on whatever connection: first those that run, then those that have
+        ended, the newest first; and where the next page begins. Through an endpoint: those that were begun through
+        it, or below.
 
         :param limit: How many entries at most, from 1 to 1,000; default 100. There may be fewer where they are
             large.
