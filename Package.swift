@@ -794,6 +794,7 @@ let package = Package(
     .target(
       name: "SidecarAccess",
       dependencies: [
+        "HTTPMessages",
         "PosternJSON",
         "PosternJSONRPC",
         "PosternProtocol",

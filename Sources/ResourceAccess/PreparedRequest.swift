@@ -8,6 +8,8 @@ struct PreparedRequest {
   /// The method by whose rules the request is retried.
   let method: HTTPMethod
   let message: HTTPRequest
+  /// The resources that its fields name.
+  let secondURLs: [SecondURL]
 
   /// The longest query that parameters may make; servers accept less.
   private static let maxQueryBytes = 64 << 10
@@ -24,6 +26,7 @@ struct PreparedRequest {
     var fields = try HeaderRules(server).checked(request.headers)
     var url = try server.url(forPath: request.path)
     try Self.checkQuery(of: url, for: server, path: ["path"])
+    (fields, secondURLs) = try SecondURLs(server, context).reading(fields, of: url)
     var body = request.body
     if let parts = request.multipart {
       let multipart = try Self.multipart(parts, of: request, method, fields)

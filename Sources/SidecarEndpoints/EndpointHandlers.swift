@@ -23,10 +23,17 @@ package struct EndpointHandlers: Sendable {
 
   private let endpoints: EndpointRegistry
   private let lists: ListAnswers
+  private let session: EndpointSession
 
-  package init(endpoints: EndpointRegistry, lists: ListAnswers) {
+  /// Handlers over `endpoints`. `session` finds the session that an endpoint is bound to by its `session`; nil when the
+  /// call names none.
+  package init(
+    endpoints: EndpointRegistry, lists: ListAnswers,
+    session: @escaping EndpointSession
+  ) {
     self.endpoints = endpoints
     self.lists = lists
+    self.session = session
   }
 
   /// Enters the methods.
@@ -57,8 +64,11 @@ package struct EndpointHandlers: Sendable {
     let clock = endpoints.clock
     let (now, wall) = (clock.monotonicNow, clock.wallNow)
     let lifetime = params.expiresInMs.map { Duration.milliseconds($0) }
+    let session = try await session(params, context)
+    var limits = params.limits
+    if let session { limits.sessions = [session] }
     let narrowing = try context.level(
-      params.limits, id: EndpointHandle.random(), label: params.label, under: context.narrowing,
+      limits, id: EndpointHandle.random(), label: params.label, session: session, under: context.narrowing,
       expiry: lifetime.map { now + $0 }, at: now)
     var facts = EndpointFacts(narrowing, of: context.caller.peer, createdAt: wall)
     if let expiry = narrowing.expiry { facts.expiresAt = wall + (expiry - now) }
@@ -79,6 +89,9 @@ package struct EndpointHandlers: Sendable {
   }
 
   private func check(_ params: CreateEndpoint.Params, _ context: CallContext) throws(RPCFault) {
+    if params.session?.isEmpty == false, params.limits.sessions != nil {
+      throw .invalidParams("session excludes sessions: the endpoint is bound to that one", path: "/session")
+    }
     if let label = params.label {
       guard (1...Self.maxLabel.characters).contains(label.count), label.utf8.count <= Self.maxLabel.bytes,
         label.unicodeScalars.allSatisfy(Self.isPrintable)

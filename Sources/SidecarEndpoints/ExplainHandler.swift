@@ -222,3 +222,7 @@ package struct CheckedDecisions: Sendable {
       details: status.map { ["status": .integer(Int64($0.status)), "code": .string($0.code)] })
   }
 }
+
+/// Finds the handle of the session that an endpoint is bound to by its `session`; nil when the call names none.
+package typealias EndpointSession =
+  @Sendable (CreateEndpoint.Params, CallContext) async throws(RPCFault) -> String?

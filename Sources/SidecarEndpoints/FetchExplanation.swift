@@ -25,7 +25,8 @@ struct FetchExplanation {
     var steps = [resource]
     let (method, url): (HTTPMethod, HTTPURL)
     do throws(ResourceError) {
-      (method, url) = try engine.fetcher.preview(fetch.request, from: server, options: fetch.options)
+      let preview = try engine.fetcher.preview(fetch.request, from: server, options: fetch.options)
+      (method, url) = (preview.method, preview.url)
     } catch {
       let fault = await fetch.fault(error)
       let step = error.code == .pinMismatch ? "pins" : ExplainHandler.step(of: fault)

@@ -40,6 +40,8 @@ package final class Narrowing: Sendable {
   /// The lists of the chain down to this level: one of this level, where it has one, is within that of the level
   /// above.
   package let effective: Restriction
+  /// The handle of the session that calls through it are for, unless they name another; nil: none.
+  package let session: String?
   /// How many levels there are down to this one.
   package let depth: Int
   /// When it ends, no later than the level above; nil: it has no end of its own.
@@ -49,8 +51,8 @@ package final class Narrowing: Sendable {
   /// A level under `parent`, of a maker with that rule; throws for what is more than the maker has, and for limits that
   /// are none.
   package static func make(
-    _ limits: EndpointLimits, id: String, label: String? = nil, under parent: Narrowing?, rule: AccessRules.Rule,
-    expiry: MonotonicInstant? = nil, at now: MonotonicInstant
+    _ limits: EndpointLimits, id: String, label: String? = nil, session: String? = nil, under parent: Narrowing?,
+    rule: AccessRules.Rule, expiry: MonotonicInstant? = nil, at now: MonotonicInstant
   ) throws(RPCFault) -> Narrowing {
     guard parent?.depth ?? 0 < maxDepth else {
       throw .invalidParams("A chain of endpoints has at most \(maxDepth) levels", path: "")
@@ -64,13 +66,13 @@ package final class Narrowing: Sendable {
     let above = parent?.effective ?? Restriction()
     try own.check(limits, within: above)
     return Narrowing(
-      limits, id: id, label: label, under: parent, own: own, effective: above.narrowed(by: own), expiry: expiry,
-      at: now)
+      limits, id: id, label: label, session: session, under: parent, own: own, effective: above.narrowed(by: own),
+      expiry: expiry, at: now)
   }
 
   private init(
-    _ limits: EndpointLimits, id: String, label: String?, under parent: Narrowing?, own: Restriction,
-    effective: Restriction, expiry: MonotonicInstant?, at now: MonotonicInstant
+    _ limits: EndpointLimits, id: String, label: String?, session: String?, under parent: Narrowing?,
+    own: Restriction, effective: Restriction, expiry: MonotonicInstant?, at now: MonotonicInstant
   ) {
     self.id = id
     self.label = label
@@ -78,6 +80,8 @@ package final class Narrowing: Sendable {
     self.limits = limits
     self.own = own
     self.effective = effective
+    // A list of sessions that leaves the parent's out is not a reason to choose another one.
+    self.session = session ?? parent?.session.flatMap { effective.allows(session: $0) ? $0 : nil }
     depth = (parent?.depth ?? 0) + 1
     self.expiry = [expiry, parent?.expiry].compactMap { $0 }.min()
     state = Locked(State(bucket: limits.rate.map { TokenBucket(RateLimit($0), at: now) }))

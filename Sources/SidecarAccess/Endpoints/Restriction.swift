@@ -1,3 +1,4 @@
+import HTTPMessages
 import PosternJSON
 package import PosternJSONRPC
 package import PosternProtocol
@@ -155,10 +156,11 @@ package struct PathPrefix: Sendable, Hashable {
   /// Whether it is a prefix, with a slash at its end.
   package let includesBelow: Bool
 
-  /// Nil for what has no segment, an empty one, or one that a server might read as another: with a dot segment, an
-  /// encoded slash or backslash, a path parameter (`;`), a control character, or what is encoded twice; and for a text
-  /// that is more than a path.
+  /// Nil for what has no segment, an empty one, or one that a server might read as another (`PathInspection`): with a
+  /// dot segment, an encoded slash or backslash, a path parameter (`;`), a control character, or what is encoded twice;
+  /// and for a text that is more than a path.
   package init?(_ text: String) {
+    guard PathInspection.fault(in: text) == nil else { return nil }
     var bytes = Array(text.utf8)
     includesBelow = bytes.last == UInt8(ascii: "/")
     if includesBelow { bytes.removeLast() }

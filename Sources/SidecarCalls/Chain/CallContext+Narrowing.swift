@@ -14,12 +14,12 @@ extension CallContext {
   /// A level under the call's own; throws for what is more than its maker has, resources that are not configured among
   /// it.
   package func level(
-    _ limits: EndpointLimits, id: String, label: String? = nil, under parent: Narrowing?,
+    _ limits: EndpointLimits, id: String, label: String? = nil, session: String? = nil, under parent: Narrowing?,
     expiry: MonotonicInstant? = nil, at now: MonotonicInstant
   ) throws(RPCFault) -> Narrowing {
     guard let rule = runtime.rule(of: caller.peer) else { throw RPCFault(.peerForbidden) }
     let level = try Narrowing.make(
-      limits, id: id, label: label, under: parent, rule: rule, expiry: expiry, at: now)
+      limits, id: id, label: label, session: session, under: parent, rule: rule, expiry: expiry, at: now)
     for (index, name) in (limits.resources ?? []).enumerated() {
       do throws(RPCFault) {
         try runtime.check(resource: name)
@@ -64,30 +64,43 @@ extension CallContext {
   /// Whether it may fetch by some HTTP methods, or from some paths, only, or what its maker has approved. Redirects are
   /// not followed then, they are results.
   package var boundsFetches: Bool {
-    question != nil || narrowing.map { !$0.effective.lists.isDisjoint(with: [.httpMethods, .paths]) } ?? false
+    needsApproval || narrowing.map { !$0.effective.lists.isDisjoint(with: [.httpMethods, .paths]) } ?? false
   }
 
-  /// Throws what a resource that is not configured is answered with, unless the request, as it is sent, is within the
-  /// chain.
+  /// Throws what a resource that is not configured is answered with, unless the request, as it is sent by a fetch in
+  /// that context, is within the chain: its method, its URL, and the resources that its fields name.
   package func check(
-    _ request: ResourceRequest, to server: ResourceServer, isForwarded: Bool = false
+    _ request: ResourceRequest, to server: ResourceServer, _ fetch: FetchOptions.Context
   ) throws(RPCFault) {
     guard boundsFetches, let lists = narrowing?.effective else { return }
     // What is forwarded is sent as it came; a name in small letters is not one of the list.
-    let method = isForwarded ? request.method : request.method.uppercasedASCII()
-    let isWithin =
-      lists.allows(httpMethod: method) && (lists.paths == nil || lists.allows(path: Self.path(of: request, on: server)))
-    guard isWithin else { throw runtime.noSuchResource(server.name) }
+    let method = fetch.isForwarded ? request.method : request.method.uppercasedASCII()
+    guard lists.allows(httpMethod: method), lists.paths == nil || Self.allows(lists, request, server, fetch) else {
+      throw runtime.noSuchResource(server.name)
+    }
   }
 
-  /// The path below the server's base URL; nil: it lies elsewhere, or cannot be sent.
-  private static func path(of request: ResourceRequest, on server: ResourceServer) -> String? {
-    let url: HTTPURL
-    do throws(ResourceError) {
-      url = try server.url(forPath: request.path)
-    } catch {
-      return nil
+  /// Whether lists with paths allow the URLs of a request. What cannot be sent is rejected by the fetch, in its own
+  /// words where it is a field.
+  private static func allows(
+    _ lists: Restriction, _ request: ResourceRequest, _ server: ResourceServer, _ fetch: FetchOptions.Context
+  ) -> Bool {
+    guard let url = try? server.url(forPath: request.path), lists.allows(path: path(of: url, on: server)) else {
+      return false
     }
+    guard let named = try? SecondURLs(server, fetch).reading(request.headers, of: url).urls else { return true }
+    return named.allSatisfy { second in
+      var path = path(of: second.url, on: server)
+      // All is meant that begins so: the folder has to be in the lists.
+      if second.isPrefix {
+        path = path.flatMap { path in path.utf8.lastIndex(of: UInt8(ascii: "/")).map { String(path[...$0]) } }
+      }
+      return lists.allows(path: path)
+    }
+  }
+
+  /// The path below the server's base URL; nil: it lies elsewhere.
+  private static func path(of url: HTTPURL, on server: ResourceServer) -> String? {
     let base = server.locations.baseURL
     guard url.lies(under: base) else { return nil }
     let path = url.path.utf8.dropFirst(base.path.utf8.count)
