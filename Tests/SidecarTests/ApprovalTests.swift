@@ -10,10 +10,7 @@ import Testing
 
 /// A maker, and a child at an endpoint whose calls are put to it.
 struct ApprovalPair {
-  static let yaml = """
-    peers: [{ uid: 7, methods: ["*"] }]
-    resources: { api: { baseUrl: "https://a.test/", auth: none } }
-    """
+  private static let api = #"api: { baseUrl: "https://a.test/", auth: none }"#
 
   let bench: SidecarBench
   let sockets: ScriptedSockets
@@ -21,8 +18,14 @@ struct ApprovalPair {
   let child: BenchConnection
   let id: String
 
-  init(changing change: (inout SidecarService.Dependencies) -> Void = { _ in }) async throws {
-    bench = try SidecarBench(Self.yaml, changing: change)
+  init(
+    resources: String = Self.api, changing change: (inout SidecarService.Dependencies) -> Void = { _ in }
+  ) async throws {
+    let yaml = """
+      peers: [{ uid: 7, methods: ["*"] }]
+      resources: { \(resources) }
+      """
+    bench = try SidecarBench(yaml, changing: change)
     sockets = bench.use(ScriptedSockets())
     maker = bench.connect(uid: 7)
     id = await maker.askingEndpoint(["label": "job"])
@@ -49,12 +52,155 @@ struct ApprovalTests {
     #expect(
       question?["params"] == [
         "method": "fetchResource", "chain": [.string(pair.id)], "endpoint": .string(pair.id), "label": "job",
-        "httpMethod": "POST", "path": "transfer", "resource": "api",
+        "httpMethod": "POST", "path": "transfer", "resource": "api", "url": "https://a.test/transfer",
+        "body": ["bytes": 1],
       ])
     #expect(pair.requestCount == 0)
     pair.maker.answer(question, "once")
     #expect(await pair.child.next()?["result"]?["status"] == 200)
     #expect(pair.bench.metrics("postern_approvals_total") == [#"postern_approvals_total{answer="once"} 1"#])
+  }
+
+  /// Requests as a child spells them, with what the maker is shown of each.
+  static let shown: [(JSONObject, path: String, body: JSONValue?)] = [
+    (["path": "./x/../tr%61nsfer?a=1"], "transfer?a=1", nil),
+    (["path": "HTTPS://A.test:443/%7Ea", "method": "head"], "~a", nil),
+    (["path": "read", "parameters": ["delete": "all", "n": 1]], "read?delete=all&n=1", nil),
+    (["path": "read?x=1", "method": "DELETE", "parameters": ["y": "\u{202e}"]], "read?x=1&y=%E2%80%AE", nil),
+    (
+      ["path": "a", "method": "POST", "parameters": ["k": "v"]], "a",
+      ["bytes": 9, "contentType": "application/json"]
+    ),
+    (
+      ["path": "a", "method": "put", "parameters": ["k": "v"], "parametersEncoding": "formUrl"], "a",
+      ["bytes": 3, "contentType": "application/x-www-form-urlencoded"]
+    ),
+    (
+      ["path": "a", "method": "PUT", "body": "12345", "headers": ["content-type": "text/plain"]], "a",
+      ["bytes": 5, "contentType": "text/plain"]
+    ),
+    (["path": "a", "method": "PATCH", "bodyBase64": "AAAA"], "a", ["bytes": 3]),
+    (["path": "a", "method": "PUT", "headers": ["Destination": "/b/../c", "If": "<x> (<urn:uuid:1>)"]], "a", nil),
+    (["path": "box/a", "method": "PUT", "headers": ["x-ms-copy-source": "https://a.test/b?sig=1"]], "box/a", nil),
+  ]
+
+  // A question in the caller's spelling, or without a part of what is sent.
+  @Test("what is shown is what is sent", arguments: shown)
+  func whatIsShown(params: JSONObject, path: String, body: JSONValue?) async throws {
+    let pair = try await ApprovalPair()
+    pair.child.start("fetchResource", .object(params))
+    let question = await pair.maker.next()
+    let shown = question?["params"]
+    pair.maker.answer(question, "once")
+    #expect(await pair.child.next()?["result"]?["status"] == 200)
+    let sent = try #require(pair.bench.transport.requests.first)
+    #expect(shown?["httpMethod"]?.stringValue == sent.method && shown?["url"]?.stringValue == "\(sent.url)")
+    #expect(shown?["path"]?.stringValue == path)
+    #expect(shown?["body"] == body && shown?["body"]?["bytes"]?.integerValue == sent.body.map { Int64($0.count) })
+    #expect(shown?["body"]?["contentType"]?.stringValue == sent.body.flatMap { _ in sent.fields["Content-Type"] })
+    for other in shown?["otherUrls"]?.arrayValue ?? [] {
+      let (name, url) = (other["header"]?.stringValue ?? "", other["url"]?.stringValue ?? "")
+      let path = String(url.dropFirst("https://a.test".utf8.count))
+      #expect(sent.fields[name].map { $0.contains(path) } == true)
+    }
+    let named = ["Destination", "If", "x-ms-copy-source"].filter { sent.fields[$0] != nil }
+    #expect((shown?["otherUrls"]?.arrayValue ?? []).compactMap { $0["header"]?.stringValue } == named)
+  }
+
+  // An answer that is good for another body, another query, another user or another second URL.
+  @Test("always is for what was shown: with any part of it changed the call is put again")
+  func alwaysForWhatWasShown() async throws {
+    let pair = try await ApprovalPair()
+    let approved: JSONObject = [
+      "path": "a", "method": "PUT", "body": "12345", "headers": ["Content-Type": "text/plain", "Destination": "/b"],
+    ]
+    pair.child.start("fetchResource", .object(approved))
+    pair.maker.answer(await pair.maker.next(), "always")
+    #expect(await pair.child.next()?["result"]?["status"] == 200)
+    // The same in another spelling.
+    var same = approved
+    same["path"] = "https://a.test/x/../%61"
+    same["headers"] = ["Content-Type": "text/plain", "Destination": "/c/../b", "X-Other": "1"]
+    #expect(await pair.child.call("fetchResource", .object(same))["result"]?["status"] == 200)
+    let changes: [(String, JSONValue)] = [
+      ("path", "a?x=1"), ("path", "A"), ("method", "PATCH"), ("body", "123456"), ("auth", "none"),
+      ("session", .string(String(repeating: "A", count: 43))), ("onBehalfOf", ["token": "t"]),
+      ("headers", ["Content-Type": "text/html", "Destination": "/b"]), ("headers", ["Content-Type": "text/plain"]),
+      ("headers", ["Content-Type": "text/plain", "Destination": "/b/c"]),
+      ("headers", ["Content-Type": "text/plain", "Destination": "/b", "If": "</c> (<urn:uuid:1>)"]),
+    ]
+    for (name, value) in changes {
+      var params = approved
+      params[name] = value
+      pair.child.start("fetchResource", .object(params))
+      let question = await pair.maker.next()
+      #expect(question?["method"] == "delegate.approveCall", "\(name)")
+      pair.maker.answer(question, "no")
+      #expect(await pair.child.next()?["error"]?["code"] == -32020)
+    }
+  }
+
+  // A secret of the configuration that a question shows, or a child's secret that it does.
+  @Test("the resource's credential and the tokens of a call are masked, what the call does is not")
+  func masked() async throws {
+    let pair = try await ApprovalPair(
+      resources: """
+        api: { baseUrl: "https://a.test/", auth: credential, credential: { query: key, value: s3cr3t-value } }
+        """)
+    pair.child.start("fetchResource", ["path": "x", "parameters": ["a": 1]])
+    let question = await pair.maker.next()
+    #expect(question?["params"]?["url"]?.stringValue?.contains("s3cr3t") == false)
+    pair.maker.answer(question, "once")
+    _ = await pair.child.next()
+    #expect(pair.bench.transport.requests.first?.url.query?.contains("s3cr3t-value") == true)
+    let calls: [(String, JSONValue, shown: JSONValue)] = [
+      (
+        "introspectToken", ["issuer": "corp", "token": "t0ken", "audience": "https://api.test"],
+        ["issuer": "corp", "token": "***", "audience": "https://api.test"]
+      ),
+      (
+        "createSession",
+        ["issuer": "corp", "grant": ["type": "tokens", "accessToken": "t0ken", "refreshToken": "t0ken"]],
+        ["issuer": "corp", "grant": ["type": "tokens", "accessToken": "***", "refreshToken": "***"]]
+      ),
+      (
+        "getAccessToken",
+        ["resource": "api", "auth": "onBehalfOf", "onBehalfOf": ["token": "t0ken", "audience": "x"]],
+        ["resource": "api", "auth": "onBehalfOf", "onBehalfOf": ["token": "***", "audience": "x"]]
+      ),
+      (
+        "completeAuthorization", ["callbackUrl": "https://x.test/cb?code=t0ken&state=s"], ["callbackUrl": "***"]
+      ),
+      (
+        "preauthorize", ["resources": ["r1", "r2"], "provider": "p", "context": ["subject": "t0ken"]],
+        ["resources": ["r1", "r2"], "provider": "p", "context": ["subject": "***"]]
+      ),
+    ]
+    for (method, params, shown) in calls {
+      pair.child.start(method, params)
+      let question = await pair.maker.next()
+      #expect(question?["params"]?["params"] == shown, "\(method)")
+      #expect(!JSONWriter().string(question ?? .null).contains("t0ken"))
+      pair.maker.answer(question, "no")
+      #expect(await pair.child.next()?["error"]?["code"] == -32020)
+    }
+  }
+
+  // A call that could never be sent, put to a person all the same.
+  @Test("what cannot be sent is rejected without a question")
+  func unsendable() async throws {
+    let pair = try await ApprovalPair()
+    let rejected: [(JSONObject, Int64)] = [
+      (["path": "../x"], 1006), (["path": "https://evil.test/"], 1007), (["method": "BREW"], 1004),
+      (["headers": ["Host": "x"]], 1005), (["headers": ["Destination": "https://evil.test/"]], 1006),
+      (["headers": ["x-oss-symlink-target": "x"]], 1005), (["resource": "none"], -32602), (["path": 1], -32602),
+      (["continuation": "none"], 3002),
+    ]
+    for (params, code) in rejected {
+      #expect(await pair.child.call("fetchResource", .object(params))["error"]?["code"] == .integer(code))
+    }
+    pair.child.start("fetchResource", ["path": "x"])
+    #expect(await pair.maker.next()?["params"]?["path"] == "x", "the first question")
   }
 
   // An answer that is taken for more than it is.

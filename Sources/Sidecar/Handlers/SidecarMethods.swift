@@ -42,6 +42,9 @@ struct SidecarMethods {
       (params: consuming FetchResource.Params, context) async throws(RPCFault) in
       try await fetch(params, context)
     }
+    table.shows(FetchResource.self) { (params, context) async throws(RPCFault) in
+      try await fetch.preview(params, context)
+    }
     addDecisionMethods(to: &table)
     addExplanations(fetch, to: &table)
     addTaskMethods(fetch.tasks, lists, to: &table)
@@ -49,7 +52,9 @@ struct SidecarMethods {
     addSessionMethods(lists, to: &table)
     addAdviceMethods(to: &table)
     PassHandlers(engine: engine).add(to: &table)
-    EndpointHandlers(endpoints: exposition.endpoints, lists: lists).add(to: &table)
+    EndpointHandlers(endpoints: exposition.endpoints, lists: lists) {
+      [engine] (params, context) async throws(RPCFault) in try await engine.sessionOfEndpoint(params, context)
+    }.add(to: &table)
     return table
   }
 
@@ -135,7 +140,9 @@ struct SidecarMethods {
     try handler.checkForDebugger(context)
     guard params.continuation == nil else { return nil }
     let fetch = try await handler.prepare(&params, context) { (_, _, _) async throws(RPCFault) in }
-    guard handler.tasks.running(fetch.task, of: context.uid) == nil else { throw FetchResourceHandler.taskIsRunning }
+    guard !handler.tasks.isRunning(fetch.task, of: context.uid, through: context.narrowing) else {
+      throw FetchResourceHandler.taskIsRunning
+    }
     _ = try InboundTokenCheck.source(of: fetch.inbound, fetch.server, context)
     return CheckedFetch(request: fetch.request, server: fetch.server, options: fetch.options) { error in
       await handler.fault(error, of: fetch, context)

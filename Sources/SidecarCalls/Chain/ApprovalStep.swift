@@ -22,8 +22,8 @@ package final class ApprovalStep: Sendable {
   package static let pause = Duration.seconds(10)
   /// How many answers `always`, and how many `no`, an endpoint keeps.
   package static let keptAnswers = 128
-  /// The most bytes of a text in a question: what is longer could not be judged.
-  package static let textBytes = 4096
+  /// The most bytes of a text in a question, and of all of it: what is longer could not be judged.
+  package static let (textBytes, questionBytes) = (4096, 64 << 10)
 
   /// The methods that wait and are not put to anybody: they show or end something, compute, or make an endpoint, whose
   /// calls are put to its makers in turn. Every other one is.
@@ -64,18 +64,16 @@ package final class ApprovalStep: Sendable {
     return levels.withLock { levels in chain.contains { levels[$0.id] != nil } }
   }
 
-  /// The question that a call is put to the makers as; nil: it needs no approval.
-  func question(_ method: String, _ params: JSONValue?, _ context: CallContext) -> CallQuestion? {
-    requires(method, through: context.narrowing)
-      ? CallQuestion(method, params, onlyResource: context.runtime.onlyResource) : nil
-  }
-
-  /// Runs `body` when every level has approved the call.
+  /// Runs `body` when every level has approved the call. The makers are shown what `preview` makes of its params; nil:
+  /// the params themselves.
   func whenApproved(
-    _ context: CallContext, _ body: () async -> Result<RPCResult, RPCFault>
+    _ method: String, _ params: CallParams, _ preview: MethodTable.Preview?, _ context: CallContext,
+    _ body: () async -> Result<RPCResult, RPCFault>
   ) async -> Result<RPCResult, RPCFault> {
-    guard let question = context.question, let narrowing = context.narrowing else { return await body() }
+    guard context.needsApproval, let narrowing = context.narrowing else { return await body() }
     do throws(RPCFault) {
+      let given = params.current
+      let question = CallQuestion(method, given, try await preview?(given, context))
       let chain = narrowing.chain
       for position in chain.indices.reversed() {
         guard let level = levels.withLock({ $0[chain[position].id] }) else { continue }
@@ -97,60 +95,8 @@ package final class ApprovalStep: Sendable {
   /// The error of a call whose texts are too long to be put to anybody.
   fileprivate static let unshown = RPCFault(
     .peerForbidden,
-    "The call was not approved: a name or path of it has more than \(textBytes) bytes, or characters without a shape",
+    "The call was not approved: a name or URL of it has more than \(textBytes) bytes, or characters without a shape",
     data: ["retryable": false, "outcome": "not_sent"])
-}
-
-/// A call as it is put to a maker.
-package struct CallQuestion: Sendable {
-  private let method: String
-  /// The parts of the params that the maker is shown, by their names in the question.
-  private let texts: [String: String]
-  /// The same for calls that the same answer is good for; small, whatever the texts are.
-  fileprivate let digest: [UInt8]
-
-  init(_ method: String, _ params: JSONValue?, onlyResource: String?) {
-    self.method = method
-    let isFetch = method == FetchResource.name
-    var texts: [String: String] = [:]
-    texts["resource"] = params?["resource"]?.stringValue ?? (isFetch ? onlyResource : nil)
-    texts["path"] = params?["path"]?.stringValue
-    for name in ["session", "auth", "issuer", "provider"] { texts[name] = params?[name]?.stringValue }
-    let continuation = params?["continuation"]?.stringValue
-    if isFetch {
-      // A fetch that goes on has the method that it began with.
-      texts["httpMethod"] = (params?["method"]?.stringValue ?? (continuation == nil ? "GET" : nil))?.uppercasedASCII()
-    }
-    self.texts = texts
-    var parts = [method] + texts.sorted { $0.key < $1.key }.flatMap { [$0.key, $0.value] }
-    // What the maker is not shown of other methods, such as an audience, has to be the same for the same answer.
-    if isFetch {
-      parts.append(continuation ?? "")
-      for name in ["parameters", "onBehalfOf"] { parts.append(params?[name].map { JSONWriter().string($0) } ?? "") }
-    } else {
-      parts.append(params.map { JSONWriter().string($0) } ?? "")
-    }
-    digest = HashFunction.sha256.hash("approval", of: parts)
-  }
-
-  /// Whether every text can be judged by a person: none is too long, or looks like another one.
-  fileprivate var isReadable: Bool {
-    texts.values.allSatisfy { text in
-      text.utf8.count <= ApprovalStep.textBytes
-        && text.unicodeScalars.allSatisfy { ![.control, .format].contains($0.properties.generalCategory) }
-    }
-  }
-
-  /// The request to a maker, whose level is the first of `chain`.
-  fileprivate func params(_ chain: ArraySlice<Narrowing>) -> JSONObject {
-    var params: JSONObject = ["method": .string(method), "chain": .array(chain.map { .string($0.id) })]
-    if let level = chain.first {
-      params["endpoint"] = .string(level.id)
-      params["label"] = level.label.map { .string($0) }
-    }
-    for (name, text) in texts.sorted(by: { $0.key < $1.key }) { params[name] = .string(text) }
-    return params
-  }
 }
 
 /// An endpoint whose calls are put to its maker.

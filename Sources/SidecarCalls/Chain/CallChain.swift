@@ -30,20 +30,22 @@ package final class CallChain: CallDispatcher {
     self.environment = environment
   }
 
-  package func dispatch(_ call: Call) -> Dispatch { dispatch(call, by: nil) }
+  package func dispatch(_ call: Call) -> Dispatch { dispatch(call, by: nil, preview: nil) }
 
   /// Carries out a call that came in no message, by the same steps: `body` is run instead of the method's handler,
-  /// which has to be one that may wait.
+  /// which has to be one that may wait, and `preview` instead of the method's.
   package func carryOut(
-    _ call: Call, by body: MethodTable.WaitingHandler? = nil
+    _ call: Call, by body: MethodTable.WaitingHandler? = nil, preview: MethodTable.Preview? = nil
   ) async -> Result<RPCResult, RPCFault> {
-    switch dispatch(call, by: body) {
+    switch dispatch(call, by: body, preview: preview) {
     case .answered(let outcome): outcome
     case .work(let work): await work()
     }
   }
 
-  private func dispatch(_ call: Call, by replacement: MethodTable.WaitingHandler?) -> Dispatch {
+  private func dispatch(
+    _ call: Call, by replacement: MethodTable.WaitingHandler?, preview: MethodTable.Preview?
+  ) -> Dispatch {
     let handler = environment.methods[call.method]
     let end = CallEnd(of: call, isKnown: handler != nil, from: caller, environment)
     let snapshot = environment.snapshot()
@@ -76,8 +78,10 @@ package final class CallChain: CallDispatcher {
         let slot = try environment.concurrency.takeSlot(for: call.method, params, rule, caller, narrowing)
         environment.trace.start(call.method, continuing: meta.traceparent, since: end.start, &context)
         context.audit = environment.audit.entry(for: call.method, params, narrowing)
-        context.question = environment.approval.question(call.method, params, context)
-        return work(call.method, CallParams(params), replacement ?? body, context, slot, end)
+        context.needsApproval = environment.approval.requires(call.method, through: narrowing)
+        return work(
+          call.method, CallParams(params), replacement ?? body,
+          preview ?? environment.methods.preview(of: call.method), context, slot, end)
       }
     } catch {
       // Only an error shows its trace: such a call causes nothing upstream.
@@ -100,15 +104,15 @@ package final class CallChain: CallDispatcher {
 
   /// The steps that may wait. Does not keep the call, which would keep its params until the end.
   private func work(
-    _ method: String, _ params: CallParams, _ body: @escaping MethodTable.WaitingHandler, _ context: CallContext,
-    _ slot: ConcurrencyStep.Slot, _ end: CallEnd
+    _ method: String, _ params: CallParams, _ body: @escaping MethodTable.WaitingHandler,
+    _ preview: MethodTable.Preview?, _ context: CallContext, _ slot: ConcurrencyStep.Slot, _ end: CallEnd
   ) -> Dispatch {
     .work { [caller, environment] in
       let outcome = await CurrentPeer.$uid.withValue(caller.peer.uid) {
         await CurrentPeer.$executor.withValue(caller.executor(in: environment.background)) {
           await CurrentCall.$label.withValue(context.label(method)) {
             await environment.audit.recorded(method, context) {
-              await environment.approval.whenApproved(context) {
+              await environment.approval.whenApproved(method, params, preview, context) {
                 await environment.concurrency.whenFree(context, slot) {
                   await environment.deadline.bounded(context) { () throws(RPCFault) in
                     // While the call waited its endpoint may have ended.

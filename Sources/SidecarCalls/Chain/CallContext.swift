@@ -25,8 +25,8 @@ package struct CallContext: Sendable {
   package let descriptors: ClaimedDescriptors
   /// The call's entry in the audit log; nil when it is not recorded.
   package var audit: AuditEntry?
-  /// The question that the call is put to the makers of its endpoints as; nil: it needs no approval.
-  package var question: CallQuestion?
+  /// Whether the call is put to the makers of its endpoints first.
+  package var needsApproval = false
 }
 
 /// The descriptors that a call has claimed, until its handler takes them. What is left is closed with the call.

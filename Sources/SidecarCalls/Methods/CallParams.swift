@@ -8,6 +8,9 @@ package final class CallParams: Sendable {
 
   init(_ params: JSONValue?) { self.params = Locked(params) }
 
+  /// The params, without taking them.
+  var current: JSONValue? { params.withLock { $0 } }
+
   /// The params, the first time; nil afterwards.
   func take() -> JSONValue? {
     params.withLock { params in

@@ -16,7 +16,12 @@ package struct MethodTable: Sendable {
     case waiting(WaitingHandler)
   }
 
+  /// What people are shown of a call that acts for the user, as it will be carried out; throws what the call would end
+  /// with.
+  package typealias Preview = @Sendable (JSONValue?, CallContext) async throws(RPCFault) -> JSONObject
+
   private var handlers: [String: Handler] = [:]
+  private var previews: [String: Preview] = [:]
   /// Return the fault in the form of the params of each method, by the decoder of its handler.
   private var checks: [String: @Sendable (JSONValue?) -> RPCFault?] = [:]
 
@@ -37,6 +42,14 @@ package struct MethodTable: Sendable {
 
   /// The error of a call of `method` whose params have another form.
   func fault(in params: JSONValue?, of method: String) -> RPCFault? { checks[method]?(params) }
+
+  /// What people are shown of calls of `method`; nil: their params.
+  func preview(of method: String) -> Preview? { previews[method] }
+
+  /// Adds what people are shown of calls of a method.
+  package mutating func shows<Method: RPCMethod>(_ method: Method.Type, _ preview: @escaping Preview) {
+    previews[Method.name] = preview
+  }
 
   private mutating func addCheck<Method: RPCMethod>(of method: Method.Type) {
     checks[Method.name] = { Self.fault(in: $0, as: Method.Params.self) }

@@ -290,7 +290,8 @@ def test_a_call_is_put_to_the_maker(double: Double, value: Any, answer: str) -> 
     """Would catch an approval that nothing but `once` or `always` may be."""
     question = {
         "endpoint": "e-1", "label": "agent", "chain": ["e-1", "e-2"], "method": "fetchResource", "resource": "orders",
-        "httpMethod": "POST", "path": "transfer", "session": "s",
+        "httpMethod": "COPY", "path": "transfer", "session": "s", "url": "https://a.test/transfer",
+        "otherUrls": [{"header": "Destination", "url": "https://a.test/b"}], "body": {"bytes": 3, "contentType": "text/plain"},
     }  # fmt: skip
     answers: list[Any] = []
     came = threading.Event()
@@ -316,7 +317,9 @@ def test_a_call_is_put_to_the_maker(double: Double, value: Any, answer: str) -> 
     assert answers[0]["result"] == {"answer": answer}
     [call] = seen
     assert (call.label, call.chain, call.method, call.http_method, call.path) == (
-        "agent", ["e-1", "e-2"], "fetchResource", "POST", "transfer")  # fmt: skip
+        "agent", ["e-1", "e-2"], "fetchResource", "COPY", "transfer")  # fmt: skip
+    assert (call.url, call.other_urls, call.body_bytes, call.content_type) == (
+        "https://a.test/transfer", [("Destination", "https://a.test/b")], 3, "text/plain")  # fmt: skip
     assert "session" not in repr(call)
 
 

@@ -105,13 +105,28 @@ class CallToApprove:
     resource: str | None = None
     http_method: str | None = None
     path: str | None = None
+    """Path and query below the resource's base URL, as they will be sent."""
     session: str | None = field(default=None, repr=False)
+    url: str | None = None
+    """The whole URL that will be sent."""
+    other_urls: Sequence[tuple[str, str]] = ()
+    """The resources that header fields name, such as `Destination`: pairs of field and URL."""
+    body_bytes: int | None = None
+    """How many bytes the request's body has; None: it has none, or that is not known."""
+    content_type: str | None = None
+    parameters: Mapping[str, Any] | None = None
+    """Parameters in the body, where they are short."""
+    params: Mapping[str, Any] | None = None
+    """Of methods other than `fetchResource`: the call's params, secrets masked."""
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> CallToApprove:
         """Reads it from the protocol's members."""
-        shown = [value.get(name) for name in ("label", "resource", "httpMethod", "path", "session")]
-        return cls(value["endpoint"], list(value["chain"]), value["method"], *shown)
+        shown = [value.get(name) for name in ("label", "resource", "httpMethod", "path", "session", "url")]
+        others = [(other["header"], other["url"]) for other in value.get("otherUrls") or ()]
+        body = value.get("body") or {}
+        facts = [body.get("bytes"), body.get("contentType"), value.get("parameters"), value.get("params")]
+        return cls(value["endpoint"], list(value["chain"]), value["method"], *shown, others, *facts)
 
 
 #: The answers of `approve_call`; everything else is "no".
