@@ -74,6 +74,17 @@ public struct ArrivalOrder<Name: Hashable & Sendable>: Sendable {
     return found
   }
 
+  /// At most `count` names whose numbers are less than `number` and that fulfil `condition`, the last first.
+  public func names(before number: Int64, atMost count: Int, where condition: (Name) -> Bool = { _ in true }) -> [Entry]
+  {
+    var found: [Entry] = []
+    for entry in entries[head..<max(head, firstIndex(after: number - 1))].reversed() {
+      guard found.count < count else { break }
+      if numbers[entry.name] == entry.number, condition(entry.name) { found.append(entry) }
+    }
+    return found
+  }
+
   private func firstIndex(after number: Int64) -> Int {
     var (low, high) = (head, entries.count)
     while low < high {

@@ -22,9 +22,15 @@ package final class EndpointRegistry: Sendable {
   let clock: any EngineClock
   let hub: EventHub
   package let approvals: ApprovalStep
+  private let forget: @Sendable (Set<String>) -> Void
   private let log: ConnectionLog
 
-  package init(clock: any EngineClock, hub: EventHub, approvals: ApprovalStep, log: ConnectionLog) {
+  /// `forget` forgets what is kept of levels that have ended, by their ids.
+  package init(
+    clock: any EngineClock, hub: EventHub, approvals: ApprovalStep, log: ConnectionLog,
+    forget: @escaping @Sendable (Set<String>) -> Void = { _ in }
+  ) {
+    self.forget = forget
     self.clock = clock
     self.hub = hub
     self.approvals = approvals
@@ -130,7 +136,9 @@ package final class EndpointRegistry: Sendable {
   package func end(_ id: String, because reason: EndpointEnd) -> Int { end(because: reason) { $0.end(id) } ?? 0 }
 
   /// The connection is gone: ends what is bound to it.
-  package func connectionClosed(_ connection: UInt64) {
+  package func connectionClosed(_ connection: UInt64, _ narrowing: Narrowing?) {
+    // The levels that its own `narrow` has added: those of the endpoint that it is at are others' as well.
+    forget(Set((narrowing?.chain ?? []).reversed().prefix { !EndpointHandle.isOne($0.id) }.map(\.id)))
     _ = end(because: .connection) { $0.end(boundTo: connection) }
   }
 
@@ -169,6 +177,7 @@ package final class EndpointRegistry: Sendable {
       sockets?.close(entry.id)
       approvals.forget(entry.id)
     }
+    forget(ids)
   }
 
   // MARK: - Expiry

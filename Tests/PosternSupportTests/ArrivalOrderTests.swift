@@ -22,6 +22,9 @@ struct ArrivalOrderTests {
     order.add(991, number: next())
     #expect(order.names(after: 0, atMost: 100).map(\.name) == [990] + Array(992...999) + [991])
     #expect(order.names(after: 999, atMost: 100).map(\.name) == [999, 991])
+    #expect(order.names(before: .max, atMost: 3).map(\.name) == [991, 999, 998])
+    #expect(order.names(before: 994, atMost: 3) { $0 != 992 }.map(\.name) == [990])
+    #expect(order.names(before: 991, atMost: 3).isEmpty && order.names(before: .max, atMost: 0).isEmpty)
     for name in 990...999 { order.remove(name) }
     #expect(order.isEmpty && order.first() == nil && order.names(after: 0, atMost: 1).isEmpty)
     order.add(1, number: next())

@@ -1,6 +1,7 @@
 import AuthEngine
 import HTTPMessages
 import PosternJSON
+import PosternProtocol
 import PosternSupport
 import PosternTestSupport
 import Testing
@@ -58,7 +59,7 @@ struct ListTests {
     let bench = try SidecarBench(Self.yaml)
     let connection = bench.connect(uid: 7)
     await Self.tasks(connection, 0..<230)
-    let names = (0..<230).map { "t\($0)" }
+    let names = (0..<230).reversed().map { "t\($0)" }
     let usual = try await Self.pages(connection, "listTasks", "tasks", "task", limit: nil)
     #expect(usual.map(\.count) == [100, 100, 30] && usual.flatMap(\.self) == names)
     let ten = try await Self.pages(connection, "listTasks", "tasks", "task", limit: 10)
@@ -73,27 +74,30 @@ struct ListTests {
     let connection = bench.connect(uid: 7)
     await Self.tasks(connection, 0..<20)
     let first = try #require(await connection.call("listTasks", ["limit": 5])["result"])
-    // A name that is used again is another task, and the last one behind all others.
+    // A name that is used again is another task: it, and the others that are new, are not in the list of that time.
     await Self.tasks(connection, 4..<5)
     await Self.tasks(connection, 20..<22)
     let cursor = try #require(first["nextCursor"])
     let second = try #require(await connection.call("listTasks", ["cursor": cursor])["result"])
     let names = second["tasks"]?.arrayValue?.compactMap { $0["task"]?.stringValue }
-    #expect(names == (5..<20).map { "t\($0)" } + ["t4", "t20", "t21"])
+    #expect(names == [14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 3, 2, 1, 0].map { "t\($0)" })
     #expect(second["nextCursor"] == nil)
   }
 
   @Test("a cursor shows its position, which counts what all users do; or one that was changed is taken")
   func cursors() throws {
     let cursors = ListCursors()
-    let (first, again) = (try cursors.cursor(5, of: "tasks", for: 7), try cursors.cursor(5, of: "tasks", for: 7))
+    let position = ListCursors.Position(entry: 5, moment: 3)
+    let (first, again) = (
+      try cursors.cursor(position, of: "tasks", for: 7), try cursors.cursor(position, of: "tasks", for: 7)
+    )
     #expect(first != again)
-    for cursor in [first, again] { #expect(cursors.position(cursor, of: "tasks", for: 7) == 5) }
+    for cursor in [first, again] { #expect(cursors.position(cursor, of: "tasks", for: 7) == position) }
     #expect(cursors.position(first, of: "tasks", for: 9) == nil)
     #expect(cursors.position(first, of: "sessions", for: 7) == nil)
     var sums = Set<UInt64>()
     for _ in 0..<50 {
-      let bytes = try #require(Base64URL.decode(try cursors.cursor(5, of: "tasks", for: 7)))
+      let bytes = try #require(Base64URL.decode(try cursors.cursor(position, of: "tasks", for: 7)))
       for start in stride(from: 0, to: bytes.count - 7, by: 4) {
         let number = bytes[start..<start + 8].reduce(0) { $0 << 8 | UInt64($1) }
         #expect(sums.insert(number).inserted, "no part of it is always the same")
@@ -102,8 +106,8 @@ struct ListTests {
       changed[12] ^= 1
       #expect(cursors.position(Base64URL.string(changed), of: "tasks", for: 7) == nil)
     }
-    let largest = try cursors.cursor(.max, of: "tasks", for: 7)
-    #expect(cursors.position(largest, of: "tasks", for: 7) == .max)
+    let largest = ListCursors.Position(entry: .max, moment: .max)
+    #expect(cursors.position(try cursors.cursor(largest, of: "tasks", for: 7), of: "tasks", for: 7) == largest)
   }
 
   @Test("an answer has more than 1 MiB, or the entries that do not fit are lost")
@@ -115,7 +119,7 @@ struct ListTests {
     let first = try #require(await connection.next()?["result"])
     #expect(JSONWriter().write(first).count <= 1 << 20)
     let pages = try await Self.pages(connection, "listTasks", "tasks", "task", limit: 1000)
-    #expect(pages.count == 2 && pages.flatMap(\.self) == (0..<700).map { "t\($0)" })
+    #expect(pages.count == 2 && pages.flatMap(\.self) == (0..<700).reversed().map { "t\($0)" })
   }
 
   @Test("sessions of a page are told apart from those of the next by anything that changes")
@@ -206,6 +210,69 @@ struct ListTests {
     #expect(await connection.call("listTasks", ["limit": 1])["result"] != nil)
   }
 
+  @Test("tasks that run are behind those that have ended, or a page loses its place when one of them ends")
+  func runningTasks() async throws {
+    let registry = RegistryBench()
+    let running = (0..<6).map { registry.begin("run\($0)") }
+    for number in 0..<6 { registry.end(registry.begin("end\(number)")) }
+    let later = registry.begin("later")
+    let names = ["later"] + (0..<6).reversed().map { "run\($0)" } + (0..<6).reversed().map { "end\($0)" }
+    #expect(registry.names(atMost: 100) == names)
+    // From here on everything changes: the pages show the list as it was.
+    let moment = registry.tasks.moment
+    var (read, position) = ([String](), Int64(0))
+    for step in 0..<20 {
+      let page = registry.tasks.tasks(of: 7, at: moment, after: position, atMost: 2)
+      read += page.map { $0.task.description.task }
+      position = page.last?.position ?? position
+      switch step {
+      case 0: registry.end(later)
+      case 1: for task in running.dropFirst() { registry.end(task) }
+      case 2: registry.end(registry.begin("new"))
+      case 3: registry.end(running[0])
+      default: break
+      }
+      _ = registry.begin("newer\(step)")
+    }
+    #expect(read == names)
+    #expect(registry.names(atMost: 100).prefix(20) == (0..<20).reversed().map { "newer\($0)" }[...])
+  }
+
+  @Test("a task of another level has the name that one wants, or is found by it")
+  func levels() throws {
+    let registry = RegistryBench()
+    let maker = try registry.level()
+    let (one, two) = (try registry.level(under: maker), try registry.level(under: maker))
+    let first = registry.begin("x", through: one)
+    registry.clock.advance(by: .milliseconds(1))
+    let second = registry.begin("x", through: two)
+    #expect(registry.state("x", through: one) === first && registry.state("x", through: two) === second)
+    // The maker finds what was begun below it by its name, the newest first; its own before that.
+    #expect(registry.state("x", through: maker) === second && registry.state("x", through: nil) === second)
+    registry.end(second, through: two)
+    #expect(registry.state("x", through: maker) === first, "one that runs before one that has ended")
+    let own = registry.begin("x", through: maker)
+    #expect(registry.state("x", through: maker) === own && registry.state("x", through: one) === first)
+    #expect(!registry.tasks.isRunning("x", of: 7, through: two) && registry.tasks.isRunning("x", of: 7, through: one))
+    #expect(!registry.tasks.isRunning("x", of: 7, through: nil))
+    // Of another user there is nothing by that name.
+    #expect(registry.tasks.known("x", of: 9, in: .everything) == nil)
+  }
+
+  @Test("a child with many ended tasks makes those of its maker be forgotten")
+  func capacityOfLevels() throws {
+    let registry = RegistryBench()
+    let child = try registry.level()
+    for number in 0..<10 { registry.end(registry.begin("own\(number)")) }
+    for number in 0..<(TaskRegistry.capacity + 500) {
+      registry.end(registry.begin("many\(number)", through: child), through: child)
+    }
+    #expect(registry.names(atMost: 10_000).filter { $0.hasPrefix("own") }.count == 10)
+    #expect(registry.names(atMost: 10_000).count == TaskRegistry.capacity)
+    registry.clock.advance(by: TaskRegistry.memory + .seconds(1))
+    #expect(registry.names(atMost: 10).isEmpty)
+  }
+
   @Test("a user with many ended tasks makes those of others be forgotten")
   func capacity() async throws {
     let clock = ManualClock()
@@ -217,12 +284,44 @@ struct ListTests {
     }
     for number in 0..<10 { end("small\(number)", of: 2) }
     for number in 0..<(TaskRegistry.capacity + 500) { end("many\(number)", of: 1) }
-    #expect(registry.tasks(of: 2, after: 0, atMost: 100).count == 10)
-    #expect(registry.tasks(of: 1, after: 0, atMost: 10_000).count == TaskRegistry.capacity - 10)
+    func count(of uid: UInt32) -> Int { registry.tasks(of: uid, at: registry.moment, after: 0, atMost: 10_000).count }
+    #expect(count(of: 2) == 10)
+    #expect(count(of: 1) == TaskRegistry.capacity - 10)
     #expect(
       registry.known("many0", of: 1, in: .everything) == nil && registry.known("small0", of: 2, in: .everything) != nil)
     clock.advance(by: TaskRegistry.memory + .seconds(1))
     #expect(registry.known("small0", of: 2, in: .everything) == nil)
-    #expect(registry.tasks(of: 1, after: 0, atMost: 10).isEmpty)
+    #expect(count(of: 1) == 0)
+  }
+}
+
+/// The tasks of uid 7.
+private struct RegistryBench {
+  let clock = ManualClock()
+  let tasks: TaskRegistry
+
+  init() { tasks = TaskRegistry(clock: clock) }
+
+  func level(under parent: Narrowing? = nil) throws -> Narrowing {
+    try Narrowing.make(
+      EndpointLimits(), id: "\(UInt64.random(in: .min ... .max))", under: parent,
+      rule: AccessRules.Rule(uid: 7, gid: nil, methods: nil), at: clock.monotonicNow)
+  }
+
+  func begin(_ name: String, through level: Narrowing? = nil) -> NetworkTask {
+    let task = NetworkTask(identifier: name, request: ResourceRequest(path: "x"), clock: clock)
+    #expect(tasks.begin(task, for: "open", of: 7, through: level))
+    return task
+  }
+
+  func end(_ task: NetworkTask, through level: Narrowing? = nil) { tasks.end(task, of: 7, through: level) }
+
+  func state(_ name: String, through level: Narrowing?) -> NetworkTask? {
+    guard case .running(let task)? = tasks.known(name, of: 7, in: .everything, through: level) else { return nil }
+    return task
+  }
+
+  func names(atMost count: Int) -> [String] {
+    tasks.tasks(of: 7, at: tasks.moment, after: 0, atMost: count).map { $0.task.description.task }
   }
 }

@@ -2,7 +2,7 @@ import HTTPMessages
 public import PosternSupport
 public import Sessions
 
-/// All jars, in memory only: one for each resource, scope and kind of authentication.
+/// All jars, in memory only: one for each resource, scope, kind of authentication and level of a chain of endpoints.
 public final class CookieJars: Sendable {
   struct Key: Hashable {
     let store: UInt64
@@ -10,6 +10,8 @@ public final class CookieJars: Sendable {
     let authentication: ResourceServer.Authentication
     /// The secret of `Authentication.credential`: another one may be another account's.
     var credential: StaticCredential.Fingerprint?
+    /// The endpoint, or `narrow`, that the call came through; nil: none.
+    var level: String?
   }
 
   /// More jars, or more bytes in all of them, evict the least recently used ones of the uid that has most.
@@ -27,6 +29,12 @@ public final class CookieJars: Sendable {
     jars.withLock { $0.removeAll { key, _ in key.scope.session == session } }
   }
 
+  /// Removes the cookies of levels that have ended.
+  public func forget(levels: Set<String>) {
+    guard !levels.isEmpty else { return }
+    jars.withLock { $0.removeAll { key, _ in key.level.map(levels.contains) ?? false } }
+  }
+
   /// Removes the jars of all policies but these, after a change of configuration.
   public func forgetAll(but policies: some Sequence<CookiePolicy>) {
     let stores = Set(policies.map(\.store))
@@ -34,7 +42,7 @@ public final class CookieJars: Sendable {
   }
 
   /// How many jars hold something.
-  var count: Int { jars.withLock { $0.count } }
+  package var count: Int { jars.withLock { $0.count } }
 
   func pairs(_ key: Key, for url: HTTPURL, now: Timestamp) -> [(name: String, value: String)] {
     jars.withLock { jars in

@@ -79,7 +79,8 @@ package final class SidecarService: Sendable {
     let suspended = SuspendedFetches(clock: clock)
     let approval = ApprovalStep(clock: clock, trail: trail)
     let endpoints = EndpointRegistry(
-      clock: clock, hub: hub, approvals: approval, log: ConnectionLog(logger, clock: clock))
+      clock: clock, hub: hub, approvals: approval, log: ConnectionLog(logger, clock: clock),
+      forget: { [cookies = engine.fetcher.cookies] in cookies.forget(levels: $0) })
     exposition = MetricsExposition(
       metrics: metrics, hub: hub, endpoints: endpoints, callLimiter: callLimiter, running: running,
       engine: engine, suspended: suspended,

@@ -36,8 +36,8 @@ package struct ListAnswers: Sendable {
     }
     defer { limiter.leave(peer, entries: limit) }
     return try await computation.run(context) { () async throws(RPCFault) in
-      let page = ListPage(limit: limit)
-      try await body(start, page)
+      let page = ListPage(limit: limit, moment: start.moment)
+      try await body(start.entry, page)
       return try page.finished(as: member) { position throws(CryptoError) in
         try cursors.cursor(position, of: "\(member)", for: context.uid)
       }
@@ -46,8 +46,8 @@ package struct ListAnswers: Sendable {
 
   private func position(
     _ cursor: String?, of member: StaticString, _ context: CallContext
-  ) throws(RPCFault) -> Int64 {
-    guard let cursor else { return 0 }
+  ) throws(RPCFault) -> ListCursors.Position {
+    guard let cursor else { return ListCursors.Position(entry: 0) }
     guard let position = cursors.position(cursor, of: "\(member)", for: context.uid) else {
       throw .invalidParams("cursor is no nextCursor of this list and user: start again without one", path: "/cursor")
     }

@@ -15,8 +15,13 @@ package final class ListPage {
   private var last: Int64 = 0
   /// Whether an entry did not fit.
   private var isCut = false
+  /// The moment whose list all pages show, where what is listed changes its place; 0: none has been chosen.
+  package var moment: Int64
 
-  init(limit: Int) { self.limit = limit }
+  init(limit: Int, moment: Int64) {
+    self.limit = limit
+    self.moment = moment
+  }
 
   /// Adds an entry; false when the page is complete: the entry does not fit, or cannot be written. The first one always
   /// fits.
@@ -43,9 +48,9 @@ package final class ListPage {
   }
 
   /// The answer with the entries as `member`, and where there are more with what `cursor` makes of the last one's
-  /// position.
+  /// position and the moment.
   func finished(
-    as member: StaticString, cursor: (Int64) throws(CryptoError) -> String
+    as member: StaticString, cursor: (ListCursors.Position) throws(CryptoError) -> String
   ) throws(RPCFault) -> JSONText {
     if let fault { throw fault }
     let text = JSONComposer()
@@ -60,7 +65,7 @@ package final class ListPage {
     if isCut {
       text.literal(",\"nextCursor\":")
       do throws(CryptoError) {
-        text.string(try cursor(last))
+        text.string(try cursor(ListCursors.Position(entry: last, moment: moment)))
       } catch {
         throw RPCFault(.internalError)
       }

@@ -17,13 +17,14 @@ struct TaskHandlers: Sendable {
   func list(_ params: ListTasks.Params, _ context: CallContext) async throws(RPCFault) -> JSONText {
     try await lists.page(params, of: "tasks", context) { (start, page) async throws(RPCFault) in
       var position = start
+      if page.moment == 0 { page.moment = tasks.moment }
       while true {
-        let piece = tasks.tasks(of: context.uid, after: position, atMost: Self.pieceSize)
+        let piece = tasks.tasks(of: context.uid, at: page.moment, after: position, atMost: Self.pieceSize)
         for entry in piece {
-          position = entry.number
+          position = entry.position
           guard context.runtime.scope.contains(resource: entry.resource), context.sees(begunThrough: entry.narrowing)
           else { continue }
-          guard page.add(entry.task.description, at: entry.number) else { return }
+          guard page.add(entry.task.description, at: entry.position) else { return }
         }
         guard piece.count == Self.pieceSize else { return }
         guard !Task.isCancelled else { throw RPCFault(.requestCancelled) }
