@@ -8,8 +8,8 @@ struct PathInspectionTests {
   /// What some reader puts behind a dot segment without making another segment of it: a path parameter, a query, a
   /// fragment, the stream of a file, and what is taken off or dropped.
   static let endings = [
-    ";", ";x=1", "%3b", "%3Bx", "%253b", "?", "%3f", "%3Fx=1", "%253F", "#", "%23", "%23x", "%2523", ":x",
-    "%3a$DATA", " ", "%20", "%2520", "%20%20", "%20.", ".%20", "%c0%bf", "%c0%a3x", "%e0%80%bf", "%00", "%09", "%0a",
+    ";", ";x=1", "%3b", "%3Bx", "%253b", "%3f", "%3Fx=1", "%253F", "%23", "%23x", "%2523", ":x",
+    "%3a$DATA", "%20", "%2520", "%20%20", "%20.", ".%20", "%c0%bf", "%c0%a3x", "%e0%80%bf", "%00", "%09", "%0a",
     "%0d", "%7f",
     "%2500", "%C2%A0", "%E3%80%80", "%E2%80%8B", "%E2%80%8D", "%EF%BB%BF", "%C2%AD", "%C2%85", "%A0", "%EF%BC%9B",
     "%EF%BC%9Fx", "%EF%BC%83x", "%EF%BC%9Ax", "%CD%BEx", "%EF%B9%94x", "%EF%B9%96x", "%EF%B9%9Fx",
@@ -43,8 +43,7 @@ struct PathInspectionTests {
     "/projects/group%2Fname", "/a%2fb%2fc", "/50%25", "/50%2525", "/caf%C3%A9", "/caf%E9", "/.%E9tat", "/%EF%BC%9F",
     "/%E2%80%A6",
     "/a%EF%BC%8Fb", "/5%EF%BC%85", "/things:cancel", "/a:b", "/a%3Ab", "/a%3Fb=..", "/a%20..%20b", "/%20", "/x%20",
-    "/a.", "/a%23b", "/%C2%A5100", "/.%E2%80%A2", "/~user/.config", "/a;b=../c", "/@scope%2fname", "/%E3%80%82",
-    "/a%C0%81",
+    "/a.", "/a%23b", "/%C2%A5100", "/.%E2%80%A2", "/~user/.config", "/a;b=../c", "/@scope%2fname", "/%E3%80%82a",
   ]
 
   @Test("a path that has one reading is rejected", arguments: legitimate)

@@ -193,14 +193,18 @@ struct EndpointCallTests {
   /// Catches a fetch that goes on through an endpoint that did not begin it, or outside of the lists.
   @Test("A suspended fetch or a task is seen through another endpoint")
   func continuations() async throws {
-    _ = try await logIn()
+    let session = JSONValue.string(try await logIn())
     isOpen.withLock { $0 = false }
     let maker = try level()
     let (one, two) = (try level(under: maker), try level(under: maker))
     let (first, second, above) = (try connect(one), try connect(two), try connect(maker))
-    let fault = await first.call("fetchResource", ["resource": "api", "path": "pay", "task": "mine"])
+    func pay(_ connection: BenchConnection, _ task: JSONValue) async -> JSONValue {
+      await connection.call(
+        "fetchResource", ["resource": "api", "path": "pay", "session": session, "task": task])
+    }
+    let fault = await pay(first, "mine")
     let continuation = try #require(fault["error"]?["data"]?["continuation"], "\(fault)")
-    let mainFault = await bench.connect().call("fetchResource", ["resource": "api", "path": "pay", "task": "main"])
+    let mainFault = await pay(bench.connect(), "main")
     let mains = try #require(mainFault["error"]?["data"]?["continuation"])
     isOpen.withLock { $0 = true }
     for (method, given) in [
@@ -232,18 +236,19 @@ struct EndpointCallTests {
       let error = await connection.call(method, ["session": .string(other)])["error"]
       #expect(error?["data"]?["reason"] == "session_not_found", "\(method)")
     }
+    let only: JSONValue = ["resource": "api", "session": "only"]
     let outside: JSONValue = ["resource": "api", "session": .string(other)]
     #expect(await connection.call("fetchResource", outside)["error"]?["data"]?["reason"] == "session_not_found")
     let listed = await connection.call("listSessions")["result"]?["sessions"]?.arrayValue
     #expect(listed?.map { $0["session"]?.stringValue } == [mine])
-    #expect(await connection.call("fetchResource", ["resource": "api"])["result"] != nil, "the only one")
+    #expect(await connection.call("fetchResource", only)["result"] != nil, "the only one")
     let grant: JSONValue = ["type": "tokens", "accessToken": "t", "expiresIn": 3600]
     #expect(Self.code(await connection.call("createSession", ["issuer": "am", "grant": grant])) == -32020)
     #expect(Self.code(await connection.call("beginAuthorization", ["issuer": "am"])) == -32020)
     #expect(Self.code(await connection.call("pass.listProfiles", ["provider": "x"])) == -32020)
     // Without one in the list there is none.
     let none = try connect(level(EndpointLimits(sessions: [])))
-    #expect(await none.call("fetchResource", ["resource": "api"])["error"]?["data"]?["reason"] == "not_authenticated")
+    #expect(await none.call("fetchResource", only)["error"]?["data"]?["reason"] == "not_authenticated")
     #expect(await none.call("listSessions")["result"]?["sessions"] == [])
     #expect(await bench.connect().call("getSession", ["session": .string(other)])["result"] != nil)
   }
@@ -257,7 +262,8 @@ struct EndpointCallTests {
     let mains = await bench.connect().call("beginAuthorization", ["issuer": "am"])["result"]?["state"]?.stringValue
     func complete(_ connection: BenchConnection, _ state: String) async -> JSONValue? {
       let url = "https://shop.test/cb?error=access_denied&state=\(state)"
-      return await connection.call("completeAuthorization", ["callbackUrl": .string(url)])["error"]?["data"]?["reason"]
+      let params: JSONValue = ["callbackUrl": .string(url), "state": .string(state)]
+      return await connection.call("completeAuthorization", params)["error"]?["data"]?["reason"]
     }
     #expect(await complete(two, state) == "state_unknown")
     #expect(await complete(two, try #require(mains)) == "state_unknown")

@@ -119,8 +119,8 @@ package final class TaskRegistry: Sendable {
 
     /// Forgets the one that ended first of the level with the most; false when there is none.
     func forgetOldest() -> Bool {
-      guard let most = levelEndings.max(by: { $0.value.count < $1.value.count })?.key,
-        let name = levelEndings[most]?.first()?.name
+      guard let most = levelEndings.max(by: { $0.value.count < $1.value.count }),
+        let name = levelEndings[most.key]?.first()?.name
       else { return false }
       forget(name)
       return true
