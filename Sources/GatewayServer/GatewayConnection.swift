@@ -146,7 +146,9 @@ final class GatewayConnection: ChannelInboundHandler, @unchecked Sendable {
     } catch {
       return reject(error)
     }
-    if link.caller == .loopback, input.requests == 0, !server.showsKey(link.id) { return reject(GatewayServer.replaced) }
+    if link.caller == .loopback, input.requests == 0, !server.showsKey(link.id) {
+      return reject(GatewayServer.replaced)
+    }
     input.requests += 1
     timer.input = nil
     let exchange = GatewayExchange(head, size: section.count, closes: server.isDraining)

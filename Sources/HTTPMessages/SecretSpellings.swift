@@ -129,9 +129,19 @@ private struct Pattern: Sendable {
       length = Int(borders[length - 1])
       let (start, end) = (index + 1 - bytes.count, index + 1)
       guard !standsAlone || isAlone(start..<end, in: text) else { continue }
-      found.append(max(0, start + prefix - margin)..<min(text.count, end + margin))
+      found.append(widened(start + prefix..<end, in: text))
     }
     return found
+  }
+
+  /// `range` with the characters of base64 next to it that have a part of the secret.
+  private func widened(_ range: Range<Int>, in text: [UInt8]) -> Range<Int> {
+    func isNeighbour(_ index: Int) -> Bool {
+      guard margin > 0, text.indices.contains(index) else { return false }
+      return ASCII.isLetter(text[index]) || ASCII.isDigit(text[index]) || "+/-_".utf8.contains(text[index])
+    }
+    let start = isNeighbour(range.lowerBound - 1) ? range.lowerBound - margin : range.lowerBound
+    return start..<(isNeighbour(range.upperBound) ? range.upperBound + margin : range.upperBound)
   }
 
   private static func mayBeOfValue(_ byte: UInt8) -> Bool { byte == UInt8(ascii: "%") || ASCII.isUnreserved(byte) }

@@ -44,7 +44,8 @@ struct Problem: Sendable {
   /// Whether the member of an error is about a message: `response` has the body of a resource server's response, a path
   /// leads to a member of params, except that of a header field, and `detail` is part of the problem's own.
   private static func isPartOfMessages(_ name: String, _ value: JSONValue) -> Bool {
-    name == "response" || name == "detail" || name == "path" && value.stringValue?.startsWithBytes(of: "/headers") != true
+    name == "response" || name == "detail"
+      || name == "path" && value.stringValue?.startsWithBytes(of: "/headers") != true
   }
 
   /// The errors of a request that the sidecar has only looked at, unless their data has another outcome.

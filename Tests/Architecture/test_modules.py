@@ -481,6 +481,8 @@ CHARACTERS_ALLOWED = [
     ("PosternHardening/Landlock.swift", 'path.hasPrefix("/proc/")', "the path of a file"),
     ("PosternHardening/Sandbox.swift", 'allowed.contains("/")', "a list of directories"),
     ("PosternHardening/LateLibraries.swift", "whereSeparator:", "bytes"),
+    ("HTTPMessages/PathInspection.swift", "bytes.split {", "bytes"),
+    ("HTTPMessages/ReservedCookies.swift", "part.split(whereSeparator:", "bytes"),
     ("SessionStore/Encryption/StoreKey.swift", "Character(UnicodeScalar($0)).hexDigitValue", "one byte"),
     ("SessionStore/File/StoreDirectory.swift", 'given.hasSuffix("/")', "the path of a file"),
     ("SessionStore/File/StoreDirectory.swift", 'path.lastIndex(of: "/")', "the path of a file"),

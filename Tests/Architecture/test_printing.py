@@ -26,7 +26,6 @@ EXCEPTIONS = {
     "FairQueue.Flow": "as its superclass",
     "KeySetEvent": EVENT,
     "PosternURLProtocol": "as its superclass: the loading system makes it, programs do not",
-    "SessionChoice": EVENT,
     "SessionEvent": EVENT,
     "SessionGrant": "prints the name of its case; a dump shows the payload, whose tokens are a Secret",
     "TracedOutcome": EVENT,

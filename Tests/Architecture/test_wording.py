@@ -36,21 +36,6 @@ def differences(now, before):
 # MARK: the tree
 
 
-def test_no_rule_has_more_findings_than_recorded_and_none_has_fewer():
-    """Catches a new forbidden word, headless doc comment or long comment line, and repairs that were not recorded."""
-    findings = wording.scan()
-    more, fewer, gone = differences(wording.totals(findings), recorded())
-    report = []
-    for rule, count in more.items():
-        before = recorded().get(rule, 0)
-        report.append(f"{rule}: {count} findings, {before} recorded; --list {rule} shows them. Most are in:")
-        counts = Counter(finding.file for finding in findings if finding.rule == rule)
-        report += [f"  {number:4} {file}" for file, number in counts.most_common(10)]
-    report += [f"{rule}: {count} findings, fewer than recorded: run {UPDATE}" for rule, count in fewer.items()]
-    report += [f"{rule}: recorded, and no rule: run {UPDATE}" for rule in gone]
-    assert not report, "\n" + "\n".join(report)
-
-
 def test_the_scan_reads_the_tree():
     """Catches a scan that finds nothing because it looks at nothing."""
     names = wording.repository_files()

@@ -36,7 +36,8 @@ struct ChunkExtensionTests {
       ("5; a=b", "white space"), ("5 ;a=b", "white space"), ("5;a = b", "white space"), ("5;a=\"b\" ", "white space"),
       ("5;", "names and values"), ("5;a=", "names and values"), ("5;a=\"b\"c", "names and values"),
       ("5;a=\"b", "quoted value"), ("5;a=\"\u{1}\"", "quoted value"), ("5x", "hexadecimal"),
-      ("5;" + String(repeating: "a", count: 300), "too long"), ("5;a=\"" + String(repeating: "b", count: 300), "too long"),
+      ("5;" + String(repeating: "a", count: 300), "too long"),
+      ("5;a=\"" + String(repeating: "b", count: 300), "too long"),
     ]
     for (line, message) in cases {
       let client = try fixture.connect()
@@ -68,7 +69,9 @@ struct ChunkExtensionTests {
   @Test("Of random extensions none is read by two parsers in two ways")
   func differential() async throws {
     let fixture = try await Fixture(Self.responder)
-    let parts = ["a", "b", "=", ";", "\"", "\\", " ", "\t", ",", "\u{1}", "\u{7F}", "ü", "\r", "\n", "\r\n", "=\"", "\";", "5"]
+    let parts = [
+      "a", "b", "=", ";", "\"", "\\", " ", "\t", ",", "\u{1}", "\u{7F}", "ü", "\r", "\n", "\r\n", "=\"", "\";", "5",
+    ]
     var accepted = 0
     for _ in 0..<3000 {
       let text = (0..<Int.random(in: 0...9)).map { _ in parts.randomElement() ?? "" }.joined()

@@ -182,7 +182,8 @@ struct GatewayShareTests {
     }
     func check(_ fixture: Fixture, _ fields: String, _ status: Int, _ reason: String, _ trace: String) async throws {
       let port = try #require(fixture.server.port)
-      let request = fields.replacing("OWN", with: "Host: 127.0.0.1:\(port)\r\nTraceparent: 00-\(trace)-b7ad6b7169203331-01")
+      let request = fields.replacing(
+        "OWN", with: "Host: 127.0.0.1:\(port)\r\nTraceparent: 00-\(trace)-b7ad6b7169203331-01")
       let client = try Client(port: port)
       client.send("GET \(request)")
       let parts = client.receive().components(separatedBy: "\r\n\r\n")

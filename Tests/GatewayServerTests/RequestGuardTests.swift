@@ -119,7 +119,8 @@ struct RequestGuardTests {
     var limits = RequestGuard.Limits()
     (limits.field, limits.section, limits.trailers) = (4 << 20, 4 << 20, 4 << 20)
     let value = String(repeating: "a", count: 1 << 20)
-    let text = "POST /a HTTP/1.1\r\nHost: postern\r\nX: \(value)\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX: \(value)\r\n\r\n"
+    let text =
+      "POST /a HTTP/1.1\r\nHost: postern\r\nX: \(value)\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX: \(value)\r\n\r\n"
     var requestGuard = RequestGuard(limits)
     for byte in text.utf8 {
       withUnsafeBytes(of: byte) { _ = requestGuard.read($0) }
@@ -248,7 +249,8 @@ struct ResponseFramingTests {
 
   // Catches a rejection that clients cannot read as JSON, that lacks what every problem has, or that keeps a connection
   // whose bytes have no meaning.
-  @Test("A rejection is a problem document behind which the connection closes", arguments: RequestRejection.Kind.allCases)
+  @Test(
+    "A rejection is a problem document behind which the connection closes", arguments: RequestRejection.Kind.allCases)
   func rejection(_ kind: RequestRejection.Kind) throws {
     let status = kind == .overloaded ? 503 : 400
     let trace = "0af7651916cd43dd8448eb211c80319c"

@@ -3,7 +3,7 @@ import Testing
 
 @Suite("A secret is found in whatever spelling a server returns it")
 struct SecretSpellingsTests {
-  private static let secret = #"s3cr+t/&=#%"A "b"#
+  private static let secret = #"s3cr+t/&=#%"A b"#
 
   static let texts: [(String, String)] = [
     ("key=\(secret)", "key=***"), (secret, "***"), ("\(secret)\(secret)", "******"),

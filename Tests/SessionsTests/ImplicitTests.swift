@@ -282,7 +282,7 @@ import Testing
     #expect(try await bench.sessions.token(of: session.handle, ownedBy: 1, at: issuer).value.reveal() == "a-1")
   }
 
-  @Test("a fetch reports which of its preconditions is missing: 1001 without a session, 1002 for one of the other kind, 1003")
+  @Test("a fetch reports what it lacks: 1001 without a session, 1002 for one of the other kind, 1003")
   func preconditions() async throws {
     let bench = try GrantBench()
     let issuer = try bench.issuer(implicit: Self.access(bench, .clientCredentials))

@@ -54,7 +54,8 @@ struct DescriptorBudgetTests {
     (100_000, [1024, 8192, 1024]),
   ]
 
-  @Test("sockets of endpoints, or passed descriptors, take connections that are wanted, or have none", arguments: divisions)
+  @Test(
+    "sockets of endpoints, or passed descriptors, take connections that are wanted, or have none", arguments: divisions)
   func endpoints(free: Int, expected: [Int]) {
     let shares = DescriptorBudget.shares(of: free, wanted: 1024, hasGateway: false)
     #expect([shares.connections, shares.endpoints, shares.passed] == expected)

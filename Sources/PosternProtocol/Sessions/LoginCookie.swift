@@ -1,3 +1,5 @@
+import PosternSupport
+
 /// The cookie by which a browser's login is recognised when the issuer leads it back (RFC 6749 section 10.12).
 public struct LoginCookie: Sendable, Hashable {
   /// The name, with the `__Host-` prefix where the cookie is sent over https only.
@@ -6,7 +8,7 @@ public struct LoginCookie: Sendable, Hashable {
 
   /// The cookie of logins that come back to `redirectURI`; nil where no browser would bring a cookie there.
   public init?(_ redirectURI: String) {
-    let scheme = redirectURI.prefix { $0 != ":" }.lowercased()
+    let scheme = redirectURI.prefix(beforeBytes: ":").lowercasedASCII()
     guard ["http", "https"].contains(scheme) else { return nil }
     let isSecure = scheme == "https"
     name = isSecure ? "__Host-postern-login" : "postern-login"

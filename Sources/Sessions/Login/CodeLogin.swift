@@ -70,7 +70,8 @@ struct CodeLogin: SessionPart {
   /// The code in the URL of a callback, when everything around it is right. `expected` is the state that the browser
   /// has kept; nil for a step-up, which `session` binds.
   func redemption(
-    of url: String, expecting expected: String?, _ uid: UInt32, _ issuer: (String) throws(SessionError) -> SessionIssuer,
+    of url: String, expecting expected: String?, _ uid: UInt32,
+    _ issuer: (String) throws(SessionError) -> SessionIssuer,
     steppingUp session: SessionHandle? = nil
   ) async throws(SessionError) -> Redemption {
     guard let callback = AuthorizationCallback(url) else {

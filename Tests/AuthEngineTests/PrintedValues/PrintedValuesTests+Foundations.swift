@@ -80,6 +80,7 @@ extension PrintedValuesTests {
         TransferControl.UploadRead.bytes(3),
       "TransferControl": TransferControl(), "TransferControl.Progress": TransferControl.Progress(),
       "TransferControl.Part": TransferControl.Part.piece(body), "TransferOptions": options, "TLSSettings": tls,
+      "ConnectionPartition": ConnectionPartition(narrowing: "endpoint", user: Secret(secret)),
       "StreamBounds": StreamBounds(silence: .seconds(1)), "ClientIdentity": identity,
       "ClientIdentity.Key": identity.key,
       "TransportError": TransportError(code: .serverUnreachable, outcome: .notSent, detail: "connection refused"),

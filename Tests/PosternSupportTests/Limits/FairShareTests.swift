@@ -14,7 +14,8 @@ struct FairShareTests {
     #expect(FairShare.scaled(256, of: 1024, to: total) == expected)
   }
 
-  @Test("one has all of what has shrunk, or more than is configured", arguments: [(8, 16), (16, 16), (64, 64), (1, 4096)])
+  @Test(
+    "one has all of what has shrunk, or more than is configured", arguments: [(8, 16), (16, 16), (64, 64), (1, 4096)])
   func room(configured: Int, wanted: Int) {
     for total in 2..<wanted {
       let share = FairShare.scaled(configured, of: wanted, to: total)
