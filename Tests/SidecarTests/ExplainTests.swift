@@ -80,8 +80,9 @@ struct ExplainTests {
         """)
     let connection = bench.connect()
     let grant: JSONValue = ["type": "tokens", "accessToken": "secret-of-a-token", "expiresIn": 100]
-    _ = await connection.call("createSession", ["issuer": "corp", "grant": grant])
-    let explained = Self.fetch(["path": "x", "session": "only"])
+    let made = await connection.call("createSession", ["issuer": "corp", "grant": grant])
+    let session = try #require(made["result"]?["session"])
+    let explained = Self.fetch(["path": "x", "session": session])
     var step = Self.steps(await connection.call("explainCall", explained))["token"]
     #expect(step?["verdict"] == "passes")
     #expect(step?["details"]?["freshForMs"] == 90_000)
@@ -92,7 +93,7 @@ struct ExplainTests {
     #expect(step?["details"]?["freshForMs"] == nil)
     bench.clock.advance(by: .seconds(10))
     step = Self.steps(await connection.call("explainCall", explained))["token"]
-    let error = await connection.call("fetchResource", ["path": "x", "session": "only"])["error"]
+    let error = await connection.call("fetchResource", ["path": "x", "session": session])["error"]
     #expect(step?["errorCode"] == error?["code"])
     #expect(bench.transport.requests.isEmpty)
   }
