@@ -174,7 +174,7 @@ def test_always_is_for_the_request_that_was_shown(asked: Callable[..., Maker], e
 
 def test_a_path_that_looks_like_another_is_not_put(asked: Callable[..., Maker], echo: EchoServer) -> None:
     with asked().endpoint().connect() as child:
-        expect.fault(fetch(child, "read\u202e\u001b[2K")["error"], -32020)
+        expect.fault(fetch(child, "read\u202e\u001b[2K")["error"], 1006)
     assert echo.requests == []
 
 
