@@ -34,7 +34,7 @@ struct RequestFieldTests {
   }
 
   static let rejected: [HTTPFields] = [
-    ["Postern-Sesion": "s1"], ["Postern_Session": "s1"], ["postern-": "x"], ["Postern-Session": ""],
+    ["Postern-Sesion": "s1"], ["Postern_Session": "s1"], ["postern-": "x"], ["Postern-On-Behalf-Of": ""],
     ["Postern-Session": "a", "postern-session": "a"], ["Postern-On-Behalf-Of": "a", "Postern-On-Behalf-Of": "b"],
     ["Postern-Continuation": "a", "X": "1", "Postern-Continuation": "a"],
   ]
