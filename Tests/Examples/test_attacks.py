@@ -130,7 +130,7 @@ def callback_of(playground: Playground, application: WebApplication, attacker: P
 def test_a_foreign_callback(
     application: WebApplication, playground: Playground, page: Page, other: Page, attacker: Attacker
 ) -> None:
-    """Catches login CSRF: a user who is logged in as the attacker, and types what is hers into the attacker's account."""
+    """Catches login CSRF: a user who is logged in as the attacker, and works in the attacker's account."""
     attacker.pages["/"] = f'<script>location = "{callback_of(playground, application, other)}"</script>'
     page.open(attacker.base + "/")
     eventually(lambda: page.url.startswith(application.base), 15, "the callback")
@@ -167,7 +167,7 @@ ELSEWHERE = [
 
 
 def test_an_open_redirect(application: WebApplication, playground: Playground, page: Page) -> None:
-    """Catches a login that ends at the attacker's page, which looks like the application's and asks for the password."""
+    """Catches a login that ends at the attacker's page, which looks like the application's."""
     site = Attacker("127.0.0.2")
     try:
         for path in ELSEWHERE:

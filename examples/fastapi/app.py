@@ -18,7 +18,7 @@ from postern_auth.fastapi import Login
 
 PORT = int(os.environ.get("PORT", "8000"))
 postern = AsyncClient()  # the socket is $POSTERN_SOCKET; connects with the first call
-# /login, /callback, /logout, /backchannel-logout, and who is logged in. Behind a proxy, PUBLIC_URL is what browsers see.
+# /login, /callback, /logout, /backchannel-logout, and who is logged in. PUBLIC_URL: what browsers see behind a proxy.
 login = Login(postern, issuer="corp", public_url=os.environ.get("PUBLIC_URL", f"http://127.0.0.1:{PORT}"))
 
 

@@ -17,7 +17,7 @@ from werkzeug.wrappers import Response
 PORT = int(os.environ.get("PORT", "8000"))
 app, api = Flask(__name__), Flask(__name__)
 postern = Client()  # the socket is $POSTERN_SOCKET; connects with the first call, so a server may fork before that
-# /login, /callback, /logout, /backchannel-logout, and who is logged in. Behind a proxy, PUBLIC_URL is what browsers see.
+# /login, /callback, /logout, /backchannel-logout, and who is logged in. PUBLIC_URL: what browsers see behind a proxy.
 login = Login(postern, issuer="corp", public_url=os.environ.get("PUBLIC_URL", f"http://127.0.0.1:{PORT}"))
 login.install(app)
 # For other programs, which send an access token of their own. Cookies count for nothing here.

@@ -203,7 +203,7 @@ class LoginRules:
         handle = self.session(request)
         if handle is None:
             data = {"reason": "not_authenticated", "outcome": "not_sent", "detail": "session_missing"}
-            raise LoginRequired("nobody is logged in in this browser", 1001, data)
+            raise LoginRequired("no user is logged in in this browser", 1001, data)
         return handle
 
     def user_of(self, session: Session) -> Session:
@@ -295,9 +295,9 @@ class LoginRules:
     # MARK: what an application's pages raise
 
     def login_required(self, request: Request) -> Answer:
-        """Leads to the login whoever has no session; whose session has ended learns that, and goes on by a click.
+        """Leads a browser without a session to the login; one whose session has ended shows that, and a link.
 
-        A redirect there could be one of an endless chain, where the issuer logs the user in without a question.
+        A redirect in its place could be one of an endless chain, where the issuer logs the user in without a question.
         """
         target = self._target(request)
         if not request.is_navigation:
@@ -386,7 +386,7 @@ class LoginRules:
         return [one for one in pending if all(part.isascii() for part in one)][-MOST_LOGINS:]
 
     def _set_pending(self, pending: list[_Pending]) -> list[tuple[str, str]]:
-        """The newest ones that there is room for; without any the cookie is removed."""
+        """The newest ones that fit into the cookie; without any it is removed."""
         kept = pending[-MOST_LOGINS:]
         while kept:
             text = base64.urlsafe_b64encode(json.dumps(kept, separators=(",", ":")).encode()).decode().rstrip("=")

@@ -12,14 +12,14 @@ HEADER = "postern-session"
 #: The text for "the only live session of this user id", for programs whose user id is the user.
 ONLY = "only"
 
-#: A session's handle or `only`, or what has the handle of the user of the moment, and None when nobody is logged in.
+#: A session's handle or `only`, or what has the handle of the user of the moment, and None when no user is logged in.
 SessionSource = Union[str, Callable[[], Optional[str]], "ContextVar[str]", "ContextVar[str | None]"]
 
 
 def named(source: SessionSource | None, own: str | None = None) -> str | None:
     """The member `session` of a call; None only where the program names no session at all.
 
-    Nobody is an empty text, which the sidecar never takes for somebody, and for which it uses no other token.
+    Where no user is logged in it is an empty text, for which the sidecar uses neither a session nor another token.
 
     :param own: What the request itself names.
     """
@@ -51,7 +51,7 @@ def one_of(values: list[str]) -> str | None:
 
 
 def _of_one_user(handle: str) -> str:
-    """The handle. What is found out with each request is often a browser's text, and `only` is nobody's own."""
+    """The handle. What is found out with each request is often a browser's text, and `only` is no user's handle."""
     if handle == ONLY:
         raise _ambiguous(f'"{ONLY}" is for programs whose user id is the user: they pass session="{ONLY}" itself')
     return handle

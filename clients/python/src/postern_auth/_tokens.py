@@ -43,7 +43,7 @@ class TokenSource:
     resource: str | None
     issuer: str | None
     auth: Auth | None
-    #: Empty: nobody's.
+    #: Empty: no user is logged in.
     session: str | None = field(repr=False)
 
     def arguments(self, rejected: AccessToken | None = None) -> dict[str, Any]:

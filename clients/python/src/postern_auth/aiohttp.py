@@ -63,7 +63,7 @@ class PosternClientError(aiohttp.ClientError):
 
 
 class PosternLoginRequired(LoginRequired, PosternClientError):
-    """Nobody is logged in, or not any more: `LoginRequired`, for code that catches the exceptions of `aiohttp`, too."""
+    """No user is logged in, or not any more: `LoginRequired`, for code that catches the exceptions of `aiohttp`, too."""
 
 
 def _translated(error: PosternError) -> aiohttp.ClientError:
@@ -185,7 +185,7 @@ class PosternSession:
 
     :param client: Its delegates handle step-up; it is not closed with the session.
     :param session: The user's session: a handle, or a function or `ContextVar` that has the one of the user of the
-        moment (None: nobody is logged in, which is `LoginRequired`). Without it, each request may name its own, by the
+        moment (None: no user is logged in, which is `LoginRequired`). Without it, each request may name its own, by the
         header `Postern-Session`, which goes to the sidecar only.
     :param timeout: Seconds for each request, or a `ClientTimeout` (its `total`); None: no limit. Default: that
         of the client.

@@ -255,7 +255,7 @@ class SessionError(PosternError):
 
 
 class LoginRequired(FetchError, SessionError):
-    """Nobody is logged in, or not any more: log the user in. The one class to catch for that.
+    """No user is logged in, or not any more: log the user in. The one class to catch for that.
 
     A call without a session (None, an empty text, left out alike), and one whose session is unknown or has ended.
     """

@@ -154,14 +154,14 @@ class PosternTransport(_Transport, httpx.BaseTransport):
     """Fetches through the sidecar.
 
     Errors of the sidecar are raised as `httpx.TransportError` and its subclasses, with the `Client`'s as `__cause__`;
-    where nobody is logged in, the exception is a `LoginRequired`, too. Cookies are not stored.
+    where no user is logged in, the exception is a `LoginRequired`, too. Cookies are not stored.
     `response.extensions["postern"]` is the `FetchResult`, with `streaming` the stream.
 
     :param client: Its delegates handle step-up; it is not closed with the transport.
     :param resource: The resource of URLs other than `http+postern://NAME/`.
     :param auth: As in `fetch_resource`; default: the resource's.
     :param session: The user's session: a handle, or a function or `ContextVar` that has the one of the user of the
-        moment (None: nobody is logged in, which is `LoginRequired`). Without it, each request may name its own, by the
+        moment (None: no user is logged in, which is `LoginRequired`). Without it, each request may name its own, by the
         header `Postern-Session`, which goes to the sidecar only.
     :param follow_redirects: Whether the sidecar follows redirects; default: for `http+postern` URLs. Otherwise
         `httpx` does with its own option, and reports them in `history`.
@@ -273,7 +273,7 @@ class PosternAuth(httpx.Auth):
     :param resource: The resource whose token is used, or with `issuer` that issuer's.
     :param auth: As in `get_access_token`.
     :param session: The user's session: a handle, or a function or `ContextVar` that has the one of the user of the
-        moment (None: nobody is logged in, which is `LoginRequired`). Without it, each request may name its own, by the
+        moment (None: no user is logged in, which is `LoginRequired`). Without it, each request may name its own, by the
         header `Postern-Session`, which goes to the sidecar only.
     :param origins: One origin or several, such as `https://api.example.com`, that the token goes to; plain http on
         loopback only. A request to another one is an error before anything is sent.

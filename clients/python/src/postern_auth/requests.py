@@ -143,7 +143,7 @@ class _LoginRequired(LoginRequired, requests.RequestException):
 class PosternAdapter(BaseAdapter):
     """Fetches through the sidecar.
 
-    Errors of the sidecar are raised as exceptions of `requests`, with the `Client`'s as `__cause__`; where nobody is
+    Errors of the sidecar are raised as exceptions of `requests`, with the `Client`'s as `__cause__`; where no user is
     logged in, the exception is a `LoginRequired`, too. Cookies are neither kept nor sent by the session. With
     `stream=True` the response is there before its body, which has no size limit then; `response.postern` is the
     `ResourceStream`, else the `FetchResult`.
@@ -152,7 +152,7 @@ class PosternAdapter(BaseAdapter):
     :param resource: Whose URLs are mounted, when they are not `http+postern://NAME/`.
     :param auth: As in `fetch_resource`; default: the resource's.
     :param session: The user's session: a handle, or a function or `ContextVar` that has the one of the user of the
-        moment (None: nobody is logged in, which is `LoginRequired`). Without it, each request may name its own, by the
+        moment (None: no user is logged in, which is `LoginRequired`). Without it, each request may name its own, by the
         header `Postern-Session`, which goes to the sidecar only.
     :param follow_redirects: Whether the sidecar follows redirects; default: for `http+postern` URLs. Otherwise
         `requests` does, and reports them in `history`.
@@ -267,7 +267,7 @@ class PosternAuth(AuthBase):
     :param resource: The resource whose token is used, or with `issuer` that issuer's.
     :param auth: As in `get_access_token`.
     :param session: The user's session: a handle, or a function or `ContextVar` that has the one of the user of the
-        moment (None: nobody is logged in, which is `LoginRequired`). Without it, each request may name its own, by the
+        moment (None: no user is logged in, which is `LoginRequired`). Without it, each request may name its own, by the
         header `Postern-Session`, which goes to the sidecar only.
     :param origins: One origin or several, such as `https://api.example.com`, that the token goes to; plain http on
         loopback only. A request to another one is an error before anything is sent.
