@@ -291,7 +291,8 @@ def test_a_call_is_put_to_the_maker(double: Double, value: Any, answer: str) -> 
     question = {
         "endpoint": "e-1", "label": "agent", "chain": ["e-1", "e-2"], "method": "fetchResource", "resource": "orders",
         "httpMethod": "COPY", "path": "transfer", "session": "s", "url": "https://a.test/transfer",
-        "otherUrls": [{"header": "Destination", "url": "https://a.test/b"}], "body": {"bytes": 3, "contentType": "text/plain"},
+        "otherUrls": [{"header": "Destination", "url": "https://a.test/b"}],
+        "body": {"bytes": 3, "contentType": "text/plain"},
     }  # fmt: skip
     answers: list[Any] = []
     came = threading.Event()

@@ -63,7 +63,7 @@ class PosternClientError(aiohttp.ClientError):
 
 
 class PosternLoginRequired(LoginRequired, PosternClientError):
-    """No user is logged in, or not any more: `LoginRequired`, for code that catches the exceptions of `aiohttp`, too."""
+    """No user is logged in, or not any more: `LoginRequired`, for code that catches exceptions of `aiohttp`, too."""
 
 
 def _translated(error: PosternError) -> aiohttp.ClientError:

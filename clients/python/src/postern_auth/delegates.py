@@ -12,7 +12,7 @@ from typing import Any, Callable, Literal, Optional, Union
 
 from ._conveniences import FetchedBody
 from ._headers import Headers
-from ._wire import present, wire
+from ._wire import members, present, wire
 from .types import Advice
 
 __all__ = [
@@ -122,11 +122,23 @@ class CallToApprove:
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> CallToApprove:
         """Reads it from the protocol's members."""
-        shown = [value.get(name) for name in ("label", "resource", "httpMethod", "path", "session", "url")]
-        others = [(other["header"], other["url"]) for other in value.get("otherUrls") or ()]
-        body = value.get("body") or {}
-        facts = [body.get("bytes"), body.get("contentType"), value.get("parameters"), value.get("params")]
-        return cls(value["endpoint"], list(value["chain"]), value["method"], *shown, others, *facts)
+        body = members(value.get("body")) or {}
+        return cls(
+            endpoint=value["endpoint"],
+            chain=list(value["chain"]),
+            method=value["method"],
+            label=value.get("label"),
+            resource=value.get("resource"),
+            http_method=value.get("httpMethod"),
+            path=value.get("path"),
+            session=value.get("session"),
+            url=value.get("url"),
+            other_urls=[(other["header"], other["url"]) for other in value.get("otherUrls") or ()],
+            body_bytes=body.get("bytes"),
+            content_type=body.get("contentType"),
+            parameters=value.get("parameters"),
+            params=value.get("params"),
+        )
 
 
 #: The answers of `approve_call`; everything else is "no".
