@@ -125,7 +125,7 @@ import Testing
     let session = try await bench.session()
     for (before, after) in [
       ("a=b", "a=b; iPlanetDirectoryPro=x"), ("a=b", "a=b\u{600}; iPlanetDirectoryPro=x"),
-      ("a=b\u{37E} iPlanetDirectoryPro=x", "a=b; iPlanetDirectoryPro=x"),
+      ("a=b\u{37E}c", "a=b; iPlanetDirectoryPro=x"),
       ("a=b", "a=b;iplanetDIRECTORYpro\u{9}=\u{301}"),
     ] {
       bench.answer { number, _ in number == 1 ? Bench.rejection(Bench.transaction("t")) : HTTPResponse(status: 200) }
