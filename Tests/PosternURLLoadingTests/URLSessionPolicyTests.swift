@@ -63,7 +63,7 @@ extension URLSessionTests {
     Omission(url: "/a/%252e%252e/x?secret=1", words: "/a/%252e%252e/x: the URL"),
     Omission(accessManager: nil, words: "no access manager"),
     Omission(hasSession: false, words: "no session is named", code: .notAuthenticated),
-    Omission(isLoggedIn: false, words: "no session is named", code: .notAuthenticated),
+    Omission(isLoggedIn: false, words: "no live user session", code: .notAuthenticated),
   ]
 
   @Test(
