@@ -49,7 +49,7 @@ struct PeerScopeTests {
     let device = await bench.whole.call("beginDeviceAuthorization", ["issuer": "other"])
     let handle = try #require(device["result"]?["handle"], "\(device)")
     _ = try await bench.session(at: "own")
-    let stopped = await bench.whole.call("fetchResource", ["resource": "hidden-user", "path": "pay"])
+    let stopped = await bench.whole.call("fetchResource", ["resource": "hidden-user", "session": "only", "path": "pay"])
     let continuation = try #require(stopped["error"]?["data"]?["continuation"], "\(stopped)")
     func callback(_ state: String) -> JSONValue { .string("https://app.test/cb?code=c&state=\(state)") }
     func ofSession(_ method: String, _ rest: JSONObject = [:]) -> Case {
@@ -262,7 +262,7 @@ struct PeerScopeTests {
     let bench = try PeerScopeBench()
     #expect(await bench.answer("fetchResource", ["resource": "mine-too"])["result"]?["status"] == 200)
     _ = try await bench.session(at: "other")
-    let user = await bench.answer("fetchResource", ["resource": "mine-too", "auth": "user"])
+    let user = await bench.answer("fetchResource", ["resource": "mine-too", "auth": "user", "session": "only"])
     #expect(user["error"]?["code"] == 1001, "a session of a hidden issuer is none")
   }
 }

@@ -35,7 +35,7 @@ import Testing
   func received(answer: String?) async throws {
     let (bench, connection) = try await Self.connection()
     _ = await connection.call("registerDelegate", ["methods": ["delegate.onPolicyAdviceReceived"]])
-    connection.start("fetchResource", ["path": "pay"])
+    connection.start("fetchResource", ["session": "only", "path": "pay"])
     let question = try #require(await connection.next())
     #expect(question["params"]?["advices"]?.arrayValue?.first?["txId"] == "t-1")
     await reply(answer, to: question, bench, connection)
@@ -48,7 +48,7 @@ import Testing
   func evaluated(answer: String?) async throws {
     let (bench, connection) = try await Self.connection()
     _ = await connection.call("registerDelegate", ["methods": ["delegate.evaluateAuthorizationPolicy"]])
-    connection.start("fetchResource", ["path": "pay", "timeoutMs": 90_000])
+    connection.start("fetchResource", ["session": "only", "path": "pay", "timeoutMs": 90_000])
     let question = try #require(await connection.next())
     #expect(question["method"] == "delegate.evaluateAuthorizationPolicy" && question["params"]?["status"] == 403)
     await reply(answer, to: question, bench, connection)
@@ -60,7 +60,7 @@ import Testing
     let (bench, connection) = try await Self.connection()
     let methods: JSONValue = ["delegate.onPolicyAdviceReceived", "delegate.updateRequest"]
     _ = await connection.call("registerDelegate", ["methods": methods])
-    connection.start("fetchResource", ["path": "pay", "timeoutMs": 90_000])
+    connection.start("fetchResource", ["session": "only", "path": "pay", "timeoutMs": 90_000])
     let first = try #require(await connection.next())
     await reply(#""result":{"satisfied":true}"#, to: first, bench, connection)
     let question = try #require(await connection.next())
@@ -83,7 +83,7 @@ import Testing
     let (bench, connection) = try await Self.connection()
     let offered: JSONValue = [.string(method), "delegate.onPolicyAdviceReceived"]
     _ = await connection.call("registerDelegate", ["methods": offered])
-    connection.start("fetchResource", ["path": "pay", "timeoutMs": 5000])
+    connection.start("fetchResource", ["session": "only", "path": "pay", "timeoutMs": 5000])
     var question = try #require(await connection.next())
     if method == "delegate.updateRequest" {
       await reply(#""result":{"satisfied":true}"#, to: question, bench, connection)

@@ -160,7 +160,7 @@ import Testing
       let connection = bench.connect()
       _ = try await Self.session(connection)
       _ = await connection.call("registerDelegate", ["methods": ["delegate.onPolicyAdviceReceived"]])
-      let id = connection.start("fetchResource", ["path": "pay"])
+      let id = connection.start("fetchResource", ["session": "only", "path": "pay"])
       let question = await connection.next()
       #expect(question?["method"] == "delegate.onPolicyAdviceReceived")
       let continuation = try #require(question?["params"]?["continuation"])
