@@ -49,7 +49,8 @@ struct PeerScopeTests {
     let device = await bench.whole.call("beginDeviceAuthorization", ["issuer": "other"])
     let handle = try #require(device["result"]?["handle"], "\(device)")
     _ = try await bench.session(at: "own")
-    let stopped = await bench.whole.call("fetchResource", ["resource": "hidden-user", "session": "only", "path": "pay"])
+    let stopped = await bench.whole.call(
+      "fetchResource", ["resource": "hidden-user", "session": "only", "path": "pay"])
     let continuation = try #require(stopped["error"]?["data"]?["continuation"], "\(stopped)")
     func callback(_ state: String) -> JSONValue { .string("https://app.test/cb?code=c&state=\(state)") }
     func ofSession(_ method: String, _ rest: JSONObject = [:]) -> Case {

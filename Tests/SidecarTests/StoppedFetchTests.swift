@@ -45,6 +45,7 @@ import Testing
   private static func stopped(_ connection: BenchConnection, _ params: JSONObject = JSONObject()) async -> JSONValue {
     var params = params
     params["path"] = params["path"] ?? "pay"
+    params["session"] = params["session"] ?? "only"
     return await connection.call("fetchResource", .object(params))["error"] ?? .null
   }
 
