@@ -11,7 +11,7 @@ extension GatewayConnection {
     return requestGuard.heldBytes + pending.storageCapacity + (exchange?.heldBytes ?? 0) + unwrittenBytes
   }
 
-  /// Has the server count what there is now.
+  /// Reports the memory that the connection holds now to the server.
   func countHeldBytes() {
     let change = heldBytes - countedBytes
     guard abs(change) >= Self.grain || change + countedBytes == 0 && change != 0 else { return }

@@ -14,7 +14,7 @@ struct KeylessConnections: Sendable {
   /// The one that has to go first.
   var oldest: UInt64? { ids.first }
 
-  /// Whether there is no place for another one.
+  /// Whether it is full.
   var isFull: Bool { ids.count >= limit }
 
   mutating func append(_ id: UInt64) { ids.append(id) }

@@ -45,7 +45,7 @@ package struct RequestRejection: Error, Sendable, Hashable {
   /// The reason, for programs.
   package var reason: String { kind.rawValue }
 
-  /// The rejection of a request that is no valid HTTP, unless there is another status and kind.
+  /// Rejects a request that is not valid HTTP, by default with the status and kind for that.
   package init(_ detail: String, status: Int = 400, _ kind: Kind = .malformedRequest) {
     self.status = status
     self.kind = kind

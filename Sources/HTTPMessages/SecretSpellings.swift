@@ -95,7 +95,7 @@ private struct Pattern: Sendable {
   private let prefix: Int
   /// How many characters next to it have a part of the secret, too.
   private let margin: Int
-  /// Whether it occurs only between characters that are no part of a name or value.
+  /// Whether it occurs only between characters that do not belong to a name or a value.
   private let standsAlone: Bool
 
   init(_ bytes: [UInt8], prefix: Int = 0, margin: Int = 0, standsAlone: Bool = false) {

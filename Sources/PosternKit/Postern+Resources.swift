@@ -45,7 +45,7 @@ extension Postern {
   }
 
   /// A configured resource for `PosternURLProtocol.resources`, whose requests carry the token of that session; nil:
-  /// nobody is logged in. It ends on the configuration of now.
+  /// nobody is logged in. It keeps the current configuration.
   public func protectedResource(
     _ resource: String? = nil, session: SessionHandle? = nil, onAdvice: AdviceHandler? = nil
   ) throws(ResourceError) -> ProtectedResource {

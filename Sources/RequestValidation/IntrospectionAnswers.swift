@@ -24,7 +24,7 @@ package final class IntrospectionAnswers: Sendable {
     /// The latest end: that of the token.
     let end: MonotonicInstant?
 
-    /// Whether it is still kept where answers are kept for `life`: the rule of now counts, not that of its request.
+    /// Whether it is still kept where answers are kept for `life`: the current rule counts, not that of its request.
     func isKept(at now: MonotonicInstant, for life: Duration) -> Bool {
       since + life > now && end.map { $0 > now } ?? true
     }

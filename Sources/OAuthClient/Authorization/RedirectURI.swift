@@ -13,7 +13,7 @@ package struct RedirectURI: Sendable {
     init(_ text: String) {
       let bare = String(text.prefix(beforeBytes: "?"))
       do throws(HTTPURLError) {
-        // One with a fragment is no redirect URI, and parsed without it would be equal to one.
+        // A URI with a fragment is not a redirect URI; parsed without it, it could equal one.
         guard !bare.utf8.contains(UInt8(ascii: "#")) else { throw HTTPURLError(.forbiddenCharacter) }
         self = .web(try HTTPURL(bare))
       } catch {

@@ -1,6 +1,6 @@
 public import PosternJSONRPC
 
-/// The errors of the gateway's listener, of requests that are no calls yet.
+/// Errors of the gateway's listener, before a request has become a call.
 extension RPCErrorCode {
   public static let malformedRequest = RPCErrorCode(
     -32030, "malformed_request", "Not a valid HTTP request, or one with two readings")
