@@ -77,8 +77,9 @@ public enum HTTPFieldRules {
   private static let overriding: Set<String> = [
     "x-envoy-original-path", "x-forwarded-path", "x-forwarded-uri", "x-original-uri", "x-original-url",
     "x-override-url", "x-rewrite-uri", "x-rewrite-url",
-    // WSGI programs behind a prefix cut it off the path.
-    "x-script-name",
+    // WSGI programs behind a prefix cut it off the path; gunicorn takes the two without `x-` from a front by default
+    // (forwarder_headers).
+    "path-info", "script-name", "x-forwarded-script-name", "x-script-name",
     "x-forwarded-method", "x-http-method", "x-http-method-override", "x-method-override", "x-original-method",
     "x-forwarded-host", "x-host", "x-http-host-override", "x-original-host",
   ]

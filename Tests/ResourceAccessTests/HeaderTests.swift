@@ -39,7 +39,7 @@ struct HeaderTests {
   static let overriding = [
     "X-Original-URL", "x-original-url", "X_Original_URL", "X-Rewrite-URL", "X-Original-URI", "X-Forwarded-URI",
     "X-Envoy-Original-Path", "X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override", "X-Forwarded-Host",
-    "X-Host", "X-Override-URL", "X-Script-Name",
+    "X-Host", "X-Override-URL", "X-Script-Name", "SCRIPT_NAME", "Path-Info", "X-Forwarded-Script-Name",
   ]
 
   @Test("a header that overrides the request passes, or does not where the resource allows it", arguments: overriding)

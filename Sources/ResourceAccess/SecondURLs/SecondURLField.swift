@@ -53,6 +53,12 @@ package enum SecondURLField {
     "x-bce-symlink-target": .unclear, "x-bce-symlink-bucket": .unclear, "x-ms-undelete-source": .unclear,
     // Baidu BOS, FetchObject: any URL.
     "x-bce-fetch-source": .unclear,
+    // tus, the extension Concatenation: the uploads of which a final one is made.
+    "upload-concat": .unclear,
+    // OpenStack Swift: where versions are kept, and where a container is copied to.
+    "x-versions-location": .unclear, "x-history-location": .unclear, "x-container-sync-to": .unclear,
+    // WOPI, PutRelativeFile: the name of another file; Dropbox: the arguments of the call, paths among them.
+    "x-wopi-relativetarget": .unclear, "x-wopi-suggestedtarget": .unclear, "dropbox-api-arg": .unclear,
   ]
 
   /// What the names of such fields end with at servers that are not in the list.
@@ -64,8 +70,7 @@ package enum SecondURLField {
   /// `HTTPFieldRules.canonical(_:)`.
   static func form(of name: String) -> Form? {
     // Nearly no field is one.
-    guard let first = name.utf8.first, [UInt8(ascii: "d"), UInt8(ascii: "i"), UInt8(ascii: "x")].contains(first | 0x20)
-    else { return nil }
+    guard let first = name.utf8.first, "diux".utf8.contains(first | 0x20) else { return nil }
     let canonical = HTTPFieldRules.canonical(name)
     if let form = forms[canonical] { return form }
     guard canonical.startsWithBytes(of: "x-") else { return nil }
