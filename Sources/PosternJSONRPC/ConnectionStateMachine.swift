@@ -78,9 +78,6 @@ struct ConnectionStateMachine {
 
   init(limits: ConversationLimits) { self.limits = limits }
 
-  /// Whether a further call is rejected in any case, because too many are in flight.
-  var isFull: Bool { inFlight.count >= limits.inFlight }
-
   /// How many calls are being worked on.
   var inFlightCount: Int { inFlight.count }
 
@@ -226,13 +223,13 @@ struct ConnectionStateMachine {
   private mutating func receive(_ envelope: Envelope, batch: UInt64?, slot: Int, _ act: inout [Action]) {
     switch envelope {
     case .request(let id, let method, let params):
-      guard let key = admit(id, batch, slot, &act) else { return }
+      guard let key = admit(id, method, batch, slot, &act) else { return }
       act.append(.invoke(Call(key: key, id: id, method: method, params: params, position: slot)))
     case .notification("$/cancelRequest", let params):
       if let id = params?["id"].flatMap(RPCID.init) { cancel(id, &act) }
     case .notification(let method, let params):
       guard !draining else { return }
-      guard inFlight.count < limits.inFlight else { return act.append(.rejectedUnread) }
+      guard hasRoom(for: method) else { return act.append(.rejectedUnread) }
       let key = takeKey()
       inFlight[key] = InFlight(id: nil, batch: nil, slot: 0)
       pending += 1
@@ -247,12 +244,14 @@ struct ConnectionStateMachine {
   }
 
   /// Accepts a request, or rejects it.
-  private mutating func admit(_ id: RPCID, _ batch: UInt64?, _ slot: Int, _ act: inout [Action]) -> UInt64? {
+  private mutating func admit(
+    _ id: RPCID, _ method: String, _ batch: UInt64?, _ slot: Int, _ act: inout [Action]
+  ) -> UInt64? {
     if draining {
       reject(id, RPCFault(.shuttingDown, data: ["retryable": true, "outcome": "not_sent"]), batch, slot, &act)
       return nil
     }
-    guard inFlight.count < limits.inFlight else {
+    guard hasRoom(for: method) else {
       let data: JSONObject = [
         "limit": .integer(Int64(limits.inFlight)), "retryable": true, "retryAfterMs": 100, "outcome": "not_sent",
       ]
@@ -266,6 +265,15 @@ struct ConnectionStateMachine {
     pending += 1
     if let batch { batches[batch]?.open += 1 }
     return key
+  }
+
+  /// How many calls that give rights up may be in flight beyond the limit of all.
+  private static let roomAlways = 16
+
+  /// Whether one more call of `method` is taken.
+  func hasRoom(for method: String) -> Bool {
+    inFlight.count < limits.inFlight
+      || limits.alwaysAdmitted.contains(method) && inFlight.count < limits.inFlight + Self.roomAlways
   }
 
   private mutating func cancel(_ id: RPCID, _ act: inout [Action]) {

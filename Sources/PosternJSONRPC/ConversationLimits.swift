@@ -2,6 +2,8 @@
 public struct ConversationLimits: Sendable, Hashable {
   /// Requests and notifications in flight; more are rejected with `overloaded`.
   public var inFlight: Int
+  /// Methods that give rights up, for which there is always room: so many more than `inFlight`.
+  public var alwaysAdmitted: Set<String> = []
   /// Members of a batch; a larger one is rejected with `batch_too_large`.
   public var batch: Int
   /// Malformed texts in a row after which the connection is closed.

@@ -165,7 +165,9 @@ public final class JSONRPCConnection: Sendable {
   }
 
   private func rejects(_ outline: EnvelopeOutline) -> Bool {
-    state.withLock { $0.machine.isFull } || outline.methods.allSatisfy { dispatcher.rejects(method: $0) }
+    outline.methods.allSatisfy { method in
+      !state.withLock { $0.machine.hasRoom(for: method) } || dispatcher.rejects(method: method)
+    }
   }
 
   /// The transport delivered something.

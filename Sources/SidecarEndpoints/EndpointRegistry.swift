@@ -1,6 +1,6 @@
 import PosternJSON
-import PosternJSONRPC
-import PosternProtocol
+package import PosternJSONRPC
+package import PosternProtocol
 package import PosternSupport
 package import SidecarAccess
 package import SidecarCalls
@@ -139,7 +139,18 @@ package final class EndpointRegistry: Sendable {
   package func connectionClosed(_ connection: UInt64, _ narrowing: Narrowing?) {
     // The levels that its own `narrow` has added: those of the endpoint that it is at are others' as well.
     forget(Set((narrowing?.chain ?? []).reversed().prefix { !EndpointHandle.isOne($0.id) }.map(\.id)))
-    _ = end(because: .connection) { $0.end(boundTo: connection) }
+    _ = end(because: .connection) { tree in
+      tree.forgetNarrowed(connection)
+      return tree.end(boundTo: connection)
+    }
+  }
+
+  /// Counts the lists of a `narrow` of `caller`; throws when its user's connections and endpoints have too many.
+  package func count(_ limits: EndpointLimits, of caller: PeerConnection) throws(RPCFault) {
+    let isCounted = state.withLock { $0.tree.count(limits, of: caller.connection, uid: caller.peer.uid) }
+    guard isCounted else {
+      throw .overloaded("The lists of this user's endpoints and narrowed connections have too many bytes")
+    }
   }
 
   /// Takes away what has no sockets.

@@ -1,5 +1,5 @@
 import PosternCrypto
-import PosternProtocol
+package import PosternProtocol
 package import PosternSupport
 package import SidecarAccess
 
@@ -47,6 +47,8 @@ package struct EndpointTree {
   private var bound: [UInt64: Set<String>] = [:]
   private var slots = SharedBudget(capacity: Self.capacity, capacityPerUID: Self.capacityPerUID)
   private var bytes = SharedBudget(capacity: Self.bytes.all, capacityPerUID: Self.bytes.perUID)
+  /// The bytes of the lists that each connection has narrowed itself by.
+  private var narrowed: [UInt64: (uid: UInt32, bytes: Int)] = [:]
   private var nextNumber: Int64 = 1
   /// Not later than the first expiry.
   package private(set) var nextExpiry: MonotonicInstant?
@@ -80,6 +82,19 @@ package struct EndpointTree {
     if let parent { entries[parent]?.children.insert(id) }
     if let connection = facts.connection { bound[connection, default: []].insert(id) }
     if let expiry = narrowing.expiry { nextExpiry = nextExpiry.map { min($0, expiry) } ?? expiry }
+  }
+
+  /// Counts the lists of a `narrow`, which are kept until the connection ends; false when its uid's are too many.
+  package mutating func count(_ limits: EndpointLimits, of connection: UInt64, uid: UInt32) -> Bool {
+    guard bytes.take(limits.byteCount, for: uid) else { return false }
+    narrowed[connection, default: (uid, 0)].bytes += limits.byteCount
+    return true
+  }
+
+  /// The connection has ended.
+  package mutating func forgetNarrowed(_ connection: UInt64) {
+    guard let count = narrowed.removeValue(forKey: connection) else { return }
+    bytes.giveBack(count.bytes, for: count.uid)
   }
 
   /// The endpoint has its sockets; false when it has ended meanwhile.
@@ -180,15 +195,13 @@ package struct EndpointFacts: Sendable {
   package var expiresAt: Timestamp?
   /// The connection that it ends with.
   package var connection: UInt64?
-  /// About as many bytes as its lists take, which are kept in two forms.
+  /// About as many bytes as its lists take.
   fileprivate let byteCount: Int
 
   package init(_ narrowing: Narrowing, of maker: Peer, createdAt: Timestamp) {
     self.maker = maker
     self.createdAt = createdAt
-    let limits = narrowing.limits
-    let lists = [limits.resources, limits.methods, limits.httpMethods, limits.paths, limits.sessions]
-    byteCount = 512 + lists.reduce(0) { $0 + 2 * ($1 ?? []).reduce(0) { $0 + $1.utf8.count + 48 } }
+    byteCount = narrowing.limits.byteCount
   }
 
   fileprivate var uid: UInt32 { maker.uid }
@@ -220,4 +233,13 @@ package enum EndpointHandle {
 extension EndpointTree.Entry {
   /// Whether it was made through `level`, or something made through it.
   fileprivate func isBelow(_ level: Narrowing) -> Bool { level.covers(narrowing.parent) }
+}
+
+extension EndpointLimits {
+  /// About as many bytes as a level's lists take: the texts in two forms, and each segment of a path.
+  fileprivate var byteCount: Int {
+    let lists = [resources, methods, httpMethods, paths, sessions]
+    let segments = (paths ?? []).reduce(0) { $0 + $1.utf8.count { $0 == UInt8(ascii: "/") } + 1 }
+    return 512 + 48 * segments + lists.reduce(0) { $0 + 2 * ($1 ?? []).reduce(0) { $0 + $1.utf8.count + 48 } }
+  }
 }

@@ -11,6 +11,7 @@ package final class PeerConnection: Sendable {
     var conversation: JSONRPCConnection?
     var executors: [ObjectIdentifier: PoolExecutor] = [:]
     var narrowing: Narrowing?
+    var narrowCount = 0
   }
 
   /// Unique in this process.
@@ -41,6 +42,12 @@ package final class PeerConnection: Sendable {
       return true
     }
   }
+
+  /// Whether a further `narrow` is counted by no rate.
+  package var hasFreeNarrow: Bool { state.withLock { $0.narrowCount < Narrowing.maxDepth } }
+
+  /// Counts a `narrow`, whatever comes of it.
+  package func countNarrow() { state.withLock { $0.narrowCount += 1 } }
 
   /// Given once the conversation exists; taken away when the connection is gone.
   package func attach(_ conversation: JSONRPCConnection?) { state.withLock { $0.conversation = conversation } }

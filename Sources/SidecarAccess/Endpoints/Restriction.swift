@@ -32,6 +32,8 @@ package struct Restriction: Sendable, Hashable {
 extension Restriction {
   /// The most entries of a list, and bytes of an entry.
   package static let most = 256
+  /// The most segments of all paths of a list.
+  private static let mostSegments = 2048
 
   /// The lists of a call; throws for what can be no entry.
   package init(_ limits: EndpointLimits) throws(RPCFault) {
@@ -56,6 +58,10 @@ extension Restriction {
           path: Self.path("paths", text, limits.paths))
       }
       prefixes.insert(prefix)
+    }
+    // Each is compared with each of the level above.
+    guard prefixes.reduce(0, { $0 + $1.segments.count }) <= Self.mostSegments else {
+      throw .invalidParams("The paths have at most \(Self.mostSegments) segments in all", path: "/paths")
     }
     paths = prefixes
   }

@@ -19,9 +19,16 @@ package struct RateLimitStep: Sendable {
   }
 
   /// Whether calls of `method` are not counted: what gives rights up must be possible however busy an endpoint's child
-  /// keeps its maker. Through an endpoint only `narrow` is free.
-  static func isFree(_ method: String, through narrowing: Narrowing?) -> Bool {
-    method == Narrow.name || method == RevokeEndpoint.name && narrowing == nil
+  /// keeps its maker. Through an endpoint only `narrow` is free, as often on a connection as it can add a level.
+  static func isFree(_ method: String, of caller: PeerConnection) -> Bool {
+    method == Narrow.name && caller.hasFreeNarrow || method == RevokeEndpoint.name && caller.narrowing == nil
+  }
+
+  /// The same for a call that is carried out.
+  static func takesFreeCall(_ method: String, of caller: PeerConnection) -> Bool {
+    guard isFree(method, of: caller) else { return false }
+    if method == Narrow.name { caller.countNarrow() }
+    return true
   }
 
   private func isProbe(_ method: String) -> Bool { Self.probes.contains(method) }

@@ -45,9 +45,11 @@ package final class ConfigurationSnapshot: Sendable {
   /// The bounds of one connection.
   package var limits: ConversationLimits {
     let limits = configuration.limits
-    return ConversationLimits(
+    var result = ConversationLimits(
       inFlight: limits.inFlightPerConnection, batch: limits.batch, outgoing: limits.inFlightPerConnection,
       messageBytes: limits.messageBytes, depth: limits.depth)
+    result.alwaysAdmitted = [Narrow.name, RevokeEndpoint.name]
+    return result
   }
 
   /// The bounds on all calls together.
