@@ -4,7 +4,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import threading
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List
 
@@ -13,13 +12,12 @@ import pytest
 from harness import expect
 from harness.connection import Connection
 from harness.echo import EchoServer
-from harness.endpoints import Endpoint, ids
+from harness.endpoints import Endpoint, Maker, ids
 from harness.sidecar import Sidecar
 from harness.users import ALICE, BOB, BOTH, connect_as, needs_root, open_to_all
 from harness.waiting import eventually
 
 Start = Callable[..., Sidecar]
-APPROVE = "delegate.approveCall"
 SLOW = {"resource": "open", "path": "slow", "parameters": {"ms": 5000}}
 
 
@@ -102,35 +100,6 @@ def test_a_user_leaves_others_endpoints(start: Start) -> None:
 
 
 # Approvals
-
-
-class Maker:
-    """A maker that answers questions with `answers`, one after the other; without one it keeps them waiting."""
-
-    def __init__(self, connection: Connection, answers: List[str]) -> None:
-        self.connection, self.answers = connection, answers
-        self.questions: List[Dict[str, Any]] = []
-        connection.call("registerDelegate", {"methods": [APPROVE]})
-
-    def endpoint(self, **params: Any) -> Endpoint:
-        return Endpoint(self.connection, approval="ask", **params)
-
-    def answer_next(self) -> None:
-        message: Any = self.connection.receive()
-        assert message["method"] == APPROVE, message
-        self.questions.append(message["params"])
-        if self.answers:
-            self.connection.send({"jsonrpc": "2.0", "id": message["id"], "result": {"answer": self.answers.pop(0)}})
-
-    def while_answering(self, count: int, call: Callable[[], Any]) -> Any:
-        """What `call` returns, for which so many questions come."""
-        results: List[Any] = []
-        thread = threading.Thread(target=lambda: results.append(call()))
-        thread.start()
-        for _ in range(count):
-            self.answer_next()
-        thread.join(20)
-        return results[0]
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 
 from harness import expect
 from harness.connection import Connection
-from harness.endpoints import Endpoint
+from harness.endpoints import Endpoint, Maker
 from harness.gateway import Upstream, ask
 from harness.issuer import IssuerDouble
 from harness.sidecar import Sidecar
@@ -212,7 +212,7 @@ def _bound_endpoint(table: Table, case: Case) -> None:
     table.alice.send({"jsonrpc": "2.0", "id": 1, "method": "createEndpoint", "params": {"resources": ["mine"], **table.named}})
     answer = table.alice.answer_to(1)
     naming, _ = case
-    if table.token is None and naming not in ("left out", "null", "empty"):
+    if table.token is None and naming not in ("left out", "null"):
         assert answer["error"]["code"] == table.fault[0]
         return
     other = log_in(table.alice, "token-of-a-later-login")
@@ -256,3 +256,77 @@ def test_an_endpoint_of_one_session_excludes_a_list_of_sessions(sidecar: Sidecar
     with sidecar.connect() as connection:
         own = log_in(connection, "token")
         expect.fault(connection.error("createEndpoint", {"session": own, "sessions": [own]}), -32602, "/session")
+
+
+@needs_root
+def test_an_approval_is_for_the_session_that_was_shown(sidecar: Sidecar, upstream: Upstream) -> None:
+    """Catches an agreement about a user's only session that is good for the one who logs in after them."""
+    with connect_as(ALICE, sidecar) as asked, connect_as(ALICE, sidecar) as alice:
+        maker = Maker(asked, ["always", "always", "once"])
+        with maker.endpoint().connect() as child:
+            def fetch(path: str = "a") -> Any:
+                return child.answer_to(
+                    child.request("fetchResource", {"resource": "mine", "path": path, "session": "only"}))
+
+            assert fetch()["error"]["code"] == 1001 and maker.questions == [], "nobody is logged in, nobody is asked"
+            first = log_in(alice, "token-of-the-first")
+            assert sent_token(maker.while_answering(1, fetch)["result"]) == "token-of-the-first"
+            assert sent_token(fetch()["result"]) == "token-of-the-first"
+            alice.call("endSession", {"session": first})
+            second = log_in(alice, "token-of-the-second")
+            assert sent_token(maker.while_answering(1, fetch)["result"]) == "token-of-the-second"
+            assert [question["session"] for question in maker.questions] == [first, second]
+
+            def change_user() -> None:
+                alice.call("endSession", {"session": second})
+                log_in(alice, "token-of-the-third")
+
+            count = len(upstream.seen)
+            maker.before_answer = change_user
+            assert maker.while_answering(1, lambda: fetch("b"))["error"]["code"] == 5001
+            assert len(upstream.seen) == count
+
+
+@needs_root
+def test_what_was_agreed_to_for_nobody_is_nobodys(sidecar: Sidecar, upstream: Upstream) -> None:
+    """Catches a fetch without a token that carries the one of a user who logged in while it was asked about."""
+    with connect_as(ALICE, sidecar) as asked, connect_as(ALICE, sidecar) as alice:
+        maker = Maker(asked, ["once"])
+        maker.before_answer = lambda: log_in(alice, "token-of-the-next")
+        with maker.endpoint().connect() as child:
+            params = {"resource": "news", "path": "echo", "session": "only"}
+            answer = maker.while_answering(1, lambda: child.answer_to(child.request("fetchResource", params)))
+            assert "session" not in maker.questions[0] and sent_token(answer["result"]) is None
+
+
+@needs_root
+def test_what_is_to_be_approved_names_its_session(sidecar: Sidecar) -> None:
+    """Catches an approval of the word `only`, which means another session after another login."""
+    with connect_as(ALICE, sidecar) as asked, connect_as(ALICE, sidecar) as alice:
+        maker = Maker(asked, ["once"])
+        session = log_in(alice, "token-of-alice")
+        with maker.endpoint().connect() as child:
+            def token(session: str) -> Any:
+                return child.answer_to(child.request("getAccessToken", {"resource": "mine", "session": session}))
+
+            expect.fault(token("only")["error"], -32602, "/session")
+            assert maker.questions == []
+            assert maker.while_answering(1, lambda: token(session))["result"]["accessToken"] == "token-of-alice"
+
+
+@needs_root
+def test_a_session_that_is_named_is_never_left_out(start: Start, upstream: Upstream, issuer: IssuerDouble) -> None:
+    """Catches a caller whose rule hides the session's issuer, and whose fetch goes out as nobody's."""
+    rules = [{"uid": ALICE, "methods": ["*"], "issuers": ["other"]}, {"uid": 0, "methods": ["*"]}]
+    sidecar = start({
+        **BOTH, "peers": rules,
+        "issuers": {"corp": issuer.settings(), "other": issuer.settings(clientId="other")},
+        "resources": {"news": {"baseUrl": upstream.base + "/v1/", "issuer": "corp", "auth": "user",
+                               "tokens": {"whenNoSession": "send_without_token"}}},
+    })
+    open_to_all(sidecar.directory)
+    with connect_as(ALICE, sidecar) as alice:
+        call = {"resource": "news", "path": "echo", "session": "x" * 43}
+        expect.fault(alice.error("fetchResource", call), 5001)
+        assert upstream.seen == []
+        assert sent_token(alice.call("fetchResource", {"resource": "news", "path": "echo"})) is None

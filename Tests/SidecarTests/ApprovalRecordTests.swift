@@ -25,7 +25,7 @@ struct ApprovalRecordTests {
         AuditLog.Settings(path: "\(directory)/log", key: nil, maxBytes: 1 << 20, failClosed: true), clock: ManualClock()
       ) { _ in }
       self.log = log
-      pair = try await ApprovalPair(changing: { $0.audit = log })
+      pair = try await ApprovalPair(resources: Self.api, changing: { $0.audit = log })
     }
 
     deinit {
@@ -50,6 +50,10 @@ struct ApprovalRecordTests {
       return await pair.child.next()
     }
 
+    private static let api = #"""
+      api: { baseUrl: "https://a.test/", issuer: corp, auth: user,
+      tokens: { whenNoSession: send_without_token } }
+      """#
     static let handle = String(repeating: "A", count: 43)
   }
 

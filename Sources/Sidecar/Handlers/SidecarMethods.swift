@@ -87,8 +87,10 @@ struct SidecarMethods {
     table.immediate(Unsubscribe.self) { (params, context) throws(RPCFault) in
       Subscribe.Result(subscribed: context.caller.events { $0.subtract(params.events) })
     }
-    table.immediate(Narrow.self) { [clock] (params, context) throws(RPCFault) in
-      try context.narrow(to: params, at: clock.monotonicNow)
+    table.immediate(Narrow.self) { [clock, endpoints = exposition.endpoints] (params, context) throws(RPCFault) in
+      try context.narrow(to: params, at: clock.monotonicNow) { () throws(RPCFault) in
+        try endpoints.count(params, of: context.caller)
+      }
       return NoParams()
     }
     table.immediate(RegisterDelegate.self) { (params, context) throws(RPCFault) in

@@ -17,8 +17,9 @@ package final class Narrowing: Sendable {
     var bucket: TokenBucket?
     var callsUnderWay = 0
     var isRevoked = false
-    /// The names of what was begun through this level and those below, the newest last.
-    var begun: [String] = []
+    /// The names of what was begun through this level, and through those below, the newest last: what a child begins
+    /// takes no place of its maker's.
+    var begun: (own: [String], below: [String]) = ([], [])
   }
 
   /// How many levels a chain has at most.
@@ -196,15 +197,23 @@ extension Narrowing {
 
   /// Notes that a login, a journey or a fetch that waits was begun, at every level. `name` is random.
   package func note(begun name: String) {
-    state.withLock { state in
-      if state.begun.count >= Self.maxBegun { state.begun.removeFirst(Self.maxBegun / 2) }
-      state.begun.append(name)
+    state.withLock { Self.add(name, to: &$0.begun.own) }
+    var level = parent
+    while let above = level {
+      above.state.withLock { Self.add(name, to: &$0.begun.below) }
+      level = above.parent
     }
-    parent?.note(begun: name)
+  }
+
+  private static func add(_ name: String, to begun: inout [String]) {
+    if begun.count >= maxBegun { begun.removeFirst(maxBegun / 2) }
+    begun.append(name)
   }
 
   /// Whether it was begun through this level or one below, and not long ago.
-  package func began(_ name: String) -> Bool { state.withLock { $0.begun.contains(name) } }
+  package func began(_ name: String) -> Bool {
+    state.withLock { $0.begun.own.contains(name) || $0.begun.below.contains(name) }
+  }
 }
 
 extension RateLimit {

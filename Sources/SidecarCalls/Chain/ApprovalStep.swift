@@ -68,12 +68,13 @@ package final class ApprovalStep: Sendable {
   /// the params themselves.
   func whenApproved(
     _ method: String, _ params: CallParams, _ preview: MethodTable.Preview?, _ context: CallContext,
-    _ body: () async -> Result<RPCResult, RPCFault>
+    _ body: (CallContext) async -> Result<RPCResult, RPCFault>
   ) async -> Result<RPCResult, RPCFault> {
-    guard context.needsApproval, let narrowing = context.narrowing else { return await body() }
+    guard context.needsApproval, let narrowing = context.narrowing else { return await body(context) }
+    var approved = context
     do throws(RPCFault) {
       let given = params.current
-      let question = CallQuestion(method, given, try await preview?(given, context))
+      let question = try CallQuestion(method, given, try await preview?(given, context))
       let chain = narrowing.chain
       for position in chain.indices.reversed() {
         guard let level = levels.withLock({ $0[chain[position].id] }) else { continue }
@@ -81,10 +82,11 @@ package final class ApprovalStep: Sendable {
         counts.withLock { $0[answer?.rawValue ?? "none", default: 0] += 1 }
         guard let answer, answer != .no else { throw Self.rejection }
       }
+      approved.approved = question.user
     } catch {
       return .failure(error)
     }
-    return await body()
+    return await body(approved)
   }
 
   /// The error of a call that was not approved.

@@ -54,7 +54,7 @@ package final class CallChain: CallDispatcher {
     if narrowing?.isOver(at: end.start) == true { return forbidden(call.method, Self.over, end) }
     var traceparent: String?
     do throws(RPCFault) {
-      if !RateLimitStep.isFree(call.method, through: narrowing) {
+      if !RateLimitStep.takesFreeCall(call.method, of: caller) {
         try environment.rateLimit.admit(narrowing, at: end.start)
         try environment.rateLimit.admit(call.method, rule, caller.peer)
       }
@@ -73,7 +73,13 @@ package final class CallChain: CallDispatcher {
       switch handler {
       case .immediate(let body):
         traceparent = meta.traceparent
-        return .answered(end.report(.success(try body(params, context))))
+        do throws(RPCFault) {
+          return .answered(end.report(.success(try body(params, context))))
+        } catch {
+          // Whoever gave rights up without waiting for the answer believes that they are gone.
+          if call.method == Narrow.name, call.id == nil { caller.conversation?.finish(with: error) }
+          throw error
+        }
       case .waiting(let body):
         let slot = try environment.concurrency.takeSlot(for: call.method, params, rule, caller, narrowing)
         environment.trace.start(call.method, continuing: meta.traceparent, since: end.start, &context)
@@ -112,12 +118,19 @@ package final class CallChain: CallDispatcher {
         await CurrentPeer.$executor.withValue(caller.executor(in: environment.background)) {
           await CurrentCall.$label.withValue(context.label(method)) {
             await environment.audit.recorded(method, context) {
-              await environment.approval.whenApproved(method, params, preview, context) {
+              await environment.approval.whenApproved(method, params, preview, context) { context in
                 await environment.concurrency.whenFree(context, slot) {
                   await environment.deadline.bounded(context) { () throws(RPCFault) in
                     // While the call waited its endpoint may have ended.
                     guard context.narrowing?.isOver(at: environment.clock.monotonicNow) != true else {
                       throw RPCFault(.peerForbidden, Self.over, data: ["retryable": false, "outcome": "not_sent"])
+                    }
+                    // While a person was asked, a reload may have taken the caller's right.
+                    if context.needsApproval {
+                      let access = environment.snapshot().access
+                      guard access.rule(for: caller.peer)?.allows(method: method) ?? false else {
+                        throw RPCFault(.peerForbidden, access.missingRule(for: caller.peer, method: method))
+                      }
                     }
                     return try await body(params, context)
                   }
@@ -162,9 +175,9 @@ package final class CallChain: CallDispatcher {
     if let narrowing = caller.narrowing {
       let now = environment.clock.monotonicNow
       guard !narrowing.isOver(at: now), narrowing.allows(method: method) else { return true }
-      if !RateLimitStep.isFree(method, through: narrowing), narrowing.wouldReject(at: now) { return true }
+      if !RateLimitStep.isFree(method, of: caller), narrowing.wouldReject(at: now) { return true }
     }
-    guard !RateLimitStep.isFree(method, through: caller.narrowing) else { return false }
+    guard !RateLimitStep.isFree(method, of: caller) else { return false }
     return environment.rateLimit.wouldReject(method, rule, caller.peer)
   }
 

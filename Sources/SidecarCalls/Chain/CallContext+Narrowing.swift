@@ -31,13 +31,15 @@ extension CallContext {
     return level
   }
 
-  /// Carries out `narrow`.
-  package func narrow(to limits: EndpointLimits, at now: MonotonicInstant) throws(RPCFault) {
+  /// Carries out `narrow`; `count` throws when there is no room for its lists.
+  package func narrow(
+    to limits: EndpointLimits, at now: MonotonicInstant, count: () throws(RPCFault) -> Void
+  ) throws(RPCFault) {
+    let id = Base64URL.string(SecureRandom.bytes(16))
+    var added = try level(limits, id: id, under: caller.narrowing, at: now)
+    try count()
     // Again where another call of the connection has added a level meanwhile.
-    while true {
-      let id = Base64URL.string(SecureRandom.bytes(16))
-      if caller.narrow(to: try level(limits, id: id, under: caller.narrowing, at: now)) { return }
-    }
+    while !caller.narrow(to: added) { added = try level(limits, id: id, under: caller.narrowing, at: now) }
   }
 
   // MARK: - Sessions
@@ -47,6 +49,17 @@ extension CallContext {
 
   /// Whether it may use some of its user's sessions only.
   package var selectsSessions: Bool { narrowing?.effective.sessions != nil }
+
+  /// Throws where the chain is for certain sessions, and the call would act as the client, or for somebody else, in
+  /// their place: with an `auth` that is not the one of the resource, `own`.
+  package func check(
+    _ authentication: ResourceServer.Authentication, of own: ResourceServer.Authentication?
+  ) throws(RPCFault) {
+    guard selectsSessions, authentication != own, ![.user, .implicit, .none].contains(authentication) else { return }
+    throw RPCFault(
+      .peerForbidden, "This endpoint is for certain sessions: auth \(authentication.rawValue) uses none of them",
+      data: ["path": "/auth", "outcome": "not_sent", "retryable": false])
+  }
 
   // MARK: - What goes on over several calls
 
@@ -104,7 +117,8 @@ extension CallContext {
     let base = server.locations.baseURL
     guard url.lies(under: base) else { return nil }
     let path = url.path.utf8.dropFirst(base.path.utf8.count)
-    return String(path.first == UInt8(ascii: "/") ? path.dropFirst() : path)
+    let hasSlash = base.path.utf8.last != UInt8(ascii: "/") && path.first == UInt8(ascii: "/")
+    return String(hasSlash ? path.dropFirst() : path)
   }
 }
 

@@ -27,6 +27,16 @@ package struct CallContext: Sendable {
   package var audit: AuditEntry?
   /// Whether the call is put to the makers of its endpoints first.
   package var needsApproval = false
+  /// For whom a person has approved the call; nil where nobody was asked.
+  package var approved: ApprovedUser?
+}
+
+/// Whose request a person was shown, and agreed to.
+package enum ApprovedUser: Sendable, Hashable {
+  /// That of the session with that handle.
+  case session(String)
+  /// One without a session.
+  case nobody
 }
 
 /// The descriptors that a call has claimed, until its handler takes them. What is left is closed with the call.

@@ -12,11 +12,18 @@ package struct CallQuestion: Sendable {
   /// The same for calls that the same answer is good for: the same is shown of them, and what is not shown is the same,
   /// but for a body and fields. Small, whatever the texts are.
   let digest: [UInt8]
+  /// Whose request is shown; nil: params are shown.
+  let user: ApprovedUser?
 
   /// A call of `method` with those params, of which `preview` is shown; nil: all of the params but secrets.
-  init(_ method: String, _ params: JSONValue?, _ preview: JSONObject?) {
+  init(_ method: String, _ params: JSONValue?, _ preview: JSONObject?) throws(RPCFault) {
+    guard preview != nil || params?["session"]?.stringValue != SessionParam.only else {
+      throw .invalidParams("What is to be approved is for one session: pass its handle, not `only`", path: "/session")
+    }
     var shown: JSONObject = ["method": .string(method)]
-    for name in Self.texts { shown[name] = params?[name]?.stringValue.map { .string($0) } }
+    for name in Self.texts where preview == nil || name != "session" {
+      shown[name] = params?[name]?.stringValue.map { .string($0) }
+    }
     var hidden: [String] = []
     if let preview {
       for member in preview.members { shown[member.name] = member.value }
@@ -28,6 +35,7 @@ package struct CallQuestion: Sendable {
       hidden.append(JSONWriter().string(params))
     }
     self.shown = shown
+    user = preview.map { $0["session"]?.stringValue.map { .session($0) } ?? .nobody }
     digest = HashFunction.sha256.hash("approval", of: [JSONWriter().string(.object(shown))] + hidden)
   }
 

@@ -4,9 +4,6 @@ import PosternProtocol
 
 /// The session of a person's calls: on a terminal the uid is the person, so that the only live session is theirs.
 enum NamedSession {
-  /// The text of the only live session.
-  static let only = "only"
-
   /// Whether a person calls, and no script.
   static var isPerson: Bool { isatty(0) == 1 || isatty(2) == 1 }
 
@@ -18,7 +15,7 @@ enum NamedSession {
     let answer = try send(request)
     guard isPerson, lacksSession(answer), request["params"]?["session"] == nil else { return answer }
     var params = request["params"]?.objectValue ?? JSONObject()
-    params["session"] = .string(only)
+    params["session"] = .string(SessionParam.only)
     var request = request
     request["params"] = .object(params)
     return try send(request)

@@ -3,7 +3,8 @@ from __future__ import annotations
 
 import os
 import socket
-from typing import Any, Dict, List, Optional
+import threading
+from typing import Any, Callable, Dict, List, Optional
 
 from .connection import Connection
 from .sidecar import Sidecar
@@ -69,3 +70,34 @@ def refused(path: str) -> bool:
 
 def connect_to(sidecar: Sidecar, framing: str) -> PassingConnection:
     return PassingConnection(sidecar.path, framing)
+
+
+class Maker:
+    """A maker that answers questions with `answers`, one after the other; without one it keeps them waiting."""
+
+    def __init__(self, connection: Connection, answers: List[str]) -> None:
+        self.connection, self.answers = connection, answers
+        self.questions: List[Dict[str, Any]] = []
+        self.before_answer: Callable[[], Any] = lambda: None
+        connection.call("registerDelegate", {"methods": ["delegate.approveCall"]})
+
+    def endpoint(self, **params: Any) -> Endpoint:
+        return Endpoint(self.connection, approval="ask", **params)
+
+    def answer_next(self) -> None:
+        message: Any = self.connection.receive()
+        assert message["method"] == "delegate.approveCall", message
+        self.questions.append(message["params"])
+        self.before_answer()
+        if self.answers:
+            self.connection.send({"jsonrpc": "2.0", "id": message["id"], "result": {"answer": self.answers.pop(0)}})
+
+    def while_answering(self, count: int, call: Callable[[], Any]) -> Any:
+        """What `call` returns, for which so many questions come."""
+        results: List[Any] = []
+        thread = threading.Thread(target=lambda: results.append(call()))
+        thread.start()
+        for _ in range(count):
+            self.answer_next()
+        thread.join(20)
+        return results[0]

@@ -66,9 +66,9 @@ struct DecisionSubjectChoice {
     guard params.session.map(\.isEmpty) ?? true else {
       throw .invalidParams("The decision point has no issuer: context.subject names the subject", path: "/session")
     }
+    // Neither the login behind the decision point nor a subject by name is a session that the call may use.
+    guard !context.selectsSessions else { return Self.absent(.sessionMissing()) }
     guard point.needsSubject else {
-      // The login behind it is of no session that the call may use.
-      guard !context.selectsSessions else { return Self.absent(.sessionMissing()) }
       return .success(DecisionSubject(id: "", uid: context.uid))
     }
     guard let given = attributes["subject"] else {

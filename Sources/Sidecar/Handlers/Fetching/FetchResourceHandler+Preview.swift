@@ -21,9 +21,9 @@ extension FetchResourceHandler {
     options.authentication = params.auth.map(ResourceServer.Authentication.init)
     options.context.narrowing = context.narrowing?.id
     if params.bodyFrom != nil { options.streaming.supply = Self.supply(params.contentLength) }
-    let server = try server(resourceName(params, context), context).applying(options)
+    let server = try server(resourceName(params, context), options, context)
     var shown = try preview(ResourceRequest(params), server, options, context)
-    Self.show(params.session, server, context, in: &shown)
+    shown["session"] = try await shownSession(params.session, server, context)
     return shown
   }
 
@@ -33,7 +33,7 @@ extension FetchResourceHandler {
     if let continuation = forwarded.continuation { return try await preview(continuation, context) }
     let server = try server(forwarded.resource, context)
     var shown = try preview(forwarded.shownRequest, server, options(of: forwarded, context), context)
-    Self.show(forwarded.session, server, context, in: &shown)
+    shown["session"] = try await shownSession(forwarded.session, server, context)
     guard forwarded.bodyBytes != 0 else { return shown }
     var body = JSONObject()
     body["bytes"] = forwarded.bodyBytes.map { .integer($0) }
@@ -51,13 +51,11 @@ extension FetchResourceHandler {
     return shown
   }
 
-  /// Shows the session that the call names, else the endpoint's.
-  private static func show(
-    _ session: String?, _ server: ResourceServer, _ context: CallContext, in shown: inout JSONObject
-  ) {
-    guard [.user, .implicit].contains(server.authentication) else { return }
-    let named = session.flatMap { $0.isEmpty ? nil : $0 } ?? context.narrowing?.session
-    shown["session"] = named.map { .string($0) }
+  /// The handle of the session that the call uses; nil where it uses none.
+  private func shownSession(
+    _ text: String?, _ server: ResourceServer, _ context: CallContext
+  ) async throws(RPCFault) -> JSONValue? {
+    try await session(text, server, context)?.handle.map { .string($0.text) }
   }
 
   private func preview(

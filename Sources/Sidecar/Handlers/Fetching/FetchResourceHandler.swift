@@ -52,7 +52,7 @@ struct FetchResourceHandler: Sendable {
     options.context.peerID = context.caller.peerID
     options.context.narrowing = context.narrowing?.id
     options.timeout = try Self.timeout(params)
-    let server = try server(name, context).applying(options)
+    let server = try server(name, options, context)
     try context.check(request, to: server, options.context)
     if context.boundsFetches { options.followsRedirects = false }
     let stream = try BodyStream.requested(by: params, hasFrames: context.caller.conversation?.hasFrames ?? false)
@@ -235,6 +235,16 @@ struct FetchResourceHandler: Sendable {
       let isHidden = server.tokens.issuer.map { !context.runtime.scope.contains(issuer: $0.name) } ?? false
       throw isHidden && error.code != .invalidParams ? ErrorMap.withoutIssuer(error) : error
     }
+  }
+
+  /// The resource as a fetch with these options uses it.
+  func server(
+    _ name: String, _ options: FetchOptions, _ context: CallContext
+  ) throws(RPCFault) -> ResourceServer {
+    let own = try server(name, context)
+    let server = own.applying(options)
+    try context.check(server.authentication, of: own.authentication)
+    return server
   }
 
   func resourceName(_ params: FetchResource.Params, _ context: CallContext) throws(RPCFault) -> String {

@@ -87,6 +87,7 @@ struct AccessTokenHandler: Sendable {
       throw .invalidParams("minTtlSeconds must be from 0 to \(Self.longestMinimum)", path: "/minTtlSeconds")
     }
     let target = try target(params, context)
+    try context.check(target.authentication, of: nil)
     // The key of proofs stays in this process: no other process could use the token.
     guard target.senderConstraint != .dpop else { throw Self.bound }
     if target.authentication != .onBehalfOf, params.onBehalfOf != nil {

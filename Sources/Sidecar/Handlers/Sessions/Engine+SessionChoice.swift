@@ -14,14 +14,19 @@ enum NamedSession: Sendable {
   /// The only live one of the peer's at the issuer: for programs whose uid is the user.
   case only
 
-  /// The text of `only` on the wire.
-  static let onlyText = "only"
-
-  /// What `text` names, else what the caller's endpoint is bound to; nil for neither.
+  /// What `text` names, else what the caller's endpoint is bound to; nil for neither. An empty text is nobody, also at
+  /// such an endpoint. Where a person was asked about the only session, it is the one that they were shown.
   init?(_ text: String?, _ context: CallContext) throws(RPCFault) {
-    let given = text.flatMap { $0.isEmpty ? nil : $0 } ?? context.narrowing?.session
-    guard let given else { return nil }
-    self = given == Self.onlyText ? .only : .handle(try SessionHandle.given(given))
+    guard let given = text ?? context.narrowing?.session, !given.isEmpty else { return nil }
+    guard given == SessionParam.only else {
+      self = .handle(try SessionHandle.given(given))
+      return
+    }
+    switch context.approved {
+    case nil: self = .only
+    case .session(let handle)?: self = .handle(try SessionHandle.given(handle))
+    case .nobody?: return nil
+    }
   }
 }
 
@@ -45,7 +50,11 @@ extension Engine {
       }
     }
     // The resource may be used; sessions at its issuer are hidden from this peer.
-    guard scope.contains(issuer: issuer.name) else { return nil }
+    guard scope.contains(issuer: issuer.name) else {
+      if case .handle = named { throw RPCFault(.sessionNotFound, data: ["outcome": "not_sent", "retryable": false]) }
+      guard mayBeMissing else { throw Self.noOnlySession(kind) }
+      return nil
+    }
     let sessionIssuer = try context.runtime.sessionIssuer(issuer.name, self)
     let handle: SessionHandle
     switch named {
@@ -81,12 +90,14 @@ extension Engine {
       data: ["outcome": "not_sent", "retryable": false, "detail": "session_missing"])
   }
 
-  /// The handle of the session that an endpoint is bound to; `only` is the creator's only live user session now, at the issuer of the
-  /// endpoint's resources if they have one issuer.
+  /// The handle of the session that an endpoint is bound to; `only` is the creator's only live user session now, at the
+  /// issuer of the endpoint's resources if they have one issuer.
   func sessionOfEndpoint(
     _ params: CreateEndpoint.Params, _ context: CallContext
   ) async throws(RPCFault) -> String? {
-    guard let text = params.session, !text.isEmpty, let named = try NamedSession(text, context) else { return nil }
+    guard let text = params.session else { return nil }
+    // An endpoint without a session would be what the maker asked not to have.
+    guard let named = try NamedSession(text, context) else { throw Self.sessionMissing }
     let servers = (params.limits.resources ?? []).compactMap { try? context.runtime.server($0) }
     let issuers = Set(servers.filter { $0.authentication == .user }.compactMap { $0.tokens.issuer?.name })
     let issuer = issuers.count == 1 ? issuers.first : nil
@@ -106,7 +117,7 @@ extension Engine {
   /// as unknown there, too.
   func rejectSession(_ text: String?, _ context: CallContext) async throws(RPCFault) {
     guard let text, !text.isEmpty else { return }
-    guard text != NamedSession.onlyText else {
+    guard text != SessionParam.only else {
       throw .invalidParams("A session goes with auth user or implicit", path: "/session")
     }
     let handle = try SessionHandle.given(text)

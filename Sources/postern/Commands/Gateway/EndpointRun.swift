@@ -115,7 +115,7 @@ struct EndpointRun {
     for (name, values) in [("httpMethods", options.httpMethod), ("paths", options.path)] where !values.isEmpty {
       params[name] = Self.list(values)
     }
-    let session = options.session ?? (NamedSession.isPerson ? NamedSession.only : nil)
+    let session = options.session ?? (NamedSession.isPerson ? SessionParam.only : nil)
     params["session"] = session.map { .string($0) }
     params["methods"] = Self.list(options.rpcMethod.isEmpty ? Self.methods : options.rpcMethod)
     if let life = options.life { params["expiresInMs"] = .integer(life.milliseconds) }
