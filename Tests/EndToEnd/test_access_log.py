@@ -94,8 +94,8 @@ def test_the_trace_of_an_error_is_in_the_log(start: Start, log: Dict[str, Any]) 
     assert "error" not in invalid
 
 
-def test_a_flood_of_errors_is_bounded_and_no_trace_leads_nowhere(start: Start) -> None:
-    """Catches a caller that fills the disk with errors, and a trace id of a line that was left out."""
+def test_a_flood_of_errors_is_bounded_and_each_error_has_its_trace(start: Start) -> None:
+    """Catches a caller that fills the disk with errors, and an answer that depends on what the log has room for."""
     sidecar = start()
     with sidecar.connect() as connection:
         for batch in range(30):
@@ -104,9 +104,11 @@ def test_a_flood_of_errors_is_bounded_and_no_trace_leads_nowhere(start: Start) -
                 for number in range(64)])
         answers = [answer for _ in range(30) for answer in connection.receive()]
     sidecar.stop()
-    traces = {answer["error"]["data"].get("traceId") for answer in answers} - {None}
+    # What was rejected unread, because too many calls were in flight, is no call yet.
+    errors = [answer["error"] for answer in answers if answer["error"]["code"] != -32009]
+    traces = {error["data"]["traceId"] for error in errors}
     logged = {line["traceId"] for line in lines(sidecar)}
-    assert traces == logged
+    assert len(traces) == len(errors) and logged < traces
     assert 1000 <= len(logged) < 1900
 
 
