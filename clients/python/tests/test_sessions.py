@@ -167,8 +167,8 @@ def test_nobody_is_nobody(sidecar: Sidecar, client: Client, fetch: Fetch, sessio
     assert type(error.__cause__) is LoginRequired
     copied: LoginRequired = pickle.loads(pickle.dumps(error))
     assert type(copied) is type(error) and (copied.code, copied.detail, str(copied)) == (1001, error.detail, str(error))
-    # An explicit nobody is told, so that no other token is used.
-    assert sidecar.sessions == [None if session is None and headers is None else ""]
+    # An explicit nobody is not asked for: an endpoint that is bound to a session would have an answer.
+    assert sidecar.sessions == ([None] if session is None and headers is None else [])
 
 
 @EACH
@@ -178,9 +178,11 @@ def test_nobody_is_nobody(sidecar: Sidecar, client: Client, fetch: Fetch, sessio
         ("alice", {"Postern-Session": "bob"}),
         (lambda: None, {"Postern-Session": "bob"}),
         (lambda: "only", None),
+        (ContextVar("OF_ANYONE", default="only"), None),
         (None, {"postern-session": "only"}),
+        (None, {"postern-session": "only \t"}),
     ],
-    ids=["twice", "twice with nobody", "only by a callable", "only by a header"],
+    ids=["twice", "twice with nobody", "only by a callable", "only by a variable", "only by a header", "with spaces"],
 )
 def test_a_session_that_is_not_certain(
     sidecar: Sidecar, client: Client, fetch: Fetch, session: Any, headers: Any
@@ -190,6 +192,15 @@ def test_a_session_that_is_not_certain(
         fetch(client, session, headers)
     cause = raised.value.__cause__
     assert isinstance(cause, RequestError) and cause.path == "/session"
+    assert sidecar.calls == []
+
+
+def test_an_extension_is_no_way_around(sidecar: Sidecar, client: Client) -> None:
+    """The member of a request by which a session goes through redirects."""
+    with httpx.Client(transport=PosternTransport(client, resource="orders")) as http:
+        for session, kind in (("only", httpx.TransportError), ("", LoginRequired)):
+            with pytest.raises(kind):
+                http.get(URL, extensions={"postern_session": session})
     assert sidecar.calls == []
 
 
@@ -348,7 +359,7 @@ def test_tokens_on_a_transport_of_ones_own(
     for session, headers in nobody:
         with pytest.raises(LoginRequired):
             send(client, elsewhere.base, session, headers)
-    assert sidecar.sessions == [""] * 4, "never left out: that would be the program's own token"
+    assert sidecar.calls == [], "that would be the program's own token, or that of an endpoint's user"
     assert elsewhere.received == []
 
 
