@@ -2,8 +2,10 @@
 
 import asyncio
 import base64
+import hashlib
 import itertools
 import json
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Callable
@@ -18,8 +20,9 @@ from double import Double, Peer
 import postern_auth
 import postern_auth.fastapi
 import postern_auth.flask
-from postern_auth import AdviceRequired, AsyncClient, Client, LoginRequired
-from postern_auth._login import HANDLE, MOST_COOKIE, MOST_FORM, MOST_PATH, local_path
+from postern_auth import AdviceRequired, AsyncClient, Client, DeadlineExceeded, LoginRequired, _login
+from postern_auth._login import HANDLE, MOST_FORM, MOST_PATH, LoginRules, local_path
+from postern_auth._login_cookies import MOST_LOGINS
 
 URL = "https://shop.example.com"
 ISSUER = "https://idp.example.com/authorize"
@@ -34,6 +37,17 @@ def handle(number: int) -> str:
     return f"{number:-<43}"
 
 
+def begun_cookie(secret: str) -> str:
+    """The name of the cookie of a login with that state, or of a step-up with that continuation."""
+    return f"{LOGIN}-{base64.urlsafe_b64encode(hashlib.sha256(secret.encode()).digest()).decode()[:8]}"
+
+
+def encoded(entry: Any) -> str:
+    """The value of such a cookie."""
+    text = entry if isinstance(entry, str) else json.dumps(entry)
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
 class Sidecar:
     """Logs alice in, as often as she likes. `errors` has what methods answer instead."""
 
@@ -44,6 +58,9 @@ class Sidecar:
         self.states: set[str] = set()
         self.numbers = itertools.count(1)
         self.logout_is_valid = True
+        #: Of the next logins: members of their sessions, and methods that are never answered.
+        self.members: dict[str, Any] = {}
+        self.silent: set[str] = set()
 
     def __call__(self, peer: Peer) -> None:
         for message in peer.messages():
@@ -51,6 +68,8 @@ class Sidecar:
             if "id" not in message:
                 continue
             self.calls.append((method, {name: value for name, value in params.items() if name != "meta"}))
+            if method in self.silent:
+                continue
             try:
                 if method in self.errors:
                     raise Failed(self.errors[method])
@@ -89,6 +108,7 @@ class Sidecar:
             "scope": "",
             "createdAt": "2026-01-01T00:00:00.000Z",
             "subject": query["code"][0],
+            **self.members,
         }
         return self.sessions[made]
 
@@ -178,6 +198,11 @@ class Browser:
     def post(self, path: str, **headers: str) -> Reply:
         return self.request("POST", path, **headers)
 
+    @property
+    def begun(self) -> list[str]:
+        """The names of the cookies of what it has begun."""
+        return [name for name in self.cookies if name.startswith(LOGIN)]
+
     def begin(self, path: str = "/login") -> str:
         """The state of a login that has begun."""
         reply = self.get(path)
@@ -212,6 +237,22 @@ def fastapi_app(path: str, options: dict[str, Any]) -> Iterator[Send]:
     async def home(user: Annotated[Any, fastapi.Depends(login.optional_user)]) -> Any:
         return fastapi.Response(user.subject if user else "nobody")
 
+    @app.get("/own")
+    async def own(session: Annotated[str, fastapi.Depends(login.current_session)]) -> Any:
+        return {"private": session}
+
+    @app.get("/stored")
+    async def stored(session: Annotated[Any, fastapi.Depends(login.optional_session)]) -> Any:
+        return fastapi.Response("stored", headers={"Cache-Control": "private, max-age=60"})
+
+    @app.get("/failed")
+    async def failed(session: Annotated[str, fastapi.Depends(login.current_session)]) -> None:
+        raise fastapi.HTTPException(418, session)
+
+    @app.get("/public")
+    async def public() -> Any:
+        return fastapi.Response("public")
+
     @app.get("/me")
     async def me(user: Annotated[Any, fastapi.Depends(login.current_user)]) -> Any:
         return fastapi.Response(user.subject)
@@ -229,7 +270,8 @@ def fastapi_app(path: str, options: dict[str, Any]) -> Iterator[Send]:
 
     def send(method: str, target: str, headers: dict[str, str], body: bytes = b"") -> Reply:
         http.cookies.clear()
-        found = loop.run_until_complete(http.request(method, target, headers=headers, content=body))
+        lines = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
+        found = loop.run_until_complete(http.request(method, target, headers=lines, content=body))
         return Reply(found.status_code, found.headers.multi_items(), found.text)
 
     yield send
@@ -242,7 +284,25 @@ def flask_app(path: str, options: dict[str, Any]) -> Iterator[Send]:
     client = Client(path, timeout=5)
     login = postern_auth.flask.Login(client, **options)
     app = flask.Flask(__name__)
+    app.testing = True  # exceptions are the test's
     login.install(app)
+
+    @app.get("/own")
+    def own() -> Any:
+        return {"private": login.current_session()}
+
+    @app.get("/stored")
+    def stored() -> Any:
+        login.optional_session()
+        return flask.Response("stored", headers={"Cache-Control": "private, max-age=60"})
+
+    @app.get("/failed")
+    def failed() -> Any:
+        flask.abort(418, login.current_session())
+
+    @app.get("/public")
+    def public() -> str:
+        return "public"
 
     @app.get("/")
     def home() -> str:
@@ -311,8 +371,8 @@ def test_a_login_and_a_logout(browser: Browser, sidecar: Sidecar) -> None:
     assert browser.user == "nobody"
     began = browser.get("/login")
     assert sidecar.called("beginAuthorization") == [{"issuer": "corp", "redirectUri": URL + "/callback"}]
-    [line] = began.cookies().values()
-    assert line.startswith(LOGIN + "=")
+    [(name, line)] = began.cookies().items()
+    assert name == begun_cookie(parse_qs(urlsplit(began.header("Location")).query)["state"][0])
     assert line.endswith("; Path=/; Max-Age=600; HttpOnly; Secure; SameSite=Lax")
     done = browser.log_in()
     assert done.header("Location") == "/"
@@ -372,9 +432,12 @@ def test_without_tls_on_loopback_the_cookies_have_another_name(make: Callable[..
         {"home": "//evil.example.com"},
         {"home": "/login"},
         {"cookie": "a; b"},
+        {"timeout": 0},
+        {"timeout": float("nan")},
+        {"public_url": URL + "/shop", "home": "/start"},
     ],
 )
-def test_a_login_that_could_not_be_safe_is_not_made(make: Callable[..., Send], options: dict[str, str]) -> None:
+def test_a_login_that_could_not_be_safe_is_not_made(make: Callable[..., Send], options: dict[str, Any]) -> None:
     with pytest.raises(ValueError):
         make(**options)
 
@@ -391,9 +454,12 @@ def test_a_login_with_the_other_client_is_not_made(tmp_path: Any) -> None:
 
 def test_a_callback_of_another_browser(browser: Browser, other: Browser, sidecar: Sidecar) -> None:
     """Login CSRF: a user who is logged in as an attacker, by the attacker's code and state."""
-    foreign = f"/callback?code=mallory&state={other.begin()}"
-    browser.begin()
-    for cookies in ({}, dict(browser.cookies), {LOGIN: ""}, {LOGIN: "!"}, {LOGIN: other.cookies[LOGIN][:-2]}):
+    state = other.begin()
+    foreign = f"/callback?code=mallory&state={state}"
+    own = begun_cookie(browser.begin())
+    [(name, value)] = other.cookies.items()
+    wrong: list[dict[str, str]] = [{}, dict(browser.cookies), {name: ""}, {name: "!"}, {name: value[:-2]}, {own: value}]
+    for cookies in (*wrong, {LOGIN: value}, {f"{LOGIN}-": value}, {name: encoded(["login", state + "x", "/", 1])}):
         victim = Browser(browser.send, cookies)
         reply = victim.get(foreign)
         assert reply.status == 400 and "Please log in again" in reply.text
@@ -405,7 +471,8 @@ def test_a_callback_of_another_browser(browser: Browser, other: Browser, sidecar
 
 def test_a_victim_who_is_logged_in_stays_who_she_is(browser: Browser, other: Browser) -> None:
     browser.log_in("alice")
-    assert browser.get(f"/callback?code=mallory&state={other.begin()}").status == 400
+    reply = browser.get(f"/callback?code=mallory&state={other.begin()}")
+    assert (reply.status, reply.header("Location"), reply.cookies()) == (303, "/", {})
     assert browser.user == "alice"
 
 
@@ -416,20 +483,61 @@ def test_a_victim_who_is_logged_in_stays_who_she_is(browser: Browser, other: Bro
         "{}",
         "1",
         "null",
-        '[["login","",""]]',
-        '[["login",""]]',
-        '["abc"]',
-        '[["login","\\ud800","/"]]',
+        '["login","",""]',
+        '["login","","",0]',
+        '["login",""]',
+        '["login","x","/",0.5]',
+        '["login","x","/",true]',
+        '["login","x",["/"],1]',
+        '["login",1,"/",1]',
+        '"abcd"',
+        '["login","\\ud800","/",1]',
         "[" * 9000,
     ],
 )
 def test_a_cookie_that_is_no_login(browser: Browser, text: str) -> None:
     """An exception because of a cookie, and a login without a state."""
-    browser.cookies[LOGIN] = base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+    for secret in ("", "x", "1", "/"):
+        browser.cookies[begun_cookie(secret)] = encoded(text)
     for query in ("", "?state=", "?state=x", "?state=x&state=x", "?code=alice&state=%C3%A4", "?%00"):
         assert browser.get("/callback" + query).status == 400
     assert SESSION not in browser.cookies
     browser.log_in()
+
+
+#: What a browser does not remove from a name, and text functions do; what they leave out altogether; other letters.
+AROUND = ["\xa0", "\x85", "\x1f", "\x1c", "\x0b", "\x0c", "\xc2\xa0", "\xe2\x80\x80", "\xef\xbb\xbf", "\xad", "x", '"']
+
+
+@pytest.mark.parametrize("around", AROUND, ids=ascii)
+def test_a_cookie_with_another_name(browser: Browser, other: Browser, send: Send, around: str) -> None:
+    """A neighbour domain that plants a session: a browser stores `\\xa0__Host-…` for all hosts of a domain."""
+    state = other.begin()
+    [(name, value)] = other.cookies.items()
+    for planted in (f"{around}{name}={value}", f"{name}{around}={value}", f"{name}={value}{around}x"):
+        assert send("GET", f"/callback?code=mallory&state={state}", {"Cookie": planted}).status == 400
+    other.log_in("mallory")
+    browser.log_in("alice")
+    mallorys, own = other.cookies[SESSION], browser.cookies[SESSION]
+    for planted in (f"{around}{SESSION}={mallorys}", f"{SESSION}{around}={mallorys}", f"{SESSION}={around}{mallorys}"):
+        assert send("GET", "/", {"Cookie": planted}).text == "nobody"
+        assert send("GET", "/", {"Cookie": f"a=b; {planted}"}).text == "nobody"
+    both = f"{SESSION}={own}; {around}{SESSION}={mallorys}; {SESSION}{around}=x"
+    assert send("GET", "/", {"Cookie": both}).text == "alice", "nor is it in the way"
+    assert send("POST", "/logout", {"Sec-Fetch-Site": around + "same-origin", "Cookie": both}).status == 403
+
+
+@pytest.mark.parametrize("around", [" ", "\t", ""], ids=ascii)
+def test_white_space_around_a_cookie(browser: Browser, send: Send, around: str) -> None:
+    browser.log_in()
+    cookie = f"a=b;{around}{SESSION}{around}={around}{browser.cookies[SESSION]}{around};c=d"
+    assert send("GET", "/", {"Cookie": cookie}).text == "alice"
+
+
+def test_a_name_without_a_value_is_no_cookie(browser: Browser, send: Send) -> None:
+    """A cookie without a name, whose value is the name of ours."""
+    browser.log_in()
+    assert send("GET", "/", {"Cookie": f"{SESSION}; {SESSION}={browser.cookies[SESSION]}"}).text == "alice"
 
 
 def test_a_cookie_of_two_origins_counts_for_nothing(browser: Browser, send: Send) -> None:
@@ -447,8 +555,45 @@ def test_a_session_from_before_the_login_is_replaced(browser: Browser, other: Br
     browser.log_in("alice")
     assert browser.cookies[SESSION] != planted
     assert browser.user == "alice"
-    assert other.user == "mallory", "nothing of another one is ended"
-    assert sidecar.called("endSession") == []
+    assert other.user == "nobody", "what the browser had before has ended"
+
+
+#: Members of an earlier session and of a later one of the same user, and whether the earlier one ends.
+EARLIER: dict[str, tuple[dict[str, Any], dict[str, Any], bool]] = {
+    "another login": ({"claims": {"sid": "a"}}, {"claims": {"sid": "b"}}, True),
+    "the same login": ({"claims": {"sid": "a"}}, {"claims": {"sid": "a"}}, False),
+    "another tab": ({"claims": {"sid": "a"}, "createdAt": "2026-01-01T23:59:30.000Z"}, {"claims": {"sid": "b"}}, False),
+    "an issuer that does not tell": ({}, {}, False),
+    "another user": ({"subject": "bob", "claims": {"sid": "a"}}, {"claims": {"sid": "a"}}, True),
+}
+
+
+@pytest.mark.parametrize("what", EARLIER)
+def test_the_browsers_earlier_session(browser: Browser, sidecar: Sidecar, what: str) -> None:
+    """Sessions that pile up, and the end of one that is also the end of the new one at the issuer."""
+    earlier, later, ends = EARLIER[what]
+    sidecar.members = earlier
+    browser.log_in()
+    before = browser.cookies[SESSION]
+    sidecar.members = {"createdAt": "2026-01-02T00:00:00.000Z", **later}
+    browser.log_in()
+    after = browser.cookies[SESSION]
+    assert sorted(sidecar.sessions) == sorted([after] if ends else [before, after])
+    assert browser.user == "alice"
+
+
+@pytest.mark.parametrize("method", ["getSession", "endSession"])
+def test_an_earlier_session_that_does_not_end(
+    browser: Browser, other: Browser, sidecar: Sidecar, caplog: pytest.LogCaptureFixture, method: str
+) -> None:
+    """A login that fails because of a session that nobody needs any more."""
+    other.log_in("bob")
+    browser.cookies[SESSION] = other.cookies[SESSION]
+    sidecar.errors[method] = UNREACHABLE
+    browser.log_in()
+    assert "earlier session" in caplog.text
+    sidecar.errors.clear()
+    assert browser.user == "alice"
 
 
 @pytest.mark.parametrize("text", ["only", "", "*", "null", "o" * 42, "o" * 44, "only" + "-" * 38 + "%"])
@@ -617,10 +762,71 @@ def test_a_login_comes_back_to_the_application(browser: Browser, text: str) -> N
     assert browser.log_in("alice", path).header("Location") == "/"
     # The cookie is the browser's own text.
     state = browser.begin()
-    entries = json.dumps([["login", state, text]]).encode()
-    browser.cookies[LOGIN] = base64.urlsafe_b64encode(entries).decode().rstrip("=")
+    browser.cookies[begun_cookie(state)] = encoded(["login", state, text, 1])
     reply = browser.get(f"/callback?code=alice&state={state}")
-    assert (reply.status, reply.header("Location")) == ((303, "/") if text.isascii() else (400, ""))
+    assert (reply.status, reply.header("Location")) == (303, "/")
+
+
+def rules(**options: Any) -> LoginRules:
+    given: dict[str, Any] = {"issuer": "corp", "public_url": URL, "prefix": "", "home": None, "cookie": "postern"}
+    return LoginRules(**{**given, "max_age": None, "authorization": None, "timeout": 1, "page": None, **options})
+
+
+@pytest.mark.parametrize("letter", ["\u4e2d", "\xe9", '"', "\U0001f600"])
+def test_a_path_is_measured_as_it_is_stored(browser: Browser, letter: str) -> None:
+    """A path that grows when it is percent-encoded, and whose cookie a browser drops."""
+    each = len(quote(letter))
+    fits = "/" + letter * ((MOST_PATH - 1) // each)
+    assert len(local_path(fits) or "") <= MOST_PATH
+    assert local_path(fits + letter) is None
+    first = browser.begin()
+    browser.begin("/login?next=" + quote("/" + letter * 500))
+    assert all(len(name) + len(value) < 2048 for name, value in browser.cookies.items())
+    assert browser.get(f"/callback?code=alice&state={first}").status == 303, "an earlier login goes on"
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("/shop", "/shop"),
+        ("/shop/", "/shop/"),
+        ("/shop?a=/b", "/shop?a=/b"),
+        ("/shop#a", "/shop#a"),
+        ("/shop/orders?a", "/shop/orders?a"),
+        ("/", "/shop/"),
+        ("/other", "/shop/"),
+        ("/~mallory/phish", "/shop/"),
+        ("/shopping", "/shop/"),
+        ("/shop%2f..%2fother", "/shop/"),
+        ("/shop;/other", "/shop/"),
+        ("/Shop/orders", "/shop/"),
+        ("/%73hop/orders", "/shop/"),
+        ("/shop/../other", "/shop/"),
+        ("/shop/login", "/shop/"),
+        ("/?/shop/", "/shop/"),
+        ("/#/shop/", "/shop/"),
+    ],
+)
+def test_a_login_comes_back_to_its_application(make: Callable[..., Send], text: str, path: str) -> None:
+    """A page of another application at the same host, which looks like this one's."""
+    browser = Browser(make(public_url=URL + "/shop"))
+    assert browser.log_in("alice", "/login?next=" + quote(text, safe="")).header("Location") == path
+    state = browser.begin()
+    browser.cookies[begun_cookie(state)] = encoded(["login", state, text, 1])
+    assert browser.get(f"/callback?code=alice&state={state}").header("Location") == path
+
+
+def test_a_front_takes_the_path_away_or_leaves_it() -> None:
+    own = rules(public_url=URL + "/shop/")
+    for target, page in {
+        "/a?b": "/shop/a?b",
+        "/shop/a": "/shop/a",
+        "/shop": "/shop",
+        "/shopping": "/shop/shopping",
+    }.items():
+        request = _login.Request("GET", target, lambda name: {"accept": ["text/html"]}.get(name, []))
+        location = dict(own.login_required(request).headers)["Location"]
+        assert location == "/shop/login?" + urlencode({"next": page})
 
 
 # Two tabs
@@ -631,17 +837,66 @@ def test_two_tabs_of_one_browser(browser: Browser) -> None:
     first, second = browser.begin("/login?next=/a"), browser.begin("/login?next=/b")
     assert browser.get(f"/callback?code=alice&state={second}").header("Location") == "/b"
     assert browser.get(f"/callback?code=alice&state={first}").header("Location") == "/a"
-    assert LOGIN not in browser.cookies
-    assert browser.get(f"/callback?code=alice&state={first}").status == 400, "a login is completed once"
+    assert browser.begun == []
+    again = browser.get(f"/callback?code=mallory&state={first}")
+    assert (again.status, again.header("Location"), again.cookies()) == (303, "/", {}), "a login is completed once"
     assert browser.user == "alice"
 
 
+def test_tabs_that_begin_and_come_back_at_the_same_time(browser: Browser, sidecar: Sidecar) -> None:
+    """A response in one tab that takes away what another tab has begun."""
+    browser.cookies["other"] = "1"
+    sent = dict(browser.cookies)
+    states: list[str] = []
+    for number in range(3):
+        tab = Browser(browser.send, dict(sent))
+        states.append(tab.begin(f"/login?next=/{number}"))
+        browser.cookies.update(tab.cookies)
+    sent = dict(browser.cookies)
+    for number, state in enumerate(states):
+        tab = Browser(browser.send, dict(sent))
+        assert tab.get(f"/callback?code=alice&state={state}").header("Location") == f"/{number}"
+        assert len(tab.begun) == 2
+    assert len(sidecar.sessions) == 3
+
+
 def test_many_tabs_take_no_more_room(browser: Browser) -> None:
-    """A cookie that the browser drops, or a request that the server rejects, because of it."""
-    states = [browser.begin("/login?next=/" + "a" * 1000) for _ in range(9)]
-    assert len(browser.cookies[LOGIN]) <= MOST_COOKIE
+    """A request that the server rejects because of its cookies."""
+    states = [browser.begin("/login?next=/" + "a" * (MOST_PATH - 1)) for _ in range(9)]
+    assert sorted(browser.begun) == sorted(map(begun_cookie, states[-MOST_LOGINS:]))
+    assert sum(len(name) + len(browser.cookies[name]) for name in browser.begun) < 6500
     assert browser.get(f"/callback?code=alice&state={states[0]}").status == 400
-    assert browser.get(f"/callback?code=alice&state={states[-1]}").status == 303
+    for state in states[-MOST_LOGINS:]:
+        assert browser.get(f"/callback?code=alice&state={state}").status == 303
+
+
+def test_the_oldest_login_is_the_one_that_goes(browser: Browser) -> None:
+    """Another one, because of a browser that sends cookies in an order of its own."""
+    for number in (3, 1, 4, 2):
+        browser.cookies[begun_cookie(f"state-{number}")] = encoded(["login", f"state-{number}", "/", number])
+    state = browser.begin()
+    assert set(browser.begun) == {begun_cookie(one) for one in ("state-2", "state-3", "state-4", state)}
+
+
+def test_a_callback_that_is_not_of_this_browser(browser: Browser, other: Browser, sidecar: Sidecar) -> None:
+    """An error page for a user who is logged in, and one who is nobody at a page of users."""
+    unknown = "/callback?code=mallory&state=unknown"
+    assert browser.get(unknown).status == 400
+    browser.log_in()
+    home = browser.get(unknown)
+    assert (home.status, home.header("Location"), home.cookies()) == (303, "/", {})
+    # Sent twice by the browser, whose second request is the one that it shows.
+    state = other.begin("/login?next=/mine")
+    sidecar.states.clear()
+    other.cookies[SESSION] = browser.cookies[SESSION]
+    twice = other.get(f"/callback?code=alice&state={state}")
+    assert (twice.status, twice.header("Location"), other.begun) == (303, "/mine", [])
+    sidecar.sessions[browser.cookies[SESSION]]["issuer"] = "other"
+    assert browser.get(unknown).status == 400
+    sidecar.sessions.clear()
+    assert browser.get(unknown).status == 400
+    sidecar.errors["getSession"] = UNREACHABLE
+    assert browser.get(unknown).status == 503
 
 
 # Failures
@@ -651,7 +906,7 @@ def test_a_user_who_cancels(browser: Browser) -> None:
     reply = browser.get(f"/callback?error=access_denied&error_description=%3Cb%3E&state={browser.begin()}")
     assert reply.status == 403 and "The login was cancelled" in reply.text
     assert "<b>" not in reply.text and "internal.example.com" not in reply.text
-    assert LOGIN not in browser.cookies
+    assert browser.begun == []
 
 
 @pytest.mark.parametrize(
@@ -690,6 +945,47 @@ def test_a_login_that_does_not_begin(browser: Browser, sidecar: Sidecar) -> None
     sidecar.errors["beginAuthorization"] = {"code": 5009, "message": "no", "data": {"reason": "issuer_unknown"}}
     assert browser.get("/login").status == 502
     assert browser.cookies == {}
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("beginAuthorization", "/login"),
+        ("completeAuthorization", "/callback?code=alice&state={}"),
+        ("getSession", "/callback?state=unknown"),
+        ("authenticateWithAdvice", "/vault"),
+    ],
+)
+def test_a_sidecar_that_does_not_answer(make: Callable[..., Send], sidecar: Sidecar, method: str, path: str) -> None:
+    """A browser that waits for ever."""
+    browser = Browser(make(timeout=0.2))
+    browser.log_in()
+    state = browser.begin()
+    sidecar.silent = {method}
+    began = time.monotonic()
+    reply = browser.get(path.format(state))
+    assert reply.status == 503 and "Please try again later" in reply.text
+    assert time.monotonic() - began < 4
+    assert begun_cookie(state) in browser.cookies, "what may succeed later stays"
+
+
+def test_a_user_whom_the_sidecar_does_not_tell(make: Callable[..., Send], sidecar: Sidecar) -> None:
+    browser = Browser(make(timeout=0.2))
+    browser.log_in()
+    sidecar.silent = {"getSession", "endSession", "validateLogoutToken"}
+    for path in ("/", "/me"):
+        with pytest.raises(DeadlineExceeded) as raised:
+            browser.get(path)
+        assert raised.value.retryable
+    assert logout_request(browser.send, b"logout_token=a").status == 503
+    assert browser.post("/logout", **OWN).status == 303
+    assert browser.cookies == {}
+
+
+def test_a_login_has_a_deadline_without_one_of_its_client(double: Double) -> None:
+    for module, client in ((postern_auth.fastapi, AsyncClient), (postern_auth.flask, Client)):
+        login: Any = module.Login(client(double.path), issuer="corp", public_url=URL)
+        assert login._rules.timeout == 10
 
 
 def test_a_logout_while_the_sidecar_is_away(browser: Browser, double: Double, caplog: pytest.LogCaptureFixture) -> None:
@@ -770,6 +1066,20 @@ def test_a_page_of_ones_own(make: Callable[..., Send]) -> None:
     assert reply.header("Content-Security-Policy") == "frame-ancestors 'none'", "it may have styles"
 
 
+# Caches
+
+
+def test_a_page_of_a_user_is_for_no_cache(browser: Browser) -> None:
+    """A page that a shared cache, or the button *Back* after a logout, shows to another one."""
+    anonymous = {path: browser.get(path).header("Cache-Control") for path in ("/", "/public", "/stored")}
+    assert anonymous == {"/": "", "/public": "", "/stored": "private, max-age=60"}
+    browser.log_in()
+    for path in ("/", "/me", "/mine", "/own", "/failed"):
+        assert browser.get(path).header("Cache-Control") == "no-store", path
+    assert browser.get("/stored").header("Cache-Control") == "private, max-age=60", "its own stays"
+    assert browser.get("/public").header("Cache-Control") == ""
+
+
 # Step-up
 
 
@@ -780,8 +1090,10 @@ def test_a_step_up(browser: Browser, other: Browser, sidecar: Sidecar) -> None:
     assert (began.status, began.header("Location")) == (303, ISSUER + "?request_uri=pushed")
     other.log_in("mallory")
     callback = "/callback?code=strong&state=of-the-issuer"
-    assert other.get(callback).status == 400
-    assert browser.get("/callback?code=mallory&state=other").status == 400, "a callback that is not its own uses it not"
+    assert other.get(callback).header("Location") == "/" and other.user == "mallory"
+    assert browser.get("/callback?code=mallory&state=other").header("Location") == "/", (
+        "nor is it used up by another one"
+    )
     done = browser.get(callback)
     assert (done.status, done.header("Location")) == (303, "/vault?a=1")
     assert sidecar.called("authenticateWithAdvice")[-1] == {
@@ -855,7 +1167,15 @@ def test_a_logout_at_the_issuer_that_cannot_be_carried_out(send: Send, sidecar: 
     """An issuer that believes its user to be logged out."""
     sidecar.errors["validateLogoutToken"] = {"code": 2001, "message": "secret", "data": {"retryable": True}}
     reply = logout_request(send, b"logout_token=a")
-    assert reply.status == 400 and "secret" not in reply.text
+    assert reply.status == 503 and "secret" not in reply.text
+    assert json.loads(reply.text)["error"] == "temporarily_unavailable"
+
+
+def test_a_logout_at_the_issuer_while_the_sidecar_is_away(send: Send, double: Double) -> None:
+    """An issuer that does not try again."""
+    double.stop()
+    assert logout_request(send, b"logout_token=a").status == 503
+    double.listen()
 
 
 def test_the_parameters_of_callbacks_go_on_as_they_came(browser: Browser, sidecar: Sidecar) -> None:

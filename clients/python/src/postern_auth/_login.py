@@ -1,22 +1,25 @@
 """The common part of the logins for web frameworks: what browsers bring, and what they get.
 
-Nothing is stored here: a browser has its session's handle in one cookie, and its logins under way in another. Each
-answer is a generator of calls for the sidecar, which a framework's module makes with its client, blocking or awaited.
+Nothing is stored here: a browser has its session's handle in a cookie, and each of its logins under way in another.
+Each answer is a generator of calls for the sidecar, which a framework's module makes with its client, blocking or
+awaited.
 """
 
 from __future__ import annotations
 
-import base64
 import hmac
 import json
 import logging
 import re
 from collections.abc import Generator, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from html import escape
-from typing import Any, Callable, Literal, NamedTuple
+from typing import Any, Callable, Literal, NamedTuple, TypeVar
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
+from ._login_cookies import WHITE_SPACE, CookieMaker, Pending, PendingLogins, cookies_of
+from ._sessions import login_required
 from ._tokens import is_loopback
 from .errors import (
     AdviceRequired,
@@ -29,18 +32,17 @@ from .errors import (
 )
 from .types import AuthorizationRequest, JourneyStep, Session
 
-#: Seconds that a logout may take before the browser is logged out all the same.
-LOGOUT_SECONDS = 10.0
+#: Seconds that a call may take: a browser waits for it.
+TIMEOUT = 10.0
+#: Seconds that a new login waits for the end of the browser's earlier session. The sidecar ends it all the same.
+ENDING_SECONDS = 2.0
+#: An earlier session of the same user that is younger may be another tab's, which comes back at the same time.
+OTHER_TAB = timedelta(minutes=1)
 #: The largest form with a logout token.
 MOST_FORM = 64 << 10
 #: A session's handle. A browser can send any text, also `only`, which would be another user's session.
 HANDLE = re.compile(r"[A-Za-z0-9_-]{43}")
-#: Seconds that a login may take; the sidecar forgets it after that, too.
-LOGIN_SECONDS = 600
-#: How many logins of one browser may be under way, in as many tabs, and how much of a cookie they may take: browsers
-#: drop cookies of more than 4096 bytes.
-MOST_LOGINS, MOST_COOKIE = 4, 3600
-#: The longest path that a login comes back to.
+#: The longest path that a login comes back to, percent-encoded: a cookie has it.
 MOST_PATH = 1024
 
 _HEADERS = [("Cache-Control", "no-store"), ("Referrer-Policy", "no-referrer")]
@@ -50,6 +52,8 @@ log = logging.getLogger("postern_auth")
 
 #: Calls for a client: each is made with it, and its result or error comes back.
 Call = Callable[[Any], Any]
+_Found = TypeVar("_Found")
+Walk = Generator[Call, Any, _Found]
 Steps = Generator[Call, Any, "Answer"]
 
 
@@ -74,7 +78,7 @@ class Request(NamedTuple):
     def header(self, name: str) -> str | None:
         """The value of a header that is there once."""
         found = list(self.lines(name))
-        return found[0].strip() if len(found) == 1 else None
+        return found[0].strip(WHITE_SPACE) if len(found) == 1 else None
 
     @property
     def query(self) -> str:
@@ -85,10 +89,10 @@ class Request(NamedTuple):
         pairs = parse_qsl(self.query, keep_blank_values=True)
         return _once((key, value) for key, value in pairs if key == name)
 
-    def cookie(self, name: str) -> str:
-        """The value of a cookie that is there once: a second one of that name is not the application's."""
-        pairs = (pair.partition("=") for line in self.lines("cookie") for pair in line.split(";"))
-        return _once((key.strip(), value.strip()) for key, _, value in pairs if key.strip() == name)
+    @property
+    def cookies(self) -> dict[str, str]:
+        """Those that are there once. A framework's own parser removes more around a name than a browser does."""
+        return cookies_of(self.lines("cookie"))
 
     @property
     def is_navigation(self) -> bool:
@@ -130,17 +134,6 @@ class Problem:
     link_text: str = "Log in"
 
 
-class _Pending(NamedTuple):
-    """Something that this browser has begun, and that a callback completes."""
-
-    #: `login`, `step-up`, or `done`: a step-up that was just completed.
-    kind: str
-    #: The state of a login, the continuation of a step-up.
-    secret: str
-    #: Where the browser goes afterwards.
-    target: str
-
-
 class LoginRules:
     """What a login does with each request, whatever the framework."""
 
@@ -154,6 +147,7 @@ class LoginRules:
         cookie: str,
         max_age: int | None,
         authorization: Mapping[str, Any] | None,
+        timeout: float,
         page: Callable[[Problem], str] | None,
     ) -> None:
         parts = urlsplit(public_url)
@@ -176,15 +170,18 @@ class LoginRules:
         self.base = parts.path.rstrip("/")
         self.routes = self.base + prefix
         self.redirect_uri = public_url.rstrip("/") + prefix + "/callback"
-        self.is_secure = parts.scheme == "https"
-        host_only = "__Host-" if self.is_secure else ""
-        self.session_cookie, self.login_cookie = f"{host_only}{cookie}-session", f"{host_only}{cookie}-login"
+        if not timeout > 0:
+            raise ValueError("timeout is a number of seconds over 0")
+        self.cookies = CookieMaker(parts.scheme == "https")
+        self.session_cookie = self.cookies.name(f"{cookie}-session")
+        self.pending = PendingLogins(self.cookies, f"{cookie}-login")
         self.home = self.base + "/"
         if home is not None and self.own_path(home) != home:
             raise ValueError("home is a path of the application, as browsers see it")
         self.home = home or self.home
         self.max_age = max_age
-        self.authorization = dict(authorization or {})
+        self.authorization: dict[str, Any] = {"timeout": timeout, **(authorization or {})}
+        self.timeout = timeout
         self.page = page or _page
         # An application's own page may have styles and scripts.
         self.policy = "frame-ancestors 'none'" if page else "default-src 'none'; frame-ancestors 'none'"
@@ -196,18 +193,23 @@ class LoginRules:
         # A WebSocket can be read by the page that opened it, of whatever site, and brings the cookies of this one.
         if request.method is None and request.header("origin") != self.origin:
             return None
-        handle = request.cookie(self.session_cookie)
+        handle = request.cookies.get(self.session_cookie, "")
         return handle if HANDLE.fullmatch(handle) else None
 
     def required(self, request: Request) -> str:
         handle = self.session(request)
         if handle is None:
-            data = {"reason": "not_authenticated", "outcome": "not_sent", "detail": "session_missing"}
-            raise LoginRequired("no user is logged in in this browser", 1001, data)
+            raise login_required("no user is logged in in this browser")
         return handle
 
-    def user_of(self, session: Session) -> Session:
-        """The session, if its user has logged in at this issuer: other issuers' subjects are other users."""
+    def user(self, request: Request) -> Walk[Session]:
+        """The browser's session, if its user has logged in at this issuer: other issuers' subjects are other users."""
+        handle = self.required(request)
+        try:
+            session: Session = yield lambda client: client.get_session(handle, timeout=self.timeout)
+        except DeadlineExceeded as error:
+            # As the sidecar's own errors say it: nothing was changed.
+            raise DeadlineExceeded(error.message, error.code, {**error.data, "retryable": True}) from error
         if session.issuer != self.issuer or session.kind != "user":
             raise LoginRequired("the session is another issuer's", 5001, {"reason": "session_not_found"})
         return session
@@ -223,8 +225,8 @@ class LoginRules:
             )
         except PosternError as error:
             return self._failed(error, target)
-        pending = [*self._pending(request), _Pending("login", started.state, target)]
-        return self._redirect(started.authorization_url, self._set_pending(pending))
+        begun = Pending.now("login", started.state, target)
+        return self._redirect(started.authorization_url, self.pending.add(begun, self._pending(request)))
 
     def callback(self, request: Request) -> Steps:
         """Completes what this browser has begun, and nothing else."""
@@ -232,26 +234,53 @@ class LoginRules:
         url = f"{self.redirect_uri}?{request.query}"
         for one in pending:
             if one.kind == "login" and state and hmac.compare_digest(one.secret.encode(), state):
-                return (yield from self._logged_in(url, one, pending))
+                # What another login has done for a page does not count for this one.
+                over = self.pending.remove(other for other in pending if other is one or other.kind == "done")
+                return (yield from self._logged_in(request, url, one, over))
         # A step-up's state may be known to the issuer only. The sidecar takes no other callback for a continuation.
         for one in [one for one in reversed(pending) if one.kind == "step-up"]:
             answer = yield from self._stepped_up(url, one, pending)
             if answer is not None:
                 return answer
-        return self._problem("not_begun_here", self.home)
+        return (yield from self._not_begun_here(request, self.home))
 
-    def _logged_in(self, url: str, one: _Pending, pending: list[_Pending]) -> Steps:
+    def _logged_in(self, request: Request, url: str, one: Pending, over: list[tuple[str, str]]) -> Steps:
         target = self.own_path(one.target)
-        # What another login has done for a page does not count for this one.
-        rest = [other for other in pending if other is not one and other.kind != "done"]
         try:
-            user: Session = yield lambda client: client.complete_authorization(url, one.secret)
+            user: Session = yield lambda client: client.complete_authorization(url, one.secret, timeout=self.timeout)
         except PosternError as error:
+            kind = _kind(error)
             # A login that can still succeed, when the page is loaded again, stays.
-            return self._failed(error, target, () if _is_passing(error) else self._set_pending(rest))
-        # A new cookie, whatever the browser had: an older one may be of someone else, and is neither used nor ended.
-        own = self._cookie(self.session_cookie, user.session, self.max_age)
-        return self._redirect(target, [own, *self._set_pending(rest)])
+            failed = self._failed(error, target, () if kind == "unavailable" else over)
+            return (yield from self._not_begun_here(request, target, over)) if kind == "not_begun_here" else failed
+        yield from self._end_earlier(request, user)
+        # A new cookie, whatever the browser had: a handle that someone else has planted is of no use to them.
+        own = self.cookies.set(self.session_cookie, user.session, self.max_age)
+        return self._redirect(target, [own, *over])
+
+    def _not_begun_here(self, request: Request, target: str, cookies: Iterable[tuple[str, str]] = ()) -> Steps:
+        """A callback that is not one of this browser's logins, or not any more: of a page that is loaded again."""
+        try:
+            yield from self.user(request)
+        except LoginRequired:
+            return self._problem("not_begun_here", target, cookies)
+        except PosternError as error:
+            return self._failed(error, target, cookies)
+        return self._redirect(target, cookies)
+
+    def _end_earlier(self, request: Request, user: Session) -> Walk[None]:
+        """Ends the session that the browser had before, as far as that does no harm to the new one."""
+        handle = self.session(request)
+        if handle is None or handle == user.session:
+            return
+        try:
+            earlier: Session = yield lambda client: client.get_session(handle, timeout=ENDING_SECONDS)
+            if _is_over(earlier, user):
+                yield lambda client: client.end_session(handle, timeout=ENDING_SECONDS)
+        except LoginRequired:
+            pass  # it has ended before
+        except PosternError as error:
+            log.warning("the browser's earlier session may be left: %s, trace %s", error, error.trace_id)
 
     def logout(self, request: Request) -> Steps:
         """Ends the session. For a page of the application only: no other one may log its users out."""
@@ -260,12 +289,12 @@ class LoginRules:
         handle = self.session(request)
         if handle is not None:
             try:
-                yield lambda client: client.end_session(handle, timeout=LOGOUT_SECONDS)
+                yield lambda client: client.end_session(handle, timeout=self.timeout)
             except LoginRequired:
                 pass  # it has ended before
             except PosternError as error:
                 log.error("a session is left at the sidecar after its logout: %s, trace %s", error, error.trace_id)
-        return self._redirect(self.home, [self._cookie(self.session_cookie, "", 0)])
+        return self._redirect(self.home, [self.cookies.clear(self.session_cookie)])
 
     def _is_own_page(self, request: Request) -> bool:
         site = request.header("sec-fetch-site")
@@ -276,7 +305,7 @@ class LoginRules:
 
     def backchannel_logout(self, content_type: str | None, body: bytes) -> Steps:
         """Takes the issuer's logout token (OpenID Connect Back-Channel Logout 1.0 sections 2.5 to 2.8)."""
-        media_type = (content_type or "").partition(";")[0].strip().lower()
+        media_type = (content_type or "").partition(";")[0].strip(WHITE_SPACE).lower()
         if media_type != "application/x-www-form-urlencoded" or len(body) > MOST_FORM:
             return _rejected_logout("invalid_request", "a form of at most 64 KiB is expected")
         fields = parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True)
@@ -284,10 +313,13 @@ class LoginRules:
         if not token:
             return _rejected_logout("invalid_request", "the form has not exactly one logout_token")
         try:
-            verdict = yield lambda client: client.validate_logout_token(token, issuer=self.issuer, end=True)
+            verdict = yield lambda client: client.validate_logout_token(
+                token, issuer=self.issuer, end=True, timeout=self.timeout
+            )
         except PosternError as error:
             log.error("back-channel logout: %s, trace %s", error, error.trace_id)
-            return _rejected_logout("temporarily_unavailable", "the logout cannot be carried out now")
+            # Nothing was judged: the issuer may send the token again.
+            return _rejected_logout("temporarily_unavailable", "the logout cannot be carried out now", 503)
         if not verdict:
             return _rejected_logout("invalid_request", verdict.error.message)
         return Answer(200, [("Cache-Control", "no-store")])
@@ -302,7 +334,7 @@ class LoginRules:
         target = self._target(request)
         if not request.is_navigation:
             return _json(401, {"error": "login_required"})
-        if not request.cookie(self.session_cookie):
+        if not request.cookies.get(self.session_cookie):
             return self._redirect(self._login_path(target), ())
         return self._problem("ended", target)
 
@@ -313,44 +345,53 @@ class LoginRules:
         target, pending = self._target(request), self._pending(request)
         done = [one for one in pending if one.kind == "done" and one.target == target]
         if done:
-            rest = [one for one in pending if one not in done]
-            return self._problem("not_sufficient", target, self._set_pending(rest))
+            return self._problem("not_sufficient", target, self.pending.remove(done))
         if error.continuation is None:
             return self._problem("unavailable", target)
         try:
-            step: JourneyStep = yield lambda client: client.authenticate_with_advice(continuation=error.continuation)
+            step: JourneyStep = yield lambda client: client.authenticate_with_advice(
+                continuation=error.continuation, timeout=self.timeout
+            )
         except PosternError as failure:
             return self._failed(failure, target)
         return self._next_step(step, target, pending)
 
-    def _next_step(self, step: JourneyStep, target: str, pending: list[_Pending]) -> Answer:
+    def _next_step(
+        self, step: JourneyStep, target: str, pending: list[Pending], over: Iterable[tuple[str, str]] = ()
+    ) -> Answer:
         if step.state == "completed":
-            return self._redirect(target, self._set_pending([*pending, _Pending("done", "", target)]))
+            return self._redirect(target, [*self.pending.add(Pending.now("done", "", target), pending), *over])
         url = _redirect_of(step)
         if step.state != "callbacks" or url is None or step.continuation is None:
             log.error("a step-up ended as %s, and not with a redirect", step.state)
-            return self._problem("not_sufficient", target, self._set_pending(pending))
-        return self._redirect(url, self._set_pending([*pending, _Pending("step-up", step.continuation, target)]))
+            return self._problem("not_sufficient", target, over)
+        begun = Pending.now("step-up", step.continuation, target)
+        return self._redirect(url, [*self.pending.add(begun, pending), *over])
 
-    def _stepped_up(self, url: str, one: _Pending, pending: list[_Pending]) -> Generator[Call, Any, Answer | None]:
+    def _stepped_up(self, url: str, one: Pending, pending: list[Pending]) -> Walk[Answer | None]:
         """Completes a step-up; None when the callback is not its own."""
-        target, rest = self.own_path(one.target), [other for other in pending if other is not one]
+        target, over = self.own_path(one.target), self.pending.remove([one])
         try:
             step: JourneyStep = yield lambda client: client.authenticate_with_advice(
-                continuation=one.secret, answers={"RedirectCallback": url}
+                continuation=one.secret, answers={"RedirectCallback": url}, timeout=self.timeout
             )
         except PosternError as error:
             if error.reason == "state_unknown":
                 return None
-            return self._failed(error, target, () if _is_passing(error) else self._set_pending(rest))
-        return self._next_step(step, target, rest)
+            return self._failed(error, target, () if _is_passing(error) else over)
+        return self._next_step(step, target, [other for other in pending if other is not one], over)
 
     # MARK: paths
 
     def own_path(self, text: str) -> str:
         """The path that a browser may be sent to: one of this application, else its home page."""
         path = local_path(text)
-        return self.home if path is None or self._is_route(path) else path
+        return self.home if path is None or not self._is_below(path) or self._is_route(path) else path
+
+    def _is_below(self, path: str) -> bool:
+        """Whether a path is one of the application, where others have their own at the same host."""
+        plain = re.split("[?#]", path, maxsplit=1)[0]
+        return plain == self.base or plain.startswith(self.base + "/")
 
     def _is_route(self, path: str) -> bool:
         """Whether a path is the login's own: from there a browser would not get anywhere."""
@@ -362,38 +403,14 @@ class LoginRules:
         if request.method not in ("GET", "HEAD"):
             return self.home
         # A front may take the path of `public_url` away, or leave it.
-        front = "" if request.target.startswith(self.base + "/") else self.base
+        front = "" if self._is_below(request.target) else self.base
         return self.own_path(front + request.target)
 
     def _login_path(self, target: str) -> str:
         return f"{self.routes}/login" + ("" if target == self.home else "?" + urlencode({"next": target}))
 
-    # MARK: cookies
-
-    def _cookie(self, name: str, value: str, max_age: int | None) -> tuple[str, str]:
-        age = "" if max_age is None else f"; Max-Age={max_age}"
-        secure = "; Secure" if self.is_secure else ""
-        return "Set-Cookie", f"{name}={value}; Path=/{age}; HttpOnly{secure}; SameSite=Lax"
-
-    def _pending(self, request: Request) -> list[_Pending]:
-        """What the browser has begun. Its cookie is its own text: nothing in it is trusted but for this browser."""
-        text = request.cookie(self.login_cookie)
-        try:
-            entries: Any = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
-            pending = [_Pending(*map(str, entry)) for entry in entries]
-        except (ValueError, TypeError, RecursionError):
-            return []
-        return [one for one in pending if all(part.isascii() for part in one)][-MOST_LOGINS:]
-
-    def _set_pending(self, pending: list[_Pending]) -> list[tuple[str, str]]:
-        """The newest ones that fit into the cookie; without any it is removed."""
-        kept = pending[-MOST_LOGINS:]
-        while kept:
-            text = base64.urlsafe_b64encode(json.dumps(kept, separators=(",", ":")).encode()).decode().rstrip("=")
-            if len(text) <= MOST_COOKIE:
-                return [self._cookie(self.login_cookie, text, LOGIN_SECONDS)]
-            kept = kept[1:]
-        return [self._cookie(self.login_cookie, "", 0)]
+    def _pending(self, request: Request) -> list[Pending]:
+        return self.pending.of(request.cookies)
 
     # MARK: answers
 
@@ -452,6 +469,19 @@ def _is_passing(error: PosternError) -> bool:
     return error.retryable or isinstance(error, passing)
 
 
+def _is_over(earlier: Session, user: Session) -> bool:
+    """Whether a browser's earlier session can end without harm to the new one.
+
+    The end of a session is also the end of its login at the issuer, which `sid` names: the new session may be of the
+    same login. An issuer without `sid` may end all that this user has.
+    """
+    if (earlier.issuer, earlier.subject) != (user.issuer, user.subject):
+        return True
+    logins = [(session.claims or {}).get("sid") for session in (earlier, user)]
+    is_another_login = None not in logins and logins[0] != logins[1]
+    return is_another_login and user.created_at - earlier.created_at > OTHER_TAB
+
+
 def _redirect_of(step: JourneyStep) -> str | None:
     """Where a step that is one redirect leads to; None for any other step."""
     callbacks = step.callbacks or []
@@ -461,8 +491,8 @@ def _redirect_of(step: JourneyStep) -> str | None:
     return next((str(output["value"]) for output in outputs if output.get("name") == "redirectUrl"), None)
 
 
-def _rejected_logout(error: str, description: str) -> Answer:
-    return _json(400, {"error": error, "error_description": description})
+def _rejected_logout(error: str, description: str, status: int = 400) -> Answer:
+    return _json(status, {"error": error, "error_description": description})
 
 
 def _json(status: int, value: Mapping[str, str]) -> Answer:
@@ -491,6 +521,7 @@ def local_path(text: str) -> str | None:
             return None
         decoded = unquote(path)
         if decoded == path:
-            return quote(text, safe="/?#[]@!$&'()*+,;=:-._~%")
+            encoded = quote(text, safe="/?#[]@!$&'()*+,;=:-._~%")
+            return encoded if len(encoded) <= MOST_PATH else None
         path = decoded
     return None

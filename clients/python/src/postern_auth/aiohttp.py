@@ -97,7 +97,7 @@ class PosternResponse:
 
     @property
     def content_type(self) -> str:
-        return self.headers.get("content-type", "application/octet-stream").partition(";")[0].strip()
+        return self.headers.get("content-type", "application/octet-stream").partition(";")[0].strip(" \t")
 
     async def read(self) -> bytes:
         if self._content is None:

@@ -10,21 +10,25 @@ async def orders(session: Annotated[str, Depends(login.current_session)]): ...
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Callable
+from typing import Any, Callable, TypeVar
 
 from fastapi import APIRouter, FastAPI, Request, WebSocket
 from fastapi.requests import HTTPConnection
 from fastapi.responses import Response
 
 from . import _login
-from ._login import Answer, LoginRules, Problem, Steps
+from ._login import Answer, LoginRules, Problem, Steps, Walk
 from .aio import AsyncClient
-from .asgi import target_of
+from .asgi import Application, Message, Receive, Scope, Send, target_of
 from .client import Client
 from .errors import AdviceRequired, LoginRequired, PosternError
 from .types import Session
 
 __all__ = ["Login", "Problem"]
+
+_Found = TypeVar("_Found")
+#: In a scope: whether the page of its request is a user's. An object of its own, because middlewares copy scopes.
+_PAGE = "postern_auth.page"
 
 
 class Login:
@@ -46,6 +50,7 @@ class Login:
     :param cookie: How the names of the cookies begin. With https, `__Host-` comes before it.
     :param max_age: Seconds that the browser keeps the session's cookie; default: until it is closed.
     :param authorization: More arguments of `begin_authorization`: `{"acr_values": ["mfa"]}`.
+    :param timeout: Seconds that each call to the sidecar may take.
     :param page: Returns the HTML of a `Problem`, in place of the own plain page.
     """
 
@@ -60,6 +65,7 @@ class Login:
         cookie: str = "postern",
         max_age: int | None = None,
         authorization: Mapping[str, Any] | None = None,
+        timeout: float = _login.TIMEOUT,
         page: Callable[[Problem], str] | None = None,
     ) -> None:
         if isinstance(client, Client):
@@ -73,9 +79,10 @@ class Login:
             cookie=cookie,
             max_age=max_age,
             authorization=authorization,
+            timeout=timeout,
             page=page,
         )
-        #: The routes, for `include_router` in place of `install`.
+        #: The routes alone, for `include_router` in place of `install`.
         self.router = APIRouter(prefix=prefix, include_in_schema=False)
         self.router.add_api_route("/login", self._login, methods=["GET"], response_model=None)
         self.router.add_api_route("/callback", self._callback, methods=["GET"], response_model=None)
@@ -83,8 +90,13 @@ class Login:
         self.router.add_api_route("/backchannel-logout", self._backchannel, methods=["POST"], response_model=None)
 
     def install(self, app: FastAPI) -> None:
-        """Adds the routes, and what answers `LoginRequired` and `AdviceRequired`."""
+        """Adds the routes, and what answers `LoginRequired` and `AdviceRequired`.
+
+        A page for which a user's session was read is not for a cache (`Cache-Control: no-store`), unless it has its own
+        `Cache-Control`.
+        """
         app.include_router(self.router)
+        app.add_middleware(_UsersPages)
         app.add_exception_handler(LoginRequired, self._unanswered)
         app.add_exception_handler(AdviceRequired, self.advice_required)
 
@@ -95,15 +107,17 @@ class Login:
 
         Nothing is called: the sidecar checks a handle when it is used.
         """
-        return self._rules.required(_request(connection))
+        return _shown(connection, self._rules.required(_request(connection)))
 
     async def optional_session(self, connection: HTTPConnection) -> str | None:
         """The same; None without one."""
-        return self._rules.session(_request(connection))
+        return _shown(connection, self._rules.session(_request(connection)))
 
     async def current_user(self, connection: HTTPConnection) -> Session:
         """The browser's session as the sidecar has it; without one `LoginRequired` is raised."""
-        return self._rules.user_of(await self.client.get_session(await self.current_session(connection)))
+        request = _request(connection)
+        _shown(connection, self._rules.session(request))
+        return await self._walked(self._rules.user(request))
 
     async def optional_user(self, connection: HTTPConnection) -> Session | None:
         """The same; None without one, and for one that has ended."""
@@ -122,7 +136,7 @@ class Login:
         """Answers a request whose page raised `AdviceRequired`."""
         if not isinstance(error, AdviceRequired):
             raise error
-        return await self._walked(self._rules.advice_required(_request(request), error))
+        return await self._answered(self._rules.advice_required(_request(request), error))
 
     async def _unanswered(self, connection: Any, error: Exception) -> Any:
         if not isinstance(connection, WebSocket):
@@ -133,13 +147,13 @@ class Login:
     # Routes
 
     async def _login(self, request: Request) -> Response:
-        return await self._walked(self._rules.login(_request(request)))
+        return await self._answered(self._rules.login(_request(request)))
 
     async def _callback(self, request: Request) -> Response:
-        return await self._walked(self._rules.callback(_request(request)))
+        return await self._answered(self._rules.callback(_request(request)))
 
     async def _logout(self, request: Request) -> Response:
-        return await self._walked(self._rules.logout(_request(request)))
+        return await self._answered(self._rules.logout(_request(request)))
 
     async def _backchannel(self, request: Request) -> Response:
         body = bytearray()
@@ -147,21 +161,25 @@ class Login:
             body += piece
             if len(body) > _login.MOST_FORM:
                 break
-        return await self._walked(self._rules.backchannel_logout(request.headers.get("content-type"), bytes(body)))
+        return await self._answered(self._rules.backchannel_logout(request.headers.get("content-type"), bytes(body)))
 
-    async def _walked(self, steps: Steps) -> Response:
-        """Makes the calls of an answer."""
+    async def _answered(self, steps: Steps) -> Response:
+        return _response(await self._walked(steps))
+
+    async def _walked(self, walk: Walk[_Found]) -> _Found:
+        """Makes the calls, and returns what comes of them."""
         try:
-            call = next(steps)
+            call = next(walk)
             while True:
                 try:
                     result = await call(self.client)
                 except PosternError as error:
-                    call = steps.throw(error)
+                    call = walk.throw(error)
                 else:
-                    call = steps.send(result)
+                    call = walk.send(result)
         except StopIteration as end:
-            return _response(end.value)
+            found: _Found = end.value
+            return found
 
 
 def _request(connection: HTTPConnection) -> _login.Request:
@@ -174,3 +192,34 @@ def _response(answer: Answer) -> Response:
     for name, value in answer.headers:
         response.headers.append(name, value)
     return response
+
+
+class _Page:
+    is_users = False
+
+
+def _shown(connection: HTTPConnection, handle: _Found) -> _Found:
+    """Notes that the page is for the user of a session."""
+    page = connection.scope.get(_PAGE)
+    if page is not None and handle is not None:
+        page.is_users = True
+    return handle
+
+
+class _UsersPages:
+    """A middleware that keeps pages of users out of caches."""
+
+    def __init__(self, app: Application) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        page = scope.setdefault(_PAGE, _Page())
+
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start" and page.is_users:
+                lines = list(message.get("headers") or [])
+                if not any(name.lower() == b"cache-control" for name, _ in lines):
+                    message = {**message, "headers": [*lines, (b"cache-control", b"no-store")]}
+            await send(message)
+
+        await self.app(scope, receive, sending)

@@ -11,13 +11,13 @@ def orders():
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Callable
+from typing import Any, Callable, TypeVar
 
-from flask import Blueprint, Flask, request
+from flask import Blueprint, Flask, after_this_request, request
 from flask.wrappers import Response
 
 from . import _login
-from ._login import Answer, LoginRules, Problem, Steps
+from ._login import Answer, LoginRules, Problem, Steps, Walk
 from .aio import AsyncClient
 from .client import Client
 from .errors import AdviceRequired, LoginRequired, PosternError
@@ -26,13 +26,16 @@ from .wsgi import target_of
 
 __all__ = ["Login", "Problem"]
 
+_Found = TypeVar("_Found")
+
 
 class Login:
     """Logs the users of a web application in and out.
 
     `install` adds the routes `/login` (with `?next=` a path to come back to), `/callback`, `/logout` (POST, from a page
     of this application) and `/backchannel-logout`. A page that raises `LoginRequired` leads to the login, one that
-    raises `AdviceRequired` to a stronger login, and then back to the page.
+    raises `AdviceRequired` to a stronger login, and then back to the page. A page for which a user's session was read
+    is not for a cache (`Cache-Control: no-store`), unless it has its own `Cache-Control`.
 
     A browser has its session's handle in a cookie that no script and no other site gets, and nothing else: there is
     no state in this process. A login belongs to the browser that began it.
@@ -46,6 +49,7 @@ class Login:
     :param cookie: How the names of the cookies begin. With https, `__Host-` comes before it.
     :param max_age: Seconds that the browser keeps the session's cookie; default: until it is closed.
     :param authorization: More arguments of `begin_authorization`: `{"acr_values": ["mfa"]}`.
+    :param timeout: Seconds that each call to the sidecar may take.
     :param page: Returns the HTML of a `Problem`, in place of the own plain page.
     """
 
@@ -60,6 +64,7 @@ class Login:
         cookie: str = "postern",
         max_age: int | None = None,
         authorization: Mapping[str, Any] | None = None,
+        timeout: float = _login.TIMEOUT,
         page: Callable[[Problem], str] | None = None,
     ) -> None:
         if isinstance(client, AsyncClient):
@@ -73,6 +78,7 @@ class Login:
             cookie=cookie,
             max_age=max_age,
             authorization=authorization,
+            timeout=timeout,
             page=page,
         )
         #: The routes, and what answers the exceptions, for `register_blueprint` in place of `install`.
@@ -95,15 +101,16 @@ class Login:
 
         Nothing is called: the sidecar checks a handle when it is used.
         """
-        return self._rules.required(_request())
+        return _shown(self._rules.required(_request()))
 
     def optional_session(self) -> str | None:
         """The same; None without one. An adapter takes this method itself as its `session`."""
-        return self._rules.session(_request())
+        return _shown(self._rules.session(_request()))
 
     def current_user(self) -> Session:
         """The browser's session as the sidecar has it; without one `LoginRequired` is raised."""
-        return self._rules.user_of(self.client.get_session(self.current_session()))
+        _shown(self._rules.session(_request()))
+        return self._walked(self._rules.user(_request()))
 
     def optional_user(self) -> Session | None:
         """The same; None without one, and for one that has ended."""
@@ -120,36 +127,40 @@ class Login:
 
     def advice_required(self, error: AdviceRequired) -> Response:
         """Answers a request whose page raised `AdviceRequired`."""
-        return self._walked(self._rules.advice_required(_request(), error))
+        return self._answered(self._rules.advice_required(_request(), error))
 
     # Routes
 
     def _login(self) -> Response:
-        return self._walked(self._rules.login(_request()))
+        return self._answered(self._rules.login(_request()))
 
     def _callback(self) -> Response:
-        return self._walked(self._rules.callback(_request()))
+        return self._answered(self._rules.callback(_request()))
 
     def _logout(self) -> Response:
-        return self._walked(self._rules.logout(_request()))
+        return self._answered(self._rules.logout(_request()))
 
     def _backchannel(self) -> Response:
         body = request.stream.read(_login.MOST_FORM + 1)
-        return self._walked(self._rules.backchannel_logout(request.headers.get("Content-Type"), body))
+        return self._answered(self._rules.backchannel_logout(request.headers.get("Content-Type"), body))
 
-    def _walked(self, steps: Steps) -> Response:
-        """Makes the calls of an answer."""
+    def _answered(self, steps: Steps) -> Response:
+        return _response(self._walked(steps))
+
+    def _walked(self, walk: Walk[_Found]) -> _Found:
+        """Makes the calls, and returns what comes of them."""
         try:
-            call = next(steps)
+            call = next(walk)
             while True:
                 try:
                     result = call(self.client)
                 except PosternError as error:
-                    call = steps.throw(error)
+                    call = walk.throw(error)
                 else:
-                    call = steps.send(result)
+                    call = walk.send(result)
         except StopIteration as end:
-            return _response(end.value)
+            found: _Found = end.value
+            return found
 
 
 def _request() -> _login.Request:
@@ -158,3 +169,15 @@ def _request() -> _login.Request:
 
 def _response(answer: Answer) -> Response:
     return Response(answer.body, answer.status, answer.headers)
+
+
+def _shown(handle: _Found) -> _Found:
+    """Keeps the page, which is for the user of a session, out of caches."""
+    if handle is not None:
+        after_this_request(_not_for_caches)
+    return handle
+
+
+def _not_for_caches(response: Response) -> Response:
+    response.headers.setdefault("Cache-Control", "no-store")
+    return response
