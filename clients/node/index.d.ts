@@ -147,8 +147,9 @@ export interface FetchOptions {
   /** Optional when only one is configured. */
   resource?: string;
   /**
-   * The session of each fetch that does not name one itself. A function or an `AsyncLocalStorage` is read for each
-   * fetch; if it has no session, no user is logged in, and the fetch rejects with `LoginRequired`.
+   * The session of each fetch that does not name one itself: a handle, or `only`. A function or an `AsyncLocalStorage` is
+   * read for each fetch, and has a handle; if it has none, no user is logged in, and the fetch rejects with
+   * `LoginRequired`.
    */
   session?: SessionSource;
   auth?: Auth;
@@ -178,7 +179,7 @@ type SupportedMember = "method" | "headers" | "body" | "redirect" | "signal" | "
 
 /** What a fetch takes. Other members of `RequestInit` are errors: they would have no effect. */
 export type FetchInit = Pick<RequestInit, Extract<keyof RequestInit, SupportedMember>> & {
-  /** The session of this fetch. Without any, a fetch for a user rejects with `LoginRequired`. */
+  /** The handle of this fetch's session, and not `only`. Without any, a fetch for a user rejects with `LoginRequired`. */
   session?: SessionName;
   duplex?: "half";
 };

@@ -24,10 +24,10 @@ function textOf(session) {
   throw new TypeError("a session must be a string, its handle");
 }
 
-/** A value that is read for each request often comes from a browser, and `only` is not a user's own. */
+/** A value that is named for each fetch often comes from a browser, and `only` is not a user's own. */
 function ofOneUser(session) {
   if (session !== ONLY) return session;
-  throw new TypeError(`"${ONLY}" is for programs whose uid is the user: they pass session: "${ONLY}" itself`);
+  throw new TypeError(`"${ONLY}" is for programs whose uid is the user: they pass it as session of createFetch`);
 }
 
 /**
@@ -38,10 +38,12 @@ function ofOneUser(session) {
  * @param {(() => unknown) | undefined} source
  */
 async function sessionOf(init, headers, source) {
-  const given = textOf(init.session);
+  const given = ofOneUser(textOf(init.session));
   const header = headers.get(HEADER);
   headers.delete(HEADER);
-  if (given === "" && source === undefined) return header ? ofOneUser(header) : undefined;
+  // A header without a handle names nobody: over an endpoint with a session of its own it must not be that one's.
+  if (header === "" && given === "" && source === undefined) throw loginRequired();
+  if (given === "" && source === undefined) return header === null ? undefined : ofOneUser(header);
   // A fetch that names no user must not be made for another one.
   const named = "session" in init ? given : textOf(await source?.());
   // The header may come from a request that the program passes on: it must not choose the user.

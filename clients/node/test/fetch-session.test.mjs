@@ -30,7 +30,7 @@ const header = (session) => ({ headers: { "Postern-Session": session, "X-Own": "
 
 test("a fetch is for the session of its own init, and of nobody where it names nobody, in whatever way", async () => {
   assert.equal(await (await users("x", { session: "alice" })).text(), "alice");
-  for (const init of [undefined, {}, { session: undefined }, { session: null }, { session: "" }, header("")]) {
+  for (const init of [undefined, {}, { session: undefined }, { session: null }, { session: "" }]) {
     const error = await rejection(users("x", init));
     assert.ok(error instanceof LoginRequired && error instanceof FetchError, error.stack);
     assert.deepEqual([error.code, error.reason], [1001, "not_authenticated"]);
@@ -99,10 +99,29 @@ for (const [what, session] of sources) {
   });
 }
 
-test("\"only\" is the program's own word, and not a request's", async () => {
+test("\"only\" is an option of createFetch, and not a call's or a request's", async () => {
   const fetch = createFetch({ client, resource: "users", session: "only" });
   assert.equal(await (await fetch("x")).text(), "only");
+  fake.requests.length = 0;
+  const mine = createFetch({ client, resource: "users", session: "alice" });
+  for (const each of [users, fetch, mine, createFetch({ client, resource: "users", streaming: true })]) {
+    for (const init of [{ session: "only" }, { ...header("only"), session: "only" }]) {
+      assert.match((await rejection(each("x", init))).message, /whose uid is the user/);
+    }
+  }
   assert.match((await rejection(users("x", header("only")))).message, /whose uid is the user/);
+  assert.deepEqual(fetched(), [], "nothing is sent");
+});
+
+test("a header without a handle names nobody, also where a session would be the endpoint's own", async () => {
+  for (const fetch of [users, open]) {
+    for (const init of [header(""), header(" \t"), { ...header(""), session: undefined }]) {
+      const error = await rejection(fetch("x", init));
+      assert.ok(error instanceof LoginRequired, error.stack);
+      assert.deepEqual([error.code, error.outcome, error.data.detail], [1001, "not_sent", "session_missing"]);
+    }
+  }
+  assert.deepEqual(fetched(), []);
 });
 
 test("a function that throws is the program's error; another kind of session is refused at once", async () => {
