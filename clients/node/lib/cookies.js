@@ -1,10 +1,25 @@
 "use strict";
 
-/** The value of a cookie; undefined where the request has none of that name, or two: one may be another site's. */
-function cookieOf(req, name) {
-  const pairs = (req.headers.cookie ?? "").split(";").map((pair) => pair.trim());
-  const values = pairs.filter((pair) => pair.startsWith(`${name}=`)).map((pair) => pair.slice(name.length + 1));
-  return values.length === 1 ? values[0] : undefined;
+const { stripped } = require("./white-space.js");
+
+/**
+ * The cookies of a request, by their names byte for byte. Without those that are there twice: one may be another site's.
+ * @returns {Map<string, string>}
+ */
+function cookiesOf(req) {
+  /** @type {Map<string, string>} */
+  const found = new Map();
+  /** @type {Set<string>} */
+  const twice = new Set();
+  for (const pair of (req.headers.cookie ?? "").split(";")) {
+    const sign = pair.indexOf("=");
+    if (sign < 0) continue;
+    const name = stripped(pair.slice(0, sign));
+    if (found.has(name)) twice.add(name);
+    found.set(name, stripped(pair.slice(sign + 1)));
+  }
+  for (const name of twice) found.delete(name);
+  return found;
 }
 
 /**
@@ -25,7 +40,12 @@ function cookiesFor(isSecure) {
 
   return {
     set,
-    get: (req, name) => cookieOf(req, nameOf(name)),
+    get: (req, name) => cookiesOf(req).get(nameOf(name)),
+    /** Those whose names begin with `start`: pairs of the rest of the name and the value. */
+    startingWith: (req, start) => {
+      const own = [...cookiesOf(req)].filter(([name]) => name.startsWith(nameOf(start)));
+      return own.map(([name, value]) => [name.slice(nameOf(start).length), value]);
+    },
     clear: (res, name) => set(res, name, "", 0),
   };
 }

@@ -2,6 +2,7 @@
 
 const { timingSafeEqual } = require("node:crypto");
 const { cookiesFor } = require("./cookies.js");
+const { ENDING_MS, isOver } = require("./earlier-session.js");
 const { AdviceRequired, LoginRequired } = require("./errors.js");
 const { FetchFailed } = require("./fetch.js");
 const { formField } = require("./form.js");
@@ -40,7 +41,6 @@ function checked(given) {
     [url.username === "" && url.password === "", "publicUrl has no user and no password"],
     [!isReadable, "publicUrl is https, or http on loopback: without TLS anyone can read the cookies"],
     [prefix === "" || (localPath(prefix) === prefix && !/[?#]|\/$/.test(prefix)), "prefix is a path such as /auth"],
-    [home === undefined || localPath(home) === home, "home is a path of the application, as browsers see it"],
     [/^[\w-]+$/.test(cookie), "cookie is a name of letters, digits, hyphens and underscores"],
     [hasAge, "maxAgeSeconds is a whole number over 0"],
     [Number.isFinite(timeoutMs) && timeoutMs > 0, "timeoutMs is a number over 0"],
@@ -58,7 +58,7 @@ class WebLogin {
     this.calling = { timeoutMs };
     this.origin = url.origin;
     this.base = url.pathname.replace(/\/$/, "");
-    this.home = home ?? `${this.base}/`;
+    this.home = `${this.base}/`;
     this.redirectUri = `${url.origin}${this.base}${prefix}/callback`;
     this.cookies = cookiesFor(url.protocol === "https:");
     this.sessionCookie = `${cookie}-session`;
@@ -69,6 +69,10 @@ class WebLogin {
       [`${this.base}${prefix}/logout`, { method: "POST", act: this.logout }],
       [`${this.base}${prefix}/backchannel-logout`, { method: "POST", act: this.backchannelLogout }],
     ]);
+    if (home !== undefined && this.ownPath(home) !== home) {
+      throw new TypeError("home is a path of the application, as browsers see it");
+    }
+    this.home = home ?? this.home;
   }
 
   // MARK: - Paths
@@ -76,7 +80,13 @@ class WebLogin {
   /** The target of a request in browsers. A front may take the path of `publicUrl` away, or leave it. */
   targetOf(req) {
     const target = targetOf(req);
-    return target.startsWith(`${this.base}/`) ? target : this.base + target;
+    return this.isBelow(target) ? target : this.base + target;
+  }
+
+  /** Whether a path is one of the application, where others have their own at the same host. */
+  isBelow(target) {
+    const path = target.split(/[?#]/, 1)[0];
+    return path === this.base || path.startsWith(`${this.base}/`);
   }
 
   routeOf(req) {
@@ -86,9 +96,10 @@ class WebLogin {
   /** The path that a browser may be sent to: one of this application, else its home page. */
   ownPath(text) {
     const path = localPath(text);
-    const plain = path && decoded(path.split(/[?#]/, 1)[0]).replace(/\/$/, "");
+    if (path === undefined || !this.isBelow(path)) return this.home;
     // From a route of the login a browser would get nowhere.
-    return path === undefined || this.table.has(plain) ? this.home : path;
+    const plain = decoded(path.split(/[?#]/, 1)[0]).replace(/\/$/, "");
+    return this.table.has(plain) ? this.home : path;
   }
 
   /** The path of the requested page in browsers; a form cannot be sent a second time, so it leads home. */
@@ -149,9 +160,21 @@ class WebLogin {
   }
 
   /** Ends a session, here and at the issuer. The browser does without it whatever comes of that. */
-  async end(req, session) {
+  async end(req, session, calling = this.calling) {
     try {
-      await this.client.endSession({ session }, this.calling);
+      await this.client.endSession({ session }, calling);
+    } catch (error) {
+      if (!(error instanceof LoginRequired)) this.options.onError(error, req);
+    }
+  }
+
+  /** Ends the session that the browser had before its login, as far as that does no harm to the new one. */
+  async endEarlier(req, user) {
+    const session = this.handleOf(req);
+    if (session === undefined || session === user.session) return;
+    const calling = { timeoutMs: ENDING_MS };
+    try {
+      if (isOver(await this.client.getSession({ session }, calling), user)) await this.end(req, session, calling);
     } catch (error) {
       if (!(error instanceof LoginRequired)) this.options.onError(error, req);
     }
@@ -166,7 +189,7 @@ class WebLogin {
     try {
       const params = { ...authorization, issuer, redirectUri: this.redirectUri };
       const { authorizationUrl, state } = await this.client.beginAuthorization(params, this.calling);
-      this.pending.set(res, [...this.pending.of(req), { kind: "login", secret: state, target }]);
+      this.pending.add(res, { kind: "login", secret: state, target }, this.pending.of(req));
       sendRedirect(res, authorizationUrl);
     } catch (error) {
       this.failed(req, res, error, target);
@@ -179,29 +202,42 @@ class WebLogin {
     const pending = this.pending.of(req);
     const state = query.get("state") ?? "";
     const login = pending.find(({ kind, secret }) => kind === "login" && isSame(secret, state));
-    if (login !== undefined) return this.completeLogin(req, res, login, callbackUrl);
+    if (login !== undefined) return this.completeLogin(req, res, login, callbackUrl, pending);
     // The state of a step-up may be known to the issuer only. The sidecar takes no other callback for a continuation.
     for (const stepUp of pending.filter(({ kind }) => kind === "stepUp").reverse()) {
-      if (await this.completesStepUp(req, res, stepUp, callbackUrl)) return;
+      if (await this.completesStepUp(req, res, stepUp, callbackUrl, pending)) return;
     }
-    this.problem(res, "notBegunHere");
+    await this.notBegunHere(req, res, this.home);
   }
 
-  async completeLogin(req, res, login, callbackUrl) {
+  /** A callback that is not one of this browser's logins, or not any more: of a page that is loaded again. */
+  async notBegunHere(req, res, target) {
+    try {
+      if (await this.sessionOf(req)) return sendRedirect(res, target);
+    } catch (error) {
+      return this.failed(req, res, error, target);
+    }
+    this.problem(res, "notBegunHere", target);
+  }
+
+  async completeLogin(req, res, login, callbackUrl, pending) {
     const target = this.ownPath(login.target);
     // What another login has done does not count for this one.
-    const others = this.pending.of(req).filter(({ kind, secret }) => kind !== "done" && secret !== login.secret);
+    const over = pending.filter((entry) => entry === login || entry.kind === "done");
     try {
       const params = { callbackUrl, state: login.secret };
-      const { session } = await this.client.completeAuthorization(params, this.calling);
-      // A new cookie, whatever the browser had: an older one may be someone else's, and is neither used nor ended.
-      this.cookies.set(res, this.sessionCookie, session, this.options.maxAgeSeconds);
-      this.pending.set(res, others);
+      const user = await this.client.completeAuthorization(params, this.calling);
+      await this.endEarlier(req, user);
+      // A new cookie, whatever the browser had: a handle that someone else has planted is of no use to them.
+      this.cookies.set(res, this.sessionCookie, user.session, this.options.maxAgeSeconds);
+      this.pending.remove(res, over);
       sendRedirect(res, target);
     } catch (error) {
       // A login that can still succeed, when the page is loaded again, stays.
-      if (!isPassing(error)) this.pending.set(res, others);
-      this.failed(req, res, error, target);
+      if (!isPassing(error)) this.pending.remove(res, over);
+      if (problemOf(error) !== "notBegunHere") return this.failed(req, res, error, target);
+      this.options.onError(error, req);
+      await this.notBegunHere(req, res, target);
     }
   }
 
@@ -219,9 +255,14 @@ class WebLogin {
     return site === undefined ? headers.origin === this.origin : site === "same-origin";
   }
 
-  /** OpenID Connect Back-Channel Logout 1.0, sections 2.5 to 2.8: 200, or 400 for every failure. */
+  /**
+   * OpenID Connect Back-Channel Logout 1.0, sections 2.5 to 2.8: 200, 400 for what is no valid token, and 503 where
+   * nothing was judged: the issuer may send the token again.
+   */
   async backchannelLogout(req, res) {
-    const reject = (error, description) => sendJSON(res, 400, { error, error_description: description });
+    const reject = (error, description, status = 400) => {
+      sendJSON(res, status, { error, error_description: description });
+    };
     const logoutToken = await formField(req, "logout_token");
     if (logoutToken === undefined) {
       res.shouldKeepAlive = false; // a body may be left that is not read
@@ -233,7 +274,7 @@ class WebLogin {
       if (!valid) return reject("invalid_request", error.message);
     } catch (error) {
       this.options.onError(error, req);
-      return reject("temporarily_unavailable", "the logout cannot be carried out now");
+      return reject("temporarily_unavailable", "the logout cannot be carried out now", 503);
     }
     send(res, 200);
   }
@@ -245,48 +286,47 @@ class WebLogin {
     if (!isNavigation(req)) return sendJSON(res, 403, { error: "stronger_login_required" });
     const target = this.pageOf(req);
     const pending = this.pending.of(req);
-    const others = pending.filter((entry) => entry.kind !== "done" || entry.target !== target);
-    if (others.length < pending.length) {
-      this.pending.set(res, others);
+    const done = pending.filter((entry) => entry.kind === "done" && entry.target === target);
+    if (done.length > 0) {
+      this.pending.remove(res, done);
       return this.problem(res, "notSufficient", target);
     }
     if (continuation === undefined) return this.problem(res, "unavailable", target);
     try {
       const step = await this.client.authenticateWithAdvice({ continuation }, this.calling);
-      this.nextStep(req, res, step, target, pending);
+      this.nextStep(res, step, target, pending);
     } catch (error) {
       this.failed(req, res, error, target);
     }
   }
 
   /** Whether the callback is this step-up's: it has then been answered. */
-  async completesStepUp(req, res, stepUp, callbackUrl) {
+  async completesStepUp(req, res, stepUp, callbackUrl, pending) {
     const target = this.ownPath(stepUp.target);
-    const others = this.pending.of(req).filter(({ secret }) => secret !== stepUp.secret);
     try {
       const params = { continuation: stepUp.secret, answers: { RedirectCallback: callbackUrl } };
       const step = await this.client.authenticateWithAdvice(params, this.calling);
-      this.nextStep(req, res, step, target, others);
+      this.pending.remove(res, [stepUp]);
+      this.nextStep(res, step, target, pending.filter((entry) => entry !== stepUp));
     } catch (error) {
       if (error.reason === "state_unknown") return false;
-      if (!isPassing(error)) this.pending.set(res, others);
+      if (!isPassing(error)) this.pending.remove(res, [stepUp]);
       this.failed(req, res, error, target);
     }
     return true;
   }
 
-  nextStep(req, res, step, target, pending) {
+  nextStep(res, step, target, pending) {
     if (step.state === "completed") {
-      this.pending.set(res, [...pending, { kind: "done", secret: "", target }]);
+      this.pending.add(res, { kind: "done", secret: "", target }, pending);
       return sendRedirect(res, target);
     }
     const [callback, ...more] = step.callbacks ?? [];
     const url = callback?.output?.find(({ name }) => name === "redirectUrl")?.value;
     if (callback?.type !== "RedirectCallback" || more.length > 0 || url === undefined) {
-      this.pending.set(res, pending);
       return this.problem(res, "notSufficient", target);
     }
-    this.pending.set(res, [...pending, { kind: "stepUp", secret: step.continuation, target }]);
+    this.pending.add(res, { kind: "stepUp", secret: step.continuation, target }, pending);
     sendRedirect(res, url);
   }
 

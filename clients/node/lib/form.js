@@ -1,5 +1,7 @@
 "use strict";
 
+const { stripped } = require("./white-space.js");
+
 const MAX_BYTES = 64 * 1024;
 const MEDIA_TYPE = "application/x-www-form-urlencoded";
 
@@ -27,7 +29,7 @@ function textOf(req) {
  * @returns {Promise<string | undefined>}
  */
 async function formField(req, name) {
-  const type = (req.headers["content-type"] ?? "").split(";", 1)[0].trim().toLowerCase();
+  const type = stripped((req.headers["content-type"] ?? "").split(";", 1)[0]).toLowerCase();
   if (type !== MEDIA_TYPE) return undefined;
   const wasRead = req.body?.[name] !== undefined || req.readableEnded;
   const values = wasRead ? [req.body?.[name]] : new URLSearchParams(await textOf(req)).getAll(name);

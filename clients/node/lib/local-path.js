@@ -1,6 +1,6 @@
 "use strict";
 
-const MAX_LENGTH = 1024; // it goes through a cookie
+const MAX_LENGTH = 1024; // percent-encoded: a cookie has it
 const MAX_DECODINGS = 4;
 // Spaces and controls, backslashes, halves of characters.
 const UNSAFE = /[\x00-\x20\x7f-\x9f\\]|[\ud800-\udfff]/u;
@@ -24,7 +24,10 @@ function localPath(text) {
   for (let count = 0; count < MAX_DECODINGS; count++) {
     if (UNSAFE_DECODED.test(path)) return undefined;
     const next = decoded(path);
-    if (next === path) return text.replace(/[^\x21-\x7e]/gu, encodeURIComponent);
+    if (next === path) {
+      const encoded = text.replace(/[^\x21-\x7e]/gu, encodeURIComponent);
+      return encoded.length > MAX_LENGTH ? undefined : encoded;
+    }
     path = next;
   }
   return undefined;

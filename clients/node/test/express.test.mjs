@@ -149,7 +149,7 @@ test("the session is new with each login, and no cookie is for scripts and other
   await browser.loggedIn();
   assert.match(cookiesOf(browser).get("postern-session"), /^[\w-]{43}$/);
   const { setCookies } = await page(new URL("/login", origin), "GET", {});
-  assert.match(setCookies[0], /^postern-login=.*; Path=\/; Max-Age=600; HttpOnly; SameSite=Lax$/);
+  assert.match(setCookies[0], /^postern-login-[\w-]{8}=.*; Path=\/; Max-Age=600; HttpOnly; SameSite=Lax$/);
 });
 
 test("nobody is whoever is logged in: not without a cookie, and not with the word for the only session", async () => {

@@ -1,6 +1,7 @@
 // The login of a web application: with a server of node:http, browsers that send what they like, and a sidecar that
 // answers what a test wants. With the real one: express.test.mjs.
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { once } from "node:events";
 import http from "node:http";
 import { createRequire } from "node:module";
@@ -100,30 +101,44 @@ function cookiesIn(headers) {
 const value = (field) => /^[^=]+=([^;]*)/.exec(field)[1];
 const SESSION = "__Host-postern-session";
 const LOGIN = "__Host-postern-login";
+const markOf = (secret) => createHash("sha256").update(secret).digest("base64url").slice(0, 8);
+/** The name of the cookie of a login with that state, or of a step-up with that continuation. */
+const begunCookie = (secret) => `${LOGIN}-${markOf(secret)}`;
+/** Its value. */
+const encoded = (entry) => Buffer.from(JSON.stringify(entry)).toString("base64url");
+/** The cookies that a response sets of what the browser has begun, and the names of those that it removes. */
+const loginsIn = ({ set }) => {
+  const own = Object.entries(set).filter(([name]) => name.startsWith(LOGIN));
+  return Object.fromEntries(own.map(([name, field]) => [name, value(field)]).filter(([, text]) => text !== ""));
+};
+const removedIn = ({ set }) =>
+  Object.entries(set).filter(([name, field]) => name.startsWith(LOGIN) && / Max-Age=0;/.test(field)).map(([name]) => name);
 const HOST_ONLY = /; Path=\/;.* HttpOnly; Secure; SameSite=Lax$/;
 const sameOrigin = { "sec-fetch-site": "same-origin" };
 
-/** A login that this browser has begun: its cookie. */
+/** A login that this browser has begun, in addition to `cookies`: all of its cookies. */
 async function beginLogin(server, next = "", cookies = {}) {
   const found = await send(server, `/login${next && `?next=${encodeURIComponent(next)}`}`, { cookies });
   assert.equal(found.status, 303);
-  return { [LOGIN]: value(found.set[LOGIN]) };
+  const all = { ...cookies, ...loginsIn(found) };
+  for (const name of removedIn(found)) delete all[name];
+  return all;
 }
 
 test("a login: the browser gets a cookie for the login, then one with the new session, and comes back to the page", async (t) => {
   const server = await serve(t);
   const started = await send(server, "/login?next=%2Forders%3Fpage%3D2");
   assert.deepEqual([started.status, started.headers.location], [303, "https://idp.example/authorize?state=state-1"]);
-  assert.match(started.set[LOGIN], HOST_ONLY);
-  assert.match(started.set[LOGIN], /; Max-Age=600;/);
+  const name = begunCookie("state-1");
+  assert.match(started.set[name], HOST_ONLY);
+  assert.match(started.set[name], /; Max-Age=600;/);
   assert.deepEqual(calls("beginAuthorization"), [{ issuer: "corp", redirectUri: `${publicUrl}/callback` }]);
-  const cookies = { [LOGIN]: value(started.set[LOGIN]) };
-  const done = await send(server, "/callback?code=c&state=state-1", { cookies });
+  const done = await send(server, "/callback?code=c&state=state-1", { cookies: loginsIn(started) });
   assert.deepEqual([done.status, done.headers.location], [303, "/orders?page=2"]);
   const callbackUrl = `${publicUrl}/callback?code=c&state=state-1`;
   assert.deepEqual(calls("completeAuthorization"), [{ callbackUrl, state: "state-1" }]);
   assert.match(done.set[SESSION], new RegExp(`^${SESSION}=${NEW}${HOST_ONLY.source}`));
-  assert.match(done.set[LOGIN], /=; Path=\/; Max-Age=0;/);
+  assert.match(done.set[name], /=; Path=\/; Max-Age=0;/);
   for (const { headers } of [started, done]) {
     assert.deepEqual([headers["cache-control"], headers["referrer-policy"]], ["no-store", "no-referrer"]);
   }
@@ -131,7 +146,7 @@ test("a login: the browser gets a cookie for the login, then one with the new se
 
 test("with http the cookies have no prefix and no Secure, and only loopback may have it", async (t) => {
   const { set } = await send(await serve(t, { options: { publicUrl: "http://127.0.0.1:8000" } }), "/login");
-  assert.match(set["postern-login"], /; HttpOnly; SameSite=Lax$/);
+  assert.match(set[`postern-login-${markOf("state-1")}`], /; HttpOnly; SameSite=Lax$/);
   assert.throws(() => createLogin(client, { issuer: "corp", publicUrl: "http://shop.example" }), /https, or http on loopback/);
 });
 
@@ -139,11 +154,17 @@ test("a callback that another browser has begun logs nobody in, with and without
   const server = await serve(t);
   const attacker = await beginLogin(server);
   const victim = await beginLogin(server);
-  for (const cookies of [{}, victim, { [LOGIN]: "" }, { [LOGIN]: "!" }, { [LOGIN]: "W10" }, { [LOGIN]: "WzFd" }]) {
+  const [[name, text]] = Object.entries(attacker);
+  const [own] = Object.keys(victim);
+  for (const cookies of [
+    ...[{}, victim, { [own]: text }, { [LOGIN]: text }, { [`${LOGIN}-`]: text }],
+    ...["", "!", "W10", "WzFd", text.slice(0, -4)].map((wrong) => ({ [name]: wrong })),
+    ...[["login", "state-1x", "/", 1], ["login", "state-1", "/"], ["login", "state-1", 1, 1]].map((entry) => ({ [name]: encoded(entry) })),
+  ]) {
     const found = await send(server, "/callback?code=c&state=state-1", { cookies });
     assert.deepEqual([found.status, found.set[SESSION]], [400, undefined]);
     assert.match(found.text, /Please log in again/);
-    assert.equal(found.set[LOGIN], undefined, "the victim's own login goes on");
+    assert.deepEqual(Object.keys(found.set), [], "the victim's own login goes on");
   }
   assert.deepEqual(calls("completeAuthorization"), []);
   assert.equal((await send(server, "/callback?code=c&state=state-1", { cookies: attacker })).status, 303);
@@ -163,23 +184,75 @@ test("what the sidecar finds about the state is a page, too, and leaves the logi
 
 test("two tabs: each login is completed in its own order, and leads to its own page", async (t) => {
   const server = await serve(t);
-  const first = await beginLogin(server, "/one");
-  const cookies = await beginLogin(server, "/two", first);
+  const cookies = await beginLogin(server, "/two", await beginLogin(server, "/one"));
   const one = await send(server, "/callback?state=state-1", { cookies });
-  assert.equal(one.headers.location, "/one");
-  const rest = { [LOGIN]: value(one.set[LOGIN]) };
-  const two = await send(server, "/callback?state=state-2", { cookies: rest });
-  assert.deepEqual([two.headers.location, value(two.set[LOGIN])], ["/two", ""]);
-  let many = {};
-  for (let tab = 0; tab < 20; tab++) many = await beginLogin(server, `/${"x".repeat(900)}`, many);
-  assert.ok(many[LOGIN].length < 3700, "a browser would drop the cookie");
+  assert.deepEqual([one.headers.location, removedIn(one)], ["/one", [begunCookie("state-1")]]);
+  const two = await send(server, "/callback?state=state-2", { cookies });
+  assert.deepEqual([two.headers.location, removedIn(two)], ["/two", [begunCookie("state-2")]]);
 });
 
-test("a callback that is loaded again logs nobody in, and out neither", async (t) => {
+test("tabs that begin and come back at the same time: no response takes away what another one has set", async (t) => {
   const server = await serve(t);
-  const again = await send(server, "/callback?state=state-1", { cookies: { [SESSION]: ALICE } });
-  assert.deepEqual([again.status, again.set[SESSION]], [400, undefined]);
+  const begun = await Promise.all(["/a", "/b", "/c"].map((next) => beginLogin(server, next)));
+  const cookies = Object.assign({}, ...begun);
+  assert.equal(Object.keys(cookies).length, 3);
+  const done = await Promise.all([1, 2, 3].map((number) => send(server, `/callback?state=state-${number}`, { cookies })));
+  assert.deepEqual(done.map(({ headers }) => headers.location).sort(), ["/a", "/b", "/c"]);
 });
+
+test("many tabs: four logins are kept, the oldest go, and a browser can store their cookies", async (t) => {
+  const server = await serve(t);
+  let many = {};
+  for (let tab = 0; tab < 20; tab++) many = await beginLogin(server, `/${"x".repeat(1023)}`, many);
+  assert.deepEqual(Object.keys(many).sort(), [17, 18, 19, 20].map((number) => begunCookie(`state-${number}`)).sort());
+  assert.ok(Object.entries(many).flat().join("").length < 6500, "a server would reject the request");
+  // As a browser sends them that sorts otherwise.
+  const old = [3, 1, 4, 2].map((begun) => [begunCookie(`old-${begun}`), encoded(["login", `old-${begun}`, "/", begun])]);
+  const kept = await beginLogin(server, "", Object.fromEntries(old));
+  assert.deepEqual(Object.keys(kept).sort(), ["old-2", "old-3", "old-4", "state-21"].map(begunCookie).sort());
+});
+
+test("an unknown callback leads a user home, and changes nothing; without a live session it is an error", async (t) => {
+  const server = await serve(t);
+  const unknown = (cookies) => send(server, "/callback?code=c&state=state-9", { cookies });
+  const home = await unknown({ [SESSION]: ALICE });
+  assert.deepEqual([home.status, home.headers.location, home.set], [303, "/", {}]);
+  for (const cookies of [{}, { [SESSION]: "only" }, { [SESSION]: "C".repeat(43) }]) assert.equal((await unknown(cookies)).status, 400);
+  answers.getSession = (params) => ({ ...standard.getSession(params), issuer: "other" });
+  assert.equal((await unknown({ [SESSION]: ALICE })).status, 400);
+  answers.getSession = () => [5008, { reason: "store_unavailable", retryable: true }];
+  assert.equal((await unknown({ [SESSION]: ALICE })).status, 503);
+  delete answers.getSession;
+  // Sent twice by the browser, whose second request is the one that it shows.
+  answers.completeAuthorization = () => [5006, { reason: "state_unknown" }];
+  const cookies = { [SESSION]: ALICE, ...(await beginLogin(server, "/orders")) };
+  const twice = await send(server, "/callback?state=state-1", { cookies });
+  assert.deepEqual([twice.status, twice.headers.location, removedIn(twice)], [303, "/orders", [begunCookie("state-1")]]);
+});
+
+// What a browser does not remove from a name, and text functions do; what they leave out altogether; other letters.
+for (const around of ["\xa0", "\x85", "\xc2\xa0", "\xe2\x80\x80", "\xef\xbb\xbf", "\xad", "x", '"']) {
+  test(`a cookie whose name has ${JSON.stringify(around)} is another one, and not in the way of the own`, async (t) => {
+    const { port } = await serve(t);
+    const [[name, text]] = Object.entries(await beginLogin({ port }));
+    const raw = async (target, cookie) => {
+      const socket = net.connect(port, "127.0.0.1");
+      const head = `GET ${target} HTTP/1.1\r\nHost: a\r\nAccept: text/html\r\nConnection: close\r\nCookie: ${cookie}\r\n\r\n`;
+      socket.write(Buffer.from(head, "latin1"));
+      let response = "";
+      for await (const piece of socket) response += piece;
+      return [response.split(" ")[1], response.split("\r\n\r\n")[1]];
+    };
+    for (const cookie of [`${around}${name}=${text}`, `${name}${around}=${text}`]) {
+      assert.equal((await raw("/callback?state=state-1", cookie))[0], "400");
+    }
+    const planted = [`${around}${SESSION}=${BOB}`, `a=b; ${around}${SESSION}=${BOB}`, `${SESSION}${around}=${BOB}`, `${SESSION}=${around}${BOB}`];
+    for (const cookie of planted) assert.deepEqual(await raw("/", cookie), ["200", "nobody"]);
+    const both = `${SESSION}=${ALICE}; ${around}${SESSION}=${BOB}; ${SESSION}${around}=x; ${SESSION}`;
+    assert.deepEqual(await raw("/", both), ["200", "A"]);
+    assert.deepEqual(await raw("/", `a=b;\t${SESSION} = ${ALICE}\t;c`), ["200", "A"], "spaces and tabs count for nothing");
+  });
+}
 
 for (const [what, error, status, title] of [
   ["access_denied", [5005, { reason: "authorization_failed", upstream: { code: "access_denied" } }], 403, /login was cancelled/],
@@ -191,7 +264,7 @@ for (const [what, error, status, title] of [
     const server = await serve(t);
     answers.completeAuthorization = () => error;
     const found = await send(server, "/callback?error=x&state=state-1", { cookies: await beginLogin(server, "/orders") });
-    assert.deepEqual([found.status, found.set[SESSION], value(found.set[LOGIN])], [status, undefined, ""]);
+    assert.deepEqual([found.status, found.set[SESSION], removedIn(found)], [status, undefined, [begunCookie("state-1")]]);
     assert.match(found.text, title);
     assert.match(found.text, /href="\/login\?next=%2Forders"/);
     assert.deepEqual(server.errors.map(({ code }) => code), [error[0]]);
@@ -204,7 +277,7 @@ test("an issuer that does not answer leaves the login: the page can be loaded ag
   answers.completeAuthorization = () => [5004, { reason: "token_endpoint_unreachable", retryable: true }];
   const cookies = await beginLogin(server);
   const found = await send(server, "/callback?state=state-1", { cookies });
-  assert.deepEqual([found.status, found.set[LOGIN]], [503, undefined]);
+  assert.deepEqual([found.status, found.set], [503, {}]);
   delete answers.completeAuthorization;
   assert.equal((await send(server, "/callback?state=state-1", { cookies })).status, 303);
 });
@@ -230,11 +303,11 @@ for (const text of FOREIGN) {
     const server = await serve(t);
     const target = `/login?next=${encodeURIComponent(text.replace("\ud800", ""))}`;
     if (text.includes("\ud800")) return;
-    const cookies = { [LOGIN]: value((await send(server, target)).set[LOGIN]) };
+    const cookies = loginsIn(await send(server, target));
     assert.equal((await send(server, "/callback?state=state-1", { cookies })).headers.location, "/");
     // A cookie that somebody else has set is judged as well.
-    const planted = Buffer.from(JSON.stringify([["login", "state-9", text]])).toString("base64url");
-    assert.equal((await send(server, "/callback?state=state-9", { cookies: { [LOGIN]: planted } })).headers.location, "/");
+    const planted = { [begunCookie("state-9")]: encoded(["login", "state-9", text, 1]) };
+    assert.equal((await send(server, "/callback?state=state-9", { cookies: planted })).headers.location, "/");
   });
 }
 
@@ -243,12 +316,15 @@ test("a login does not lead back to itself, and in a prefix neither", async (t) 
   const leadsTo = async (next) => {
     const begun = await send(server, `/auth/login?next=${encodeURIComponent(next)}`);
     const state = new URL(begun.headers.location).searchParams.get("state");
-    const cookies = { [LOGIN]: value(begun.set[LOGIN]) };
+    const cookies = loginsIn(begun);
     return (await send(server, `/auth/callback?state=${state}`, { cookies })).headers.location;
   };
   const routes = ["/shop/auth/login", "/shop/auth/logout?x", "/shop/auth/callback#y", "/shop/auth/%6cogin/"];
   for (const next of routes) assert.equal(await leadsTo(next), "/shop/", next);
-  assert.equal(await leadsTo("/shop/x"), "/shop/x");
+  for (const next of ["/shop/x", "/shop", "/shop?a=/b", "/shop/#c"]) assert.equal(await leadsTo(next), next);
+  // A page of another application at the same host, which looks like this one's.
+  const others = ["/", "/other", "/~mallory/phish", "/shopping", "/shop;/x", "/shop%2fx", "/Shop/x", "/%73hop/x", "/?/shop/", "/#/shop/"];
+  for (const next of others) assert.equal(await leadsTo(next), "/shop/", next);
   assert.equal((await send(server, "/shop/auth/login")).status, 303, "a front that leaves the path of publicUrl");
   const out = await send(server, "/shop/auth/logout", { method: "POST", headers: sameOrigin });
   assert.deepEqual([out.status, out.headers.location], [303, "/shop/"]);
@@ -256,14 +332,62 @@ test("a login does not lead back to itself, and in a prefix neither", async (t) 
   assert.equal((await send(server, "/login")).status, 200, "another path is the application's");
 });
 
-test("the session before a login is worth nothing after it, though it is live", async (t) => {
+test("a path is measured as it is stored: one that grows when it is encoded erases no login", async (t) => {
+  const server = await serve(t);
+  for (const letter of ["\u4e2d", "\u00e9", "\u{1f600}"]) {
+    const fits = `/${letter.repeat(Math.floor(1023 / encodeURIComponent(letter).length))}`;
+    assert.ok(localPath(fits).length <= 1024);
+    assert.equal(localPath(fits + letter), undefined);
+  }
+  const cookies = await beginLogin(server, `/${"\u4e2d".repeat(500)}`, await beginLogin(server));
+  assert.ok(Object.values(cookies).every((text) => text.length < 2000), "a browser would drop the cookie");
+  assert.equal((await send(server, "/callback?state=state-1", { cookies })).status, 303);
+});
+
+test("the session before a login is worth nothing after it, though it is live: it ends", async (t) => {
   const server = await serve(t);
   assert.equal((await send(server, "/login", { cookies: { [SESSION]: BOB } })).headers.location, "https://idp.example/authorize?state=state-1");
   begun = 0;
   const cookies = await beginLogin(server, "", { [SESSION]: "chosen" });
   const done = await send(server, "/callback?state=state-1", { cookies: { ...cookies, [SESSION]: BOB } });
   assert.equal(value(done.set[SESSION]), NEW);
-  assert.deepEqual(calls("endSession"), [], "it may be someone else's");
+  assert.deepEqual(calls("endSession"), [{ session: BOB }]);
+});
+
+const at = (seconds) => new Date(Date.UTC(2026, 0, 1) + seconds * 1000).toISOString();
+for (const [what, earlier, later, ends] of [
+  ["of another login ends", { claims: { sid: "a" } }, { claims: { sid: "b" } }, true],
+  ["of another user ends", { subject: "bob" }, {}, true],
+  ["of another issuer ends", { issuer: "other" }, {}, true],
+  ["of the same login stays: its end would be that of the new one at the issuer", { claims: { sid: "a" } }, { claims: { sid: "a" } }, false],
+  ["of an issuer that does not tell stays", {}, {}, false],
+  ["of another tab, which comes back now, stays", { claims: { sid: "a" }, createdAt: at(90) }, { claims: { sid: "b" } }, false],
+]) {
+  test(`an earlier session ${what}`, async (t) => {
+    const server = await serve(t);
+    const user = { issuer: "corp", kind: "user", subject: "alice" };
+    answers.getSession = ({ session }) => ({ session, ...user, createdAt: at(0), ...earlier });
+    answers.completeAuthorization = () => ({ session: NEW, ...user, createdAt: at(100), ...later });
+    const cookies = { ...(await beginLogin(server)), [SESSION]: ALICE };
+    assert.equal((await send(server, "/callback?state=state-1", { cookies })).status, 303);
+    assert.deepEqual(calls("endSession"), ends ? [{ session: ALICE }] : []);
+  });
+}
+
+test("an earlier session that cannot end is no obstacle to a login", async (t) => {
+  const server = await serve(t);
+  for (const [method, reports] of [["getSession", 1], ["endSession", 1]]) {
+    server.errors.length = 0;
+    answers = { [method]: () => [5008, { reason: "store_unavailable", retryable: true }] };
+    const cookies = { ...(await beginLogin(server)), [SESSION]: BOB };
+    const done = await send(server, `/callback?state=state-${begun}`, { cookies });
+    assert.deepEqual([done.status, value(done.set[SESSION]), server.errors.length], [303, NEW, reports]);
+  }
+  answers = {};
+  asked.length = 0;
+  const cookies = { ...(await beginLogin(server)), [SESSION]: NEW };
+  await send(server, `/callback?state=state-${begun}`, { cookies });
+  assert.deepEqual([calls("getSession"), calls("endSession")], [[], []], "it is the same one");
 });
 
 test("each browser is its own user, and what is no live session of this issuer is nobody", async (t) => {
@@ -352,7 +476,7 @@ test("a logout clears the cookie whatever the sidecar answers, and without it", 
   assert.equal((await send(away, "/login")).status, 503);
 });
 
-test("back-channel logout: 200 for a valid token, 400 for every other request, and nothing for a cache", async (t) => {
+test("back-channel logout: 200 for a valid token, 400 for what is none, 503 where nobody can judge, and nothing for a cache", async (t) => {
   const server = await serve(t);
   const post = (body, headers = { "content-type": FORM }) => send(server, "/backchannel-logout", { method: "POST", headers, body });
   answers.validateLogoutToken = () => ({ valid: true, ended: 2 });
@@ -372,7 +496,10 @@ test("back-channel logout: 200 for a valid token, 400 for every other request, a
   assert.deepEqual(JSON.parse((await post("logout_token=a")).text), { error: "invalid_request", error_description: "used before" });
   answers.validateLogoutToken = () => [5008, { reason: "store_unavailable" }];
   const failed = await post("logout_token=a");
-  assert.deepEqual([failed.status, JSON.parse(failed.text).error, server.errors.length], [400, "temporarily_unavailable", 1]);
+  assert.deepEqual([failed.status, JSON.parse(failed.text).error, server.errors.length], [503, "temporarily_unavailable", 1]);
+  const away = await serve(t, { sidecar: new Client({ socketPath: "/tmp/no-such-directory/s" }) });
+  const options = { method: "POST", headers: { "content-type": FORM }, body: "logout_token=a" };
+  assert.equal((await send(away, "/backchannel-logout", options)).status, 503);
   assert.equal((await send(server, "/backchannel-logout")).status, 405);
 });
 
@@ -453,19 +580,20 @@ test("step-up: the browser goes to the issuer and back to its page; a login that
   answers.authenticateWithAdvice = () => redirectStep("step-1", "https://idp.example/authorize?request_uri=x");
   const away = await send(server, "/vault?x", { cookies: { [SESSION]: ALICE } });
   assert.deepEqual([away.status, away.headers.location], [303, "https://idp.example/authorize?request_uri=x"]);
-  const cookies = { [SESSION]: ALICE, [LOGIN]: value(away.set[LOGIN]) };
+  const cookies = { [SESSION]: ALICE, ...loginsIn(away) };
   answers.authenticateWithAdvice = ({ answers: { RedirectCallback: url } }) =>
     url.endsWith("state=right") ? { state: "completed" } : [5006, { reason: "state_unknown" }];
   const foreign = await send(server, "/callback?state=wrong", { cookies });
-  assert.deepEqual([foreign.status, foreign.set[LOGIN]], [400, undefined], "the step-up goes on");
+  assert.deepEqual([foreign.headers.location, foreign.set], ["/", {}], "the step-up goes on");
   const other = await send(server, "/callback?state=right", { cookies: { [SESSION]: BOB } });
-  assert.equal(other.status, 400, "another browser has not begun it");
+  assert.equal(other.headers.location, "/", "another browser has not begun it");
   const back = await send(server, "/callback?state=right", { cookies });
   assert.deepEqual([back.status, back.headers.location, back.set[SESSION]], [303, "/vault?x", undefined]);
   const callbackUrl = `${publicUrl}/callback?state=right`;
   assert.deepEqual(asked.at(-1)[1], { continuation: "step-1", answers: { RedirectCallback: callbackUrl } });
-  const weak = await send(server, "/vault?x", { cookies: { [SESSION]: ALICE, [LOGIN]: value(back.set[LOGIN]) } });
-  assert.equal(weak.status, 403);
+  assert.deepEqual(removedIn(back), [begunCookie("step-1")]);
+  const weak = await send(server, "/vault?x", { cookies: { [SESSION]: ALICE, ...loginsIn(back) } });
+  assert.deepEqual([weak.status, removedIn(weak)], [403, Object.keys(loginsIn(back))]);
   assert.match(weak.text, /needs a stronger login.*href="\/vault\?x">Try again/);
 });
 
@@ -479,8 +607,8 @@ test("step-up: another user, another kind of step, and a script", async (t) => {
   answers.authenticateWithAdvice = () => redirectStep("step-1", "https://idp.example/authorize?state=s");
   const away = await send(server, "/vault", { cookies });
   answers.authenticateWithAdvice = () => [5005, { reason: "authorization_failed", upstream: { code: "other_user" } }];
-  const found = await send(server, "/callback?state=s", { cookies: { ...cookies, [LOGIN]: value(away.set[LOGIN]) } });
-  assert.deepEqual([found.status, value(found.set[LOGIN]), found.set[SESSION]], [403, "", undefined]);
+  const found = await send(server, "/callback?state=s", { cookies: { ...cookies, ...loginsIn(away) } });
+  assert.deepEqual([found.status, removedIn(found), found.set[SESSION]], [403, [begunCookie("step-1")], undefined]);
 });
 
 test("a page of the application's own", async (t) => {
@@ -502,6 +630,8 @@ test("options that are not right are refused", () => {
     [{ prefix: "auth" }, /prefix/],
     [{ prefix: "/auth/" }, /prefix/],
     [{ home: "https://evil.example" }, /home/],
+    [{ home: "/login" }, /home/],
+    [{ publicUrl: `${publicUrl}/shop`, home: "/start" }, /home/],
     [{ cookie: "a b" }, /cookie/],
     [{ maxAgeSeconds: "60" }, /maxAgeSeconds/],
     [{ timeoutMs: 0 }, /timeoutMs/],

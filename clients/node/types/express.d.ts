@@ -55,7 +55,7 @@ export interface LoginOptions {
   publicUrl: string;
   /** Before the four routes: `/auth`. */
   prefix?: string;
-  /** The path after a logout, and after a login without `next`; default: that of `publicUrl`. */
+  /** The path after a logout, and after a login without `next`, below that of `publicUrl`, which is the default. */
   home?: string;
   /** How the names of the cookies begin; `postern`. With https, `__Host-` comes before it. */
   cookie?: string;
@@ -74,7 +74,7 @@ export interface LoginOptions {
   timeoutMs?: number;
   /** Returns the HTML of a page, in place of the own plain one. */
   page?: (problem: LoginProblem) => string;
-  /** Called with the error behind a page, and with that of a logout that did not reach the sidecar. */
+  /** Called with the error behind a page, and with that of a session's end that did not reach the sidecar. */
   onError?: (error: any, req: any) => void;
 }
 

@@ -51,6 +51,7 @@ declare module "node:net" {
 }
 
 declare module "node:crypto" {
+  function createHash(name: "sha256"): { update(text: string): { digest(encoding: "base64url"): string } };
   function randomUUID(): string;
   function timingSafeEqual(one: Uint8Array, other: Uint8Array): boolean;
 }
