@@ -94,6 +94,12 @@ class Response(NamedTuple):
         fields = self.headers.get_all("Set-Cookie") or []
         return next((field for field in fields if field.startswith(name + "=")), "")
 
+    @property
+    def begun(self) -> Dict[str, str]:
+        """The cookies of what the browser has begun: each login has one of its own."""
+        fields = [field.partition(";")[0].partition("=") for field in self.headers.get_all("Set-Cookie") or []]
+        return {name: value for name, _, value in fields if "postern-login-" in name}
+
 
 class WebApplication(Application):
     """A web application, which runs until `stop`. All of them have the same routes."""

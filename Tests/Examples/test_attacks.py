@@ -9,14 +9,21 @@ from __future__ import annotations
 
 import http.server
 import json
+import shutil
+import socket
+import ssl
+import tempfile
 import threading
 import urllib.parse
-from typing import Any, Callable, Dict, Iterator, List
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 import pytest
 
 from application import PLAYGROUND, WebApplication
 
+from harness import chromium as browsers
+from harness.certificates import Authority
 from harness.chromium import Chromium, Page
 from harness.playground import Playground
 from harness.waiting import eventually
@@ -197,9 +204,139 @@ def test_a_session_that_the_attacker_has_planted(
     own = session_cookie(page, application)
     assert own["value"] != planted["value"]
     assert (own["httpOnly"], own["sameSite"], own["path"]) == (True, "Lax", "/")
-    assert who(other, application) == BOB, "the other session goes on, and is still the attacker's"
+    assert who(other, application) == "", "what the browser had before has ended"
+    assert [session["subject"] for session in application.sessions()] == [ALICE]
     plant(other, application, planted["name"], "A" * 43)
     assert who(other, application) == ""
+
+
+# MARK: a neighbour domain
+
+
+class Front:
+    """A server with TLS before an application at app.shop.test; evil.shop.test has a page that sets `planted`."""
+
+    def __init__(self, directory: Path) -> None:
+        authority = Authority(directory)
+        authority.issue("shop")
+        self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self._context.load_cert_chain(authority.certificate("shop"), authority.key("shop"))
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
+        self.application = 0
+        self.planted = b""
+        self.cookies: List[bytes] = []
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def url(self, host: str) -> str:
+        return f"https://{host}.shop.test:{self.port}"
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        try:
+            with self._context.wrap_socket(connection, server_side=True) as client:
+                head = b""
+                while b"\r\n\r\n" not in head:
+                    data = client.recv(65536)
+                    if not data:
+                        return
+                    head += data
+                if b"evil." in head.partition(b"\r\n\r\n")[0]:
+                    fields = b"".join(b"Set-Cookie: %b\r\n" % line for line in (b"neighbour=1; Domain=shop.test", self.planted))
+                    client.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 4\r\n%b"
+                                   b"Connection: close\r\n\r\nevil" % fields)
+                else:
+                    self.cookies += [line for line in head.split(b"\r\n") if line.lower().startswith(b"cookie:")]
+                    client.sendall(self.answer(head))
+        except OSError:
+            pass  # the browser has gone
+
+    def answer(self, head: bytes) -> bytes:
+        """What the application answers to these bytes."""
+        lines = [line for line in head.split(b"\r\n") if not line.lower().startswith(b"connection:")]
+        with socket.create_connection(("127.0.0.1", self.application), 30) as server:
+            server.sendall(b"\r\n".join([lines[0], b"Connection: close", *lines[1:]]))
+            return b"".join(iter(lambda: server.recv(65536), b""))
+
+    def stop(self) -> None:
+        self._listener.close()
+
+
+@pytest.fixture
+def front(directory: Path) -> Iterator[Front]:
+    server = Front(directory / "front")
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def neighbourhood() -> Iterator[Chromium]:
+    """A browser that finds all hosts of shop.test at this machine, with whatever certificate."""
+    rules = "--host-resolver-rules=MAP *.shop.test 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
+    directory = Path(tempfile.mkdtemp(prefix="postern-chromium-", dir="/tmp"))
+    with pytest.MonkeyPatch.context() as patch:
+        others = [flag for flag in browsers.FLAGS if not flag.startswith("--host-resolver-rules")]
+        patch.setattr(browsers, "FLAGS", [*others, rules, "--ignore-certificate-errors"])
+        browser = Chromium(directory)
+    yield browser
+    browser.stop()
+    shutil.rmtree(directory, ignore_errors=True)
+
+
+def session_of(application: WebApplication, playground: Playground, user: str) -> bytes:
+    """A session that the user has logged in for in some browser."""
+    with application.sidecar.connect() as connection:
+        started = connection.call("beginAuthorization", {"issuer": "corp", "redirectUri": application.base + "/callback"})
+        announce(playground, user)
+        _, headers, _ = playground.request("GET", started["authorizationUrl"].replace(playground.base, ""))
+        params = {"callbackUrl": headers["location"], "state": started["state"]}
+        return connection.call("completeAuthorization", params)["session"].encode()
+
+
+#: Before and after the name of a cookie. A browser removes spaces and tabs, and then looks for the prefix; it keeps the others.
+AROUND: List[Tuple[bytes, bytes]] = [
+    (b"", b""), (b" ", b"\t"), (b"\xa0", b""), (b"\x85", b""), (b"", b"\xa0"), (b"\xc2\xa0", b""), (b"\xe2\x80\x80", b""), (b"\xef\xbb\xbf", b""),
+]
+
+
+@pytest.mark.parametrize("name", sorted(WebApplication.PROGRAMS))
+def test_a_session_that_a_neighbour_domain_has_planted(
+    name: str, start: Callable[..., WebApplication], playground: Playground, front: Front, neighbourhood: Chromium,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Catches a user who works in the attacker's account, or cannot stay logged in, because of a page at another subdomain."""
+    monkeypatch.setenv("PUBLIC_URL", front.url("app"))
+    application = start(name, {PLAYGROUND: playground.base + "/"})
+    front.application = application.port
+    alice, bob = (session_of(application, playground, user) for user in ("alice", "bob"))
+    own = b"__Host-postern-session"
+    for before, after in AROUND:
+        cookie = before + own + after + b"=" + bob
+        front.planted = cookie + b"; Domain=shop.test; Path=/; Secure; HttpOnly"
+        page = neighbourhood.page()
+        front.cookies.clear()
+        page.open(front.url("evil") + "/")
+        page.open(front.url("app") + "/")
+        assert BOB not in page.reads("Not logged in"), cookie
+        assert b"neighbour=1" in front.cookies[0], "the browser has not been at the neighbour"
+        done = page.command("Network.setCookie", {
+            "url": front.url("app"), "name": own.decode(), "value": alice.decode(), "secure": True, "path": "/"})
+        assert done["success"]
+        page.open(front.url("app") + "/")
+        assert BOB not in page.reads(ALICE), cookie
+        page.close()
+        # Whatever a browser makes of it: a server gets these bytes.
+        if (before + after).strip(b" \t"):
+            for line, user in ((cookie, b"Not logged in"), (own + b"=" + alice + b"; " + cookie, ALICE.encode())):
+                answer = front.answer(b"GET / HTTP/1.1\r\nHost: app.shop.test\r\nCookie: " + line + b"\r\n\r\n")
+                assert user in answer and BOB.encode() not in answer, line
 
 
 # MARK: logout
@@ -292,3 +429,39 @@ def test_two_tabs_of_one_browser(application: WebApplication, playground: Playgr
         tab.press("Sign in")
         eventually(lambda: tab.url.startswith(application.base), 15, "the way back")
     assert who(page, application) == who(second, application) == ALICE
+
+
+def test_many_tabs_at_once(application: WebApplication, playground: Playground, page: Page) -> None:
+    """Catches tabs that a browser opens again at its start, and of which only the last one logs in."""
+    announce(playground, "alice", 4)
+    tabs = [page, page.tab(), page.tab(), page.tab()]
+    for tab in tabs:
+        tab.evaluate(f"void (location.href = '{application.base}/data')")
+    for tab in tabs:
+        tab.reads(DATA)
+        assert tab.url == application.base + "/data"
+    assert [cookie["name"] for cookie in cookies(page, application)] == ["postern-session"]
+    page.open(f"{application.base}/callback?code=x&state=unknown")
+    eventually(lambda: page.url == application.base + "/", 15, "the way home")
+    assert who(page, application) == ALICE
+
+
+def test_one_login_after_the_other(application: WebApplication, playground: Playground, page: Page) -> None:
+    """Catches sessions that nobody can use any more, and that pile up."""
+    for user, subject in (("alice", ALICE), ("bob", BOB), ("alice", ALICE)):
+        issuer = playground.issuer + "/authorize"
+        for cookie in page.command("Network.getCookies", {"urls": [issuer]})["cookies"]:
+            if cookie["path"] != "/":  # the issuer does not know any more who it was
+                page.command("Network.deleteCookies", {"name": cookie["name"], "url": issuer, "path": cookie["path"]})
+        logged_in(page, application, playground, user)
+        assert [session["subject"] for session in application.sessions()] == [subject]
+
+
+def test_a_second_login_without_a_question(application: WebApplication, playground: Playground, page: Page) -> None:
+    """Catches an end of the first session that is also that of the login at the issuer, and of the second session with it."""
+    logged_in(page, application, playground, "alice")
+    for _ in range(2):
+        page.open(application.base + "/login?next=/data")
+        page.reads(DATA)
+        assert page.url == application.base + "/data", "the issuer knows the user"
+    assert who(page, application) == ALICE

@@ -26,8 +26,8 @@ from harness.playground import Playground
 from harness.ports import free_port
 
 OPAQUE = re.compile(r"[A-Za-z0-9_-]{43}")
-#: The names of the cookies without TLS.
-SESSION, LOGIN = "postern-session", "postern-login"
+#: The name of the session's cookie without TLS.
+SESSION = "postern-session"
 
 
 @pytest.fixture(params=WebApplication.PYTHON)
@@ -51,7 +51,8 @@ def authorized(playground: Playground, url: str, **login: object) -> str:
 def begun(application: WebApplication) -> Tuple[str, Dict[str, str]]:
     """A login in a browser: where it is sent, and its cookies."""
     login = application.request("GET", "/login")
-    return login.headers["Location"], {LOGIN: value_of(login.cookie(LOGIN))}
+    assert len(login.begun) == 1
+    return login.headers["Location"], login.begun
 
 
 def logged_in(application: WebApplication, playground: Playground, user: str = "alice") -> Dict[str, str]:
@@ -221,7 +222,7 @@ def test_a_weaker_login_is_no_step_up(application: WebApplication, playground: P
     step = application.request("GET", "/sensitive", cookies)
     assert step.status == 303 and step.headers["Location"].startswith(playground.issuer)
     back = authorized(playground, step.headers["Location"], acr="pwd")
-    response = application.request("GET", back, {**cookies, LOGIN: value_of(step.cookie(LOGIN))})
+    response = application.request("GET", back, {**cookies, **step.begun})
     assert response.status in (403, 502) and application.sessions()[0]["acr"] == "pwd"
 
 
@@ -232,7 +233,7 @@ def test_no_secret_in_a_log(application: WebApplication, playground: Playground)
     application.request("GET", back, cookies)
     query = urllib.parse.parse_qs(urllib.parse.urlsplit(back).query)
     [session] = application.sessions()
-    for secret in (query["code"][0], query["state"][0], cookies[LOGIN], session["session"]):
+    for secret in (query["code"][0], query["state"][0], *cookies.values(), session["session"]):
         assert secret not in application.log(), application.log()
 
 
@@ -304,5 +305,5 @@ def test_the_commands_of_the_readme(application: WebApplication, playground: Pla
 
 def test_cookies_are_of_this_application_only(application: WebApplication) -> None:
     """Catches a cookie that a script or another site gets; those with TLS are in the client's tests."""
-    line = application.request("GET", "/login").cookie(LOGIN)
+    [line] = application.request("GET", "/login").headers.get_all("Set-Cookie") or []
     assert line.endswith("; Path=/; Max-Age=600; HttpOnly; SameSite=Lax")
