@@ -147,7 +147,7 @@ class LoginRules:
         cookie: str,
         max_age: int | None,
         authorization: Mapping[str, Any] | None,
-        timeout: float,
+        timeout: float = TIMEOUT,
         page: Callable[[Problem], str] | None,
     ) -> None:
         parts = urlsplit(public_url)
