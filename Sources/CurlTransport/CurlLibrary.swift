@@ -28,6 +28,16 @@ enum CurlLibrary {
   /// when its field comes.
   static let undoesCodingsLate = (postern_curl_version()?.pointee.version_num ?? .max) < 0x08_00_00
 
+  /// Whether libcurl can undo that content coding, which nobody requests of it.
+  static func decodes(_ coding: String) -> Bool {
+    let features = postern_curl_version()?.pointee.features ?? 0
+    return switch coding {
+    case "br": undoesCodingsLate && features & CURL_VERSION_BROTLI != 0
+    case "zstd": undoesCodingsLate && features & CURL_VERSION_ZSTD != 0
+    default: false
+    }
+  }
+
   /// Whether it can authenticate to a proxy by Kerberos (GSS-API and SPNEGO).
   static let negotiates: Bool = {
     let wanted = CURL_VERSION_GSSAPI | CURL_VERSION_SPNEGO

@@ -181,7 +181,8 @@ final class EasyHandle {
     way.prepare(boundsTunnel: shape.proxy != nil && shape.isSecure)
     settings.set(CURLOPT_NOPROGRESS, isWatched || shape.proxy != nil ? 0 : 1)
     do {
-      settings.setFields(try fieldLines.build(request.fields, hasBody: shape.hasBody))
+      settings.setFields(
+        try fieldLines.build(request.fields, hasBody: shape.hasBody, keepsCodings: request.keepsCodings))
     } catch {
       throw TransportError(
         code: .protocolError, outcome: .notSent, detail: "the request's fields cannot be sent: \(error)")

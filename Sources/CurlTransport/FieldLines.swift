@@ -22,8 +22,10 @@ final class FieldLines {
   }
 
   /// The list of `fields` in order, without those that are the transport's own, and with libcurl's defaults switched
-  /// off.
-  func build(_ fields: HTTPFields, hasBody: Bool) throws(Problem) -> UnsafeMutablePointer<curl_slist>? {
+  /// off. `keepsCodings`: with `Accept-Encoding`, which goes in place of libcurl's.
+  func build(
+    _ fields: HTTPFields, hasBody: Bool, keepsCodings: Bool = false
+  ) throws(Problem) -> UnsafeMutablePointer<curl_slist>? {
     textCount = 0
     nodeCount = 0
     let byteCount = fields.lines.reduce(64) { $0 + $1.name.utf8.count + $1.value.utf8.count + 3 }
@@ -31,7 +33,8 @@ final class FieldLines {
     var givesAccept = false
     var givesType = false
     for field in fields.lines {
-      guard !Self.isTransports(field.name.utf8) else { continue }
+      let isAboutCodings = keepsCodings && FieldSyntax.isName(field.name.utf8, "accept-encoding")
+      guard isAboutCodings || !Self.isTransports(field.name.utf8) else { continue }
       givesAccept = givesAccept || FieldSyntax.isName(field.name.utf8, "accept")
       givesType = givesType || FieldSyntax.isName(field.name.utf8, "content-type")
       try append(field)
@@ -80,7 +83,7 @@ final class FieldLines {
       write(";")
     } else {
       write(": ")
-      write(field.value)
+      if FieldOctets.standsForBytes(field.value) { write(FieldOctets.bytes(field.value)) } else { write(field.value) }
     }
     endLine()
   }
@@ -105,6 +108,12 @@ final class FieldLines {
       memcpy(text + textCount, source, bytes.count)
       textCount += bytes.count
     }
+  }
+
+  private func write(_ bytes: [UInt8]) {
+    guard let text, !bytes.isEmpty else { return }
+    memcpy(text + textCount, bytes, bytes.count)
+    textCount += bytes.count
   }
 
   private func endLine() {

@@ -10,6 +10,9 @@ struct RequestShape {
   let streamsBody: Bool
   /// Whether the response's body may be taken in pieces.
   let mayStream: Bool
+  /// Whether the codings that `CodedBody` undoes are requested. In a stream one would only cost the server and this
+  /// thread time, and a part of a coded representation cannot be undone.
+  let wantsCodings: Bool
   let isSecure: Bool
   let allowsPlainHTTP: Bool
   let connectMilliseconds: Int
@@ -28,6 +31,7 @@ struct RequestShape {
     streamsBody = exchange.request.streamedBody != nil
     hasBody = streamsBody || exchange.request.body != nil || Self.impliesBody(exchange.request.method)
     mayStream = exchange.options.control?.takesBodies == true
+    wantsCodings = !mayStream && !exchange.request.keepsCodings && exchange.request.fields["range"] == nil
     isSecure = exchange.request.url.origin.scheme == "https"
     allowsPlainHTTP = exchange.options.allowsPlainHTTP
     // Zero would be libcurl's default, and its own limit is that of an int.
@@ -86,8 +90,7 @@ struct RequestShape {
     settings.set(CURLOPT_PIPEWAIT, isSecure && sharesConnections ? 1 : 0)
     // libcurl has the buffer only while a transfer runs; a larger one saves reads of large bodies.
     settings.set(CURLOPT_BUFFERSIZE, 64 << 10)
-    // What `CodedBody` undoes. Of a stream it would only cost the server and this thread time.
-    settings.set(CURLOPT_ACCEPT_ENCODING, mayStream ? "identity" : "gzip, deflate")
+    settings.set(CURLOPT_ACCEPT_ENCODING, wantsCodings ? "gzip, deflate" : "identity")
   }
 
   private func setMethod(in settings: inout Settings) {

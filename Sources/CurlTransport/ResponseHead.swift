@@ -28,6 +28,8 @@ struct ResponseHead {
   }
 
   private let limits: Limits
+  /// Whether values that are not UTF-8 keep their bytes, as `FieldOctets` has them.
+  var keepsOctets = false
   private var phase = Phase.status
   private var bytes = 0
   private var lineCount = 0
@@ -94,9 +96,6 @@ struct ResponseHead {
       return .more
     }
     phase = .trailers
-    guard framing.contentCodings.count <= BodyFraming.maxContentCodings else {
-      return .tooLarge("more than \(BodyFraming.maxContentCodings) content codings")
-    }
     return .complete
   }
 
@@ -112,7 +111,7 @@ struct ResponseHead {
     let value = FieldSyntax.trimmed(text[(colon + 1)...])
     guard FieldSyntax.isValue(value) else { return .malformed("a control character in a field value") }
     let fault = framing.inspect(name: name, value: value)
-    lines.append(HTTPFields.Field(name: FieldSyntax.string(name), value: FieldSyntax.string(value)))
+    lines.append(HTTPFields.Field(name: FieldSyntax.string(name), value: string(value)))
     return fault.map { .malformed($0) } ?? .more
   }
 
@@ -127,7 +126,7 @@ struct ResponseHead {
         field.name.hasSameASCIILetters(as: $0)
       })
     else { return .malformed("a folded line of a field that frames the body") }
-    let value = more.isEmpty ? field.value : "\(field.value) \(FieldSyntax.string(more))"
+    let value = more.isEmpty ? field.value : "\(field.value) \(string(more))"
     lines.append(HTTPFields.Field(name: field.name, value: value))
     return count()
   }
@@ -138,6 +137,10 @@ struct ResponseHead {
   }
 
   // MARK: - Bytes
+
+  private func string(_ value: FieldSyntax.Bytes) -> String {
+    keepsOctets ? FieldOctets.text(value) : FieldSyntax.string(value)
+  }
 
   private static func withoutLineEnd(_ line: UnsafeBufferPointer<UInt8>) -> FieldSyntax.Bytes {
     var text = line[...]
@@ -151,7 +154,7 @@ struct ResponseHead {
 struct BodyFraming {
   /// More codings are not undone: libcurl undoes one after the other, and a few kilobytes that were compressed three
   /// times keep the thread that serves everybody busy for seconds.
-  fileprivate static let maxContentCodings = 2
+  static let maxContentCodings = 2
 
   /// The declared length of the body.
   private(set) var contentLength: Int?

@@ -45,6 +45,8 @@ final class ResponseReception {
   var requestMark: RequestMark?
   private(set) var head: ResponseHead
   private(set) var body: [UInt8] = []
+  /// The content codings that are undone, by whom and whenever, as they were applied.
+  private var codings: [String] = []
   /// The content codings that are undone when the body is there, as they were applied.
   private(set) var codingsToUndo: [String] = []
   private var stream: StreamedBody?
@@ -58,7 +60,10 @@ final class ResponseReception {
   }
 
   /// Before libcurl gets `exchange`.
-  func prepare(for exchange: Exchange) { self.exchange = exchange }
+  func prepare(for exchange: Exchange) {
+    self.exchange = exchange
+    head.keepsOctets = exchange.request.isForwarded
+  }
 
   /// Releases the exchange, while libcurl still works on the handle.
   func abandon() { exchange = nil }
@@ -70,6 +75,7 @@ final class ResponseReception {
     requestMark = nil
     head.reset()
     body = []
+    codings = []
     codingsToUndo = []
     stream = nil
     flow = ReceiveFlow()
@@ -145,7 +151,7 @@ final class ResponseReception {
   /// The response's fields, without those of a content coding, which is undone.
   var fields: HTTPFields {
     var lines = head.lines
-    if head.framing.hasContentCoding, hasBody {
+    if !codings.isEmpty {
       lines.removeAll {
         FieldSyntax.isName($0.name.utf8, "content-encoding") || FieldSyntax.isName($0.name.utf8, "content-length")
       }
@@ -166,7 +172,7 @@ final class ResponseReception {
   /// The most bytes that libcurl may hand over.
   private var maxReceivedBytes: Int {
     if !codingsToUndo.isEmpty { return CodedBody.bytesAtMost(for: maxBodyBytes) }
-    return head.framing.hasContentCoding ? min(maxBodyBytes, Self.undoneByLibcurlAtMost) : maxBodyBytes
+    return !codings.isEmpty ? min(maxBodyBytes, Self.undoneByLibcurlAtMost) : maxBodyBytes
   }
 
   private func beginBody() -> Reaction {
@@ -177,7 +183,10 @@ final class ResponseReception {
       return .rejected
     }
     guard hasBody else { return .taken }
-    let codings = head.framing.contentCodings
+    codings = codingsToBeUndone
+    guard codings.count <= BodyFraming.maxContentCodings else {
+      return rejected(.responseTooLarge, "more than \(BodyFraming.maxContentCodings) content codings")
+    }
     guard canUndo(codings) else { return rejected(.protocolError, Self.unrequestedCodings) }
     if let exchange,
       exchange.options.control?.begins(responseHead(from: exchange.request.shownURL ?? exchange.request.url)) == true
@@ -197,6 +206,16 @@ final class ResponseReception {
     guard head.status >= 300 else { return }
     flow.endSending()
     obeyControl()
+  }
+
+  /// The content codings of the body, unless they are the representation's own matter: where it is passed on as it is,
+  /// where only a part of it comes, and where one of them is not known.
+  private var codingsToBeUndone: [String] {
+    let codings = head.framing.contentCodings
+    guard head.framing.hasContentCoding, exchange?.request.keepsCodings != true, head.status != 206,
+      codings.allSatisfy({ CodedBody.knows([$0]) || CurlLibrary.decodes($0) })
+    else { return [] }
+    return codings
   }
 
   private func beginStream(_ codings: [String]) -> Reaction {

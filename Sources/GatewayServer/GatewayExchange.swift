@@ -376,14 +376,16 @@ struct ParsedRequest {
   /// Whether the parser has read what the guard has.
   func isSame(as guarded: RequestHead) -> Bool {
     guard !hasFailed, let head else { return false }
-    guard head.method.rawValue == guarded.line.method, head.uri.hasSameBytes(as: guarded.line.target),
+    guard head.method.rawValue == guarded.line.parsedMethod, head.uri.hasSameBytes(as: guarded.line.target),
       head.version == HTTPVersion(major: 1, minor: guarded.line.minorVersion)
     else { return false }
     let lines = guarded.fields.lines.filter { $0.name.lowercasedASCII() != "upgrade" }
-    // It leaves tabs behind a value.
+    // It leaves tabs behind a value, and has replacement characters for what is not UTF-8.
     return lines.count == head.headers.count
       && zip(lines, head.headers).allSatisfy {
-        $0.name.hasSameBytes(as: $1.name) && $0.value.hasSameBytes(as: HTTPFieldRules.trimmed($1.value))
+        $0.name.hasSameBytes(as: $1.name)
+          && String(decoding: FieldOctets.bytes($0.value), as: UTF8.self).hasSameBytes(
+            as: HTTPFieldRules.trimmed($1.value))
       }
   }
 }

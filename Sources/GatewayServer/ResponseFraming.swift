@@ -45,29 +45,31 @@ package struct ResponseFraming: Sendable {
     guard (200...599).contains(status) else { throw Violation(detail: "\(status) is not the status of a response") }
     guard length ?? 0 >= 0 else { throw Violation(detail: "the length is negative") }
     if mustClose { closes = true }
-    var text = "HTTP/1.1 \(status) \(Self.phrase(of: status))\r\n"
+    var bytes = Array("HTTP/1.1 \(status) \(Self.phrase(of: status))\r\n".utf8)
     for field in fields.lines {
       guard HTTPFieldRules.isName(field.name), HTTPFieldRules.isValue(field.value),
         !Self.framingFields.contains(field.name.lowercasedASCII())
       else { throw Violation(detail: "a field cannot be sent") }
-      text += "\(field.name): \(field.value)\r\n"
+      bytes += "\(field.name): ".utf8
+      bytes += FieldOctets.bytes(field.value)
+      bytes += "\r\n".utf8
     }
     if status == 204 || status == 304 {
       state = .withoutBody
     } else if let length {
-      text += "Content-Length: \(length)\r\n"
+      bytes += "Content-Length: \(length)\r\n".utf8
       state = isHead ? .withoutBody : .length(length)
     } else if isHead {
       state = .withoutBody
     } else if minorVersion == 1 {
-      text += "Transfer-Encoding: chunked\r\n"
+      bytes += "Transfer-Encoding: chunked\r\n".utf8
       state = .chunks
     } else {
       closes = true
       state = .untilClose
     }
-    if closes { text += "Connection: close\r\n" }
-    return Array("\(text)\r\n".utf8)
+    if closes { bytes += "Connection: close\r\n".utf8 }
+    return bytes + "\r\n".utf8
   }
 
   /// The bytes before and behind `count` bytes of the body; nil when they are not sent.

@@ -13,9 +13,11 @@ package struct CookieLine {
   package private(set) var attributes: [String: String] = [:]
 
   /// Nil for what holds no cookie: no name, too long, or characters that no server should send (RFC 6265 section
-  /// 4.1.1): control characters, and bytes beyond ASCII, which would not come back as they came.
-  package init?(_ field: String) {
-    guard field.utf8.allSatisfy({ (0x20..<0x7F).contains($0) || $0 == 0x09 }) else { return nil }
+  /// 4.1.1): control characters, and bytes beyond ASCII, which would not come back as they came, unless `keepsOctets`.
+  package init?(_ field: String, keepsOctets: Bool = false) {
+    guard
+      field.utf8.allSatisfy({ (0x20..<0x7F).contains($0) || $0 == 0x09 || keepsOctets && $0 > 0x7F })
+    else { return nil }
     let parts = field.split(atByte: ";", omittingEmptySubsequences: false)
     let pair = parts.first?.split(atByte: "=", maxSplits: 1, omittingEmptySubsequences: false) ?? []
     guard pair.count == 2 else { return nil }

@@ -26,6 +26,11 @@ public struct HTTPRequest: Sendable {
 
   /// Whether it is sent at most once, whatever its method: for a caller that counts its own attempts.
   public var isSentOnce = false
+  /// Whether it is a program's request that is passed on: the response's fields keep their bytes (`FieldOctets`).
+  package var isForwarded = false
+  /// Whether the representation is passed on as it is: `Accept-Encoding` goes up as it is in `fields`, `identity` where
+  /// it is not, and no content coding is undone.
+  package var keepsCodings = false
 
   /// A request; fields are not checked here, but by `HTTPFieldRules`.
   public init(method: String, url: HTTPURL, fields: HTTPFields = HTTPFields(), body: [UInt8]? = nil) {
@@ -73,7 +78,8 @@ public struct HTTPResponse: Sendable {
   public var status: Int
   /// The reason phrase, where the protocol has one (HTTP/1.x) and it was not empty.
   public var reason: String?
-  /// The fields in order, without `Content-Encoding` and `Content-Length` when the transport undid a content coding.
+  /// The fields in order, without `Content-Encoding` and `Content-Length` when the transport undid a content coding. It
+  /// undoes none in a part of a representation (206), and none that it does not know.
   public var fields: HTTPFields
   /// The body, content codings undone; empty when there is none.
   public var body: [UInt8]

@@ -23,9 +23,9 @@ struct HeaderRules {
     credential = server.credential
   }
 
-  /// The fields as they are sent: values trimmed, `Accept-Encoding` left out, since content codings are negotiated and
-  /// undone by the transport.
-  func checked(_ headers: HTTPFields) throws(ResourceError) -> HTTPFields {
+  /// The fields as they are sent: values trimmed, `Accept-Encoding` left out unless `keepsCodings`, since content codings
+  /// are negotiated and undone by the transport.
+  func checked(_ headers: HTTPFields, keepsCodings: Bool = false) throws(ResourceError) -> HTTPFields {
     guard headers.lines.count <= Self.maxLines else { throw fault("there are more than \(Self.maxLines) headers") }
     var result = HTTPFields()
     var size = 0
@@ -41,7 +41,7 @@ struct HeaderRules {
       case "cookie", "cookie2": try checkCookies(line)
       case "content-type":
         guard result["Content-Type"] == nil else { throw fault("the header is given twice", at: line.name) }
-      case "accept-encoding": continue
+      case "accept-encoding" where !keepsCodings: continue
       default: break
       }
       result.append(line.name, HTTPFieldRules.trimmed(line.value))

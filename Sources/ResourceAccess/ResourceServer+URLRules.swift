@@ -71,6 +71,12 @@ extension ResourceServer {
     return ExchangeGrant(issuer: issuer, resource: name, exchange: exchange)
   }
 
+  /// Whether the representations of forwarded requests are passed on as they are: encrypted ones are not.
+  var keepsCodings: Bool { payloadEncryption == nil }
+
+  /// Whether a program may ask for content codings: not where an access manager's advice has to be read in bodies.
+  package var mayBeCoded: Bool { keepsCodings && advice?.allowsAccessManager != true }
+
   /// Why no advice is satisfied in fetches from this server, as a clause for people; nil: nothing prevents it.
   package var adviceObstacle: String? {
     guard let advice else { return nil }

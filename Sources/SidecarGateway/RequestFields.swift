@@ -61,7 +61,8 @@ struct RequestFields {
     for line in others.lines {
       let canonical = HTTPFieldRules.canonical(line.name)
       guard !HTTPFieldRules.isReserved(line.name), !Self.hops.contains(canonical),
-        !canonical.startsWithBytes(of: "x-forwarded-"), server.credential?.isNamed(line.name) != true
+        !canonical.startsWithBytes(of: "x-forwarded-"), canonical != "accept-encoding" || server.mayBeCoded,
+        server.credential?.isNamed(line.name) != true
       else { continue }
       let value = canonical == "cookie" ? reserved.removed(from: line.value) : line.value
       if let value { result.append(line.name, value) }
@@ -69,6 +70,6 @@ struct RequestFields {
     return result
   }
 
-  /// Fields by which proxies state who their client is, and the codings that are negotiated by the transport.
-  private static let hops: Set<String> = ["accept-encoding", "cookie2", "forwarded", "x-real-ip"]
+  /// Fields by which proxies state who their client is.
+  private static let hops: Set<String> = ["cookie2", "forwarded", "x-real-ip"]
 }

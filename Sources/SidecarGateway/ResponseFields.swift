@@ -108,7 +108,9 @@ struct ResponseFields {
 
   /// A `Set-Cookie` for the program: none of single sign-on, and none that is kept here.
   private func cookie(_ value: String, from url: HTTPURL) -> String? {
-    guard server.cookies == nil, let line = CookieLine(value), !reserved.occur(in: line.name) else { return nil }
+    guard server.cookies == nil, let line = CookieLine(value, keepsOctets: true), !reserved.occur(in: line.name) else {
+      return nil
+    }
     return addresses.rewritten(cookie: value, line, from: url)
   }
 }

@@ -68,6 +68,22 @@ def test_a_claim_that_no_header_can_carry_leaves_it_empty_with_a_line(
     assert sidecar.log().count('"claim":"org"') < 20
 
 
+def test_fields_of_the_client_are_bytes(serve: Start, issuer: IssuerDouble, http: str, tokens: Issuer) -> None:
+    """A browser's cookies may be ISO 8859-1, and its URLs have characters that none should have."""
+    serve(settings(issuer, http, dialect="nginx"))
+    token = tokens.bearer()
+    for uri in ("/x", "/x?where={%22a%22:1}|^`", "/users/auth0|1"):
+        head = (
+            f"GET /.postern/auth/orders HTTP/1.1\r\nHost: postern\r\nConnection: close\r\nX-Original-Method: GET\r\n"
+            f"X-Original-URI: {uri}\r\nAuthorization: Bearer {token}\r\nCookie: name=Jos\u00e9; \u00ff=\u0080\r\n"
+            f"User-Agent: M\u00fcller\r\nReferer: https://a.example/\u00c3(\r\n\r\n")
+        with socket.socket(socket.AF_UNIX) as client:
+            client.settimeout(20)
+            client.connect(http)
+            client.sendall(head.encode("latin-1"))
+            assert client.recv(1 << 16).startswith(b"HTTP/1.1 200 "), uri
+
+
 def test_a_kept_verdict_is_for_one_api_only(serve: Start, issuer: IssuerDouble, http: str, tokens: Issuer) -> None:
     """The signature is verified once, or the issuer asked once; audience, scope, login and proof are judged by each API. That
     of a proof needs the original request, which is not reported here."""

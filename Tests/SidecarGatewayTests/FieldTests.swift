@@ -49,7 +49,7 @@ struct RequestFieldTests {
     "Authorization", "authorization", "DPoP", "Host", "User-Agent", "Connection", "Keep-Alive", "TE", "Trailer",
     "Transfer-Encoding", "Upgrade", "Expect", "Content-Length", "Proxy-Authorization", "Proxy-Connection", "Proxy-X",
     "Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X_Forwarded_Proto", "X-Forwarded-Anything", "X-Real-IP",
-    "Accept-Encoding", "Cookie2", "traceparent", "X-Api-Key", "x_api_key",
+    "Cookie2", "traceparent", "X-Api-Key", "x_api_key",
   ]
 
   /// Catches a credential, a statement about the client, or a field of the hop that goes up.
@@ -61,6 +61,16 @@ struct RequestFieldTests {
     }
     let fields = try RequestFields([name: "1", "Accept": "*/*"])
     #expect(fields.forwarded(to: server) == ["Accept": "*/*"])
+  }
+
+  /// Catches a coding that hides advice from the sidecar, and a representation that is decoded for a program that asked
+  /// for a coded one.
+  @Test("A program cannot ask for codings, or asks where bodies have to be read")
+  func codings() throws {
+    let fields = try RequestFields(["Accept-Encoding": "gzip;q=1.0, br"])
+    #expect(fields.forwarded(to: try resource()) == ["Accept-Encoding": "gzip;q=1.0, br"])
+    let advised = try resource { $0.advice = AdviceRules(accessManager: try? HTTPURL("https://am.test/")) }
+    #expect(fields.forwarded(to: advised) == [:])
   }
 
   /// Catches conditions, ranges and a program's own fields that are lost on the way.

@@ -98,9 +98,17 @@ package enum FetchResult {
     text.literal("}")
   }
 
+  /// Whether `Content-Encoding` names none but `identity`.
+  private static func isWithoutCoding(_ value: String) -> Bool {
+    value.split(atByte: ",").map { HTTPFieldRules.trimmed(String($0)).lowercasedASCII() }
+      .allSatisfy { $0.isEmpty || $0 == "identity" }
+  }
+
   /// The body as text when its type is textual and its bytes are UTF-8; an empty body always is.
   private static func body(of response: ResourceResponse) -> String? {
     if response.body.isEmpty { return "" }
+    // What has a coding that was not undone is no text.
+    guard response.fields.values(of: "content-encoding").allSatisfy(isWithoutCoding) else { return nil }
     guard let type = response.fields["content-type"] else { return nil }
     // By far the most frequent one is not taken apart.
     if type == "application/json" { return String(validating: response.body, as: UTF8.self) }
