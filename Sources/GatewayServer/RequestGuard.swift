@@ -8,7 +8,8 @@ import PosternSupport
 package struct RequestGuard: Sendable {
   /// A finding about the bytes that were used.
   package enum Event: Sendable {
-    /// The header section has ended. `section`: the request line, the fields but `Upgrade`, and the empty line.
+    /// The header section has ended. `section`: the request line as `RequestLine.parsed` has it, the fields but
+    /// `Upgrade`, and the empty line.
     case head(RequestHead, section: [UInt8])
     /// All the bytes that were used belong to the body and its framing.
     case body
@@ -127,7 +128,9 @@ package struct RequestGuard: Sendable {
         return (index + 1, finishHead(head))
       }
       guard content.isEmpty else {
-        line = try RequestLine(content, targetLimit: limits.target)
+        let line = try RequestLine(content, targetLimit: limits.target)
+        self.line = line
+        section = line.parsed
         lineStart = section.count
         continue
       }

@@ -79,7 +79,7 @@ package struct RequestHead: Sendable {
   package let fields: HTTPFields
   /// The body's framing.
   package let framing: Framing
-  /// The value of `Host`; empty in HTTP/1.0 without it.
+  /// The value of `Host`, without an empty port; empty where it is, and in HTTP/1.0 without it.
   package let host: String
   /// The names in `Connection`, in lower case.
   package let options: Set<String>
@@ -94,12 +94,13 @@ package struct RequestHead: Sendable {
     self.fields = fields
     host = try Self.host(fields, line)
     framing = try Self.framing(fields, line)
-    options = Set(try Self.list(fields.values(of: "connection"), "Connection"))
+    options = Set(try Self.list(fields.values(of: "connection"), "Connection", mayHaveEmptyElements: true))
     let isReport = { (name: String) in Self.reports.contains { name.startsWithBytes(of: $0) } }
     guard options.isDisjoint(with: Self.indispensable), !options.contains(where: isReport) else {
       throw RequestRejection("Connection names a field that is not of one hop")
     }
-    let expectations = fields.values(of: "expect")
+    let expectations = fields.values(of: "expect").flatMap { $0.split(atByte: ",") }
+      .map { HTTPFieldRules.trimmed(String($0)) }.filter { !$0.isEmpty }
     expectsContinue = line.minorVersion == 1 && framing != .none && !expectations.isEmpty
     guard expectations.isEmpty || expectations.count == 1 && expectations[0].lowercasedASCII() == "100-continue" else {
       throw .unsupported("the only expectation that can be met is 100-continue", status: 417)
@@ -143,8 +144,11 @@ package struct RequestHead: Sendable {
     guard hosts.count == 1 || hosts.isEmpty && line.minorVersion == 0 else {
       throw RequestRejection("exactly one Host is needed")
     }
-    guard let host = hosts.first else { return line.authority ?? "" }
-    guard RequestLine.isAuthority(host.utf8) else { throw RequestRejection("Host is not a name or address") }
+    guard let field = hosts.first else { return line.authority ?? "" }
+    // A client whose URL has no authority sends an empty one (RFC 9112 section 3.2), as for a Unix socket.
+    guard !field.isEmpty || line.authority != nil else { return "" }
+    guard RequestLine.isAuthority(field.utf8) else { throw RequestRejection("Host is not a name or address") }
+    let host = RequestLine.withoutEmptyPort(field)
     if let authority = line.authority, authority.lowercasedASCII() != host.lowercasedASCII() {
       throw RequestRejection("the target's authority is not the one of Host")
     }
@@ -172,12 +176,16 @@ package struct RequestHead: Sendable {
     return length == 0 ? .none : .length(length)
   }
 
-  /// The tokens of comma-separated lists, in lower case.
-  private static func list(_ values: [String], _ name: String) throws(RequestRejection) -> [String] {
+  /// The tokens of comma-separated lists, in lower case. Empty elements mean nothing (RFC 9110 section 5.6.1.2), but are
+  /// no part of what frames a body.
+  private static func list(
+    _ values: [String], _ name: String, mayHaveEmptyElements: Bool = false
+  ) throws(RequestRejection) -> [String] {
     var tokens: [String] = []
     for value in values {
       for part in value.utf8.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false) {
         let token = HTTPFieldRules.trimmed(String(decoding: part, as: UTF8.self))
+        if mayHaveEmptyElements, token.isEmpty { continue }
         guard HTTPFieldRules.isName(token) else { throw RequestRejection("\(name) is not a list of names") }
         tokens.append(token.lowercasedASCII())
       }
@@ -193,9 +201,7 @@ extension HTTPFields.Field {
     guard let colon = line.firstIndex(of: UInt8(ascii: ":")) else { throw RequestRejection("a field has no colon") }
     let name = String(decoding: line[..<colon], as: UTF8.self)
     guard HTTPFieldRules.isName(name) else { throw RequestRejection("a field's name is not a token") }
-    guard let text = String(validating: line[(colon + 1)...], as: UTF8.self) else {
-      throw RequestRejection("a field's value is not UTF-8")
-    }
+    let text = FieldOctets.text(line[(colon + 1)...])
     // What servers of the CGI family take for the real one, and proxies do not.
     let lowercased = name.lowercasedASCII()
     let canonical = HTTPFieldRules.canonical(name)
@@ -213,9 +219,9 @@ extension HTTPFields.Field {
 
 /// The first line of a request.
 package struct RequestLine: Sendable {
-  /// The method, one that the parser behind this one knows.
+  /// The method, any token but `HTTPFieldRules.excludedMethods`.
   package let method: String
-  /// The whole target, as sent.
+  /// The whole target, with what a URL must have percent-encoded percent-encoded.
   package let target: String
   /// The authority in the target; nil in the origin form.
   package let authority: String?
@@ -233,16 +239,24 @@ package struct RequestLine: Sendable {
     method = String(decoding: parts[0], as: UTF8.self)
     guard HTTPFieldRules.isName(method) else { throw RequestRejection("the method is not a token") }
     minorVersion = try Self.minorVersion(parts[2])
-    guard Self.methods.contains(method) else { throw .unsupported("the method is unknown, or not for a gateway") }
-    let bytes = parts[1]
-    guard bytes.count <= targetLimit else { throw .tooLarge("the target is too long", status: 414) }
-    guard bytes.allSatisfy(Self.isTargetByte) else {
+    let upperCase = method.uppercasedASCII()
+    guard !HTTPFieldRules.excludedMethods.contains(upperCase) else {
+      throw .unsupported("the method is not for a gateway")
+    }
+    // Methods are case-sensitive, and some servers do not know it.
+    guard method == upperCase || !Self.methods.contains(upperCase) else {
+      throw .unsupported("the method differs in its case from one that every server knows")
+    }
+    guard parts[1].count <= targetLimit else { throw .tooLarge("the target is too long", status: 414) }
+    guard parts[1].allSatisfy(Self.isTargetByte) else {
       throw RequestRejection("the target has a character that must be percent-encoded, or a fragment")
     }
-    guard Self.isPercentEncoded(bytes) else { throw RequestRejection("a % in the target is without two digits") }
-    target = String(decoding: bytes, as: UTF8.self)
-    let rest: ArraySlice<UInt8>
-    (authority, rest) = try Self.authority(bytes)
+    guard Self.isPercentEncoded(parts[1]) else { throw RequestRejection("a % in the target is without two digits") }
+    let written: ArraySlice<UInt8>
+    (authority, written) = try Self.authority(parts[1])
+    // Programs leave characters as they are that no URL has (RFC 3986 section 2): there is one reading of them.
+    let rest = HTTPURL.encodingRawCharacters(in: written)[...]
+    target = String(decoding: parts[1][..<written.startIndex] + rest, as: UTF8.self)
     let mark = rest.firstIndex(of: UInt8(ascii: "?"))
     let path = String(decoding: rest[..<(mark ?? rest.endIndex)], as: UTF8.self)
     self.path = path.isEmpty ? "/" : path
@@ -277,7 +291,12 @@ package struct RequestLine: Sendable {
     let rest = bytes.dropFirst(scheme.utf8.count)
     let authority = rest.prefix { $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "?") }
     guard isAuthority(authority) else { throw RequestRejection("the target's authority is not a name or address") }
-    return (String(decoding: authority, as: UTF8.self), rest[authority.endIndex...])
+    return (withoutEmptyPort(String(decoding: authority, as: UTF8.self)), rest[authority.endIndex...])
+  }
+
+  /// An authority with a port that is there and empty, without its colon (RFC 3986 section 6.2.3).
+  static func withoutEmptyPort(_ authority: String) -> String {
+    authority.utf8.last == UInt8(ascii: ":") ? String(Substring(authority.utf8.dropLast())) : authority
   }
 
   /// Whether these are a host and perhaps a port, without user information.
@@ -295,13 +314,14 @@ package struct RequestLine: Sendable {
     }
     guard !rest.isEmpty else { return true }
     let port = rest.dropFirst()
-    return rest.first == UInt8(ascii: ":") && (1...5).contains(port.count)
-      && port.allSatisfy { (0x30...0x39).contains($0) }
-      && Int(String(decoding: port, as: UTF8.self)).map { $0 <= 65_535 } ?? false
+    guard rest.first == UInt8(ascii: ":") else { return false }
+    return port.isEmpty
+      || port.count <= 5 && port.allSatisfy { (0x30...0x39).contains($0) }
+        && Int(String(decoding: port, as: UTF8.self)).map { $0 <= 65_535 } ?? false
   }
 
   private static func isTargetByte(_ byte: UInt8) -> Bool {
-    byte > 0x20 && byte < 0x7F && !"\"#<>\\".utf8.contains(byte)
+    byte > 0x20 && byte < 0x7F && byte != UInt8(ascii: "#") && byte != UInt8(ascii: "\\")
   }
 
   private static func isPercentEncoded(_ bytes: ArraySlice<UInt8>) -> Bool {
@@ -318,6 +338,13 @@ package struct RequestLine: Sendable {
   private static func isLetterOrDigit(_ byte: UInt8) -> Bool {
     (0x30...0x39).contains(byte) || (0x61...0x7A).contains(byte | 0x20)
   }
+
+  /// The method by which the parser behind the guard reads the request, which makes an error of one that it does not
+  /// know. No method changes how a request is framed.
+  var parsedMethod: String { Self.methods.contains(method) ? method : "POST" }
+
+  /// The request line as the parser gets it.
+  var parsed: [UInt8] { Array("\(parsedMethod) \(target) HTTP/1.\(minorVersion)\r\n".utf8) }
 
   /// The methods of llhttp, without `CONNECT` and `TRACE`, which a gateway does not forward, and `M-SEARCH`, which NIO
   /// writes in another way.

@@ -7,6 +7,10 @@ public enum HTTPFieldRules {
     (1...256).contains(name.utf8.count) && name.utf8.allSatisfy(ASCII.isTokenCharacter)
   }
 
+  /// The methods that are never sent: one makes a tunnel, the others show a program the fields of its request, and the
+  /// credential among them (`TRACK` is Microsoft's `TRACE`).
+  package static let excludedMethods: Set<String> = ["CONNECT", "TRACE", "TRACK"]
+
   /// Whether tokens may have this byte (RFC 9110 section 5.6.2).
   package static func isTokenByte(_ byte: UInt8) -> Bool { ASCII.isTokenCharacter(byte) }
 

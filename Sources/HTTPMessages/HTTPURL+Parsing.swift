@@ -98,7 +98,7 @@ extension HTTPURL {
         index += 3
         continue
       }
-      if byte == UInt8(ascii: "[") || byte == UInt8(ascii: "]") {
+      if mustBeEncoded(byte) {
         PercentEncoding.append(byte, to: &result)
       } else if ASCII.isUnreserved(byte) || ASCII.isSubDelimiter(byte) || byte == UInt8(ascii: ":")
         || byte == UInt8(ascii: "@") || byte == slash || byte == alsoAllowed
@@ -108,6 +108,27 @@ extension HTTPURL {
         throw HTTPURLError(.forbiddenCharacter)
       }
       index += 1
+    }
+    return result
+  }
+
+  /// Whether the byte is one that RFC 3986 allows nowhere in a path or query, and that browsers and other programs leave
+  /// as it is there. Nothing but the character itself can be meant.
+  package static func mustBeEncoded(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "["), UInt8(ascii: "]"), UInt8(ascii: "{"), UInt8(ascii: "}"), UInt8(ascii: "|"),
+      UInt8(ascii: "^"), UInt8(ascii: "`"), UInt8(ascii: "\""), UInt8(ascii: "<"), UInt8(ascii: ">"):
+      true
+    default: false
+    }
+  }
+
+  /// `bytes`, of a path and query, with every such character percent-encoded.
+  package static func encodingRawCharacters(in bytes: some Collection<UInt8>) -> [UInt8] {
+    var result: [UInt8] = []
+    result.reserveCapacity(bytes.count + 16)
+    for byte in bytes {
+      if mustBeEncoded(byte) { PercentEncoding.append(byte, to: &result) } else { result.append(byte) }
     }
     return result
   }

@@ -3,7 +3,7 @@ public import PosternSupport
 /// An absolute `http` or `https` URL, parsed strictly (RFC 3986) and normalised, so that equivalent URLs compare equal.
 ///
 /// Normalised: scheme and host lower case, default port dropped, dot segments removed (`%2e` counts as a dot), an empty
-/// path is `/`, unreserved characters are never percent-encoded, hex digits upper case, `[` and `]` in path and query
+/// path is `/`, unreserved characters are never percent-encoded, hex digits upper case, ``[]{}|^`"<>`` in path and query
 /// percent-encoded (they are common, though RFC 3986 does not allow them), IPv6 addresses as in RFC 5952, fragments
 /// dropped. An encoded slash stays encoded: it never becomes a separator.
 ///
@@ -129,7 +129,7 @@ public struct HTTPURLError: Error, Sendable, Hashable, ConciseStringConvertible 
     case backslash
     /// A byte beyond ASCII.
     case notASCII
-    /// A character that RFC 3986 allows nowhere in a path or query.
+    /// A character that has no place there, such as a query in an issuer's URL.
     case forbiddenCharacter
     /// `%` without two hexadecimal digits behind it.
     case invalidPercentEncoding

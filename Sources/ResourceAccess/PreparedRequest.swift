@@ -21,9 +21,11 @@ struct PreparedRequest {
   init(
     _ request: ResourceRequest, to server: ResourceServer, supply: BodySupply?, _ context: FetchOptions.Context
   ) throws(ResourceError) {
-    let (method, name) = try Self.method(of: request, isForwarded: context.isForwarded)
-    self.method = method
-    var fields = try HeaderRules(server).checked(request.headers)
+    // What is forwarded is sent as it came.
+    method =
+      context.isForwarded ? try HTTPMethod(exactly: request.method) : try HTTPMethod(named: request.method)
+    let keepsCodings = context.isForwarded && server.keepsCodings
+    var fields = try HeaderRules(server).checked(request.headers, keepsCodings: keepsCodings)
     var url = try server.url(forPath: request.path)
     try Self.checkQuery(of: url, for: server, path: ["path"])
     (fields, secondURLs) = try SecondURLs(server, context).reading(fields, of: url)
@@ -49,26 +51,14 @@ struct PreparedRequest {
     }
     if body != nil, server.payloadEncryption != nil { try PayloadEncryption.check(fields) }
     context.trace?.add(to: &fields)
-    var message = HTTPRequest(method: name, url: url, fields: fields, body: body)
+    var message = HTTPRequest(method: method.rawValue, url: url, fields: fields, body: body)
+    message.isForwarded = context.isForwarded
+    message.keepsCodings = keepsCodings
     if let supply {
       try Self.check(supply, instead: body, of: method, server)
       message.streamedBody = StreamedRequestBody(length: supply.length)
     }
     self.message = message
-  }
-
-  /// The method with its name. A forwarded request has the name as it came; one that is not known here is retried as
-  /// rarely as POST.
-  private static func method(
-    of request: ResourceRequest, isForwarded: Bool
-  ) throws(ResourceError) -> (HTTPMethod, name: String) {
-    guard isForwarded, HTTPMethod(rawValue: request.method) == nil, HTTPFieldRules.isName(request.method),
-      !["CONNECT", "TRACE"].contains(request.method.uppercasedASCII())
-    else {
-      let method = try HTTPMethod(named: request.method)
-      return (method, method.rawValue)
-    }
-    return (.post, request.method)
   }
 
   /// The parameter that carries the resource's credential is the resource's own.

@@ -176,7 +176,7 @@ struct URLSessionTests {
     reserved.setValue("Bearer of-the-caller", forHTTPHeaderField: "Authorization")
     let cases: [(URLRequest, URLError.Code, ResourceError.Code)] = [
       (LoadingBench.request("/x"), .cannotConnectToHost, .serverUnreachable),
-      (LoadingBench.request("/x", method: "OPTIONS"), .unknown, .methodNotAllowed),
+      (LoadingBench.request("/x", method: "TRACK"), .unknown, .methodNotAllowed),
       (reserved, .unknown, .invalidHeaders),
     ]
     for (request, code, reason) in cases {

@@ -139,8 +139,8 @@ struct HeaderTests {
   }
 
   @Test(
-    "only the six methods are allowed, in any case",
-    arguments: ["OPTIONS", "TRACE", "CONNECT", "", "GET ", "G\u{0}ET", "PROPFIND", "po\u{17F}t", "GET\u{301}"])
+    "what is no token, and what is never sent, is no method, in any case",
+    arguments: ["TRACE", "Connect", "", "GET ", "G\u{0}ET", "A/B", "po\u{17F}t", "GET\u{301}"])
   func methods(name: String) async throws {
     let engine = Engine { _, _ in .status(204) }
     let error = await #expect(throws: ResourceError.self) {
@@ -148,6 +148,17 @@ struct HeaderTests {
         ResourceRequest(path: "x", method: name), from: .testing(authentication: .none))
     }
     #expect(error?.code == .methodNotAllowed && error?.path?.jsonPointer == "/method")
+  }
+
+  /// Catches a closed list of methods: there is a registry, and servers have more.
+  @Test(
+    "a method that a server may know is not sent, or in another way",
+    arguments: ["OPTIONS", "LIST", "query", "PROPFIND", "MKCALENDAR", "X-Own"])
+  func otherMethods(name: String) async throws {
+    let engine = Engine { _, _ in .status(204) }
+    let request = ResourceRequest(path: "x", method: name)
+    #expect(try await engine.fetcher.fetch(request, from: .testing(authentication: .none)).status == 204)
+    #expect(engine.transport.requests.map(\.method) == [name.uppercased()])
   }
 
   @Test("the caller's trace goes out on every request, a trace header of its own goes first")

@@ -94,8 +94,8 @@ import Testing
   }
 
   @Test(
-    "a method that is none of the six is method_not_allowed, also one that only looks like one of them",
-    arguments: ["", "OPTIONS", "TRACE", "CONNECT", "BREW", "GET /x", "G\u{415}T", "po\u{17f}t", "GET\u{301}"])
+    "a method that is no token or is never sent is method_not_allowed, also one that only looks like another",
+    arguments: ["", "TRACE", "CONNECT", "track", "GET /x", "G\u{415}T", "po\u{17f}t", "GET\u{301}"])
   func otherMethods(method: String) async throws {
     let engine = Engine { _, _ in .status(204) }
     let error = await #expect(throws: ResourceError.self) {
@@ -105,7 +105,7 @@ import Testing
   }
 
   static let malformed: [(ResourceRequest, ResourceError.Code, String?)] = [
-    (ResourceRequestBuilder().setPath("x").setMethod("OPTIONS").build(), .methodNotAllowed, "/method"),
+    (ResourceRequestBuilder().setPath("x").setMethod("A B").build(), .methodNotAllowed, "/method"),
     (ResourceRequestBuilder().setPath("x").setMethod("").build(), .methodNotAllowed, "/method"),
     (ResourceRequest(path: "x", headers: ["Authorization": "Bearer mine"]), .invalidHeaders, "/headers/Authorization"),
     (ResourceRequest(path: "x", headers: ["user-agent": "mine"]), .invalidHeaders, "/headers/user-agent"),

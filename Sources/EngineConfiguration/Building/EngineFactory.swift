@@ -23,6 +23,10 @@ enum EngineFactory {
   }
 
   static func url(_ text: String, _ path: String) throws(ConfigurationProblems) -> HTTPURL {
+    // What programs leave in a URL is a mistake in a file: mostly a placeholder that was left.
+    guard !text.utf8.contains(where: { #"{}|^`"<>"#.utf8.contains($0) }) else {
+      throw problem(path, "is not usable: the URL holds a character that must be percent-encoded")
+    }
     do {
       return try HTTPURL(text)
     } catch {

@@ -78,7 +78,7 @@ public enum FetchResource: RPCMethod {
     public static let memberDocs = [
       "resource": "A configured resource server; may be left out when only one is configured",
       "path": "Appended to the resource's base URL; or an absolute URL whose origin the resource allows",
-      "method": "GET (default), POST, PUT, PATCH, HEAD or DELETE, in any case",
+      "method": "GET (default), or another HTTP method but CONNECT and TRACE, in any case",
       "auth":
         "user, implicit, clientCredentials, credential (the resource's own), onBehalfOf or none; default: as configured",
       "session":

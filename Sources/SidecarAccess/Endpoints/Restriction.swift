@@ -44,9 +44,10 @@ extension Restriction {
     if let name = methods?.first(where: { ProtocolMethods.chainRules[$0] == nil }) {
       throw Self.more("methods", name, limits.methods)
     }
-    if let name = httpMethods?.first(where: { !Self.isToken($0) }) {
+    if let name = httpMethods?.first(where: { !Self.isToken($0) || HTTPFieldRules.excludedMethods.contains($0) }) {
       throw .invalidParams(
-        "An HTTP method is a word in capitals", path: Self.path("httpMethods", name, limits.httpMethods))
+        "An HTTP method is a word in capitals, and not CONNECT or TRACE",
+        path: Self.path("httpMethods", name, limits.httpMethods))
     }
     // Not a set of texts: of two that look alike it would have one.
     guard try Self.entries(limits.paths, "paths") != nil, let texts = limits.paths else { return }
