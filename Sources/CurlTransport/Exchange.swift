@@ -26,6 +26,12 @@ final class Exchange: @unchecked Sendable {
     return options.deadline.instant.map { $0 + (options.control?.pausedTime(at: now) ?? .zero) }
   }
 
+  /// Whether it is its body's silence that is over its bound.
+  func isSilent(at now: MonotonicInstant) -> Bool {
+    guard let bounds = options.streaming, let movedAt = transfer?.reception.streamMovedAt else { return false }
+    return movedAt + bounds.silence <= now
+  }
+
   /// Whether the request may be sent twice (RFC 9110 section 9.2.2).
   var isIdempotent: Bool {
     guard !request.isSentOnce else { return false }

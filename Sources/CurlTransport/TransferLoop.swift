@@ -151,8 +151,8 @@ final class TransferLoop {
       if instant > now {
         deadline.add(instant)
       } else if let transfer = exchange.transfer {
-        let isStreaming = transfer.reception.streamMovedAt != nil
-        let detail = isStreaming ? "nothing more of the body came in time" : "the deadline passed"
+        let isSilent = exchange.isSilent(at: now)
+        let detail = isSilent ? "nothing more of the body came in time" : "the deadline passed"
         abort(transfer, code: .timedOut, detail: detail)
       } else if queue.removeWaiting(exchange) {
         end(exchange, code: .timedOut, detail: "the deadline passed while it waited for a connection")

@@ -13,6 +13,8 @@ extension ResourceError {
       // The other limits of responses have no key.
       case .responseTooLarge where error.detail.startsWithBytes(of: "the body is larger"):
         " (resources.\(resource).maxBodyBytes)"
+      case .timedOut where error.detail.startsWithBytes(of: "nothing more of the body"):
+        " (resources.\(resource).idleTimeout)"
       case .timedOut: " (timeoutMs, without it resources.\(resource).timeout)"
       default: ""
       }

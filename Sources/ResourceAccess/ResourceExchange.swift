@@ -66,7 +66,7 @@ final class ResourceExchange {
     // A stream without an end is no fault as long as its pieces come, unless the caller bounds all of the fetch.
     if fetch.streaming.deliver != nil, !isBoundByCaller {
       options.streaming = StreamBounds(
-        silence: min(server.bounds.timeout, ResourceServer.maxTimeout), deadline: fetch.context.deadline)
+        silence: server.bounds.idleTimeout, deadline: fetch.context.deadline)
     }
     options.bypassesProxy = server.connections.bypassesProxy
     options.partition = ConnectionPartition(narrowing: fetch.context.narrowing, user: Self.user(fetch, server))

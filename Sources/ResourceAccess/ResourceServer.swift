@@ -91,6 +91,8 @@ public struct ResourceServer: Sendable {
     public var timeout: Duration
     /// Bound of a response's decoded body in bytes.
     public var maxBodyBytes: Int
+    /// The longest silence in a body that is streamed, from the response's head on.
+    public var idleTimeout: Duration = .seconds(300)
   }
 
   /// How requests get to its origins.

@@ -85,6 +85,7 @@ struct ResourceFactory {
       server.scope = rules.scope
       server.audience = rules.audiences.isEmpty ? nil : rules.audiences.joined(separator: " ")
     }
+    server.bounds.idleTimeout = resource.bounds.idleTimeout
     server.tokens.whenNoSession = TokenManagementPolicy.MissingSession(resource.tokens.whenNoSession)
     server.locations.plainHTTP = try OutboundFactory(configuration: configuration).plainHTTP()
     server.connections.bypassesProxy = resource.locations.proxy == .none

@@ -74,6 +74,8 @@ public struct ResourceConfiguration: Sendable, Equatable {
   public struct Bounds: Sendable, Equatable {
     /// How long a call may take, at most 10 minutes. Default 30 seconds.
     public var timeout: Duration
+    /// The longest silence in a body that is streamed, at most a day. Default 5 minutes.
+    public var idleTimeout: Duration
     /// The longest decoded body in bytes. Default 16 MiB.
     public var maxBodyBytes: Int
     /// Concurrency limit and circuit breaker; nil: none.
@@ -195,7 +197,12 @@ extension ResourceConfiguration.Tokens: ConfigurationSection {
 extension ResourceConfiguration.Bounds: ConfigurationSection {
   package init(reading keys: SectionReader) {
     timeout = keys.value(
-      "timeout", .duration(.milliseconds(1) ... .seconds(600)), default: .seconds(30), "How long a call may take.")
+      "timeout", .duration(.milliseconds(1) ... .seconds(600)), default: .seconds(30),
+      "How long a call may take; where the response is streamed, how long it may take until its head is there.")
+    idleTimeout = keys.value(
+      "idleTimeout", .duration(.milliseconds(1) ... .seconds(86_400)), default: .seconds(300),
+      "The longest silence in a body that is streamed, as all are through the gateway. Events of models are minutes apart."
+    )
     maxBodyBytes = keys.value(
       "maxBodyBytes", .size(1...(1 << 30)), default: 16 << 20, "Longest body, after decompression.")
     limits = keys.optionalSection(
