@@ -6,10 +6,12 @@ import PosternSupport
 struct GatewayAccess: Sendable {
   /// The listener's key as its file has it now; nil: there is none, and no request passes.
   let key: @Sendable () -> Secret<String>?
+  /// The field in which a program sends the key of the server behind that path, where the configuration names one.
+  var credentialField: @Sendable (_ path: String) -> String? = { _ in nil }
 
   /// Checks a request, and returns its fields without the key.
   func check(_ head: RequestHead) throws(RequestRejection) -> HTTPFields {
-    guard head.host.isEmpty || Self.isLoopback(head.host) else {
+    guard head.host.isEmpty && head.line.minorVersion == 0 || Self.isLoopback(head.host) else {
       throw RequestRejection("Host is not a loopback address or localhost", status: 421, .misdirected)
     }
     let site = head.fields["sec-fetch-site"]
@@ -17,9 +19,9 @@ struct GatewayAccess: Sendable {
       throw RequestRejection("requests of web pages are not accepted", status: 403, .webPage)
     }
     var fields = head.forwarded
-    guard let used = matchingField(head.fields) else {
+    guard let used = matchingField(head) else {
       throw RequestRejection(
-        "the key of gateway.listen.keyFile is missing, or another one: send it as Postern-Key, or as Basic's password",
+        "the key of gateway.listen.keyFile is missing, or another one: send it as Postern-Key, as Basic's password, or where the server's key would be",
         status: 401, .keyRequired)
     }
     fields[used] = nil
@@ -29,25 +31,39 @@ struct GatewayAccess: Sendable {
   }
 
   /// The field that has the key: `Postern-Key`, or where there is none, one that unchanged programs can be given.
-  private func matchingField(_ fields: HTTPFields) -> String? {
+  private func matchingField(_ head: RequestHead) -> String? {
+    let fields = head.fields
     guard let key = key()?.reveal() else { return nil }
     if fields["postern-key"] != nil { return matches(fields.values(of: "postern-key"), key) ? "postern-key" : nil }
+    if let own = credentialField(head.line.path), let value = fields[own],
+      matches([value], key) || matches([String(Self.behindFirstWord(value))], key), fields.values(of: own).count == 1
+    {
+      return own
+    }
     if let value = fields["authorization"], let credential = Self.credential(value) {
       return matches([credential], key) && fields.values(of: "authorization").count == 1 ? "authorization" : nil
     }
-    return matches(fields.values(of: "x-api-key"), key) ? "x-api-key" : nil
+    return Self.keyFields.first { matches(fields.values(of: $0), key) }
+  }
+
+  /// The fields of the key in servers that many programs are made for: Anthropic's, Azure's, Google's.
+  private static let keyFields = ["x-api-key", "api-key", "x-goog-api-key"]
+
+  /// What follows a scheme, or another word that a server wants before its key.
+  private static func behindFirstWord(_ value: String) -> Substring {
+    Substring(value.utf8.drop { $0 != 0x20 }.drop { $0 == 0x20 })
   }
 
   private func matches(_ values: [String], _ key: String) -> Bool {
     values.count == 1 && !key.isEmpty && ConstantTime.equals(Array(values[0].utf8), Array(key.utf8))
   }
 
-  /// A bearer token, the password of Basic (RFC 7617 section 2), or the identifier of the key in a signature of AWS.
+  /// A bearer token, GitHub's form of one, the password of Basic (RFC 7617 section 2), or the identifier of the key in a signature of AWS.
   private static func credential(_ value: String) -> String? {
     let parts = value.split(atByte: " ", maxSplits: 1)
     guard parts.count == 2 else { return nil }
     switch String(parts[0]).lowercasedASCII() {
-    case "bearer": return String(parts[1])
+    case "bearer", "token": return String(parts[1])
     case "basic":
       guard let bytes = Base64.decode(String(parts[1])), let colon = bytes.firstIndex(of: UInt8(ascii: ":")) else {
         return nil

@@ -29,6 +29,9 @@ package final class GatewayServer: Sendable {
     package var eventLoops = min(System.coreCount, 2)
     /// The key that programs on the loopback address need, as it is now; nil: none of them is served.
     package var key: @Sendable () -> Secret<String>? = { nil }
+    /// The field in which a program sends the key of the server behind a path, where the configuration names one: the
+    /// key is accepted there as well.
+    package var credentialField: @Sendable (_ path: String) -> String? = { _ in nil }
     /// Whether all requests of a process are rejected. Such uids have few connections, each and all together.
     package var isStranger: @Sendable (PeerCredentials) -> Bool = { _ in false }
     /// Gets what was rejected before the responder saw it, with the request's `traceparent` as far as it came; returns
@@ -97,7 +100,7 @@ package final class GatewayServer: Sendable {
   private init(_ sockets: GatewaySockets, _ configuration: Configuration, _ responder: any GatewayResponder) {
     self.configuration = configuration
     self.responder = responder
-    access = GatewayAccess(key: configuration.key)
+    access = GatewayAccess(key: configuration.key, credentialField: configuration.credentialField)
     port = sockets.loopback?.port
     file = sockets.unix?.file
     group = MultiThreadedEventLoopGroup(numberOfThreads: max(1, configuration.eventLoops))

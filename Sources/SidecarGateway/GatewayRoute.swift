@@ -1,7 +1,7 @@
 import HTTPMessages
 
 /// Where a request of a program leads, by its path.
-enum GatewayRoute: Equatable {
+package enum GatewayRoute: Equatable {
   /// To a resource server: the name, and the path behind its base URL with the query, as `ForwardedFetch.path` has it.
   case resource(String, path: String)
   /// To the gateway itself: the path behind `/.postern/`.
@@ -11,6 +11,12 @@ enum GatewayRoute: Equatable {
 
   private static let slash = UInt8(ascii: "/")
   private static let reservedName = ".postern"
+
+  /// The name of the resource that a path leads to, if it leads to one.
+  package static func resource(ofPath path: String) -> String? {
+    guard case .resource(let name, _) = GatewayRoute(path: path, query: nil) else { return nil }
+    return name
+  }
 
   /// The route of a path and query as they were sent.
   init(path: String, query: String?) {

@@ -197,7 +197,18 @@ def test_the_search_finds_a_secret_that_is_there(bench: Bench) -> None:
             "curl", "-sS", "--fail", "-H", f"Postern-Key: {bench.key}", f"{bench.base}/x", HIDDEN=f"before {bench.secret} after")
 
 
+@pytest.mark.parametrize("field", [
+    "api-key: {}", "x-goog-api-key: {}", "X-Api-Key: {}", "Authorization: token {}", "Authorization: Bearer {}", "X-Upstream-Key: {}",
+    "x-upstream-key: Key {}",
+])
+def test_the_key_where_programs_keep_the_key_of_their_server(bench: Bench, field: str) -> None:
+    """Clients of Azure's and Google's models and of GitHub, and the field that the resource's own credential has."""
+    output = bench.run("curl", "-sS", "--fail", "-H", field.format(bench.key), f"{bench.base}/x")
+    assert output == b"GET /x 0"
+
+
 @pytest.mark.parametrize("headers", [
+    ["api-key: wrong"], ["x-goog-api-key: "], ["Authorization: token wrong"], ["X-Upstream-Key: wrong"],
     [], ["Postern-Key: wrong"], ["Postern-Key: "], ["Authorization: Bearer wrong"], ["X-Api-Key: wrong"], ["Authorization: Basic YTpi"],
 ])
 def test_without_the_key_nothing_goes_upstream(bench: Bench, headers: List[str]) -> None:

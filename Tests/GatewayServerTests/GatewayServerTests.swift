@@ -228,10 +228,20 @@ struct GatewayServerTests {
         try await response.write(body)
         try await response.end()
       }, address: "127.0.0.1:0"
-    ) { $0.key = { Secret("0123456789abcdef") } }
+    ) {
+      $0.key = { Secret("0123456789abcdef") }
+      $0.credentialField = { ["/a": "X-Vault-Token"][$0] }
+    }
     let port = try #require(fixture.server.port)
     let host = "Host: 127.0.0.1:\(port)\r\n"
     let cases = [
+      ("\(host)Authorization: token 0123456789abcdef\r\n", 200), ("\(host)api-key: 0123456789abcdef\r\n", 200),
+      ("\(host)X-Goog-Api-Key: 0123456789abcdef\r\n", 200), ("\(host)X-Vault-Token: 0123456789abcdef\r\n", 200),
+      ("\(host)X-Vault-Token: Key 0123456789abcdef\r\napi-key: 0123456789abcdef\r\n", 200),
+      ("\(host)X-Vault-Token: Key x0123456789abcdef\r\n", 401), ("\(host)X-Other-Token: 0123456789abcdef\r\n", 401),
+      ("\(host)X-Vault-Token: 0123456789abcdef\r\nX-Vault-Token: 0123456789abcdef\r\n", 401),
+      ("\(host)Postern-Key: no\r\nX-Vault-Token: 0123456789abcdef\r\n", 401),
+      ("Host: \r\nPostern-Key: 0123456789abcdef\r\n", 421),
       ("\(host)Postern-Key: 0123456789abcdef\r\nX: a\r\n", 200),
       ("\(host)Authorization: Bearer 0123456789abcdef\r\n", 200),
       (
