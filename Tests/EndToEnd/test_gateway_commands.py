@@ -118,6 +118,22 @@ def test_the_variables_of_programs(directory: Path, write: Callable[..., None]) 
     assert "secret" not in " ".join(found.values()), found
 
 
+def test_a_path_below_a_resource(directory: Path, write: Callable[..., None]) -> None:
+    """Catches an index whose links lead out of its resource because that has to be the index itself."""
+    write({**SOCKET, **ADDRESS})
+    names = ["PIP_INDEX_URL", "npm_config_registry", "OPENAI_BASE_URL", "PLAIN", "ENCODED"]
+    paths = ["simple/", "npm/all/", "v1", "a/b", "a|b%2Fc/"]
+    found = variables(directory, *[word for name, path in zip(names, paths) for word in ("--set", f"{name}=billing/{path}")])
+    assert found["PIP_INDEX_URL"].endswith("@127.0.0.1:7080/billing/simple/")
+    assert found["npm_config_registry"] == BASE + "billing/npm/all/"
+    assert found["npm_config_//127.0.0.1:7080/billing/:_authToken"] == KEY
+    assert (found["OPENAI_BASE_URL"], found["PLAIN"]) == (BASE + "billing/v1", BASE + "billing/a/b")
+    assert found["ENCODED"] == BASE + "billing/a%7Cb%2Fc/"
+    for path in ["/simple", "../x", "a/%2e%2e/b", "a?b", "a#b", "a/..%2fb", "a b"]:
+        done = run(directory, "run", "--set", f"A=billing/{path}", "--", "true")
+        assert done.returncode == 1 and "is no path below a resource" in done.stderr, (path, done)
+
+
 def test_no_proxy_gets_the_requests_of_the_program(directory: Path, write: Callable[..., None]) -> None:
     """Catches a proxy of the environment that gets the key."""
     write(ADDRESS)

@@ -123,6 +123,16 @@ struct GatewayLocation {
     }
   }
 
+  /// The URL of `path`, which is relative, below `base`.
+  static func url(_ base: HTTPURL, path: String) throws(Failure) -> HTTPURL {
+    guard !path.isEmpty else { return base }
+    guard !path.utf8.contains(where: { "?#".utf8.contains($0) }), path.utf8.first != UInt8(ascii: "/"),
+      !PathInspection.hasDotSegment(asWritten: path), let url = try? base.appending(relativePath: path),
+      url.lies(under: base), PathInspection.fault(in: url.path) == nil
+    else { throw Failure(description: "\(path) is no path below a resource: without a query, dots and a first slash") }
+    return url
+  }
+
   private func url(_ origin: String, _ name: String) throws(Failure) -> HTTPURL {
     _ = try resource(name)
     // The gateway compares the first segment with the names as it is.

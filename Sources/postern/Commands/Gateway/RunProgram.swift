@@ -29,6 +29,7 @@ struct RunProgram: ParsableCommand {
         postern run --resource billing --for 10m -- ./report
         postern run --resource billing --http-method GET --path invoices/ -- ./report
         postern run --set OPENAI_BASE_URL=models -- python3 chat.py
+        postern run --set PIP_INDEX_URL=pypi/simple/ -- pip install app
         postern run --set BILLING_URL=billing --key-in BILLING_KEY -- ./report
         postern run --git source -- git clone https://git.example.com/app.git
       """)
@@ -39,7 +40,9 @@ struct RunProgram: ParsableCommand {
 
   @Option(
     name: .customLong("set"),
-    help: ArgumentHelp("Sets VAR to the base URL of NAME; may be given several times.", valueName: "VAR=NAME"))
+    help: ArgumentHelp(
+      "Sets VAR to the base URL of NAME, or to PATH below it; may be given several times.", valueName: "VAR=NAME[/PATH]"
+    ))
   var variables: [VariableAssignment] = []
 
   @Option(help: ArgumentHelp("Sets VAR to the gateway's key, which goes as Postern-Key.", valueName: "VAR"))
@@ -91,14 +94,18 @@ struct RunProgram: ParsableCommand {
   }
 }
 
-/// `VAR=NAME`: a variable for the base URL of a resource.
+/// `VAR=NAME`, `VAR=NAME/PATH`: a variable for the base URL of a resource, or for a path below it.
 struct VariableAssignment: ExpressibleByArgument {
   let variable: String
   let resource: String
+  /// The path below the base URL, as it was given; empty: that URL itself.
+  let path: String
 
   init?(argument: String) {
     variable = String(argument.prefix(beforeBytes: "="))
-    resource = String(decoding: argument.utf8.dropFirst(variable.utf8.count + 1), as: UTF8.self)
+    let target = String(decoding: argument.utf8.dropFirst(variable.utf8.count + 1), as: UTF8.self)
+    resource = String(target.prefix(beforeBytes: "/"))
+    path = String(decoding: target.utf8.dropFirst(resource.utf8.count + 1), as: UTF8.self)
     if variable.isEmpty || resource.isEmpty { return nil }
   }
 }
@@ -116,14 +123,17 @@ private struct ProgramSettings {
 
   /// A variable with a base URL, in the form in which its program expects it, and the variables that belong to it.
   mutating func add(_ assignment: VariableAssignment) throws(GatewayLocation.Failure) {
-    let url = try gateway.addressURL(of: assignment.resource)
+    let base = try gateway.addressURL(of: assignment.resource)
+    let url = try GatewayLocation.url(base, path: assignment.path)
     var value = url.description
+    // A path is as it was given.
+    let endsInSlash = assignment.path.isEmpty
     switch assignment.variable {
     case "OPENAI_BASE_URL":
-      value.removeLast()
+      if endsInSlash { value.removeLast() }
       try addKey("OPENAI_API_KEY")
     case "ANTHROPIC_BASE_URL":
-      value.removeLast()
+      if endsInSlash { value.removeLast() }
       try addKey("ANTHROPIC_AUTH_TOKEN")
       // It would go instead, and be another server's.
       removed.append("ANTHROPIC_API_KEY")
@@ -134,7 +144,8 @@ private struct ProgramSettings {
       value = try withKey(url)
       removed += ["UV_INDEX", "UV_INDEX_URL", "UV_EXTRA_INDEX_URL"]
     case "npm_config_registry":
-      try addKey("npm_config_\(value.utf8.dropFirst("http:".utf8.count).text):_authToken")
+      // npm looks at the folders above a URL, too: this one is above packages elsewhere in the resource.
+      try addKey("npm_config_\(base.description.utf8.dropFirst("http:".utf8.count).text):_authToken")
     default: break
     }
     variables.append((assignment.variable, value))
