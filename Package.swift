@@ -39,6 +39,7 @@ let package = Package(
       linkerSettings: [.linkedLibrary("hiredis"), .linkedLibrary("ssl"), .linkedLibrary("crypto")]
     ),
     .target(name: "CPosternLinux"),
+    .target(name: "CPosternStart"),
     .target(name: "CPosternTLS", linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
 
     // MARK: - Layer 0: Support
@@ -1040,6 +1041,7 @@ let package = Package(
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         "AuthEngine",
         "CPosternLinux",
+        "CPosternStart",
         "ConfigurationReading",
         "CurlTransport",
         "EngineConfiguration",

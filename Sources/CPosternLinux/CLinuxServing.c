@@ -81,8 +81,14 @@ int clinux_filter_serving_calls(void) {
       WITHOUT(SYS_mprotect, 2, PROT_EXEC),
       WITHOUT(SYS_pkey_mprotect, 2, PROT_EXEC),
 
-      // The store sets this mode on its files; no other mode, so that no file becomes accessible to other users.
-      ONLY(SYS_fchmod, 1, 0600),
+      // The store sets these modes on its files and on its folder; no other modes, so that nothing becomes accessible to
+      // other users.
+      IS(SYS_fchmod, 0, 5),
+      LOAD(ARGUMENT(1)),
+      IS(0600, 1, 0),
+      IS(0700, 0, 1),
+      GIVE(ALLOW),
+      GIVE(DENY),
 
       // Signals on behalf of a descriptor, which can go to other processes; leases and notifications, which delay or
       // watch other processes.

@@ -1,5 +1,6 @@
 import ArgumentParser
 import CPosternLinux
+import CPosternStart
 import SidecarObservability
 
 /// `postern`: the sidecar and its tools.

@@ -54,6 +54,7 @@ def test_it_holds_what_it_is_for_and_nothing_is_anybodys_to_write(package: Path)
     assert paths >= {
         "/usr/bin/postern", "/lib/systemd/system/postern.service", "/lib/systemd/system/postern.socket",
         "/usr/lib/systemd/user/postern.service", "/usr/lib/systemd/user/postern.socket",
+        "/lib/systemd/system/postern-gateway.socket", "/usr/lib/systemd/user/postern-gateway.socket",
         "/usr/lib/sysusers.d/postern.conf", "/usr/lib/tmpfiles.d/postern.conf", "/usr/share/man/man1/postern.1.gz",
         "/usr/share/man/man1/postern-call.1.gz", "/usr/share/man/man1/postern-doctor.1.gz",
         "/usr/share/doc/postern/copyright", "/usr/share/doc/postern/examples/postern.yaml",

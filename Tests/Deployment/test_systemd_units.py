@@ -16,12 +16,13 @@ SYSTEMD = DEPLOY / "systemd"
 @pytest.mark.parametrize("folder", ["", "user"])
 def test_systemd_finds_no_fault_in_the_units(folder: str, directory: Path) -> None:
     needs("systemd-analyze")
-    for name in ["postern.service", "postern.socket"]:
+    names = ["postern.service", "postern.socket", "postern-gateway.socket"]
+    for name in names:
         text = (SYSTEMD / folder / name).read_text()
         (directory / name).write_text(text.replace("/usr/bin/postern", postern()))
     manager = ["--user"] if folder else ["--system"]
     done = subprocess.run(
-        ["systemd-analyze", "verify", "--man=no", *manager, str(directory / "postern.service"), str(directory / "postern.socket")],
+        ["systemd-analyze", "verify", "--man=no", *manager, *[str(directory / name) for name in names]],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env={"PATH": "/usr/bin:/bin", "XDG_RUNTIME_DIR": str(directory)})
     complaints = [line for line in done.stdout.decode().splitlines() if "postern" in line]
     assert (done.returncode, complaints) == (0, [])

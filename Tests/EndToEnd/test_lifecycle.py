@@ -5,13 +5,15 @@ import os
 import select
 import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 from typing import Any, Callable, Dict
 
 import pytest
 
-from harness import expect
+from harness import binaries, expect
 from harness.connection import Connection
 from harness.issuer import IssuerDouble, document
 from harness.playground import Playground
@@ -141,6 +143,28 @@ def test_signals_that_mean_nothing_do_not_end_it(sidecar: Sidecar, number: int) 
             sidecar.signal(number)
             assert connection.works()
     assert sidecar.is_running()
+
+
+@pytest.mark.parametrize("milliseconds", [5, 10, 20, 40, 80])
+def test_a_reload_requested_right_after_the_start_does_not_end_it(directory: Any, milliseconds: int) -> None:
+    """It requests what happens anyway. Not at once: until the loader is done, no program can be without the default."""
+    config = directory / "early.yaml"
+    config.write_text(f'{{"listen": {{"path": "{directory}/early.sock"}}, "store": {{"kind": "memory"}}}}')
+    process = subprocess.Popen([binaries.postern(), "serve", "--config", str(config)], stderr=subprocess.DEVNULL)
+    try:
+        time.sleep(milliseconds / 1000)
+        process.send_signal(signal.SIGHUP)
+        assert eventually(lambda: (directory / "early.sock").exists() or process.poll() is not None)
+        assert process.poll() is None
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_a_program_does_not_inherit_that_it_is_ignored(directory: Any) -> None:
+    script = "import signal; print(signal.getsignal(signal.SIGHUP))"
+    done = subprocess.run([binaries.postern(), "run", "--", sys.executable, "-c", script], capture_output=True, text=True, cwd=directory)
+    assert "SIG_DFL" in done.stdout, done
 
 
 def test_a_second_sigterm_ends_it_at_once_with_130(

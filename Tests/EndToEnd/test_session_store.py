@@ -98,6 +98,30 @@ def test_the_files_are_private_and_say_nothing(start: Start, settings: Any, play
     sidecar.awaits_log("session store opened")
 
 
+def test_what_the_kubelet_opens_to_a_group_is_closed_again(start: Start, settings: Any, directory: Path) -> None:
+    """`fsGroup` opens all of a volume at each mount; what is open to everybody is still an error."""
+    def state(sidecar: Sidecar) -> str:
+        with sidecar.connect() as connection:
+            eventually(lambda: connection.call("health")["checks"]["store"]["status"] != "unknown")
+            return str(connection.call("health")["checks"]["store"]["status"])
+
+    first = start(settings)
+    assert state(first) == "ok"
+    first.stop()
+    store = directory / "store"
+    for path in [store, *store.iterdir()]:
+        path.chmod(0o2770 if path == store else 0o660)
+    second = start(settings)
+    assert state(second) == "ok"
+    line = second.awaits_log("could be written by its group (mode 2770)")
+    assert '"warning"' in line
+    second.stop()
+    assert store.stat().st_mode & 0o7777 == 0o700
+    assert all(path.stat().st_mode & 0o777 == 0o600 for path in store.iterdir())
+    store.chmod(0o777)
+    assert state(start(settings)) == "down"
+
+
 def test_no_store_is_made_until_a_session_is_asked_for_where_nothing_needs_one(start: Start, settings: Any) -> None:
     with start({**settings, "resources": {}}).connect() as connection:
         assert connection.works()

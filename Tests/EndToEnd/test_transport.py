@@ -93,6 +93,51 @@ def test_systemd_activation_goes_before_all(start: Start, directory: Path) -> No
     assert not (directory / "configured.sock").exists()
 
 
+TWO_SOCKETS = """
+import os, sys
+names, descriptors, command = sys.argv[1], sys.argv[2].split(","), sys.argv[3:]
+for index, text in enumerate(descriptors):
+    os.dup2(int(text), 60 + index)
+for index in range(len(descriptors)):
+    os.dup2(60 + index, 3 + index)
+    os.set_inheritable(3 + index, True)
+os.closerange(3 + len(descriptors), 200)
+os.environ.update(LISTEN_FDS=str(len(descriptors)), LISTEN_PID=str(os.getpid()), LISTEN_FDNAMES=names)
+os.execv(command[0], command)
+"""
+
+
+@pytest.mark.parametrize("names", ["rpc:gateway", "gateway:rpc", "postern:gateway"])
+def test_systemd_passes_a_socket_for_each_of_two(start: Start, directory: Path, names: str) -> None:
+    """Catches a gateway that makes a socket of its own where it may not, or requests that arrive at the wrong one."""
+    places = {"gateway": directory / "passed-http.sock"}
+    listeners = []
+    try:
+        for name in names.split(":"):
+            listeners.append(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+            listeners[-1].bind(str(places.setdefault(name, directory / "passed.sock")))
+            listeners[-1].listen(16)
+        numbers = [listener.fileno() for listener in listeners]
+        launcher = [sys.executable, "-c", TWO_SOCKETS, names, ",".join(map(str, numbers))]
+        nowhere = {"path": "/nowhere/at/all/http.sock"}
+        sidecar = start(
+            {"listen": {"path": str(directory / "configured.sock")}, "gateway": {"listen": nowhere}},
+            path=directory / "passed.sock", launcher=launcher, pass_fds=numbers)
+    finally:
+        for listener in listeners:
+            listener.close()
+    with sidecar.connect() as connection:
+        assert connection.works()
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(10)
+        client.connect(str(places["gateway"]))
+        client.sendall(b"GET /.postern/nothing HTTP/1.1\r\nHost: postern\r\n\r\n")
+        assert client.recv(1 << 16).startswith(b"HTTP/1.1 404 ")
+    assert not (directory / "configured.sock").exists()
+    sidecar.stop()
+    assert places["gateway"].exists(), "the file is systemd's"
+
+
 def test_systemd_activation_of_another_process_is_ignored(start: Start, directory: Path) -> None:
     with activated(start, directory, "another", directory / "configured.sock").connect() as connection:
         assert connection.works()

@@ -112,6 +112,44 @@ struct FileStoreTests {
     await expect(.unusable) { _ = try await open() }
   }
 
+  private static let opened: [(folder: mode_t, file: mode_t, notes: Int, works: Bool)] = [
+    (0o700, 0o600, 0, true), (0o2770, 0o660, 2, true), (0o2770, 0o600, 1, true), (0o700, 0o640, 1, true),
+    (0o777, 0o600, 0, false), (0o700, 0o666, 0, false), (0o2755, 0o600, 0, true),
+  ]
+
+  @Test("what the kubelet opens to a group makes a store unusable, or what is open to everybody is closed in silence")
+  func closes() async throws {
+    for state in Self.opened {
+      await (try await open()).close()
+      chmod(folder.store, state.folder)
+      for name in ["sessions.db", "postern.key"] { chmod(folder.file(name), state.file) }
+      let configuration = FileRecordStore.Configuration(directory: folder.store + "/")
+      #expect(FileRecordStore.closeToGroup(configuration).count == state.notes, "\(state)")
+      if state.works {
+        await (try await open()).close()
+        if state.notes > 0 { #expect(mode(folder.file("postern.key")) == 0o600) }
+      } else {
+        await expect(.unusable) { _ = try await open() }
+      }
+      chmod(folder.store, 0o700)
+      for name in ["sessions.db", "postern.key"] { chmod(folder.file(name), 0o600) }
+    }
+  }
+
+  @Test("a store of another user, or a link to one, is closed")
+  func leavesOthers() throws {
+    mkdir(folder.store, 0o770)
+    chmod(folder.store, 0o770)
+    let link = TemporaryFolder()
+    symlink(folder.store, link.store)
+    #expect(FileRecordStore.closeToGroup(.init(directory: link.store)) == [])
+    #expect(mode(folder.store) == 0o770)
+    guard geteuid() == 0 else { return }
+    chown(folder.store, 12_345, 0)
+    #expect(FileRecordStore.closeToGroup(.init(directory: folder.store)) == [])
+    #expect(mode(folder.store) == 0o770)
+  }
+
   @Test("two processes have one store, or the error for the second does not name the first")
   func locked() async throws {
     let first = try await open()

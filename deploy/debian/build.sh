@@ -24,6 +24,8 @@ for unit in service socket; do
   cp "$source/deploy/systemd/postern.$unit" "$tree/debian/postern.$unit"
   cp "$source/deploy/systemd/user/postern.$unit" "$tree/debian/postern.user.$unit"
 done
+cp "$source/deploy/systemd/postern-gateway.socket" "$tree/debian/postern.postern-gateway.socket"
+cp "$source/deploy/systemd/user/postern-gateway.socket" "$tree/debian/postern.postern-gateway.user.socket"
 cp "$source/deploy/systemd/postern.sysusers" "$source/deploy/systemd/postern.tmpfiles" "$tree/debian/"
 cat >"$tree/debian/changelog" <<END
 postern ($version) stable; urgency=medium

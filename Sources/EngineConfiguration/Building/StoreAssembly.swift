@@ -16,6 +16,8 @@ package struct StoreAssembly: Sendable {
   private let isNeeded: Bool
   private let key: StoreKey?
   private let previousKeys: [StoreKey]
+  /// Takes what was changed about the store's files while it was opened, for the log.
+  package var warn: @Sendable (String) -> Void = { _ in }
 
   /// Whether something is configured that keeps sessions.
   package static func isNeeded(by configuration: PosternConfiguration) -> Bool {
@@ -94,6 +96,7 @@ package struct StoreAssembly: Sendable {
         directory: configuration.path, key: key, previousKeys: previousKeys)
       file.stateDirectories = (ProcessEnvironment.current["STATE_DIRECTORY"] ?? "").split(atByte: ":").map(
         String.init)
+      for note in FileRecordStore.closeToGroup(file) { warn("session store: \(note)") }
       return try await FileRecordStore.open(file, patience: patience)
     }
     guard let redis = configuration.redis, let key else { throw StoreError(.unusable, "store.redis is missing") }

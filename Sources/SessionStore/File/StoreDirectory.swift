@@ -16,9 +16,7 @@ final class StoreDirectory: Sendable {
   /// A symbolic link is rejected, but for the one that systemd makes for a state directory of a dynamic user:
   /// `stateDirectories` are those of `$STATE_DIRECTORY` (systemd.exec(5)).
   init(path given: String, stateDirectories: [String] = []) throws(StoreError) {
-    // A slash at the end would make a symbolic link look like what it leads to.
-    let path = Self.followed(
-      given.hasSuffix("/") ? String(given.reversed().drop { $0 == "/" }.reversed()) : given, stateDirectories)
+    let path = Self.opened(given, stateDirectories)
     if mkdir(path, 0o700) == 0 {
       try Self.synchronizeParent(of: path)
     } else if errno != EEXIST {
@@ -44,6 +42,11 @@ final class StoreDirectory: Sendable {
     self.path = String(cString: real)
     free(real)
     lock = try Self.lock(in: directory, path: path)
+  }
+
+  /// The path that is opened for `given`. A slash at the end would make a symbolic link look like what it leads to.
+  static func opened(_ given: String, _ stateDirectories: [String]) -> String {
+    followed(given.hasSuffix("/") ? String(given.reversed().drop { $0 == "/" }.reversed()) : given, stateDirectories)
   }
 
   /// Returns the target of a link that only root can have made: it belongs to root and is in a directory that no other

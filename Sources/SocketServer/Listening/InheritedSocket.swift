@@ -13,12 +13,22 @@ public struct InheritedSocket: Sendable, Hashable {
   /// More than any unit passes; keeps a nonsense number from becoming a long loop.
   private static let maximumCount: CInt = 1024
 
-  /// Takes the socket that `LISTEN_PID` and `LISTEN_FDS` announce to this process, and removes the variables so that no
-  /// child takes them for its own; nil when there is none. Call once, before other threads run: `unsetenv` is not safe
-  /// while another thread calls `getenv`.
+  /// The sockets that were passed, by what they are for.
+  public struct Passed: Sendable, Hashable {
+    /// For JSON-RPC; nil: none was passed.
+    public var rpc: InheritedSocket?
+    /// For the gateway; nil: none was passed.
+    public var gateway: InheritedSocket?
+  }
+
+  /// Takes the sockets that `LISTEN_PID`, `LISTEN_FDS` and `LISTEN_FDNAMES` announce to this process, and removes the
+  /// variables so that no child takes them for its own. Call once, before other threads run: `unsetenv` is not safe while
+  /// another thread calls `getenv`.
   ///
-  /// The first one is used. The others stay open, for the service manager counts on them, and close-on-exec.
-  public static func takeFromEnvironment() throws(SocketServerError) -> InheritedSocket? {
+  /// The first one named `gateway` is the gateway's, and the first one named `rpc` that of JSON-RPC; where none has that
+  /// name, the first one that is not the gateway's. The others stay open, for the service manager counts on them, and
+  /// close-on-exec.
+  public static func takeFromEnvironment() throws(SocketServerError) -> Passed {
     let names = ["LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES", "LISTEN_PIDFDID"]
     var environment: [String: String] = [:]
     for name in names {
@@ -30,21 +40,34 @@ public struct InheritedSocket: Sendable, Hashable {
 
   static func take(
     environment: [String: String], process: pid_t, first: CInt
-  ) throws(SocketServerError) -> InheritedSocket? {
-    guard let announced = environment["LISTEN_PID"], let number = environment["LISTEN_FDS"] else { return nil }
+  ) throws(SocketServerError) -> Passed {
+    guard let announced = environment["LISTEN_PID"], let number = environment["LISTEN_FDS"] else { return Passed() }
     guard let addressee = pid_t(announced) else { throw .activationUnusable(reason: "LISTEN_PID is not a number") }
     // The variables of a parent, which are not for us.
-    guard addressee == process else { return nil }
+    guard addressee == process else { return Passed() }
     guard let count = CInt(number), (0...maximumCount).contains(count) else {
       throw .activationUnusable(reason: "LISTEN_FDS is not a number of descriptors")
     }
-    guard count > 0 else { return nil }
-    try check(first)
-    for descriptor in first..<(first + count) {
+    let descriptors = Array(first..<(first + count))
+    // One for each descriptor, or none at all (sd_listen_fds_with_names(3)).
+    let given = (environment["LISTEN_FDNAMES"] ?? "").split(separator: ":", omittingEmptySubsequences: false)
+    let names = given.count == descriptors.count ? given.map(String.init) : descriptors.map { _ in "" }
+    func descriptor(named name: String) -> CInt? { zip(descriptors, names).first { $0.1 == name }?.0 }
+    let gateway = descriptor(named: gatewayName)
+    let rpc = descriptor(named: rpcName) ?? zip(descriptors, names).first { $0.1 != gatewayName }?.0
+    for descriptor in [rpc, gateway] { if let descriptor { try check(descriptor) } }
+    for descriptor in descriptors {
       guard fcntl(descriptor, F_SETFD, FD_CLOEXEC) == 0 else { throw .system(call: "fcntl(F_SETFD)", errno: errno) }
     }
-    return InheritedSocket(descriptor: first, path: boundPath(of: first))
+    func socket(_ descriptor: CInt) -> InheritedSocket {
+      InheritedSocket(descriptor: descriptor, path: boundPath(of: descriptor))
+    }
+    return Passed(rpc: rpc.map(socket), gateway: gateway.map(socket))
   }
+
+  /// `FileDescriptorName=` of the two (systemd.socket(5)).
+  private static let rpcName = "rpc"
+  private static let gatewayName = "gateway"
 
   private static func check(_ descriptor: CInt) throws(SocketServerError) {
     guard try option(SO_DOMAIN, of: descriptor) == AF_UNIX else {

@@ -4,6 +4,7 @@ import PosternConfiguration
 import PosternSupport
 import Sidecar
 import SidecarAccess
+import SidecarEngine
 import SidecarGateway
 import SidecarObservability
 import SocketServer
@@ -20,10 +21,12 @@ struct GatewayListener: Sendable {
     return try? SocketLock(for: path)
   }
 
-  /// Starts to listen, for so many `connections`; nil where the configuration wants none. To be called before the start
+  /// Starts to listen, on the socket that was `inherited` in place of one at the configured path, for so many
+  /// `connections`; nil where the configuration wants none. To be called before the start
   /// is over: no socket file can be made later.
   static func start(
-    _ configuration: PosternConfiguration, connections: Int, lock: SocketLock?, _ service: SidecarService,
+    _ configuration: PosternConfiguration, _ inherited: InheritedSocket?, connections: Int, lock: SocketLock?,
+    _ service: SidecarService,
     _ replacements: FileReloadMonitor, _ logger: Logger
   ) async throws(ServerProcess.Failure) -> GatewayListener? {
     guard let listen = configuration.gateway.listen else { return nil }
@@ -32,6 +35,10 @@ struct GatewayListener: Sendable {
     options.connectionsPerUid = FairShare.scaled(
       configuration.limits.connectionsPerUid, of: configuration.limits.connections, to: connections)
     options.key = key(listen, replacements)
+    options.credentialField = { path in
+      GatewayRoute.resource(ofPath: path)
+        .flatMap { service.snapshot.configuration.resources[$0]?.tokens.credential?.header }
+    }
     options.isStranger = { service.isStranger(Peer($0)) }
     options.onRejection = { caller, rejection, traceparent in
       var uid: UInt32?
@@ -43,9 +50,10 @@ struct GatewayListener: Sendable {
     let uploads = KeptUploads()
     let server: GatewayServer
     do throws(SocketServerError) {
-      let endpoint = listen.path.map {
+      let configured = listen.path.map {
         SocketServer.Endpoint.path($0, mode: listen.mode, group: listen.group.flatMap(SystemGroups.identifier(of:)))
       }
+      let endpoint = inherited.map { SocketServer.Endpoint.inherited($0) } ?? configured
       let sockets = try GatewaySockets(unix: endpoint, lock: lock, address: listen.address)
       server = try await GatewayServer.start(
         sockets, options, responder: SidecarGateway(service, clock: SystemClock(), uploads: uploads))
@@ -53,7 +61,7 @@ struct GatewayListener: Sendable {
       throw ServerProcess.Failure(description: "gateway.listen: \(error.description)")
     }
     var metadata: Logger.Metadata = [:]
-    if let path = listen.path { metadata[.socket] = .string(path) }
+    if let path = inherited.map({ $0.path ?? "inherited" }) ?? listen.path { metadata[.socket] = .string(path) }
     if let port = server.port { metadata[.port] = .stringConvertible(port) }
     logger.info("gateway listening", metadata: metadata)
     return GatewayListener(server: server, service: service, uploads: uploads)

@@ -9,9 +9,11 @@ struct SandboxPlan: Sendable {
   /// The directory of the file store.
   let storeDirectory: String?
 
-  /// The configuration must have been read just now. `socketPath` is nil where the socket is inherited.
+  /// The configuration must have been read just now. `socketPath` is nil where the socket is inherited and no other can
+  /// be made next to it; `gatewayPath` is that of the gateway's socket.
   init(
-    _ loaded: ConfigurationLoader.Loaded, configurationPath: String, socketPath: String?, environment: [String: String]
+    _ loaded: ConfigurationLoader.Loaded, configurationPath: String, socketPath: String?, gatewayPath: String? = nil,
+    environment: [String: String]
   ) {
     let configuration = loaded.configuration
     policy.readable = Self.system
@@ -34,7 +36,7 @@ struct SandboxPlan: Sendable {
     let auditDirectory = (configuration.audit?.path).map(FileLocations.directory)
     policy.writable = Set([storeDirectory, auditDirectory, "/dev/null"].compactMap { $0 })
     let gateway = configuration.gateway.listen
-    for path in [socketPath, gateway?.path] {
+    for path in [socketPath, gatewayPath] {
       if let path { policy.socketDirectories.insert(FileLocations.directory(of: path)) }
     }
     policy.connectPorts = Self.limitsPorts(configuration) ? Self.ports(of: loaded) : nil

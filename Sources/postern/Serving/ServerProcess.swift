@@ -49,12 +49,13 @@ struct ServerProcess {
     // From the first moment on, so that a SIGTERM right after the start is a clean end too.
     guard let pipes = ServerSignals.install() else { throw Failure(description: "cannot install signal handlers") }
     ProcessLimits.raiseLockedMemory()
-    let inherited: InheritedSocket?
+    let passed: InheritedSocket.Passed
     do {
-      inherited = try InheritedSocket.takeFromEnvironment()
+      passed = try InheritedSocket.takeFromEnvironment()
     } catch {
       throw Failure(description: error.description)
     }
+    let inherited = passed.rpc
     let path = configurationPath
     let loaded = try ConfigurationLoader(methodNames: Product.methodNames)
       .load(path: path, environment: environment)
@@ -74,11 +75,14 @@ struct ServerProcess {
     // Under the sandbox no such file can be made.
     let lock = try? inherited == nil ? SocketLock(for: ownSocket) : nil
     if let problem = lock?.file.problem { logger.warning("the socket's path cannot be locked: \(problem)") }
-    let gatewayLock = GatewayListener.lock(loaded.configuration.gateway)
+    let gatewayLock = passed.gateway == nil ? GatewayListener.lock(loaded.configuration.gateway) : nil
     let mayMakeSockets = inherited.map { EndpointSocketFiles.canMakeFiles(nextTo: $0.path) } ?? true
     let plan = SandboxPlan(
       loaded, configurationPath: path, socketPath: mayMakeSockets ? inherited?.path ?? ownSocket : nil,
-      environment: environment)
+      gatewayPath: passed.gateway == nil ? loaded.configuration.gateway.listen?.path : nil, environment: environment)
+    if passed.gateway != nil, loaded.configuration.gateway.listen == nil {
+      logger.warning("the socket named gateway (LISTEN_FDNAMES) is not served: there is no gateway.listen")
+    }
     // The last thing that is done on the only thread.
     let hardening = try ProcessHardening(loaded.configuration.hardening, plan)
     for missing in hardening.report.missing { logger.notice("hardening: \(missing)") }
@@ -163,7 +167,8 @@ struct ServerProcess {
     let gateway: GatewayListener?
     do throws(Failure) {
       gateway = try await GatewayListener.start(
-        loaded.configuration, connections: shares.gateway, lock: gatewayLock, service, replacements, logger)
+        loaded.configuration, passed.gateway, connections: shares.gateway, lock: gatewayLock, service, replacements,
+        logger)
       for missing in try hardening.endStart() { logger.notice("hardening: \(missing)") }
       endpoints.start(server, gateway, mayMakeFiles: mayMakeSockets)
       if let path = server.path, !EndpointName.fits(nextTo: path) {

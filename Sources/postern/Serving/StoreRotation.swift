@@ -19,7 +19,8 @@ final class StoreRotation: Sendable {
     _ configuration: PosternConfiguration, _ replacements: FileReloadMonitor, _ logger: Logger
   ) throws(ConfigurationProblems) {
     isNeeded = StoreAssembly.isNeeded(by: configuration)
-    let assembly = try StoreAssembly(configuration.store, isNeeded: isNeeded)
+    var assembly = try StoreAssembly(configuration.store, isNeeded: isNeeded)
+    assembly.warn = { logger.warning("\($0)") }
     inForce = Locked(configuration.store)
     self.replacements = replacements
     self.logger = logger
@@ -44,8 +45,9 @@ final class StoreRotation: Sendable {
   }
 
   private func prepare(_ next: StoreConfiguration) throws(ConfigurationProblems) -> @Sendable () -> Void {
-    let assembly = try StoreAssembly(next, isNeeded: isNeeded)
-    return { [self] in take(next, assembly) }
+    var assembly = try StoreAssembly(next, isNeeded: isNeeded)
+    assembly.warn = { [logger] in logger.warning("\($0)") }
+    return { [self, assembly] in take(next, assembly) }
   }
 
   private func take(_ next: StoreConfiguration, _ assembly: StoreAssembly) {

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Socket activation", .timeLimit(.minutes(1)))
 struct InheritedSocketTests {
-  private func take(_ environment: [String: String], first: CInt) throws(SocketServerError) -> InheritedSocket? {
+  private func take(_ environment: [String: String], first: CInt) throws(SocketServerError) -> InheritedSocket.Passed {
     try InheritedSocket.take(environment: environment, process: 4711, first: first)
   }
 
@@ -16,7 +16,7 @@ struct InheritedSocketTests {
       ["LISTEN_PID": "4711", "LISTEN_FDS": "0"],
     ])
   func none(environment: [String: String]) throws {
-    #expect(try take(environment, first: -1) == nil)
+    #expect(try take(environment, first: -1) == .init())
   }
 
   @Test(
@@ -53,7 +53,9 @@ struct InheritedSocketTests {
     let made = try ListeningSocket(.path(path, mode: 0o666))
     #expect(fcntl(made.descriptor, F_SETFD, 0) == 0)
     #expect(fcntl(made.descriptor, F_SETFL, fcntl(made.descriptor, F_GETFL) & ~O_NONBLOCK) == 0)
-    let inherited = try #require(try take(["LISTEN_PID": "4711", "LISTEN_FDS": "1"], first: made.descriptor))
+    let passed = try take(["LISTEN_PID": "4711", "LISTEN_FDS": "1"], first: made.descriptor)
+    let inherited = try #require(passed.rpc)
+    #expect(passed.gateway == nil)
     #expect(inherited.path == path)
     #expect(fcntl(made.descriptor, F_GETFD) & FD_CLOEXEC != 0)
     let server = try await SocketServer.start(.init(endpoint: .inherited(inherited))) { _ in
@@ -68,12 +70,40 @@ struct InheritedSocketTests {
     #expect(lstat(path, &status) == 0)
   }
 
+  /// Descriptors that follow one another, on listening sockets.
+  private static func row(_ count: CInt, from first: CInt, in directory: borrowing TemporaryDirectory) throws {
+    for index in 0..<count {
+      let made = try ListeningSocket(.path(directory.file("s\(index)"), mode: 0o600))
+      #expect(dup2(made.descriptor, first + index) == first + index)
+      close(made.descriptor)
+    }
+  }
+
+  @Test(
+    "the names decide which socket is for what, in whatever order they come",
+    arguments: [
+      ("rpc:gateway", 0, 1), ("gateway:rpc", 1, 0), ("postern:gateway", 0, 1), ("gateway:postern", 1, 0),
+      ("a:b", 0, nil), ("a:rpc", 1, nil), ("gateway:gateway", nil, 0), (nil, 0, nil), ("gateway", 0, nil),
+    ] as [(String?, CInt?, CInt?)])
+  func names(names: String?, rpc: CInt?, gateway: CInt?) throws {
+    let directory = try TemporaryDirectory()
+    let first: CInt = 900
+    try Self.row(2, from: first, in: directory)
+    defer { for index in 0..<2 as Range<CInt> { close(first + index) } }
+    var environment = ["LISTEN_PID": "4711", "LISTEN_FDS": "2"]
+    environment["LISTEN_FDNAMES"] = names
+    let passed = try take(environment, first: first)
+    #expect(passed.rpc?.descriptor == rpc.map { first + $0 })
+    #expect(passed.gateway?.descriptor == gateway.map { first + $0 })
+    #expect(passed.gateway.map { $0.path == directory.file("s\(gateway ?? 0)") } != false)
+  }
+
   @Test("the variables are gone afterwards, so that no child takes them for its own")
   func unsets() throws {
     setenv("LISTEN_PID", "1", 1)
     setenv("LISTEN_FDS", "1", 1)
     setenv("LISTEN_FDNAMES", "x", 1)
-    #expect(try InheritedSocket.takeFromEnvironment() == nil)
+    #expect(try InheritedSocket.takeFromEnvironment() == .init())
     for name in ["LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"] { #expect(getenv(name) == nil) }
   }
 }
