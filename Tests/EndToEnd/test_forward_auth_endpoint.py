@@ -75,7 +75,7 @@ def test_fields_of_the_client_are_bytes(serve: Start, issuer: IssuerDouble, http
     for uri in ("/x", "/x?where={%22a%22:1}|^`", "/users/auth0|1"):
         head = (
             f"GET /.postern/auth/orders HTTP/1.1\r\nHost: postern\r\nConnection: close\r\nX-Original-Method: GET\r\n"
-            f"X-Original-URI: {uri}\r\nAuthorization: Bearer {token}\r\nCookie: name=Jos\u00e9; \u00ff=\u0080\r\n"
+            f"X-Original-URI: {uri}\r\nAuthorization: {token}\r\nCookie: name=Jos\u00e9; \u00ff=\u0080\r\n"
             f"User-Agent: M\u00fcller\r\nReferer: https://a.example/\u00c3(\r\n\r\n")
         with socket.socket(socket.AF_UNIX) as client:
             client.settimeout(20)

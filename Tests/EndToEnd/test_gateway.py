@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import hashlib
 import json
 import os
@@ -9,7 +10,6 @@ import signal
 import socket
 import threading
 import time
-from http.client import HTTPException
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Optional
 
@@ -106,8 +106,9 @@ def test_what_no_program_may_send_does_not_go_up(gateway: Callable[..., Sidecar]
 
 def test_a_coded_body_is_what_its_fields_state(gateway: Callable[..., Sidecar], http: str) -> None:
     gateway()
-    answer = ask(http, "GET", "/up/gzip", headers={"Accept-Encoding": "gzip"})
-    assert answer.body == b"text " * 1000 and "Content-Encoding" not in answer.headers
+    for headers in ({"Accept-Encoding": "gzip"}, {"Accept-Encoding": "identity"}, {}):
+        answer = ask(http, "GET", "/up/gzip", headers=headers)
+        assert gzip.decompress(answer.body) == b"text " * 1000 and answer.headers["Content-Encoding"] == "gzip"
 
 
 def test_addresses_and_cookies_lead_to_the_gateway(gateway: Callable[..., Sidecar], http: str, upstream: Upstream) -> None:
@@ -220,14 +221,11 @@ def test_a_response_that_comes_before_the_body_counts(gateway: Callable[..., Sid
     assert (answer.status, answer.body) == (413, b"too much")
 
 
-# Would catch: a wrong body whose error comes only when something else wakes the transport.
-def test_a_coding_that_cannot_be_undone_ends_the_response_at_once(gateway: Callable[..., Sidecar], http: str) -> None:
+# Would catch: a response that breaks off for a coding that nobody undoes.
+def test_a_coding_that_cannot_be_undone_is_the_programs_matter(gateway: Callable[..., Sidecar], http: str) -> None:
     gateway()
-    assert ask(http, "GET", "/up/x").status == 200  # The connection to the server is there.
-    begun = time.monotonic()
-    with pytest.raises((OSError, HTTPException)):
-        ask(http, "GET", "/up/miscoded")
-    assert time.monotonic() - begun < 5
+    answer = ask(http, "GET", "/up/miscoded")
+    assert answer.status == 200 and answer.headers["Content-Encoding"] == "gzip" and answer.body
 
 
 # Would catch: one user's bodies that never end, each of a size that is kept in memory.
