@@ -69,7 +69,7 @@ package struct AccessManagerClient: Sendable {
       HTTPRequest(method: "GET", url: try manager.url("/json/serverinfo/*"), fields: HTTPFields()), for: issuer,
       trace: trace)
     guard response.status == 200 else {
-      throw TokenResponse.failure(response, of: "access manager's serverinfo")
+      throw OAuthAnswer(response).failure(of: "access manager's serverinfo")
     }
     let document = try? JSONParser(maxBytes: Self.maxBytes, maxDepth: 16).parse(response.body)
     guard let name = document?["cookieName"]?.stringValue, (1...256).contains(name.utf8.count),

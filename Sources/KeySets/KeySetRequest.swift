@@ -49,26 +49,28 @@ struct KeySetRequest: Sendable {
   func judge(_ response: HTTPResponse, at now: Timestamp) throws(KeySetError) -> Answer {
     let ttl = ResponseLifetime.of(response.fields, at: now)
     if response.status == 304, let entityTag { return .notModified(entityTag: entityTag, ttl: ttl) }
-    guard response.status == 200 else {
-      let isRetryable = response.status >= 500 || response.status == 429 || response.status == 408
+    guard (200..<300).contains(response.status) else {
+      let isRetryable = TemporaryStatus.includes(response.status)
       let isRedirect = [301, 302, 303, 307, 308].contains(response.status)
-      let text = isRedirect ? "redirects are not followed" : "that is not 200"
+      let text = isRedirect ? ", and redirects are not followed" : ""
       throw KeySetError(
-        .fetchFailed, "the key set's server answered \(response.status): \(text)", status: response.status,
+        .fetchFailed, "the key set's server answered \(response.status)\(text)", status: response.status,
         isRetryable: isRetryable,
         retryAfter: RetryAfter.of(response.fields, at: now).map { min($0, KeySetState.maxRetryInterval) })
     }
-    guard let type = response.fields["Content-Type"].flatMap(MediaType.init), type.isJSON else {
-      throw KeySetError(.fetchFailed, "the key set's content type is not JSON", status: 200)
-    }
     guard response.body.count <= Self.limits.maxBytes else {
-      throw KeySetError(.fetchFailed, "the key set is larger than \(Self.limits.maxBytes) bytes", status: 200)
+      throw KeySetError(.fetchFailed, "the key set is larger than \(Self.limits.maxBytes) bytes", status: response.status)
     }
     do throws(JOSEError) {
       let keys = try JWKSet(text: response.body, origin: .remote, limits: Self.limits)
       return .keys(keys, entityTag: Self.entityTag(of: response.fields), ttl: ttl)
     } catch {
-      throw KeySetError(.invalid, error.message, status: 200)
+      // A page where the set should be says nothing of the set.
+      if let type = response.fields["Content-Type"].flatMap(MediaType.init), type.essence.endsWithBytes(of: "html") {
+        throw KeySetError(
+          .fetchFailed, "the key set's server answered \(response.status) with a page", status: response.status)
+      }
+      throw KeySetError(.invalid, error.message, status: response.status)
     }
   }
 
@@ -131,7 +133,7 @@ enum ResponseLifetime {
     if let maxAge { return maxAge }
     guard let expires = fields["Expires"] else { return nil }
     guard let end = HTTPDate.parse(expires) else { return 0 }
-    let start = fields["Date"].flatMap(HTTPDate.parse) ?? now
+    let start = fields["Date"].flatMap({ HTTPDate.parse($0) }) ?? now
     return min(max(0, end.secondsSinceEpoch - start.secondsSinceEpoch), maxSeconds)
   }
 

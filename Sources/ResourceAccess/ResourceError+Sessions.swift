@@ -9,8 +9,8 @@ extension ResourceError {
 
   /// The error of a fetch whose session has no token to give: nothing went to the resource.
   ///
-  /// Only a fault that another login resolves is `not_authenticated`; a rejection for other reasons and an issuer that
-  /// is out of order have codes of their own.
+  /// Only a fault that another login resolves is `not_authenticated`, such as an issuer that requires something of the
+  /// user; a rejection for other reasons and an issuer that is out of order have codes of their own.
   init(_ error: SessionError, kind: SessionKind, issuer: String) {
     let code: Code = kind == .user ? .notAuthenticated : .notImplicitlyAuthenticated
     let detail = "no token from issuer \(issuer): \(error.detail)"
@@ -24,10 +24,13 @@ extension ResourceError {
         retryable: error.isRetryable, retryAfter: base.retryAfter)
     case .tokenEndpoint(let failure):
       let oauth = failure.oauthError
+      // What the issuer requires, a user does in a login.
+      let needsLogin = oauth?.interaction != nil
       self.init(
-        .tokenEndpointError, "the session is not refreshed, and its user need not log in again: \(detail)",
+        needsLogin ? code : .tokenEndpointError,
+        needsLogin ? "the user has to log in: \(detail)" : "the session is not refreshed: \(detail)",
         upstream: Upstream(status: failure.status, code: failure.upstreamCode, description: oauth?.description),
-        retryable: error.isRetryable, retryAfter: failure.retryAfter)
+        retryable: error.isRetryable, retryAfter: failure.retryAfter, interaction: oauth?.interaction)
     case .adviceRequired(let stopped):
       self.init(
         .adviceRequired, detail, upstream: error.upstreamCode.map { Upstream(code: $0) }, retryable: error.isRetryable,

@@ -238,7 +238,7 @@ package struct IssuerExamination: Sendable {
         return answer?["active"]?.boolValue == nil
           ? .skipped("not decided: the answer is not that of an introspection endpoint") : .ok("the issuer accepts it")
       }
-      let error = TokenResponse.failure(response, of: "introspection endpoint")
+      let error = OAuthAnswer(response).failure(of: "introspection endpoint")
       guard response.status == 401 || error.oauthError?.code == "invalid_client" else {
         return .skipped("not decided: \(error.detail), as for a client that may not introspect")
       }

@@ -142,9 +142,7 @@ struct TokenTests {
     #"{"access_token":"","token_type":"Bearer"}"#, #"{"access_token":"a b","token_type":"Bearer"}"#,
     #"{"access_token":"a\r\nX: y","token_type":"Bearer"}"#, #"{"access_token":"é","token_type":"Bearer"}"#,
     #"{"access_token":"a\u0000b","token_type":"Bearer"}"#, #"{"access_token":"t","token_type":"mac"}"#,
-    #"{"access_token":"t","token_type":"DPoP"}"#, #"{"access_token":"t","token_type":"Bearer","expires_in":-1}"#,
-    #"{"access_token":"t","token_type":"Bearer","expires_in":"soon"}"#,
-    #"{"access_token":"t","token_type":"Bearer","expires_in":[1]}"#,
+    #"{"access_token":"t","token_type":"DPoP"}"#,
     #"{"access_token":"t","access_token":"u","token_type":"Bearer"}"#,
     #"{"access_token":"\#(String(repeating: "a", count: 20_000))","token_type":"Bearer"}"#,
     #"{"access_token":"t","token_type":"Bearer"} trailing"#,
@@ -160,7 +158,45 @@ struct TokenTests {
     }
     #expect(error?.status == 200)
     _ = try? await engine.tokens.token(for: grant())
+    #expect(engine.transport.requests.count == 1, "such an answer is not asked for again at once")
+    engine.clock.advance(by: .seconds(1))
+    _ = try? await engine.tokens.token(for: grant())
     #expect(engine.transport.requests.count == 2, "nothing was cached")
+  }
+
+  /// Members that servers send, and that say nothing.
+  static let unneeded: [String] = [
+    #""expires_in":-1"#, #""expires_in":"soon""#, #""expires_in":[1]"#, #""expires_in":null"#, #""expires_in":"""#,
+    #""scope":null"#, #""scope":[]"#, #""scope":{"a":1}"#, #""refresh_token":null"#, #""refresh_token":"""#,
+    #""refresh_token":1"#, #""refresh_token":"\#(String(repeating: "r", count: 20_000))""#, #""id_token":"""#,
+    #""id_token":null"#, #""id_token":{}"#, #""issued_token_type":1"#, #""error":"""#, #""error":null"#,
+    #""error":"none","error_description":"""#,
+  ]
+
+  @Test("members that are not needed decide nothing, with any 2xx", arguments: unneeded, [200, 201, 203])
+  func takesUnneeded(member: String, status: Int) async throws {
+    let answer = HTTPResponse.json(#"{"access_token":"t","token_type":"bearer",\#(member)}"#, status: status)
+    let response = try TokenResponse(answer)
+    #expect(response.accessToken == "t" && response.refreshToken == nil && response.idToken == nil)
+    #expect(response.lifetime == TokenResponse.defaultLifetime)
+  }
+
+  /// Errors with their status, and whether the same request may succeed later.
+  static let errors: [(status: Int, code: String, isTemporary: Bool)] = [
+    (200, "invalid_grant", false), (200, "slow_down", true), (201, "invalid_client", false),
+    (302, "invalid_grant", false),
+    (400, "temporarily_unavailable", true), (400, "server_error", true), (429, "slow_down", true),
+    (400, "invalid_grant", false), (503, "invalid_grant", true), (408, "", true), (425, "", true), (429, "", true),
+    (401, "", false),
+  ]
+
+  @Test(
+    "an error is one with any status; what is temporary is decided by its code, then by the status", arguments: errors)
+  func readsErrors(status: Int, code: String, isTemporary: Bool) throws {
+    let body = code.isEmpty ? "" : #"{"error":"\#(code)","access_token":null}"#
+    let error = #expect(throws: TokenError.self) { try TokenResponse(HTTPResponse.json(body, status: status)) }
+    #expect(error?.isRetryable == isTemporary && error?.status == status)
+    #expect(error?.oauthError?.code == (code.isEmpty ? nil : code))
   }
 
   @Test("huge lives overflow nothing", arguments: ["9223372036854775807", "1e300", "\"999999999999999999\""])
@@ -259,7 +295,7 @@ struct TokenTests {
     #expect(attempts.current == before + 2)
   }
 
-  @Test("a busy issuer's Retry-After is observed; one that is down or broken gets a request again at once")
+  @Test("a busy issuer's Retry-After is observed; one that is down gets a request again at once")
   func otherPauses() async throws {
     let busy = Engine { _, _ in .status(503, ("Retry-After", "7")) }
     for _ in 0..<3 { _ = try? await busy.tokens.token(for: grant()) }
@@ -268,7 +304,7 @@ struct TokenTests {
     _ = try? await busy.tokens.token(for: grant())
     #expect(busy.transport.requests.count == 2)
     for answer in [
-      HTTPResponse.status(500), .json("[]"), .status(503, ("Retry-After", "Fri, 31 Dec 1999 23:59:59 GMT")),
+      HTTPResponse.status(500), .status(503, ("Retry-After", "Fri, 31 Dec 1999 23:59:59 GMT")),
     ] {
       let broken = Engine { _, _ in answer }
       for _ in 0..<3 { _ = try? await broken.tokens.token(for: grant()) }

@@ -45,7 +45,7 @@ package enum AuthorizeAnswer {
     case 401 where Self.reportsSessionIsOver(response.body): throw isOver
     case 200: throw Self.interaction
     default:
-      let error = TokenResponse.failure(response, of: "access manager's authorization endpoint")
+      let error = OAuthAnswer(response).failure(of: "access manager's authorization endpoint")
       guard case .rejected(let oauth) = error.kind else { throw AuthorizationError(error) }
       throw AuthorizationError(error.detail, oauth?.code ?? "authorization_refused")
     }

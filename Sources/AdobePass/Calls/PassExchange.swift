@@ -39,7 +39,7 @@ struct PassAnswer: Sendable {
   /// Returns the time at the server that sent `response`. `Date` has whole seconds: within its second it is the time of
   /// this clock, so that what ends by both clocks ends at the same moment.
   static func serverTime(of response: HTTPResponse, at now: Timestamp) -> Timestamp {
-    guard let date = response.fields["Date"].flatMap(HTTPDate.parse) else { return now }
+    guard let date = response.fields["Date"].flatMap({ HTTPDate.parse($0) }) else { return now }
     return min(max(now, date), date + .seconds(1))
   }
 }

@@ -135,7 +135,7 @@ struct AdobePassToken: Sendable {
     }
     // A number too small for milliseconds is one of seconds.
     let created = Timestamp(millisecondsSinceEpoch: given < 100_000_000_000 ? given * 1000 : given)
-    let serverNow = response.fields["Date"].flatMap(HTTPDate.parse) ?? now
+    let serverNow = response.fields["Date"].flatMap({ HTTPDate.parse($0) }) ?? now
     let left = answer.lifetime - max(.zero, serverNow - created)
     return min(answer.lifetime, max(left, shortestLife))
   }

@@ -42,7 +42,7 @@ struct AdobePassRequests: Sendable {
     let code = (try? DecisionReply.parser.parse(response.body))?["error"]?.stringValue
     known.body =
       code.flatMap { Self.registrationCodes.contains($0) ? JSONWriter().write(["error": .string($0)]) : nil } ?? []
-    throw .endpoint(TokenResponse.failure(known, of: "registration endpoint"), isUnknownClient: false)
+    throw .endpoint(OAuthAnswer(known).failure(of: "registration endpoint"), isUnknownClient: false)
   }
 
   /// Requests a token with the client's credentials (`POST /o/client/token`; RFC 6749 section 4.4).

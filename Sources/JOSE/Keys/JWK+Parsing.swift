@@ -9,37 +9,26 @@ extension JWK {
   /// The key that a JSON object describes (RFC 7517 section 4). Unknown members are ignored, as the RFC requires.
   ///
   /// `alg_not_supported` for an unknown `kty` or `crv`, `weak_key` for an exponent that cannot be secure, `invalid_key`
-  /// for everything else that is malformed or inconsistent, such as an `x5c` whose leaf has another key.
+  /// for key material that is malformed, and for parts that contradict each other, such as an `x5c` whose leaf has
+  /// another key. An optional member that is malformed counts as absent.
   public convenience init(json members: JSONObject) throws(JOSEError) {
     let material = try KeyMaterial(members: members)
-    let use = try Self.optionalString("use", in: members)
-    let operations = try Self.operations(in: members)
+    let use = members["use"]?.stringValue
+    let operations = Self.operations(in: members)
     try Self.checkConsistency(use: use, operations: operations)
     self.init(
       material,
-      keyID: try Self.optionalString("kid", in: members),
-      algorithm: try Self.optionalString("alg", in: members),
+      keyID: members["kid"]?.stringValue,
+      algorithm: members["alg"]?.stringValue,
       use: use,
       operations: operations,
       certificates: try Self.certificates(in: members, of: material))
   }
 
-  private static func optionalString(_ name: String, in members: JSONObject) throws(JOSEError) -> String? {
-    guard let value = members[name] else { return nil }
-    guard let text = value.stringValue else { throw JOSEError(.invalidKey, "\(name) is not a string", claim: name) }
-    return text
-  }
-
-  private static func operations(in members: JSONObject) throws(JOSEError) -> [String]? {
-    guard let value = members["key_ops"] else { return nil }
-    guard let elements = value.arrayValue, elements.count <= 16 else {
-      throw JOSEError(.invalidKey, "key_ops is not an array of a few strings", claim: "key_ops")
-    }
-    let names = elements.compactMap(\.stringValue)
-    guard names.count == elements.count, Set(names.map { Array($0.utf8) }).count == names.count else {
-      throw JOSEError(.invalidKey, "key_ops has a repeated or non-string element", claim: "key_ops")
-    }
-    return names
+  /// The operations; nil where none is named.
+  private static func operations(in members: JSONObject) -> [String]? {
+    let names = members["key_ops"]?.arrayValue?.prefix(16).compactMap(\.stringValue) ?? []
+    return names.isEmpty ? nil : names
   }
 
   /// RFC 7517 section 4.3: `use` and `key_ops` must agree, and a key is for signatures or for encryption, never both
@@ -61,19 +50,16 @@ extension JWK {
   /// The certificates in `x5c` (RFC 7517 section 4.7). The leaf must have the key of the JWK, and match `x5t` and
   /// `x5t#S256` (sections 4.8 and 4.9) where they are present. Signatures of the certificates are not checked.
   static func certificates(in members: JSONObject, of material: KeyMaterial) throws(JOSEError) -> [Certificate] {
-    let sha1 = try thumbprint("x5t", .insecureSHA1, in: members)
-    let sha256 = try thumbprint("x5t#S256", .sha256, in: members)
-    guard let chain = members["x5c"] else { return [] }
-    guard let elements = chain.arrayValue, (1...maximumCertificateCount).contains(elements.count) else {
-      throw JOSEError(.invalidKey, "x5c is not an array of a few certificates", claim: "x5c")
-    }
+    let sha1 = thumbprint("x5t", .insecureSHA1, in: members)
+    let sha256 = thumbprint("x5t#S256", .sha256, in: members)
     var certificates: [Certificate] = []
-    for element in elements {
+    for element in members["x5c"]?.arrayValue?.prefix(maximumCertificateCount) ?? [] {
       guard let bytes = element.stringValue.flatMap({ Base64.decode($0) }),
         let certificate = try? Certificate(der: bytes)
-      else { throw JOSEError(.invalidKey, "x5c holds something that is no certificate", claim: "x5c") }
+      else { return [] }
       certificates.append(certificate)
     }
+    guard !certificates.isEmpty else { return [] }
     let leaf = certificates[0]
     guard let key = leaf.publicKey, KeyMaterial(key).isSamePublicKey(as: material) else {
       throw JOSEError(.invalidKey, "the certificate in x5c holds another key", claim: "x5c")
@@ -87,14 +73,9 @@ extension JWK {
     return certificates
   }
 
-  private static func thumbprint(
-    _ name: String, _ hash: HashFunction, in members: JSONObject
-  ) throws(JOSEError) -> [UInt8]? {
-    guard let value = members[name] else { return nil }
-    guard let bytes = value.stringValue.flatMap({ Base64URL.decode($0) }), bytes.count == hash.byteCount else {
-      throw JOSEError(.invalidKey, "\(name) is not a thumbprint", claim: name)
-    }
-    return bytes
+  private static func thumbprint(_ name: String, _ hash: HashFunction, in members: JSONObject) -> [UInt8]? {
+    let bytes = members[name]?.stringValue.flatMap { Base64URL.decode($0) }
+    return bytes.flatMap { $0.count == hash.byteCount ? $0 : nil }
   }
 }
 

@@ -105,7 +105,7 @@ extension JWKSet {
     guard let members = entry.objectValue else { throw JOSEError(.invalidKey, "entry is not an object") }
     if origin == .remote {
       guard !isSymmetric(entry) else { throw JOSEError(.invalidKey, "symmetric key in a published set", claim: "kty") }
-      if let name = KeyMaterial.privateMemberNames.first(where: { members[$0] != nil }) {
+      if let name = KeyMaterial.privateMembers(in: members).first {
         throw JOSEError(.invalidKey, "private member in a published set", claim: name)
       }
     }

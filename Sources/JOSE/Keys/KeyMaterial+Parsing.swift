@@ -29,23 +29,32 @@ extension KeyMaterial {
     }
   }
 
-  private static func rsa(_ members: JSONObject) throws -> KeyMaterial {
-    let modulus = try bytes("n", in: members)
-    let exponent = try bytes("e", in: members)
-    guard members["d"] != nil else {
-      guard !privateMemberNames.contains(where: { members[$0] != nil }) else {
-        throw JOSEError(.invalidKey, "RSA key with private members but no d")
+  /// The private members that `members` has. One that is null or empty is none: some servers write all there are.
+  static func privateMembers(in members: JSONObject) -> [String] {
+    privateMemberNames.filter { name in
+      switch members[name] {
+      case nil, .null, .string(""), .array([]): false
+      default: true
       }
+    }
+  }
+
+  private static func rsa(_ members: JSONObject) throws -> KeyMaterial {
+    let modulus = try integer("n", in: members)
+    let exponent = try integer("e", in: members)
+    let secret = privateMembers(in: members)
+    guard secret.contains("d") else {
+      guard secret.isEmpty else { throw JOSEError(.invalidKey, "RSA key with private members but no d") }
       return .rsaPublic(try RSAPublicKey(modulus: modulus, exponent: exponent))
     }
-    guard members["oth"] == nil else {
+    guard !secret.contains("oth") else {
       throw JOSEError(.algNotSupported, "RSA key with more than two primes is not supported")
     }
     let components = try RSAPrivateComponents(
-      modulus: modulus, exponent: exponent, privateExponent: bytes("d", in: members),
-      prime1: bytes("p", in: members), prime2: bytes("q", in: members),
-      exponent1: bytes("dp", in: members), exponent2: bytes("dq", in: members),
-      coefficient: bytes("qi", in: members))
+      modulus: modulus, exponent: exponent, privateExponent: integer("d", in: members),
+      prime1: integer("p", in: members), prime2: integer("q", in: members),
+      exponent1: integer("dp", in: members), exponent2: integer("dq", in: members),
+      coefficient: integer("qi", in: members))
     return .rsaPrivate(try RSAPrivateKey(components))
   }
 
@@ -55,7 +64,7 @@ extension KeyMaterial {
     }
     let x = try bytes("x", in: members)
     let y = try bytes("y", in: members)
-    guard members["d"] != nil else { return .ecPublic(try ECPublicKey(curve: curve, x: x, y: y)) }
+    guard privateMembers(in: members).contains("d") else { return .ecPublic(try ECPublicKey(curve: curve, x: x, y: y)) }
     let scalar = SymmetricKey(try bytes("d", in: members))
     return .ecPrivate(try ECPrivateKey(curve: curve, scalar: scalar, x: x, y: y))
   }
@@ -63,7 +72,7 @@ extension KeyMaterial {
   private static func okp(_ members: JSONObject) throws -> KeyMaterial {
     let curve = KeyCurve(name: try string("crv", in: members), keyType: .okp)
     let x = try bytes("x", in: members)
-    let seed = members["d"] == nil ? nil : SymmetricKey(try bytes("d", in: members))
+    let seed = privateMembers(in: members).contains("d") ? SymmetricKey(try bytes("d", in: members)) : nil
     switch (curve, seed) {
     case (.edwards(let curve)?, nil):
       return .edwardsPublic(try EdwardsPublicKey(curve: curve, bytes: x))
@@ -85,11 +94,19 @@ extension KeyMaterial {
     return value
   }
 
+  /// The bytes of a member; padding at its end has one reading.
   private static func bytes(_ name: String, in members: JSONObject) throws(JOSEError) -> [UInt8] {
-    guard let bytes = Base64URL.decode(try string(name, in: members)), !bytes.isEmpty else {
+    let text = try string(name, in: members).utf8
+    let padding = text.reversed().prefix { $0 == UInt8(ascii: "=") }.count
+    guard padding <= 2, let bytes = Base64URL.decode(String(Substring(text.dropLast(padding)))), !bytes.isEmpty else {
       throw JOSEError(.invalidKey, "\(name) is empty or not base64url")
     }
     return bytes
+  }
+
+  /// The same number with and without zero bytes before it, which encoders of signed numbers write.
+  private static func integer(_ name: String, in members: JSONObject) throws(JOSEError) -> [UInt8] {
+    Array(try bytes(name, in: members).drop { $0 == 0 })
   }
 }
 

@@ -6,6 +6,8 @@ import PosternSupport
 package struct DeviceAuthorization: Sendable {
   /// RFC 8628 section 3.2: five seconds where the issuer does not say.
   private static let defaultInterval = Duration.seconds(5)
+  /// What servers give, in seconds, where the answer has no life of its own.
+  private static let defaultLife = 900.0
   /// The longest accepted life of a device code.
   private static let longestLife = 86_400.0
 
@@ -17,10 +19,9 @@ package struct DeviceAuthorization: Sendable {
   package let interval: Duration
 
   init(_ response: HTTPResponse) throws(TokenError) {
-    let document = try? JSONParser(maxBytes: TokenResponse.maxBytes, maxDepth: 16).parse(response.body)
-    guard let code = document?["device_code"]?.stringValue, let userCode = document?["user_code"]?.stringValue,
-      let uri = document?["verification_uri"]?.stringValue ?? document?["verification_url"]?.stringValue,
-      let life = document?["expires_in"]?.numberValue, life > 0
+    let object = try OAuthAnswer(response).members(having: "device_code", of: "device authorization endpoint")
+    guard let code = object["device_code"]?.filledText, let userCode = object["user_code"]?.filledText,
+      let uri = (object["verification_uri"] ?? object["verification_url"])?.filledText
     else {
       throw TokenError(
         .malformed, "the device authorization endpoint's answer lacks a member", status: response.status)
@@ -28,9 +29,10 @@ package struct DeviceAuthorization: Sendable {
     deviceCode = code
     self.userCode = userCode
     verificationURI = uri
-    verificationURIComplete = document?["verification_uri_complete"]?.stringValue
+    verificationURIComplete = (object["verification_uri_complete"] ?? object["verification_url_complete"])?.filledText
+    let life = object["expires_in"]?.leniently.flatMap { $0 > 0 ? $0 : nil } ?? Self.defaultLife
     self.life = .milliseconds(Int64(min(life, Self.longestLife) * 1000))
-    let seconds = document?["interval"]?.numberValue ?? 5
+    let seconds = object["interval"]?.leniently ?? 5
     interval = seconds >= 1 && seconds <= 3600 ? .milliseconds(Int64(seconds * 1000)) : Self.defaultInterval
   }
 }
@@ -44,7 +46,6 @@ extension ProviderClient {
       scope.map { [(name: "scope", value: $0)] } ?? [], to: .deviceAuthorization, of: issuer,
       maxBytes: TokenResponse.maxBytes, for: .token(issuer.name), trace: trace
     ).response
-    guard response.status == 200 else { throw TokenResponse.failure(response, of: "device authorization endpoint") }
     return try DeviceAuthorization(response)
   }
 }

@@ -42,11 +42,9 @@ extension ProviderClient {
       form, to: .pushedAuthorizationRequest, of: issuer, maxBytes: TokenResponse.maxBytes, for: .token(issuer.name),
       key: key, trace: trace
     ).response
-    guard response.status == 201 || response.status == 200 else {
-      throw TokenResponse.failure(response, of: "pushed authorization request endpoint")
-    }
-    let document = try? JSONParser(maxBytes: TokenResponse.maxBytes, maxDepth: 16).parse(response.body)
-    guard let name = document?["request_uri"]?.stringValue, !name.isEmpty else {
+    let answer = try OAuthAnswer(response).members(
+      having: "request_uri", of: "pushed authorization request endpoint")
+    guard let name = answer["request_uri"]?.filledText else {
       throw TokenError(
         .malformed, "the pushed authorization request's answer has no request_uri", status: response.status)
     }

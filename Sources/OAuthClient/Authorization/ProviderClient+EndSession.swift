@@ -49,9 +49,7 @@ extension ProviderClient {
     let answer = try await post(
       form, to: .revocation, of: issuer, maxBytes: TokenResponse.maxBytes, for: .token(issuer.name), timeout: timeout,
       trace: trace)
-    // RFC 7009 section 2.2: 200 also for a token that is not valid any more.
-    guard answer.response.status == 200 else {
-      throw TokenResponse.failure(answer.response, of: "revocation endpoint")
-    }
+    // RFC 7009 section 2.2: a success also for a token that is not valid any more.
+    try OAuthAnswer(answer.response).requireSuccess(of: "revocation endpoint")
   }
 }

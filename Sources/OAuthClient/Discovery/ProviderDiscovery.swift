@@ -107,20 +107,33 @@ public final class ProviderDiscovery: Sendable {
   /// Requests the well-known locations one after the other; the next one only when the server has nothing at this one.
   private func fetch(_ issuer: Issuer, trace: TraceContext?) async throws(DiscoveryError) -> ProviderMetadata {
     guard issuer.accepts(issuer.url) else { throw DiscoveryError(.failed, "the issuer's scheme is not https") }
-    var lastStatus: Int?
+    var telling: (location: HTTPURL, response: HTTPResponse)?
     for location in try Self.locations(of: issuer) {
       let response = try await get(location, for: issuer, trace: trace)
-      lastStatus = response.status
-      if response.status >= 500 || response.status == 429 { break }
-      guard response.status == 200 else { continue }
-      // A single-page application answers every path with its start page: no metadata here, try the next location.
-      guard let document = try? JSONParser(maxBytes: Self.maxBytes, maxDepth: 16).parse(response.body) else { continue }
-      return try ProviderMetadata(document, for: issuer)
+      if (200..<300).contains(response.status),
+        let document = try? JSONParser(maxBytes: Self.maxBytes, maxDepth: 16).parse(response.body),
+        document.objectValue != nil
+      {
+        return try ProviderMetadata(document, for: issuer)
+      }
+      // Of two locations without metadata the first one tells why, unless there is just nothing.
+      if telling.map({ [404, 410].contains($0.response.status) }) ?? true { telling = (location, response) }
+      if TemporaryStatus.includes(response.status) { break }
     }
-    let answer = lastStatus.map { "answered \($0)" } ?? "were not requested"
+    guard let telling else { throw DiscoveryError(.failed, "no location of the issuer's metadata can be requested") }
     throw DiscoveryError(
-      .failed, "no metadata of the issuer: its well-known locations below \(issuer.url.withoutQuery) \(answer)",
-      status: lastStatus)
+      .failed, "no metadata of the issuer: \(telling.location.withoutQuery) \(Self.cause(telling.response))",
+      status: telling.response.status)
+  }
+
+  /// What an answer without metadata was.
+  private static func cause(_ response: HTTPResponse) -> String {
+    let answered = "answered \(response.status)"
+    switch response.status {
+    case 200..<300: return "\(answered), and the answer is no JSON object"
+    case 300..<400: return "\(answered), and redirects are not followed"
+    default: return answered
+    }
   }
 
   private func get(
@@ -189,7 +202,7 @@ public struct DiscoveryError: Error, Sendable {
   /// Whether the same request may succeed later without a change of the configuration.
   public var isRetryable: Bool {
     if let transport { return transport.isTransient }
-    return status.map { $0 >= 500 || $0 == 429 } ?? false
+    return status.map(TemporaryStatus.includes) ?? false
   }
 }
 

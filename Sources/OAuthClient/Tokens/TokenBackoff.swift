@@ -2,7 +2,7 @@ package import PosternSupport
 
 /// The backoff after a token endpoint's rejection, doubling up to 30 s.
 ///
-/// It applies to rejections, and to a busy server for the time in its `Retry-After`: wrong credentials remain wrong in
+/// It applies to rejections and to answers without a token, and to a busy server for the time in its `Retry-After`: wrong credentials remain wrong in
 /// an immediate retry, while requests to a server that is down are no burden to it.
 package struct TokenBackoff: Sendable {
   private static let (first, longest) = (Duration.seconds(1), Duration.seconds(30))
@@ -17,7 +17,7 @@ package struct TokenBackoff: Sendable {
   package init?(after error: TokenError, previous: TokenBackoff?, now: MonotonicInstant) {
     self.error = error
     switch error.kind {
-    case .rejected:
+    case .rejected, .malformed:
       var backoff = previous?.backoff ?? Backoff(first: Self.first, longest: Self.longest)
       until = now + backoff.fail(at: now)
       self.backoff = backoff

@@ -8,7 +8,7 @@ public struct TokenError: Error, Sendable {
   public enum Kind: Sendable {
     /// The token endpoint rejected the request; `nil` for a status without an error code.
     case rejected(OAuthError?)
-    /// The token endpoint is reachable but unavailable: a status of 5xx or 429.
+    /// The token endpoint is reachable but unavailable: a code that says so, or a status such as 429 or 503.
     case unavailable(OAuthError?)
     /// There was no answer.
     case unreachable(TransportError)
@@ -135,6 +135,10 @@ public struct OAuthError: Sendable, Hashable {
     "temporarily_unavailable", "unauthorized_client", "unsupported_grant_type", "unsupported_token_type",
     "use_dpop_nonce",
   ]
+
+  /// The registered codes that say nothing about the request: the same one may succeed later (RFC 6749 section 4.1.2.1,
+  /// RFC 8628 section 3.5).
+  static let temporaryCodes: Set<String> = ["server_error", "slow_down", "temporarily_unavailable"]
 
   /// The `error` code: `invalid_client`.
   public let code: String

@@ -2,18 +2,20 @@ package import HTTPMessages
 import PosternJSON
 package import PosternSupport
 
-/// A token endpoint's answer, read strictly (RFC 6749 sections 5.1 and 5.2).
+/// A token endpoint's answer (RFC 6749 section 5.1): strict in the token and its type, which decide what is sent.
 package struct TokenResponse: Sendable {
-  package static let maxBytes = 256 << 10
+  package static let maxBytes = OAuthAnswer.maxBytes
   package static let maxTokenBytes = 16 << 10
   /// The lifetime of a token whose answer has none: short, since nothing is known.
   package static let defaultLifetime: Duration = .seconds(300)
   /// The maximum lifetime, so that a nonsensical number overflows nothing.
-  static let maxLifetime: Duration = .seconds(366 * 86_400)
+  package static let maxLifetime: Duration = .seconds(366 * 86_400)
 
   package let accessToken: String
   package let type: TokenType
   package let lifetime: Duration
+  /// Whether the answer has a lifetime. Without one, a token that cannot be refreshed is used until it is rejected.
+  package let statesLifetime: Bool
   package let scope: String?
   /// A new refresh token; nil means that the current one remains valid (RFC 6749 section 6).
   package let refreshToken: String?
@@ -21,68 +23,38 @@ package struct TokenResponse: Sendable {
   /// The type of the token by its identifier, which answers to exchanges have (RFC 8693 section 2.2.1).
   let issuedType: String?
 
-  package init(_ response: HTTPResponse) throws(TokenError) {
-    guard response.status == 200 else { throw Self.failure(response, of: "token endpoint") }
+  package init(_ response: HTTPResponse, by rules: TokenAnswerRules = TokenAnswerRules()) throws(TokenError) {
+    let object = try OAuthAnswer(response).members(having: "access_token", of: "token endpoint")
     func malformed(_ detail: String) -> TokenError {
       TokenError(.malformed, "the token endpoint's answer \(detail)", status: response.status)
     }
-    let document = try? JSONParser(maxBytes: Self.maxBytes, maxDepth: 16).parse(response.body)
-    guard let object = document?.objectValue else { throw malformed("is no JSON object") }
     guard let token = object["access_token"]?.stringValue else { throw malformed("has no access_token") }
     guard (1...Self.maxTokenBytes).contains(token.utf8.count), token.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
       throw malformed("has an access_token that cannot be sent")
     }
     // RFC 6749 section 7.1: a token of a type that is not understood must not be used.
-    guard let type = object["token_type"]?.stringValue.flatMap({ TokenType(named: $0) }) else {
-      throw malformed("has a token_type that is neither Bearer nor DPoP")
-    }
+    let typeName = object["token_type"]?.stringValue
+    guard let type = rules.type(named: typeName) else { throw malformed(TokenAnswerRules.fault(type: typeName)) }
     self.type = type
     accessToken = token
-    guard let lifetime = Self.lifetime(object["expires_in"]) else { throw malformed("has an unusable expires_in") }
-    self.lifetime = lifetime
-    scope = object["scope"]?.stringValue
-    refreshToken = object["refresh_token"]?.stringValue.flatMap { $0.isEmpty ? nil : $0 }
-    guard (refreshToken?.utf8.count ?? 0) <= Self.maxTokenBytes else {
-      throw malformed("has an oversized refresh_token")
-    }
-    idToken = object["id_token"]?.stringValue
-    issuedType = object["issued_token_type"]?.stringValue
+    let stated = Self.lifetime(object["expires_in"])
+    lifetime = stated ?? Self.defaultLifetime
+    statesLifetime = stated != nil
+    scope = rules.scope(Self.scope(object["scope"]))
+    refreshToken = object["refresh_token"]?.filledText.flatMap { $0.utf8.count <= Self.maxTokenBytes ? $0 : nil }
+    idToken = object["id_token"]?.filledText
+    issuedType = object["issued_token_type"]?.filledText
   }
 
-  /// Reads seconds as a number or, as some servers send them, as a string of digits; nil when it is neither.
+  /// The lifetime; what is no number of seconds counts as absent.
   private static func lifetime(_ value: JSONValue?) -> Duration? {
-    let seconds: Double
-    switch value {
-    case nil, .null: return defaultLifetime
-    case .integer(let number): seconds = Double(number)
-    case .real(let number): seconds = number
-    case .string(let text):
-      guard (1...18).contains(text.utf8.count), text.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
-        let number = Double(text)
-      else { return nil }
-      seconds = number
-    default: return nil
-    }
-    guard seconds >= 0 else { return nil }
+    guard let seconds = value?.leniently, seconds >= 0 else { return nil }
     return seconds >= 366 * 86_400 ? maxLifetime : .seconds(Int64(seconds))
   }
 
-  /// Returns the error in an endpoint's rejection (RFC 6749 section 5.2).
-  package static func failure(_ response: HTTPResponse, of endpoint: String) -> TokenError {
-    let error = OAuthError(try? JSONParser(maxBytes: Self.maxBytes, maxDepth: 16).parse(response.body))
-    let answer = error.map { "answered \(response.status) \($0.code)" } ?? "answered \(response.status)"
-    switch response.status {
-    case 429, 500...:
-      let retryAfter = RetryAfter.of(response.fields).map { min($0, .seconds(30)) }
-      return TokenError(
-        .unavailable(error), "the \(endpoint) \(answer)", status: response.status, retryAfter: retryAfter)
-    case 400..<500:
-      // RFC 6749 section 5.2: the cause is in the client's configuration or registration, whatever the grant.
-      let hint = error?.code == "invalid_client" ? ": the issuer does not accept the client's id or credentials" : ""
-      return TokenError(.rejected(error), "the \(endpoint) \(answer)\(hint)", status: response.status)
-    default:
-      return TokenError(.malformed, "the \(endpoint) \(answer)", status: response.status)
-    }
+  /// The scope, which some servers send as a list (Twitch).
+  private static func scope(_ value: JSONValue?) -> String? {
+    value?.stringValue ?? value?.arrayValue.map { $0.compactMap(\.stringValue).joined(separator: " ") }
   }
 }
 
@@ -116,7 +88,7 @@ package struct TokenRequests: Sendable {
     let answer = try await provider.post(
       form, to: .token, of: issuer, maxBytes: TokenResponse.maxBytes, for: .token(issuer.name), key: key, trace: trace)
     let age = clock.monotonicNow - answer.sent
-    let response = try TokenResponse(answer.response)
+    let response = try TokenResponse(answer.response, by: issuer.answerRules)
     return Answer(
       response: response, sent: answer.sent, sentAt: clock.wallNow + (.zero - age),
       binding: try Self.binding(response.type, key))

@@ -1,30 +1,50 @@
 package import HTTPMessages
 package import PosternSupport
 
-/// A date in an HTTP field (RFC 9110 section 5.6.7): the fixed-length form, which is the only one senders may use.
-///
-/// The two obsolete forms count as unreadable; for `Expires` that means "already expired" (RFC 9111 section 5.3).
+/// A date in an HTTP field (RFC 9110 section 5.6.7), in all three forms, which recipients must accept.
 package enum HTTPDate {
   private static let months = [
     "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
   ]
 
-  /// Returns the instant of a date such as `Sun, 06 Nov 1994 08:49:37 GMT`; nil when `text` is not of that form.
-  package static func parse(_ text: String) -> Timestamp? {
+  /// Returns the instant of `Sun, 06 Nov 1994 08:49:37 GMT`, `Sunday, 06-Nov-94 08:49:37 GMT` or
+  /// `Sun Nov  6 08:49:37 1994`; nil when `text` is of no such form. The name of the day is not compared with the date.
+  /// A year of two digits is in the future by at most 50 years, counted from `now`.
+  package static func parse(_ text: String, at now: Timestamp? = nil) -> Timestamp? {
     let bytes = Array(text.utf8)
-    guard bytes.count == 29, hasSeparators(bytes), let month = months.firstIndex(of: string(bytes[8..<11])),
-      let day = number(bytes[5..<7]), let year = number(bytes[12..<16]), let hour = number(bytes[17..<19]),
-      let minute = number(bytes[20..<22]), let second = number(bytes[23..<25]),
-      (1...31).contains(day), year >= 1900, hour < 24, minute < 60, second <= 60
+    let parts = bytes.split(separator: UInt8(ascii: " ")).map { $0 }
+    switch parts.count {
+    case 6 where parts[0].last == UInt8(ascii: ",") && parts[0].count == 4 && string(parts[5]) == "GMT":
+      guard parts[1].count == 2, parts[3].count == 4, let year = number(parts[3]) else { return nil }
+      return instant(year, string(parts[2]), parts[1], parts[4])
+    case 4 where parts[0].last == UInt8(ascii: ",") && string(parts[3]) == "GMT":
+      let date = parts[1].split(separator: UInt8(ascii: "-"))
+      guard date.count == 3, date[0].count == 2, date[2].count == 2, let year = number(date[2]) else { return nil }
+      return instant(century(of: year, now), string(date[1]), date[0], parts[2])
+    case 5 where parts[0].count == 3 && parts[4].count == 4:
+      guard (1...2).contains(parts[2].count), let year = number(parts[4]) else { return nil }
+      return instant(year, string(parts[1]), parts[2], parts[3])
+    default: return nil
+    }
+  }
+
+  private static func instant(
+    _ year: Int, _ month: String, _ day: ArraySlice<UInt8>, _ time: ArraySlice<UInt8>
+  ) -> Timestamp? {
+    let clock = time.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)
+    guard let month = months.firstIndex(of: month), let day = number(day), clock.count == 3,
+      clock.allSatisfy({ $0.count == 2 }), let hour = number(clock[0]), let minute = number(clock[1]),
+      let second = number(clock[2]), (1...31).contains(day), year >= 1900, hour < 24, minute < 60, second <= 60
     else { return nil }
     let seconds = daysSinceEpoch(year: year, month: month + 1, day: day) * 86_400 + hour * 3600 + minute * 60 + second
     return Timestamp(secondsSinceEpoch: Int64(seconds))
   }
 
-  private static func hasSeparators(_ bytes: [UInt8]) -> Bool {
-    string(bytes[3..<5]) == ", " && bytes[7] == UInt8(ascii: " ") && bytes[11] == UInt8(ascii: " ")
-      && bytes[16] == UInt8(ascii: " ") && bytes[19] == UInt8(ascii: ":") && bytes[22] == UInt8(ascii: ":")
-      && string(bytes[25..<29]) == " GMT"
+  private static func century(of year: Int, _ now: Timestamp?) -> Int {
+    // 365.2425 days a year; a day more or less changes nothing here.
+    let current = now.map { 1970 + Int($0.secondsSinceEpoch / 31_556_952) } ?? 2000
+    let candidate = current / 100 * 100 + year
+    return candidate > current + 50 ? candidate - 100 : candidate
   }
 
   private static func string(_ bytes: ArraySlice<UInt8>) -> String { String(decoding: bytes, as: UTF8.self) }
@@ -52,7 +72,9 @@ enum ClockSkew {
   /// interval is skew.
   static func of(_ response: HTTPResponse, sentAt: Timestamp, receivedAt: Timestamp) -> Duration? {
     // An answer from a cache is as old as its `Age`, or older.
-    guard response.fields["Age"] == nil, let date = response.fields["Date"].flatMap(HTTPDate.parse) else { return nil }
+    guard response.fields["Age"] == nil, let date = response.fields["Date"].flatMap({ HTTPDate.parse($0) }) else {
+      return nil
+    }
     let least = date - receivedAt
     let most = date + .seconds(1) - sentAt
     if least > .zero { return least }
@@ -78,7 +100,8 @@ package enum RetryAfter {
       let seconds = digits.reduce(Int64(0)) { min(longest.components.seconds, $0 * 10 + Int64($1 - 0x30)) }
       return .seconds(seconds)
     }
-    guard let end = HTTPDate.parse(text), let start = fields["Date"].flatMap(HTTPDate.parse) ?? now else { return nil }
+    guard let end = HTTPDate.parse(text, at: now), let start = fields["Date"].flatMap({ HTTPDate.parse($0) }) ?? now
+    else { return nil }
     return .seconds(max(0, min(end.secondsSinceEpoch - start.secondsSinceEpoch, longest.components.seconds)))
   }
 }

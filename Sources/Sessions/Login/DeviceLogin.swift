@@ -78,7 +78,7 @@ struct DeviceLogin: SessionPart {
   private func undecided(
     _ error: SessionError, _ pending: PendingDevice, _ handle: SessionHandle, _ record: StoredRecord
   ) async throws(SessionError) -> SessionError {
-    guard case .tokenEndpoint = error.kind else { return error }
+    guard error.tokenError?.isAnswered ?? false else { return error }
     switch error.upstreamCode {
     case "authorization_pending": return Self.pending(.milliseconds(pending.interval))
     case "slow_down":

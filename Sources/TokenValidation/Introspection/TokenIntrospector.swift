@@ -111,14 +111,14 @@ public final class TokenIntrospector: Sendable {
       form, to: .introspection, of: issuer, accepting: "\(signedType), application/json;q=0.9", maxBytes: maxBytes,
       for: .introspection(issuer.name), trace: trace
     ).response
-    guard response.status == 200 else { throw TokenResponse.failure(response, of: "introspection endpoint") }
+    try OAuthAnswer(response).requireSuccess(of: "introspection endpoint", having: "active")
     return response
   }
 }
 
 /// The reason why an introspection has no result.
 public enum IntrospectionError: Error, Sendable {
-  /// The authorization server could not be reached, or did not answer with 200.
+  /// The authorization server could not be reached, or did not answer with a success.
   case unanswered(TokenError)
   /// The answer violates RFC 7662 section 2.2. The text is for logs and quotes nothing.
   case malformed(String)

@@ -77,19 +77,26 @@ struct JWKImportTests {
     return json
   }
 
-  @Test("Members of the wrong type, missing, padded or empty make a key unusable, with a reason")
+  @Test("Key material of the wrong type, missing or empty makes a key unusable; optional members of it count as absent")
   func malformed() throws {
     for name in ["n", "e"] {
-      for value: JSONValue? in [nil, 1, "", "AQ==", "A", "+/", " AQAB", .some(.null)] {
+      for value: JSONValue? in [nil, 1, "", "====", "A", "+/", " AQAB", .some(.null)] {
         let json = try Self.changed(TestKeys.rsa) { $0[name] = value }
         expectError(.invalidKey, "\(name)") { try JWK(json: json) }
       }
     }
-    for (name, value) in [("kid", 1), ("alg", 1), ("use", []), ("key_ops", "verify"), ("key_ops", [1])]
+    for name in ["kid", "alg", "use", "key_ops", "x5t", "x5t#S256", "x5c", "oth", "d"] {
+      for value: JSONValue in [.null, [], ""] {
+        let json = try Self.changed(TestKeys.rsa) { $0[name] = value }
+        #expect(throws: Never.self, "\(name) \(value)") { try JWK(json: json) }
+      }
+    }
+    for (name, value) in [("kid", 1), ("alg", 1), ("use", [1]), ("key_ops", "verify"), ("key_ops", [1])]
       as [(String, JSONValue)]
     {
       let json = try Self.changed(TestKeys.rsa) { $0[name] = value }
-      expectError(.invalidKey, "\(name)") { try JWK(json: json) }
+      let key = try JWK(json: json)
+      #expect(key.keyID == (name == "kid" ? nil : json["kid"]?.stringValue), "\(name)")
     }
     expectError(.invalidKey) { try JWK(json: ["kty": 1]) }
     expectError(.invalidKey) { try JWK(json: [:]) }
@@ -110,17 +117,23 @@ struct JWKImportTests {
     expectError(.algNotSupported) { try JWK(json: octetPair) }
   }
 
-  @Test("RSA numbers with leading zeros, an even modulus or an exponent of 1 or 2 are rejected")
+  @Test("RSA numbers with an even modulus or an exponent of 1 or 2 are rejected; zeros before a number change nothing")
   func rsaNumbers() throws {
     let n = try #require(Base64URL.decode(TestKeys.rsa.publicJSON()?["n"]?.stringValue ?? ""))
     func rejected(_ name: String, _ bytes: [UInt8], _ code: JOSEError.Code) throws {
       let json = try Self.changed(TestKeys.rsa) { $0[name] = .string(Base64URL.string(bytes)) }
       expectError(code) { try JWK(json: json) }
     }
-    try rejected("n", [0] + n, .invalidKey)
+    for (name, bytes) in [("n", [0] + n), ("e", [0, 1, 0, 1])] {
+      let json = try Self.changed(TestKeys.rsa) { $0[name] = .string(Base64URL.string(bytes)) }
+      #expect(try JWK(json: json).thumbprint == TestKeys.rsa.thumbprint)
+    }
+    let text = Base64URL.string(n)
+    let padding = String(repeating: "=", count: (4 - text.utf8.count % 4) % 4)
+    let padded = try Self.changed(TestKeys.rsa) { $0["n"] = .string(text + padding) }
+    #expect(try JWK(json: padded).thumbprint == TestKeys.rsa.thumbprint)
     try rejected("n", Array(n.dropLast()) + [n[n.count - 1] & 0xfe], .invalidKey)
     try rejected("n", [UInt8](repeating: 0xff, count: 1025), .invalidKey)
-    try rejected("e", [0, 1, 0, 1], .invalidKey)
     try rejected("e", [UInt8](repeating: 0xff, count: 9), .invalidKey)
     try rejected("e", [1], .weakKey)
     try rejected("e", [2], .weakKey)
@@ -172,8 +185,6 @@ struct JWKImportTests {
     try rejected("enc", ["verify"])
     try rejected(nil, ["verify", "encrypt"])
     try rejected(nil, ["sign", "unwrapKey"])
-    try rejected(nil, ["verify", "verify"])
-    try rejected(nil, .array((0..<17).map { .string("x\($0)") }))
     let good = try Self.changed(TestKeys.rsa) {
       $0["use"] = "sig"
       $0["key_ops"] = ["verify", "urn:own"]
@@ -184,8 +195,10 @@ struct JWKImportTests {
   @Test("RSA private keys without d but with other private members, or with more primes, are rejected")
   func partialPrivateKeys() throws {
     var json = try TestKeys.rsa.privateJSONRevealingSecrets()
-    json["oth"] = []
+    json["oth"] = [["r": "AQAB"]]
     expectError(.algNotSupported) { try JWK(json: json) }
+    json["oth"] = []
+    #expect(throws: Never.self) { try JWK(json: json) }
     json["oth"] = nil
     json["d"] = nil
     expectError(.invalidKey) { try JWK(json: json) }
