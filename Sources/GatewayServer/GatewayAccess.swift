@@ -46,7 +46,7 @@ struct GatewayAccess: Sendable {
     return Self.keyFields.first { matches(fields.values(of: $0), key) }
   }
 
-  /// The fields of the key in servers that many programs are made for: Anthropic's, Azure's, Google's.
+  /// The fields of the key in servers that many programs are made for.
   private static let keyFields = ["x-api-key", "api-key", "x-goog-api-key"]
 
   /// What follows a scheme, or another word that a server wants before its key.

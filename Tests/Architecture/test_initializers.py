@@ -17,6 +17,7 @@ LIBRARIES = [*ENGINE, "CurlTransport", "HTTPMessages", "JOSE", "PosternURLLoadin
 FAILABLE = {
     "AuthZENReasons": "of a response",
     "ContentEncryption": "required where it is taken",
+    "HTTPMethod": "required where it is taken; the engine's own throws",
     "IPAddress": "judged by the transport, taken by nothing",
     "JourneyCallback": "of a response",
     "KeyManagementAlgorithm": "required where it is taken",

@@ -150,7 +150,8 @@ struct RequestGuardTests {
     let cases: [(String, isHead: Bool, String?)] = [
       ("HEAD /a HTTP/1.1\r\nTraceParent: \(trace)\r\nX Y: a\r\n", true, trace),
       ("GET /a HTTP/1.1\r\nX Y: a\r\ntraceparent: \(trace)\r\n", false, nil),
-      ("HEAD /% HTTP/1.1\r\n", true, nil), ("\r\nHEAD /a\n", true, nil), ("HEADS /a HTTP/1.1\r\n", false, nil),
+      ("HEAD /% HTTP/1.1\r\n", true, nil), ("\r\nHEAD /a\n", true, nil),
+      ("HEADS /a HTTP/1.1\r\nX Y: a\r\n", false, nil),
     ]
     for (text, isHead, traceparent) in cases {
       var requestGuard = RequestGuard()

@@ -1,4 +1,5 @@
 import Glibc
+import PosternSupport
 
 /// A listening socket passed by the service manager (systemd socket activation, sd_listen_fds(3)).
 public struct InheritedSocket: Sendable, Hashable {
@@ -22,12 +23,12 @@ public struct InheritedSocket: Sendable, Hashable {
   }
 
   /// Takes the sockets that `LISTEN_PID`, `LISTEN_FDS` and `LISTEN_FDNAMES` announce to this process, and removes the
-  /// variables so that no child takes them for its own. Call once, before other threads run: `unsetenv` is not safe while
-  /// another thread calls `getenv`.
+  /// variables so that no child takes them for its own. Call once, before other threads run: `unsetenv` is not safe
+  /// while another thread calls `getenv`.
   ///
-  /// The first one named `gateway` is the gateway's, and the first one named `rpc` that of JSON-RPC; where none has that
-  /// name, the first one that is not the gateway's. The others stay open, for the service manager counts on them, and
-  /// close-on-exec.
+  /// The first one named `gateway` is the gateway's, and the first one named `rpc` that of JSON-RPC; where none has
+  /// that name, the first one that is not the gateway's. The others stay open, for the service manager counts on them,
+  /// and close-on-exec.
   public static func takeFromEnvironment() throws(SocketServerError) -> Passed {
     let names = ["LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES", "LISTEN_PIDFDID"]
     var environment: [String: String] = [:]
@@ -50,7 +51,7 @@ public struct InheritedSocket: Sendable, Hashable {
     }
     let descriptors = Array(first..<(first + count))
     // One for each descriptor, or none at all (sd_listen_fds_with_names(3)).
-    let given = (environment["LISTEN_FDNAMES"] ?? "").split(separator: ":", omittingEmptySubsequences: false)
+    let given = (environment["LISTEN_FDNAMES"] ?? "").split(atByte: ":", omittingEmptySubsequences: false)
     let names = given.count == descriptors.count ? given.map(String.init) : descriptors.map { _ in "" }
     func descriptor(named name: String) -> CInt? { zip(descriptors, names).first { $0.1 == name }?.0 }
     let gateway = descriptor(named: gatewayName)

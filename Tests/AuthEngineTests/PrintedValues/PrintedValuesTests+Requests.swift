@@ -29,7 +29,7 @@ extension PrintedValuesTests {
     let sent = HTTPRequest(method: "GET", url: url, fields: ["Cookie": secret])
     return [
       "PolicyEvent": PolicyEvent(request: sent, response: HTTPResponse(status: 401)),
-      "ResourceRequest": request, "ResourceResponse": ResourceResponse.sample(url),
+      "HTTPMethod": HTTPMethod.query, "ResourceRequest": request, "ResourceResponse": ResourceResponse.sample(url),
       "ResourceError": ResourceError(.adviceRequired, "the user has to confirm", stop: stop),
       "ResourceError.Upstream": ResourceError.Upstream(status: 400, code: "invalid_grant", description: secret),
       "MultipartPart": part, "AdviceStop": stop, "AdviceProgress": stop.progress, "FetchAdvice": FetchAdvice(),
