@@ -176,6 +176,8 @@ package struct ConfiguredIssuer: Sendable {
   package let accessManager: AccessManager?
   /// Where codes of logins without a caller's own redirect URI are sent.
   package let redirectURI: String?
+  /// Whether its JWTs are introspected, too.
+  package let introspectsJWTs: Bool
   /// How long its answers about opaque tokens are kept.
   let answerLife: Duration
   let proofs: ProofRules
@@ -183,6 +185,7 @@ package struct ConfiguredIssuer: Sendable {
   /// The issuer as the source of the tokens of requests, with its keys.
   package func tokenSource(keys: any KeySource) -> TokenSource {
     var source = TokenSource(issuer: issuer, tokens: tokens, keys: keys)
+    source.introspectsJWTs = introspectsJWTs
     source.answerLife = answerLife
     source.proofs = proofs
     return source

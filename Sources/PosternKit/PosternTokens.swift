@@ -10,17 +10,24 @@ public struct PosternTokens: Sendable {
   private var engine: PosternEngine { running.engine }
   private var uid: UInt32 { running.uid }
 
-  /// Validates an access token that is a JWT (RFC 9068) by the keys of a configured issuer.
+  /// Validates an access token that is a JWT (RFC 9068, or the issuer's `format`) by the keys of a configured issuer;
+  /// with `introspect: always` the issuer is asked, too.
   ///
-  /// - Throws: as `Postern.validateIDToken`.
+  /// - Throws: as `Postern.validateIDToken`; `IntrospectionError` when the issuer was to be asked and gave no answer.
   public func validateAccessToken(
     _ accessToken: String, issuer: String? = nil, audience: String, requiredScopes: [String] = []
   ) async throws -> TokenVerdict {
     let (configured, keys) = try running.issuer(running.issuerName(issuer))
-    return try await engine.validators.accessTokens.validate(
+    let verdict = try await engine.validators.accessTokens.validate(
       accessToken,
       expecting: AccessTokenExpectations(audience: audience, requiredScopes: requiredScopes),
       configuration: configured.tokens, keys: keys)
+    guard verdict.isValid, configured.introspectsJWTs else { return verdict }
+    let answer = try await engine.introspector.verdict(
+      on: Secret(accessToken), issuer: configured.issuer, expecting: IntrospectionExpectations(),
+      configuration: configured.tokens, keys: TracedKeySource(keys, trace: nil))
+    if case .invalid(let fault) = answer { return .invalid(fault) }
+    return verdict
   }
 
   /// Validates a logout token (OpenID Connect Back-Channel Logout section 2.6) by the keys of a configured issuer. Each

@@ -280,7 +280,8 @@ struct RequestCheck: Sendable {
       requirements.audience.map { .named($0) } ?? .origin(url.origin, mayBeAbsent: token.isOpaque)
     let policy = PresentedTokenPolicy(
       audience: audience, jkt: jkt, x5tS256: certificate, requiredScopes: requirements.requiredScopes,
-      acrValues: requirements.acrValues, maxAge: requirements.maxAge)
+      acrValues: requirements.acrValues, maxAge: requirements.maxAge,
+      format: token.isOpaque ? .rfc9068 : source.tokens.accessTokenFormat)
     do throws(PresentedTokenPolicy.Violation) {
       try policy.check(token.claims, at: now, clockSkew: source.tokens.clockSkew)
     } catch {

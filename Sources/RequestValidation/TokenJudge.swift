@@ -14,6 +14,8 @@ package struct TokenSource: Sendable {
   package var keys: any KeySource
   /// Whether tokens in the format of Microsoft Entra ID are accepted, too.
   package var acceptsEntra = false
+  /// Whether its JWTs are introspected, too: it may have revoked them.
+  package var introspectsJWTs = false
   /// How long its answers about opaque tokens are kept.
   package var answerLife = Duration.zero
   /// The rules for proofs that come with its tokens.
@@ -44,8 +46,8 @@ package struct JudgedToken: Sendable {
   package let isCached: Bool
 }
 
-/// Finds out whether access tokens are genuine: a JWT by the keys of its issuer, which sees nothing of it, any other
-/// token by the issuer's own word, where it can be had.
+/// Finds out whether access tokens are genuine: a JWT by the keys of its issuer, which sees nothing of it unless the
+/// configuration has JWTs introspected, too; any other token by the issuer's own word, where it can be had.
 package struct TokenJudge: Sendable {
   private let validator: AccessTokenValidator
   package let answers: IntrospectionAnswers
@@ -66,7 +68,16 @@ package struct TokenJudge: Sendable {
     {
       return judged
     }
-    return try await verified(text, source, expectations, deadline)
+    let verified = try await verified(text, source, expectations, deadline)
+    guard source.introspectsJWTs, let issuer = source.issuer else { return verified }
+    // The token's own claims are judged by `expectations`.
+    let anyone = IntrospectionExpectations()
+    guard let answer = try await introspected(token, issuer, source, anyone, deadline, trace) else {
+      throw .notIntrospected(.unanswered(TokenError(.notPossible, "the issuer has no introspection endpoint")))
+    }
+    var claims = verified.claims
+    for member in answer.claims.members where claims[member.name] == nil { claims[member.name] = member.value }
+    return JudgedToken(claims: claims, isOpaque: false, isCached: answer.isCached)
   }
 
   /// Whether `text` has the parts of a signed or an encrypted JWT: it is judged by keys, and no issuer sees it.
@@ -78,7 +89,7 @@ package struct TokenJudge: Sendable {
   private func verified(
     _ token: String, _ source: TokenSource, _ expectations: AccessTokenExpectations, _ deadline: Deadline
   ) async throws(TokenJudgeError) -> JudgedToken {
-    func judged(by format: AccessTokenExpectations.Format) async throws(TokenJudgeError) -> TokenVerdict {
+    func judged(by format: AccessTokenExpectations.Format?) async throws(TokenJudgeError) -> TokenVerdict {
       var expectations = expectations
       expectations.format = format
       do throws(KeySetError) {
@@ -88,7 +99,7 @@ package struct TokenJudge: Sendable {
         throw .undecided(error)
       }
     }
-    var verdict = try await judged(by: .rfc9068)
+    var verdict = try await judged(by: source.acceptsEntra ? .rfc9068 : expectations.format)
     // Entra's own tokens are of type JWT; one that states RFC 9068's type is judged by RFC 9068.
     if source.acceptsEntra, verdict.fault?.code == .wrongTokenType { verdict = try await judged(by: .entraUser) }
     switch verdict {

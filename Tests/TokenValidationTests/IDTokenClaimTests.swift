@@ -253,3 +253,45 @@ import Testing
     #expect(try await fault(bench.token(), nil, .hybrid()) == "missing_claim")
   }
 }
+
+/// `azp` of another client.
+@Suite struct AuthorizedPartyTests {
+  @Test(
+    "a token that another client requested is valid without being trusted, or invalid although it is",
+    arguments: [
+      ("android", ["android"], [], true), ("android", [], ["android"], true), ("android", ["ios"], ["ios"], false),
+      ("Android", ["android"], [], false), ("shop", ["android"], [], true),
+    ] as [(String, [String], [String], Bool)])
+  func trusted(party: String, parties: [String], audiences: [String], isValid: Bool) async throws {
+    var bench = try TokenBench()
+    bench.configuration.trustedAuthorizedParties = parties
+    bench.configuration.trustedAudiences = audiences
+    let fault = try await bench.code(of: bench.token(["azp": .string(party)]))
+    #expect(fault == (isValid ? nil : "azp_mismatch"))
+  }
+
+  @Test(
+    "a client of another project is trusted at Google",
+    arguments: [
+      ("123-b.apps.googleusercontent.com", true), ("1234-b.apps.googleusercontent.com", false),
+      ("123-b.apps.example.com", false), ("-b.apps.googleusercontent.com", false), ("123", false),
+    ])
+  func project(party: String, isValid: Bool) async throws {
+    var bench = try TokenBench()
+    let client = "123-a.apps.googleusercontent.com"
+    bench.expectations = IDTokenExpectations(clientID: client)
+    let token = try bench.token(["aud": .string(client), "azp": .string(party), "nonce": nil])
+    #expect(try await bench.code(of: token) == "azp_mismatch")
+    bench.configuration.trustsProject = true
+    #expect(try await bench.code(of: token) == (isValid ? nil : "azp_mismatch"))
+  }
+
+  @Test("a token with another name of the issuer is invalid although the name is configured")
+  func names() async throws {
+    var bench = try TokenBench()
+    let token = try bench.token(["iss": "idp.test"])
+    #expect(try await bench.code(of: token) == "iss_mismatch")
+    bench.configuration.otherIssuers = ["idp.test"]
+    #expect(try await bench.code(of: token) == nil)
+  }
+}

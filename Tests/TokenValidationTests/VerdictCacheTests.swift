@@ -84,6 +84,10 @@ import Testing
     "maximumTokenAge": { $0.configuration.maximumTokenAge = .seconds(600) },
     "clientSecret": { $0.configuration.clientSecret = Secret("secret") },
     "encryption": { $0.configuration.encryption.algorithms = [.rsaOAEP] },
+    "trustedAuthorizedParties": { $0.configuration.trustedAuthorizedParties = ["app"] },
+    "trustsProject": { $0.configuration.trustsProject = true },
+    "otherIssuers": { $0.configuration.otherIssuers = ["idp.test"] },
+    "clientID": { $0.configuration.clientID = "shop" },
   ]
 
   @Test("a verdict belongs to the whole policy: any other one validates again")
@@ -104,8 +108,9 @@ import Testing
     let expectations = Self.members(of: bench.expectations).union(Self.members(of: bench.expectations.overrides))
     #expect(expectations == Set(Self.expectationChanges.keys).union(["now", "overrides"]))
     let configuration = Self.members(of: bench.configuration)
-    // Of logout tokens alone, whose verdicts are not kept.
-    #expect(configuration == Set(Self.configurationChanges.keys).union(["requiresLogoutExpiry"]))
+    // Of logout tokens alone, whose verdicts are not kept, and of access tokens, whose policy has it.
+    #expect(
+      configuration == Set(Self.configurationChanges.keys).union(["requiresLogoutExpiry", "accessTokenFormat"]))
   }
 
   /// The stored properties, which a mirror does not show.

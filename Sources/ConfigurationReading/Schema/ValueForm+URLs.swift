@@ -2,7 +2,16 @@ import PosternJSON
 
 extension ValueForm where Value == String {
   /// An issuer identifier: no query, no fragment (RFC 8414 section 2, OpenID Connect Discovery 1.0 section 3).
-  package static var issuerIdentifier: Self { web(URLRules.issuerIdentifier) }
+  ///
+  /// The issuer of all tenants of Entra has `{tenantid}` where a token has its own.
+  package static var issuerIdentifier: Self {
+    text(schema: { webSchema }) { text, context throws(ValueProblem) in
+      let url = try URLRules.web(text.replacing("{tenantid}", with: "tenantid"), plainHTTP: context.plainHTTP)
+      try URLRules.issuerIdentifier(url)
+      context.note(port: url.webPort)
+      return text
+    }
+  }
 
   /// A URL that others are built from: no query, no fragment.
   package static var baseURL: Self { web(URLRules.base) }

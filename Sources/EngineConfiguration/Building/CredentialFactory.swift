@@ -7,6 +7,8 @@ import PosternSupport
 struct CredentialFactory {
   /// The clock of assertions.
   let clock: any EngineClock
+  /// The algorithm of assertions by an RSA key, where the provider has one.
+  var rsaAlgorithm: String?
 
   /// The credential of a section of `fallbackCredentials`, whose certificate is its own.
   func fallback(
@@ -22,22 +24,24 @@ struct CredentialFactory {
   func authentication(
     _ credential: ClientCredentialConfiguration, _ path: String
   ) throws(ConfigurationProblems) -> any AuthEngine.ClientAuthentication {
-    let (secret, key) = (credential.clientSecret?.value, credential.clientKey?.value)
+    let secret = credential.clientSecret?.value
     func unusable(_ part: String, _ error: JOSEError) -> ConfigurationProblems {
       EngineFactory.problem("\(path).\(part)File", "is not usable: \(error.message)")
     }
-    switch (credential.clientAuth, secret, key, credential.clientAssertion) {
+    switch (credential.clientAuth, secret, credential.clientKey, credential.clientAssertion) {
     case (.clientSecretBasic, let secret?, _, _): return ClientSecretBasic(secret: secret)
     case (.clientSecretPost, let secret?, _, _): return ClientSecretPost(secret: secret)
     case (.clientSecretJWT, let secret?, _, _):
       do throws(JOSEError) {
-        return try ClientSecretJWT(secret: secret, clock: clock)
+        return try ClientSecretJWT(secret: secret, audience: credential.audienceOfAssertions, clock: clock)
       } catch {
         throw unusable("clientSecret", error)
       }
-    case (.privateKeyJWT, _, let key?, _):
+    case (.privateKeyJWT, _, _?, _):
       do throws(JOSEError) {
-        return try PrivateKeyJWT(key: JWK(pem: Array(key.reveal().utf8)), clock: clock)
+        guard let key = try credential.signingKey() else { throw JOSEError(.invalidKey, "there is no key") }
+        return try PrivateKeyJWT(
+          key: key, form: credential.assertionForm(for: key, rsaAlgorithm: rsaAlgorithm), clock: clock)
       } catch {
         throw unusable("clientKey", error)
       }

@@ -37,7 +37,7 @@ struct IssuerFactory {
           staleIfError: issuer.jwks.staleIfError),
         scope: issuer.scope, implicit: try implicitAccess(name, issuer),
         accessManager: try accessManager(name, issuer), redirectURI: issuer.redirectURI,
-        answerLife: issuer.introspection.cache,
+        introspectsJWTs: issuer.introspect == .always, answerLife: issuer.introspection.cache,
         proofs: ProofRules(
           past: issuer.dpop.past, future: issuer.dpop.future, requiresNonce: issuer.dpop.nonce == .required,
           nonceLife: issuer.dpop.nonceLife))
@@ -67,7 +67,7 @@ struct IssuerFactory {
     for (endpoint, text) in given {
       if let text { endpoints[endpoint] = try EngineFactory.url(text, "\(path).endpoints") }
     }
-    let credentials = CredentialFactory(clock: clock)
+    let credentials = CredentialFactory(clock: clock, rsaAlgorithm: issuer.rsaAssertionAlgorithm)
     let authentication = try credentials.authentication(issuer.credential, path)
     var fallbacks: [any AuthEngine.ClientAuthentication] = []
     for (index, fallback) in issuer.fallbackCredentials.enumerated() {
@@ -80,14 +80,29 @@ struct IssuerFactory {
         name: name, identifier: issuer.issuer, clientID: issuer.clientID ?? "",
         clientAuthentication: authentication, fallbackAuthentications: fallbacks, endpoints: endpoints,
         caFile: issuer.tls.caFile,
-        clientIdentity: EngineFactory.identity(issuer.clientCertificateFile, issuer.clientKey), pins: pins,
+        clientIdentity: presentsCertificate(name, issuer)
+          ? EngineFactory.identity(issuer.clientCertificateFile, issuer.clientKey) : nil, pins: pins,
         usesDPoP: issuersWithDPoP.contains(name))
       made.plainHTTP = plainHTTP
+      made.answerRules = TokenAnswerRules(
+        acceptsAnyType: issuer.tokenType == .any, separatesByComma: issuer.scopeSeparator == .comma)
       made.bypassesProxy = issuer.proxy == .none
       return made
     } catch {
       throw EngineFactory.problem("\(path).issuer", "is not usable: \(error.phrase)")
     }
+  }
+
+  /// Whether the client's certificate is presented to the issuer's servers. One that is for assertions alone would lead
+  /// requests to endpoints for bound tokens, and a key as a JWK serves for nothing else.
+  private func presentsCertificate(_ name: String, _ issuer: IssuerConfiguration) -> Bool {
+    guard issuer.clientAuth == .privateKeyJWT else { return true }
+    let isBound = configuration.resources.values.contains {
+      $0.tokens.issuer == name && $0.tokens.senderConstraint == .mtls
+    }
+    if isBound { return true }
+    let isPEM = issuer.clientKey.map { (try? ClientKey($0.value))?.isPEM ?? true } ?? true
+    return isPEM && !issuer.certificateIsForAssertions
   }
 
   private func tokens(
@@ -121,6 +136,11 @@ struct IssuerFactory {
           given.encryption.algorithms, "issuers.\(name).idToken.encryption.algorithms",
           KeyManagementAlgorithm.init(name:))))
     tokens.requiresLogoutExpiry = given.requireLogoutExp
+    tokens.trustedAuthorizedParties = given.trustedAuthorizedParties
+    tokens.trustsProject = issuer.trustsProject
+    tokens.otherIssuers = issuer.otherIssuers
+    tokens.accessTokenFormat = AccessTokenExpectations.Format(issuer.format)
+    tokens.clientID = issuer.clientID
     return tokens
   }
 
@@ -161,8 +181,10 @@ struct IssuerFactory {
       case .clientCredentials: .clientCredentials
       }
     do throws(JOSEError) {
-      let signer = try issuer.clientKey.map { key throws(JOSEError) in
-        try AssertionSigner(key: JWK(pem: Array(key.value.reveal().utf8)), clock: clock)
+      let signer = try issuer.credential.signingKey().map { key throws(JOSEError) in
+        try AssertionSigner(
+          key: key, form: issuer.credential.assertionForm(for: key, rsaAlgorithm: issuer.rsaAssertionAlgorithm),
+          clock: clock)
       }
       return ImplicitAccess(grant: grant, scope: given.scope, signer: signer)
     } catch {
@@ -172,5 +194,22 @@ struct IssuerFactory {
 
   private static func issuersWithDPoP(_ configuration: PosternConfiguration) -> Set<String> {
     Set(configuration.resources.values.compactMap { $0.tokens.senderConstraint == .dpop ? $0.tokens.issuer : nil })
+  }
+}
+
+extension AccessTokenExpectations.Format {
+  /// The engine's format of that of a configuration; nil is the one that a token evidently has.
+  fileprivate init(_ format: AccessTokenFormat?) {
+    self =
+      switch format {
+      case .rfc9068: .rfc9068
+      case .keycloak: .keycloak
+      case .entra: .entra
+      case .okta: .okta
+      case .auth0: .auth0
+      case .cognito: .cognito
+      case .jwt: .jwt
+      case nil: .recognized
+      }
   }
 }

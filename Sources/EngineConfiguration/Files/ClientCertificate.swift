@@ -68,7 +68,12 @@ package struct ClientCertificate: Sendable {
     }
     let isPair: Bool
     do throws(CryptoError) {
-      isPair = try chain.belongs(toKey: Array(key.value.reveal().utf8))
+      let read = try? ClientKey(key.value)
+      if let read, !read.isPEM {
+        isPair = read.belongs(toCertificate: text)
+      } else {
+        isPair = try chain.belongs(toKey: Array(key.value.reveal().utf8))
+      }
     } catch {
       throw Unusable(text: "clientKeyFile holds no usable key: \(error.message)")
     }

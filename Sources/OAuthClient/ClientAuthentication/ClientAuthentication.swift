@@ -23,6 +23,9 @@ public protocol ClientAuthentication: Hashable, Sendable {
 
   /// The reason why the credential cannot be used now; nil when it can.
   var fault: ClientAssertionFault? { get }
+
+  /// Whether requests to other endpoints have to know the token endpoint.
+  var needsTokenEndpoint: Bool { get }
 }
 
 extension ClientAuthentication {
@@ -35,6 +38,9 @@ extension ClientAuthentication {
   /// Nil: the credential can be used.
   public var fault: ClientAssertionFault? { nil }
 
+  /// False: the endpoint of the request is all that is needed.
+  public var needsTokenEndpoint: Bool { false }
+
   func isEqual(to other: any ClientAuthentication) -> Bool { other as? Self == self }
 }
 
@@ -44,6 +50,8 @@ public struct TokenEndpointRequest: Sendable {
   public let endpoint: HTTPURL
   /// The issuer's identifier.
   public let issuer: String
+  /// The issuer's token endpoint, where it is another one and is known.
+  public var tokenEndpoint: HTTPURL?
   /// The header fields.
   public var fields: HTTPFields
   /// The form's members in order.

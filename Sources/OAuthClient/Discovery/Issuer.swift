@@ -9,7 +9,7 @@ public struct Issuer: Sendable {
   public let name: String
   /// The issuer identifier exactly as configured: compared code point by code point (RFC 8414 section 3.3).
   public let identifier: String
-  /// The identifier as a URL.
+  /// The identifier as a URL. One for all tenants of Entra, with `{tenantid}`, is that of `organizations`.
   public let url: HTTPURL
   /// The client identifier.
   public let clientID: String
@@ -22,6 +22,8 @@ public struct Issuer: Sendable {
   public var plainHTTP: PlainHTTPRule
   /// Whether its servers are reached without the outbound proxy. Default false.
   public var bypassesProxy = false
+  /// How its token endpoint's answers deviate. Default: not at all.
+  package var answerRules = TokenAnswerRules()
   /// Whether tokens are requested with a DPoP proof, to be bound to a key (RFC 9449).
   public let usesDPoP: Bool
 
@@ -40,7 +42,8 @@ public struct Issuer: Sendable {
     allowsPlainHTTPOnLoopback: Bool = false,
     usesDPoP: Bool = false
   ) throws(HTTPURLError) {
-    url = try HTTPURL(identifier)
+    // The metadata of all tenants of Entra has a place for the tenant in its issuer, and is where `organizations` is.
+    url = try HTTPURL(String(identifier.replacing("{tenantid}", with: "organizations")))
     guard !identifier.utf8.contains(UInt8(ascii: "?")), !identifier.utf8.contains(UInt8(ascii: "#")) else {
       throw HTTPURLError(.forbiddenCharacter)
     }
@@ -79,7 +82,8 @@ extension Issuer: Hashable {
     left.name == right.name && left.identifier == right.identifier && left.clientID == right.clientID
       && left.credentials.isEqual(to: right.credentials) && left.endpoints == right.endpoints
       && left.tls == right.tls && left.plainHTTP == right.plainHTTP
-      && left.usesDPoP == right.usesDPoP && left.bypassesProxy == right.bypassesProxy
+      && left.answerRules == right.answerRules && left.usesDPoP == right.usesDPoP
+      && left.bypassesProxy == right.bypassesProxy
   }
 
   /// Hashes identifier, client and client authentication; the rest hardly ever differs when these do not.

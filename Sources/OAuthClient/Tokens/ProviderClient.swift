@@ -89,8 +89,12 @@ package struct ProviderClient: Sendable {
     var options = exchange.options
     if let identity = authentication.clientIdentity { options.clientIdentity = identity }
     let url = try await url(of: exchange.endpoint, at: exchange.issuer, by: authentication, trace: exchange.trace)
-    return TokenEndpointRequest(
+    var request = TokenEndpointRequest(
       endpoint: url, issuer: exchange.issuer.identifier, fields: exchange.fields, form: exchange.form, options: options)
+    if exchange.endpoint != .token, authentication.needsTokenEndpoint {
+      request.tokenEndpoint = try await self.url(of: .token, at: exchange.issuer, trace: exchange.trace)
+    }
+    return request
   }
 
   private func send(

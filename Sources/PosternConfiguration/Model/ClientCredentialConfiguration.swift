@@ -9,12 +9,20 @@ public struct ClientCredentialConfiguration: Sendable, Equatable {
   public internal(set) var clientAuth: ClientAuthentication
   /// The client secret.
   public var clientSecret: ConfiguredSecret<String>?
-  /// The client's private key, PEM, for `private_key_jwt` and client certificates.
+  /// The client's private key, PEM or JWK, for `private_key_jwt` and client certificates.
   public var clientKey: ConfiguredSecret<String>?
   /// PEM file of the client certificate.
   public var clientCertificateFile: String?
   /// The assertion that another program writes, for `client_assertion`.
   public var clientAssertion: ClientAssertionConfiguration?
+  /// The `kid` of the client's key; nil: that of the JWK, if there is one.
+  public var clientKeyID: String?
+  /// The audience of assertions; nil: that of the provider's preset, else the issuer.
+  public var assertionAudience: AssertionAudience?
+  /// How assertions name their key; nil: by the provider's preset, else in every way that is known.
+  public var assertionHeaders: [AssertionHeader]?
+  /// The algorithm of assertions; nil: that of the key.
+  public var assertionAlgorithm: String?
   /// Whether the method was given.
   let isMethodGiven: Bool
 }
@@ -33,23 +41,48 @@ extension ClientCredentialConfiguration: ConfigurationSection {
     clientKey = keys.secret(
       "clientKey", .text,
       """
-      PEM file of the client's private key, for private_key_jwt and client certificates; the algorithm follows the key.
+      File with the client's private key, for private_key_jwt and client certificates (these need PEM): PEM, a JWK, or the JSON file of a \
+      ZITADEL key.
       """,
       exampleFile: .commented("/run/secrets/shop-key.pem"))
     clientCertificateFile = keys.optional(
       "clientCertificateFile", .file,
       """
-      PEM file of the client's certificate, with clientKeyFile, for tls_client_auth, self_signed_tls_client_auth and senderConstraint: mtls.
+      PEM file of the client's certificate, with clientKeyFile, for tls_client_auth, self_signed_tls_client_auth, senderConstraint: mtls, and \
+      the thumbprints in assertions of private_key_jwt.
       """,
       example: .commented("/etc/postern/shop.pem"))
+    clientKeyID = keys.optional(
+      "clientKeyId", .text, "The kid that the issuer knows the client's key by. Left out: that of the JWK, if any.",
+      example: .commented("2026-11"))
+    assertionAudience = keys.optional(
+      "assertionAudience", .choice(AssertionAudience.self, placeholder: .issuer),
+      "Audience (aud) of the client's assertions: the issuer, its token endpoint, or the URL that is called. Left out: by provider, else issuer.",
+      example: .commented("tokenEndpoint"))
+    assertionHeaders = keys.optionalList(
+      "assertionHeaders", of: .choice(AssertionHeader.self, placeholder: .kid),
+      "How assertions name their key: kid, and thumbprints of clientCertificateFile. Left out: by provider, else all that there are.",
+      example: .commented(["x5t#S256"]))
+    assertionAlgorithm = keys.optional(
+      "assertionAlgorithm", .oneOf(AlgorithmNames.assertion, rejectionReasons: AlgorithmNames.rejectionReasons),
+      "Algorithm of the client's assertions. Left out: by the key (its alg, else its type), and PS256 for RSA keys at Entra.",
+      example: .commented("PS256"))
     clientAssertion = keys.optionalSection(
       "clientAssertion", ClientAssertionConfiguration.self,
       "For client_assertion: a JWT about the client that another program writes and replaces.", commented: true)
     isMethodGiven = authentication != nil
-    clientAuth = authentication ?? (Self.hasSecret("clientSecret", keys) ? .clientSecretBasic : .none)
+    clientAuth =
+      authentication ?? (Self.hasSecret("clientSecret", keys) ? .clientSecretBasic : .none)
     if keys.isGiven("clientCertificateFile"), !Self.hasSecret("clientKey", keys) {
       keys.problem("clientCertificateFile needs clientKeyFile", at: "clientCertificateFile")
     }
+  }
+
+  /// Takes in what the provider's preset has, and the configuration has not.
+  mutating func complete(by preset: ProviderPreset) {
+    if !isMethodGiven, clientAuth == .clientSecretBasic, let method = preset.secretMethod { clientAuth = method }
+    if assertionAudience == nil { assertionAudience = preset.assertionAudience }
+    if assertionHeaders == nil { assertionHeaders = preset.assertionHeaders }
   }
 
   /// Checks that what the method needs is given in the section of `keys`, which is the issuer's.

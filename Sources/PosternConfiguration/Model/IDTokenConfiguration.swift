@@ -21,6 +21,8 @@ public struct IDTokenConfiguration: Sendable, Equatable {
   public var clockSkew: Duration
   /// Audiences that a token may have in addition to the client. Default none.
   public var trustedAudiences: [String]
+  /// Clients that may have requested a token for this one (`azp`). Default none.
+  public var trustedAuthorizedParties: [String]
   /// Whether a token with several audiences must say to whom it was issued (`azp`). Default false.
   public var requireAzp: Bool
   /// Whether a logout token must have `exp` (Back-Channel Logout 1.0 section 2.4). Default true.
@@ -40,6 +42,9 @@ extension IDTokenConfiguration: ConfigurationSection {
       "clockSkew", .duration(upTo: .seconds(300)), default: .seconds(30), "How far the issuer's clock may be off.")
     trustedAudiences = keys.list(
       "trustedAudiences", of: .text, default: [], "Audiences that a token may have in addition to the client.")
+    trustedAuthorizedParties = keys.list(
+      "trustedAuthorizedParties", of: .text, default: [],
+      "Clients that may have requested a token for this client (azp), such as an Android app of the same owner.")
     requireAzp = keys.value(
       "requireAzp", .boolean, default: false, "Whether a token with several audiences must have azp.")
     requireLogoutExp = keys.value(
@@ -75,6 +80,8 @@ enum AlgorithmNames {
     "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "ES256K", "EdDSA", "Ed25519",
     "Ed448", "HS256", "HS384", "HS512",
   ]
+  /// `alg` of assertions by a key pair.
+  static let assertion = signature.filter { !$0.hasPrefix("HS") }
   /// `alg` of encryption.
   static let keyManagement =
     payloadKeyManagement + ["PBES2-HS256+A128KW", "PBES2-HS384+A192KW", "PBES2-HS512+A256KW"]

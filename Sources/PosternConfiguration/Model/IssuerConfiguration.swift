@@ -7,6 +7,16 @@ import PosternYAML
 public struct IssuerConfiguration: Sendable, Equatable {
   /// The issuer identifier; its metadata is discovered there unless the endpoints are given.
   public var issuer: String
+  /// The kind of provider; nil: none of those that are known.
+  public var provider: Provider?
+  /// The format of its access tokens; nil: RFC 9068, or the one that a token evidently has.
+  public var format: AccessTokenFormat?
+  /// Which tokens of requests it is asked about. Default `opaque`.
+  public var introspect: IntrospectedTokens
+  /// Which types of token its token endpoint may name. Default `strict`.
+  public var tokenType: TokenTypeRule
+  /// The separator of scopes in its answers. Default `space`.
+  public var scopeSeparator: ScopeSeparator
   /// The client's id; nil where the issuer only serves to validate tokens.
   public var clientID: String?
   /// How the client authenticates, and with what.
@@ -41,10 +51,41 @@ extension IssuerConfiguration: ConfigurationSection {
   package init(reading keys: SectionReader) {
     issuer = keys.required(
       "issuer", .issuerIdentifier,
-      "Issuer identifier, exactly as the provider writes it. Its metadata is discovered there, unless the endpoints are given.",
+      """
+      Issuer identifier, exactly as the provider writes it. Its metadata is discovered there, unless the endpoints are given. \
+      {tenantid} in it, as in Entra's metadata for all tenants, stands for a token's own tenant (tid).
+      """,
       example: .shown("https://idp.example.com"))
+    let given = keys.optional(
+      "provider", .choice(Provider.self, placeholder: .keycloak),
+      "Kind of provider, which sets what it is known to need (proto-docs/providers.md). Any key beside it has precedence.",
+      example: .commented("keycloak"))
+    let preset = given?.preset ?? ProviderPreset()
+    provider = given
+    format =
+      keys.optional(
+        "format", .choice(AccessTokenFormat.self, placeholder: .rfc9068),
+        """
+        Format of the issuer's access tokens at your APIs. Left out: by provider, else RFC 9068, or that of Keycloak, Entra, Okta, Auth0 or \
+        Cognito where a token evidently has it.
+        """,
+        example: .commented("keycloak")) ?? preset.format
+    introspect = keys.value(
+      "introspect", .choice(IntrospectedTokens.self, placeholder: .opaque), default: .opaque,
+      "Which access tokens at your APIs the issuer is asked about: those that are no JWTs, or always, so that revoked JWTs are rejected."
+    )
+    tokenType = keys.value(
+      "tokenType", .choice(TokenTypeRule.self, placeholder: .strict), default: .strict,
+      "Whether the token endpoint must name the type Bearer or DPoP. any: a token of another type, or of none, is a bearer token."
+    )
+    scopeSeparator =
+      keys.optional(
+        "scopeSeparator", .choice(ScopeSeparator.self, placeholder: .space),
+        "Separator of the scopes in the token endpoint's answers. Left out: by provider, else a space.",
+        example: .commented("comma")) ?? preset.scopeSeparator ?? .space
     clientID = keys.optional("clientId", .text, "The client's id at the issuer.", example: .shown("shop"))
     credential = ClientCredentialConfiguration(reading: keys)
+    credential.complete(by: preset)
     let method = credential.clientAuth
     let fallbacks = keys.sections(
       "fallbackCredentials", ClientCredentialConfiguration.self,
@@ -53,6 +94,7 @@ extension IssuerConfiguration: ConfigurationSection {
     fallbackCredentials = (fallbacks ?? []).map { fallback in
       var fallback = fallback
       if !fallback.isMethodGiven { fallback.clientAuth = method }
+      fallback.complete(by: preset)
       return fallback
     }
     redirectURI = keys.optional(
@@ -75,6 +117,7 @@ extension IssuerConfiguration: ConfigurationSection {
     endpoints = keys.section(
       "endpoints", EndpointsConfiguration.self, "Endpoints that take precedence over the discovered ones.",
       commented: true)
+    if preset.hasGitHubEndpoints { endpoints.completeByGitHub(at: issuer) }
     accessManager = keys.optionalSection(
       "accessManager", AccessManagerConfiguration.self, "The access manager (PingAM, ForgeRock AM) behind the issuer.",
       commented: true)
@@ -85,6 +128,9 @@ extension IssuerConfiguration: ConfigurationSection {
 
   private func checkClientAuthentication(_ keys: SectionReader) {
     credential.check(keys)
+    if introspect == .always, !keys.isGiven("clientId") {
+      keys.problem("introspect: always needs clientId, as which the issuer is asked", at: "introspect")
+    }
     if clientAuth != .none, !keys.isGiven("clientId") {
       keys.problem("\(clientAuth.rawValue) needs clientId", at: "clientAuth")
     }
@@ -111,6 +157,25 @@ extension IssuerConfiguration {
   public var clientKey: ConfiguredSecret<String>? { credential.clientKey }
   /// PEM file of the client certificate.
   public var clientCertificateFile: String? { credential.clientCertificateFile }
+
+  /// Other names that the issuer's tokens have in `iss`: those of Google, and of version 1.0 of the same tenant at
+  /// Entra, whose keys are the same (access-tokens: `requestedAccessTokenVersion`).
+  public var otherIssuers: [String] {
+    var others = provider?.preset.otherIssuers ?? []
+    let (before, after) = ("https://login.microsoftonline.com/", "/v2.0")
+    if provider == .entra || format == .entra, issuer.hasPrefix(before), issuer.hasSuffix(after) {
+      let tenant = issuer.dropFirst(before.utf8.count).dropLast(after.utf8.count)
+      let isTenant = !tenant.contains("/") && !["common", "organizations", "consumers"].contains(tenant)
+      if isTenant { others.append("https://sts.windows.net/\(tenant)/") }
+    }
+    return others
+  }
+  /// Whether a token may have been requested by any client of this one's project, as at Google.
+  public var trustsProject: Bool { provider?.preset.trustsProject ?? false }
+  /// Whether the client's certificate is for assertions alone.
+  public var certificateIsForAssertions: Bool { provider?.preset.certificateIsForAssertions ?? false }
+  /// The algorithm of assertions by an RSA key, where the provider has one.
+  public var rsaAssertionAlgorithm: String? { provider?.preset.rsaAlgorithm }
 
   /// The files of assertions that other programs write: they may be missing when the configuration is loaded.
   public var assertionFiles: [String] { ([credential] + fallbackCredentials).compactMap(\.clientAssertion?.file) }
@@ -245,6 +310,20 @@ public struct EndpointsConfiguration: Sendable, Equatable {
   public var deviceAuthorization: String?
   /// The end-session endpoint (OpenID Connect RP-Initiated Logout 1.0).
   public var endSession: String?
+}
+
+extension EndpointsConfiguration {
+  /// Adds the endpoints of github.com, or of a GitHub Enterprise server, where they are not given.
+  fileprivate mutating func completeByGitHub(at issuer: String) {
+    let end = "/login/oauth"
+    let base =
+      issuer.hasSuffix(end)
+      ? String(issuer.dropLast(end.utf8.count)) : issuer.hasSuffix("/") ? String(issuer.dropLast()) : issuer
+    guard issuer.hasSuffix(end) || base == "https://github.com" || base.hasSuffix(".ghe.com") else { return }
+    authorization = authorization ?? "\(base)/login/oauth/authorize"
+    token = token ?? "\(base)/login/oauth/access_token"
+    deviceAuthorization = deviceAuthorization ?? "\(base)/login/device/code"
+  }
 }
 
 extension EndpointsConfiguration: ConfigurationSection {

@@ -2,7 +2,7 @@ public import JOSE
 public import KeySets
 public import PosternSupport
 
-/// Validates JWT access tokens (RFC 9068 section 4). The order of checks and the verdicts are those of ID tokens.
+/// Validates JWT access tokens (RFC 9068 section 4, and other formats). The order of checks and the verdicts are those of ID tokens.
 public struct AccessTokenValidator: Sendable {
   private let verification: TokenVerification
 
@@ -28,15 +28,6 @@ public struct AccessTokenValidator: Sendable {
 
 /// The requirements of one call for a JWT access token.
 public struct AccessTokenExpectations: Sendable {
-  /// The format of an access token.
-  public enum Format: String, Sendable, Hashable {
-    /// RFC 9068: `typ` is `at+jwt`, and `client_id` and `jti` are there.
-    case rfc9068
-    /// The format of Microsoft Entra ID for users' tokens: `typ` is `JWT`, and `client_id` and `jti` are missing.
-    /// By `scp`, the user's delegated scopes, it is distinguished from an ID token.
-    case entraUser
-  }
-
   /// The resource that the token must be for.
   public var audience: String
   /// The scopes that must all be granted.
@@ -49,8 +40,8 @@ public struct AccessTokenExpectations: Sendable {
   public var clockSkew: Duration?
   /// The time of the validation; nil for now.
   public var now: Timestamp?
-  /// The format of the token.
-  public var format = Format.rfc9068
+  /// Replaces the configured format.
+  public var format: Format?
   /// Whether audience, binding and scope are left to a `PresentedTokenPolicy`, so that one verification serves every
   /// requirement. Never without one.
   var isJudgedByPolicy = false
@@ -66,9 +57,8 @@ public struct AccessTokenExpectations: Sendable {
   }
 
   /// The expectations of a token whose audience, binding and scope a `PresentedTokenPolicy` judges.
-  package static func judgedByPolicy(format: Format = .rfc9068) -> AccessTokenExpectations {
+  package static func judgedByPolicy() -> AccessTokenExpectations {
     var expectations = AccessTokenExpectations(audience: "")
-    expectations.format = format
     expectations.isJudgedByPolicy = true
     return expectations
   }
@@ -79,18 +69,20 @@ struct AccessTokenPolicy: Sendable {
   let configuration: IDTokenConfiguration
   let expectations: AccessTokenExpectations
 
-  /// The profile of RFC 9068 section 4. `typ` must be present, so that no ID token passes for an access token.
+  var format: AccessTokenExpectations.Format { expectations.format ?? configuration.accessTokenFormat }
+
+  /// The profile of RFC 9068 section 4, or that of another format: no ID token passes for an access token.
   func profile(isKept: Bool) -> TokenProfile {
-    let isEntra = expectations.format == .entraUser
-    return TokenProfile(
+    TokenProfile(
       algorithms: configuration.algorithms(narrowedTo: nil),
       clientSecret: configuration.clientSecret,
       encryption: configuration.encryption.optional,
       outerTypes: ["JWT", "at+jwt"],
-      stringClaims: ["scope"],
+      // PingAM's `scope` is a list.
+      stringClaims: format == .jwt ? [] : ["scope"],
       headerRules: [
         SymmetricAudienceRule(),
-        TokenTypeRule(accepted: isEntra ? ["at+jwt", "JWT"] : ["at+jwt"], mayBeAbsent: false),
+        AccessTokenHeaderRule(format: format, issuer: configuration.issuer),
         ContentTypeRule(),
       ],
       claimRules: claimRules,
@@ -101,22 +93,22 @@ struct AccessTokenPolicy: Sendable {
 
   private var claimRules: [any ClaimRule] {
     var rules: [any ClaimRule] = [
-      IssuerRule(issuer: configuration.issuer),
+      IssuerRule(issuer: configuration.issuer, others: configuration.otherIssuers),
       SubjectRule(),
     ]
-    if !expectations.isJudgedByPolicy { rules.append(AudienceRule(audience: expectations.audience)) }
+    if !expectations.isJudgedByPolicy { rules.append(AudienceRule(audience: expectations.audience, format: format)) }
     rules.append(
-      expectations.format == .entraUser ? DelegatedScopeRule() : ClientIDRule(clientID: expectations.clientID))
+      AccessTokenEvidenceRule(format: format, clientID: configuration.clientID, presenter: expectations.clientID))
     rules += [
       ExpirationRule(),
       NotBeforeRule(),
       IssuedAtRule(maximumAge: configuration.maximumTokenAge),
     ]
-    if expectations.format == .rfc9068 { rules.append(TokenIdentifierRule()) }
+    rules.append(AccessTokenIdentifierRule(format: format))
     if expectations.isJudgedByPolicy { return rules }
     return rules + [
       ConfirmationRule(shown: expectations.confirmation),
-      ScopeRule(required: expectations.requiredScopes),
+      ScopeRule(required: expectations.requiredScopes, format: format),
     ]
   }
 
@@ -129,7 +121,7 @@ struct AccessTokenPolicy: Sendable {
     fingerprint.add(expectations.confirmation?.member.name)
     fingerprint.add(expectations.confirmation?.member.value)
     fingerprint.add(expectations.clockSkew)
-    fingerprint.add(expectations.format.rawValue)
+    fingerprint.add(format.rawValue)
     fingerprint.add(expectations.isJudgedByPolicy)
     return fingerprint
   }

@@ -42,10 +42,12 @@ package struct PresentedTokenPolicy: Sendable {
   package var requiredScopes: [String]
   package var acrValues: [String]
   package var maxAge: Duration?
+  /// The format of the token, which decides what shows its audience and its scopes.
+  package var format: AccessTokenExpectations.Format
 
   package init(
     audience: Audience, jkt: String? = nil, x5tS256: String? = nil, requiredScopes: [String] = [],
-    acrValues: [String] = [], maxAge: Duration? = nil
+    acrValues: [String] = [], maxAge: Duration? = nil, format: AccessTokenExpectations.Format = .rfc9068
   ) {
     self.audience = audience
     self.jkt = jkt
@@ -53,6 +55,7 @@ package struct PresentedTokenPolicy: Sendable {
     self.requiredScopes = requiredScopes
     self.acrValues = acrValues
     self.maxAge = maxAge
+    self.format = format
   }
 
   /// Checks the claims of a genuine token. The order is fixed: what makes a token another one's comes before what its
@@ -68,7 +71,7 @@ package struct PresentedTokenPolicy: Sendable {
       claims: claims, signer: nil, now: now, clockSkew: IDTokenConfiguration.bounded(clockSkew))
     if let fault = audienceFault(context) { throw .audience(fault) }
     if let fault = bindingFault(members["cnf"]) { throw .binding(fault) }
-    if let fault = context.firstFault(of: [ScopeRule(required: requiredScopes)]) { throw .scope(fault) }
+    if let fault = context.firstFault(of: [ScopeRule(required: requiredScopes, format: format)]) { throw .scope(fault) }
     if !acrValues.isEmpty, let fault = context.firstFault(of: [AuthenticationContextRule(accepted: acrValues)]) {
       throw .authentication(fault)
     }
@@ -80,7 +83,7 @@ package struct PresentedTokenPolicy: Sendable {
   private func audienceFault(_ context: RuleContext) -> TokenFault? {
     switch audience {
     case .any: return nil
-    case .named(let name): return context.firstFault(of: [AudienceRule(audience: name)])
+    case .named(let name): return context.firstFault(of: [AudienceRule(audience: name, format: format)])
     case .origin(let origin, let mayBeAbsent):
       guard let audiences = context.claims.audiences else {
         return mayBeAbsent ? nil : TokenFault(.missingClaim, "aud is missing", claim: "aud")

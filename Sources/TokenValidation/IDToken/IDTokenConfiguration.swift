@@ -25,6 +25,18 @@ public struct IDTokenConfiguration: Sendable {
   /// Whether a logout token must have `exp`, which providers of older drafts leave out. If not, one without it is valid
   /// for two minutes after `iat`.
   public var requiresLogoutExpiry = true
+  /// The clients besides the token's audience that may have requested it (`azp`). Audiences that are trusted are
+  /// trusted with that, too.
+  public var trustedAuthorizedParties: [String] = []
+  /// Whether any client of the same project may have requested a token: at Google, whose client ids begin with the
+  /// project's number.
+  public var trustsProject = false
+  /// Other names that the issuer's tokens have in `iss`.
+  public var otherIssuers: [String] = []
+  /// The format of the issuer's access tokens.
+  public var accessTokenFormat = AccessTokenExpectations.Format.rfc9068
+  /// The client of this configuration: a token for it may be an ID token.
+  public var clientID: String?
 
   /// A configuration of the given parts.
   public init(

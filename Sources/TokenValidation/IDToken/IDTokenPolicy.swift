@@ -49,11 +49,14 @@ struct IDTokenPolicy: Sendable {
   }
 
   private func addCommonRules(to rules: inout [any ClaimRule]) {
-    rules.append(IssuerRule(issuer: configuration.issuer))
+    rules.append(IssuerRule(issuer: configuration.issuer, others: configuration.otherIssuers))
     rules.append(SubjectRule())
     rules.append(AudienceRule(audience: expectations.clientID))
     rules.append(TrustedAudienceRule(clientID: expectations.clientID, trusted: trustedAudiences))
-    rules.append(AuthorizedPartyRule(clientID: expectations.clientID, isRequired: requiresAuthorizedParty))
+    rules.append(
+      AuthorizedPartyRule(
+        clientID: expectations.clientID, trusted: configuration.trustedAuthorizedParties + trustedAudiences,
+        trustsProject: configuration.trustsProject, isRequired: requiresAuthorizedParty))
     rules.append(ExpirationRule())
     rules.append(NotBeforeRule())
     rules.append(IssuedAtRule(maximumAge: configuration.maximumTokenAge))
@@ -111,6 +114,10 @@ extension IDTokenConfiguration {
     fingerprint.add(algorithms.map(\.name))
     fingerprint.add(clockSkew)
     fingerprint.add(trustedAudiences)
+    fingerprint.add(trustedAuthorizedParties)
+    fingerprint.add(trustsProject)
+    fingerprint.add(otherIssuers)
+    fingerprint.add(clientID)
     fingerprint.add(requiresAuthorizedParty)
     fingerprint.add(maximumTokenAge)
     fingerprint.add(clientSecret != nil)

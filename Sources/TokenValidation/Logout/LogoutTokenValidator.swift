@@ -97,7 +97,7 @@ struct LogoutTokenPolicy: Sendable {
         ContentTypeRule(),
       ],
       claimRules: [
-        IssuerRule(issuer: configuration.issuer),
+        IssuerRule(issuer: configuration.issuer, others: configuration.otherIssuers),
         AudienceRule(audience: expectations.clientID),
         TrustedAudienceRule(clientID: expectations.clientID, trusted: configuration.trustedAudiences),
         ExpirationRule(mayBeAbsent: !configuration.requiresLogoutExpiry),

@@ -5,9 +5,11 @@ import PosternSupport
 /// `aud` contains the expected audience (OpenID Connect Core section 3.1.3.7 rule 3; RFC 9068 section 4).
 struct AudienceRule: ClaimRule {
   let audience: String
+  /// The format of an access token, which may show its audience in another way.
+  var format = AccessTokenExpectations.Format.rfc9068
 
   func outcome(in context: RuleContext) -> RuleOutcome {
-    guard let actual = context.claims.audiences else { return .absent("aud") }
+    guard let actual = AccessTokenShape.audiences(in: context.claims, format: format) else { return .absent("aud") }
     return .require(
       actual.containsIdentical(audience),
       TokenFault(
@@ -32,10 +34,13 @@ struct TrustedAudienceRule: ClaimRule {
   }
 }
 
-/// `azp`, if present, is the client; where several audiences require one, it is present (OpenID Connect Core section
+/// `azp`, if present, is the client, or another that is trusted with tokens for this one, as the Android client of a
+/// server is at Google; where several audiences require one, it is present (OpenID Connect Core section
 /// 3.1.3.7 rules 4 and 5 before, section 2 since errata set 2, which leaves the requirement to the client).
 struct AuthorizedPartyRule: ClaimRule {
   let clientID: String
+  var trusted: [String] = []
+  var trustsProject = false
   let isRequired: Bool
 
   func outcome(in context: RuleContext) -> RuleOutcome {
@@ -47,10 +52,22 @@ struct AuthorizedPartyRule: ClaimRule {
           .azpMismatch, "azp is missing in a token with several audiences", claim: "azp", expected: .string(clientID)))
     }
     return .require(
-      party.isIdentical(to: clientID),
+      party.isIdentical(to: clientID) || trusted.containsIdentical(party)
+        || trustsProject
+          && Self.project(of: party).map { $0.isIdentical(to: Self.project(of: clientID) ?? "") } ?? false,
       TokenFault(
         .azpMismatch, "the token was issued to another client", claim: "azp", expected: .string(clientID),
         actual: .string(party)))
+  }
+}
+
+extension AuthorizedPartyRule {
+  /// The number of the project that a client of Google belongs to.
+  private static func project(of client: String) -> String? {
+    guard client.hasSuffix(".apps.googleusercontent.com"), let hyphen = client.utf8.firstIndex(of: UInt8(ascii: "-"))
+    else { return nil }
+    let number = client[..<hyphen]
+    return !number.isEmpty && number.utf8.allSatisfy { (0x30...0x39).contains($0) } ? String(number) : nil
   }
 }
 

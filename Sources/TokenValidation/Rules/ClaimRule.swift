@@ -22,6 +22,8 @@ struct RuleContext: Sendable {
   let signer: Signer?
   let now: Timestamp
   let clockSkew: Duration
+  /// Nil where the claims are not from a signed token.
+  var header: JOSEHeader?
 }
 
 extension RuleContext {

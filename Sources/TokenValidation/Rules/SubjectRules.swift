@@ -3,16 +3,34 @@ import PosternJSON
 import PosternSupport
 
 /// `iss` is the issuer, byte by byte (OpenID Connect Core section 3.1.3.7 rule 2; RFC 9068 section 4).
+///
+/// An issuer of many tenants, as Entra's metadata for `common` have it, has `{tenantid}` where the token has its own
+/// tenant, `tid`.
 struct IssuerRule: ClaimRule {
+  static let tenant = "{tenantid}"
+
   let issuer: String
+  /// Other names of the same issuer.
+  var others: [String] = []
   var mayBeAbsent = false
 
   func outcome(in context: RuleContext) -> RuleOutcome {
     guard let actual = context.claims.string("iss") else { return .absent("iss", unless: mayBeAbsent) }
+    let isOther = others.contains { actual.isIdentical(to: Self.filled($0, by: context.claims)) }
     return .require(
-      actual.isIdentical(to: issuer),
+      isOther || actual.isIdentical(to: Self.filled(issuer, by: context.claims)),
       TokenFault(
         .issMismatch, "iss is another issuer", claim: "iss", expected: .string(issuer), actual: .string(actual)))
+  }
+}
+
+extension IssuerRule {
+  /// The issuer of a token: with its tenant, where there is a place for it and the token has a usable one.
+  private static func filled(_ issuer: String, by claims: JWTClaims) -> String {
+    guard let place = issuer.firstRange(of: tenant), let id = claims.string("tid"), (1...64).contains(id.utf8.count),
+      id.utf8.allSatisfy({ (0x30...0x39).contains($0) || (0x61...0x7A).contains($0 | 0x20) || $0 == UInt8(ascii: "-") })
+    else { return issuer }
+    return issuer[..<place.lowerBound] + id + issuer[place.upperBound...]
   }
 }
 
@@ -44,25 +62,18 @@ struct TokenIdentifierRule: ClaimRule {
 /// `scope` contains every required scope (RFC 9068 section 4, RFC 6750 section 3.1).
 struct ScopeRule: ClaimRule {
   let required: [String]
+  /// The format of the token, which decides what else grants scopes.
+  var format = AccessTokenExpectations.Format.rfc9068
 
   func outcome(in context: RuleContext) -> RuleOutcome {
     guard !required.isEmpty else { return .met }
-    let granted = IdenticalStrings((context.claims.string("scope") ?? "").split(atByte: " "))
+    let granted = AccessTokenShape.scopes(in: context.claims, format: format)
     return .require(
       required.allSatisfy(granted.contains),
       TokenFault(
         .insufficientScope, "a scope that is needed is not granted", claim: "scope",
         expected: .array(required.map { .string($0) }),
         actual: context.claims.string("scope").map { .string($0) }))
-  }
-}
-
-/// `scp` is there and not empty: Entra's access tokens for users have it, its ID tokens and tokens of applications do
-/// not.
-struct DelegatedScopeRule: ClaimRule {
-  func outcome(in context: RuleContext) -> RuleOutcome {
-    guard let scopes = context.claims.string("scp"), !scopes.isEmpty else { return .absent("scp") }
-    return .met
   }
 }
 

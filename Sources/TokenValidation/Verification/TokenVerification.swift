@@ -119,7 +119,7 @@ struct TokenVerification: Sendable {
   private func judge(_ token: VerifiedToken, by profile: TokenProfile) throws(VerificationFailure) {
     let context = RuleContext(
       claims: token.claims, signer: RuleContext.Signer(algorithm: token.algorithm, key: token.key),
-      now: profile.now ?? clock.wallNow, clockSkew: profile.clockSkew)
+      now: profile.now ?? clock.wallNow, clockSkew: profile.clockSkew, header: token.header)
     if let outer = token.outerHeader, let fault = context.firstFault(of: [ReplicatedClaimsRule(outer: outer)]) {
       throw .invalid(fault)
     }

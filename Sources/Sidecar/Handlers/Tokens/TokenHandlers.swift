@@ -47,10 +47,22 @@ struct TokenHandlers: Sendable {
       confirmation: try Self.confirmation(params.confirmation))
     expectations.clockSkew = try bounds.clockSkew(params.clockSkewSeconds)
     expectations.now = try bounds.now(params.now)
-    return try await decided(issuer, context) { [engine, expectations] () async throws(KeySetError) in
+    let result = try await decided(issuer, context) { [engine, expectations] () async throws(KeySetError) in
       try await engine.validators.accessTokens.validate(
         params.accessToken, expecting: expectations, configuration: issuer.tokens, keys: issuer.keys,
         deadline: context.deadline)
+    }
+    guard let name = params.issuer, result["valid"] == true else { return result }
+    let configured = try context.runtime.issuer(name)
+    guard configured.introspectsJWTs else { return result }
+    do throws(IntrospectionError) {
+      let answer = try await engine.introspector.verdict(
+        on: Secret(params.accessToken), issuer: configured.issuer, expecting: IntrospectionExpectations(),
+        configuration: configured.tokens, keys: issuer.keys, deadline: context.deadline, trace: context.traceContext)
+      guard case .invalid = answer else { return result }
+      return VerdictResult.make(answer)
+    } catch {
+      throw ErrorMap.fault(error)
     }
   }
 
