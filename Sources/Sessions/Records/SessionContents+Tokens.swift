@@ -19,7 +19,8 @@ extension SessionContents {
     keep(
       StoredToken(
         slot: slot, value: response.accessToken, scope: response.scope ?? (isImplied ? slot.scope : nil) ?? grant.scope,
-        obtainedAt: answer.sentAt.millisecondsSinceEpoch, lifetime: response.lifetime.wholeMilliseconds,
+        obtainedAt: answer.sentAt.millisecondsSinceEpoch,
+        lifetime: lifetime(response.statesLifetime ? response.lifetime : nil).wholeMilliseconds,
         type: answer.binding.storedType))
     // An implicit session ends with its profile, whatever its tokens do.
     guard kind == .user else { return }
@@ -52,13 +53,19 @@ extension SessionContents {
       guard (1...TokenResponse.maxTokenBytes).contains(value.utf8.count),
         value.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F })
       else { throw SessionError(.invalid(path: ["accessToken"]), "an access token that cannot be sent") }
-      let lifetime = given.expiresIn.map { Duration.seconds($0) } ?? TokenResponse.defaultLifetime
+      let lifetime = lifetime(given.expiresIn.map { Duration.seconds($0) })
       keep(
         StoredToken(
           slot: .session, value: value, scope: given.scope, obtainedAt: now.millisecondsSinceEpoch,
           lifetime: lifetime.wholeMilliseconds))
     }
     life.expiresAt = isRefreshable ? nil : tokens.last?.expiresAt.millisecondsSinceEpoch
+  }
+
+  /// The lifetime of a token. Where it is not known, it is short if the token can be refreshed; else the token is used
+  /// until it is rejected, as those of GitHub and Slack are.
+  private func lifetime(_ stated: Duration?) -> Duration {
+    stated ?? (isRefreshable ? TokenResponse.defaultLifetime : TokenResponse.maxLifetime)
   }
 
   /// How long a session that can be refreshed is kept without a refresh.
