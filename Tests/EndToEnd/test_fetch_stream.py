@@ -184,7 +184,7 @@ EVENTS = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
 def test_what_keeps_coming_may_take_longer_than_the_timeout(start: Callable[..., Sidecar], connect: Connect) -> None:
     """Events of a server would end after the resource's 30 s, however busy it is."""
     writer = Writer(EVENTS, *[b"data: x\n\n"] * 8, pause=0.5)
-    resources = {"feed": {"baseUrl": writer.base, "auth": "none", "timeout": "3s"}}
+    resources = {"feed": {"baseUrl": writer.base, "auth": "none", "timeout": "3s", "idleTimeout": "3s"}}
     connection = connect(start({"resources": resources}))
     body, answer = stream(connection, "x", resource="feed")
     writer.close()
@@ -196,12 +196,13 @@ def test_silence_and_an_own_timeout_end_a_stream(
     start: Callable[..., Sidecar], connect: Connect, params: Dict[str, Any], pause: float
 ) -> None:
     writer = Writer(EVENTS, *[b"data: x\n\n"] * 12, pause=pause, stays=True)
-    resources = {"feed": {"baseUrl": writer.base, "auth": "none", "timeout": "2500ms"}}
+    resources = {"feed": {"baseUrl": writer.base, "auth": "none", "timeout": "2500ms", "idleTimeout": "2500ms"}}
     connection = connect(start({"resources": resources}))
     body, answer = stream(connection, "x", resource="feed", **params)
     writer.close()
     expect.fault(answer["error"], -32022)
     assert answer["error"]["data"]["outcome"] == "replied"
+    assert ("idleTimeout" in answer["error"]["message"]) != bool(params)
     assert body == b"data: x\n\n" * 12 if not params else body
 
 

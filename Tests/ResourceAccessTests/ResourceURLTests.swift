@@ -65,7 +65,7 @@ struct ResourceURLTests {
     "%c0%ae%c0%ae/x", "%c0%ae%c0%ae%c0%afx", "a/%C0%AE/x", "%e0%80%ae%e0%80%ae/x", "%f0%80%80%ae%f0%80%80%ae/x",
     "%f8%80%80%80%ae./x", "%fc%80%80%80%80%ae./x", "a%c0%afb", "a%e0%80%afb", "a%c1%9cb", "a%c0%80b", "a%c0%8d%c0%8ab",
     "a%c0%a52e%c0%a52e/x", "..%c0%bbx/y", "%25c0%25ae%25c0%25ae/x", "%2525c0%2525afx",
-    "<script>", "a|b", "a\"b", "a^b", "a`b", "{id}", "%", "%4", "%zz", "a%u0041",
+    "%", "%4", "%zz", "a%u0041",
     "things:cancel", "javascript:alert(1)", "file:///etc/passwd", "ftp://api.test/base/x", "mailto:a@b", "data:,x",
     "https:", "https:x", "https:/api.test/base/x", "https://", "https:///base/x",
     "https://user@api.test/base/x", "https://user:pw@api.test/base/x", "https://api.test@evil.test/base/x",

@@ -324,7 +324,7 @@ struct ForwardedFetchTests {
     #expect(await fault(ForwardedFetch(resource: "open", path: "/", method: "PUT"), for: program) == nil)
     let options = try #require(bench.transport.options.first)
     #expect((options.deadline.instant == nil) == streams)
-    #expect(options.streaming?.silence == .seconds(20))
+    #expect(options.streaming?.silence == .seconds(300))
   }
 
   /// Catches requests that are accepted by a process that is stopping.
