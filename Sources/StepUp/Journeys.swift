@@ -25,13 +25,15 @@ public final class Journeys: Sendable {
   let clock: any EngineClock
   /// Journeys between their steps, by continuation. In memory: the access manager keeps its part not much longer.
   let waiting: ExpiringStore<JourneyState>
+  /// The bounds of `waiting`. A session has as many as a page with many parts may begin at once.
+  private static let limits = ExpiringStore<JourneyState>.Limits(
+    capacity: 16_384, capacityPerUID: 4096, capacityPerHolder: 32, maxBytes: 64 << 20, maxBytesPerUID: 16 << 20)
 
   /// Journeys for the users of `sessions`.
   public init(sessions: UserSessions) {
     self.sessions = sessions
     clock = sessions.clock
-    waiting = ExpiringStore(
-      .init(capacity: 4096, capacityPerUID: 256, maxBytes: 64 << 20, maxBytesPerUID: 16 << 20), clock: sessions.clock)
+    waiting = ExpiringStore(Self.limits, clock: sessions.clock)
   }
 
   /// Starts a journey for the peer `uid`, and continues it as far as `answers` reach. `life` is the lifetime of each of
@@ -176,7 +178,10 @@ public final class Journeys: Sendable {
   private func step(of state: JourneyState) throws(JourneyError) -> JourneyStep {
     let life = state.fixedLife ?? AuthenticationID.life(of: state.authID, at: clock.wallNow)
     let continuation = SessionHandle.random().text
-    guard waiting.keep(state, as: continuation, of: state.uid, byteCount: state.byteCount, for: life) else {
+    let isKept = waiting.keep(
+      state, as: continuation, of: state.uid, holder: state.request.session?.text, byteCount: state.byteCount,
+      for: life)
+    guard isKept else {
       throw JourneyError(.overloaded(retryAfter: .seconds(10)), "too many journeys of this peer wait")
     }
     let step: AuthenticateAnswer.Step? = if case .step(let step) = state.position { step } else { nil }

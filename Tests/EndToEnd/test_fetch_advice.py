@@ -99,14 +99,17 @@ def test_what_is_kept_of_stopped_fetches_is_bounded_in_bytes(
     settings["resources"]["gate"]["baseUrl"] = gateway.url + "/"
     connection = connect(start(settings))
     session = journeys.session(connection, playground)
-    kept = 0
+    continuations = []
     for _ in range(9):
         # Parameters as large as messages may be, which are the whole of these requests.
         parameters = {"a": {"b": "x" * (9 << 20)}}
         error = connection.error("fetchResource", gate(session, "pay", method="POST", parameters=parameters))
-        kept += "continuation" in expect.fault(error, 1017)
+        continuations.append(expect.fault(error, 1017)["continuation"])
     gateway.stop()
-    assert 0 < kept <= 7, "64 MiB of them are kept"
+    kept = [
+        name for name in continuations
+        if connection.error("fetchResource", {"continuation": name, "timeoutMs": 2000})["code"] != 3002]
+    assert kept == continuations[-3:], "32 MiB of one user's are kept, the newest"
 
 
 @pytest.mark.parametrize("in_success", [None, False, True])

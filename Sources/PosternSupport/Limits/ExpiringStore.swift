@@ -1,6 +1,11 @@
 /// Values that are kept for their uid under a name that is valid once: for a time, and bounded in number and bytes, for
-/// each uid and all together. What one uid has is at most three times what it leaves free (`FairShare`), so that a few
-/// do not take all of it. Unlike `FairCache` it rejects a value rather than dropping another one: each is needed.
+/// each holder, each uid and all together. What one uid has is at most three times what it leaves free (`FairShare`), so
+/// that a few do not take all of it.
+///
+/// A uid's values have holders: the sessions of an application's users, who are one uid. A holder with as many values
+/// as it may have loses its oldest to its newest. A uid at its bounds loses the oldest of the holder that has the most,
+/// so that no holder's values, however many, keep out another's. A value is rejected where nothing of its own uid's can
+/// make room for it: other uids' values are never replaced.
 ///
 /// In memory only. Callers choose the names, which must not be guessable.
 public final class ExpiringStore<Value: Sendable>: Sendable {
@@ -10,6 +15,8 @@ public final class ExpiringStore<Value: Sendable>: Sendable {
     public let capacity: Int
     /// How many values of one uid.
     public let capacityPerUID: Int
+    /// How many values of one holder, where it has a name.
+    public let capacityPerHolder: Int
     /// How many bytes.
     public let maxBytes: Int
     /// How many bytes of one uid.
@@ -18,9 +25,13 @@ public final class ExpiringStore<Value: Sendable>: Sendable {
     public let grace: Duration
 
     /// Limits of the given parts.
-    public init(capacity: Int, capacityPerUID: Int, maxBytes: Int, maxBytesPerUID: Int, grace: Duration = .zero) {
+    public init(
+      capacity: Int, capacityPerUID: Int, capacityPerHolder: Int, maxBytes: Int, maxBytesPerUID: Int,
+      grace: Duration = .zero
+    ) {
       self.capacity = capacity
       self.capacityPerUID = capacityPerUID
+      self.capacityPerHolder = max(1, capacityPerHolder)
       self.maxBytes = maxBytes
       self.maxBytesPerUID = maxBytesPerUID
       self.grace = grace
@@ -39,15 +50,31 @@ public final class ExpiringStore<Value: Sendable>: Sendable {
   fileprivate struct Entry {
     let value: Value
     let uid: UInt32
+    /// Nil: of all that name none.
+    let holder: String?
     let byteCount: Int
     let lifetime: Duration
     var expiry: MonotonicInstant
   }
 
+  /// The values of one holder.
+  private struct Holding {
+    var order = ArrivalOrder<String>()
+    var bytes = 0
+    /// The number of the oldest one.
+    var oldest: Int64 = 0
+  }
+
   private struct Contents {
     var entries: [String: Entry] = [:]
     var counts: [UInt32: Int] = [:]
+    var holdings: [UInt32: [String?: Holding]] = [:]
     var bytes: SharedBudget
+    private var lastNumber: Int64 = 0
+    /// Before this instant nothing expires.
+    private var firstExpiry: MonotonicInstant?
+
+    init(bytes: SharedBudget) { self.bytes = bytes }
 
     @discardableResult
     mutating func remove(_ name: String) -> Entry? {
@@ -55,6 +82,11 @@ public final class ExpiringStore<Value: Sendable>: Sendable {
       let left = (counts[entry.uid] ?? 1) - 1
       counts[entry.uid] = left > 0 ? left : nil
       bytes.giveBack(entry.byteCount, for: entry.uid)
+      change(entry) { holding in
+        holding.order.remove(name)
+        holding.bytes -= entry.byteCount
+      }
+      if left <= 0 { holdings[entry.uid] = nil }
       return entry
     }
 
@@ -63,16 +95,80 @@ public final class ExpiringStore<Value: Sendable>: Sendable {
       entries[name] = entry
       counts[entry.uid, default: 0] += 1
       bytes.add(entry.byteCount, for: entry.uid)
+      lastNumber += 1
+      change(entry) { [lastNumber] holding in
+        holding.order.add(name, number: lastNumber)
+        holding.bytes += entry.byteCount
+      }
+      firstExpiry = firstExpiry.map { min($0, entry.expiry) } ?? entry.expiry
+    }
+
+    private mutating func change(_ entry: Entry, _ body: (inout Holding) -> Void) {
+      var holding = holdings[entry.uid]?[entry.holder] ?? Holding()
+      // Not in two places while it changes, so that it is not copied.
+      holdings[entry.uid]?[entry.holder] = nil
+      body(&holding)
+      guard let first = holding.order.first() else { return }
+      holding.oldest = first.number
+      holdings[entry.uid, default: [:]][entry.holder] = holding
     }
 
     mutating func dropExpired(at instant: MonotonicInstant) {
-      for (name, entry) in entries where entry.expiry <= instant { remove(name) }
+      guard let firstExpiry, firstExpiry <= instant else { return }
+      let expired = entries.lazy.filter { $0.value.expiry <= instant }.map(\.key)
+      for name in Array(expired) { remove(name) }
+      self.firstExpiry = entries.values.lazy.map(\.expiry).min()
     }
 
+    func count(ofHolderOf entry: Entry) -> Int { holdings[entry.uid]?[entry.holder]?.order.count ?? 0 }
+
+    /// Whether `entry` fits without replacing another one.
     func hasCapacity(for entry: Entry, within limits: Limits) -> Bool {
+      hasCapacity(inHolding: entry, within: limits) && hasCapacity(inNumber: entry, within: limits)
+        && bytes.allows(entry.byteCount, for: entry.uid)
+    }
+
+    private func hasCapacity(inHolding entry: Entry, within limits: Limits) -> Bool {
+      entry.holder == nil || count(ofHolderOf: entry) < limits.capacityPerHolder
+    }
+
+    private func hasCapacity(inNumber entry: Entry, within limits: Limits) -> Bool {
       let own = counts[entry.uid] ?? 0
       return own < limits.capacityPerUID && FairShare.allows(own, free: limits.capacity - entries.count)
-        && bytes.allows(entry.byteCount, for: entry.uid)
+    }
+
+    /// Removes what `entry` replaces; false, and nothing is removed, where all of its uid's would not be enough.
+    mutating func makeRoom(for entry: Entry, within limits: Limits) -> Bool {
+      let own = (count: counts[entry.uid] ?? 0, bytes: bytes.amount(of: entry.uid))
+      // One that takes the place of others adds nothing to what its uid has.
+      guard own.count > 0 || hasCapacity(inNumber: entry, within: limits),
+        own.bytes >= entry.byteCount || bytes.allows(entry.byteCount, for: entry.uid, givenBack: own.bytes)
+      else { return false }
+      while !hasCapacity(inHolding: entry, within: limits) { removeOldest(of: entry.holder, entry.uid) }
+      if counts[entry.uid] == own.count, !hasCapacity(inNumber: entry, within: limits) {
+        removeOldest(of: holder(of: entry.uid) { $0.order.count }, entry.uid)
+      }
+      while !bytes.allows(entry.byteCount, for: entry.uid),
+        own.bytes - bytes.amount(of: entry.uid) < entry.byteCount
+      {
+        removeOldest(of: holder(of: entry.uid) { $0.bytes }, entry.uid)
+      }
+      return true
+    }
+
+    /// The holder of `uid` that has the most, and among equals the one with the oldest value.
+    private func holder(of uid: UInt32, _ amount: (Holding) -> Int) -> String? {
+      var most: (holder: String?, amount: Int, oldest: Int64)?
+      for (holder, holding) in holdings[uid] ?? [:] {
+        let own = amount(holding)
+        if let most, (own, most.oldest) <= (most.amount, holding.oldest) { continue }
+        most = (holder, own, holding.oldest)
+      }
+      return most?.holder
+    }
+
+    private mutating func removeOldest(of holder: String?, _ uid: UInt32) {
+      if let first = holdings[uid]?[holder]?.order.first() { remove(first.name) }
     }
   }
 
@@ -94,14 +190,20 @@ public final class ExpiringStore<Value: Sendable>: Sendable {
     return contents.withLock { $0.entries.values.count { $0.expiry > now } }
   }
 
-  /// Keeps `value`, which takes `byteCount` bytes, for `lifetime`; false when there is no capacity for it.
-  public func keep(_ value: Value, as name: String, of uid: UInt32, byteCount: Int, for lifetime: Duration) -> Bool {
+  /// Keeps `value` of a holder, which takes `byteCount` bytes, for `lifetime`; false when there is no capacity for it.
+  /// Values of its uid that it replaces are as gone as those that have expired.
+  public func keep(
+    _ value: Value, as name: String, of uid: UInt32, holder: String? = nil, byteCount: Int, for lifetime: Duration
+  ) -> Bool {
     let now = clock.monotonicNow
-    let entry = Entry(value: value, uid: uid, byteCount: byteCount, lifetime: lifetime, expiry: now + lifetime)
+    let entry = Entry(
+      value: value, uid: uid, holder: holder, byteCount: byteCount, lifetime: lifetime, expiry: now + lifetime)
     return contents.withLock { contents in
       contents.dropExpired(at: now + (.zero - limits.grace))
       if !contents.hasCapacity(for: entry, within: limits) { contents.dropExpired(at: now) }
-      guard contents.hasCapacity(for: entry, within: limits) else { return false }
+      guard
+        contents.hasCapacity(for: entry, within: limits) || contents.makeRoom(for: entry, within: limits)
+      else { return false }
       contents.put(entry, name)
       return true
     }
@@ -151,7 +253,8 @@ extension ExpiringStore: ConciseStringConvertible {
 extension ExpiringStore.Limits: ConciseStringConvertible {
   /// The capacities.
   public var description: String {
-    "at most \(capacity) values, \(capacityPerUID) per uid, \(maxBytes) bytes, \(maxBytesPerUID) per uid"
+    "at most \(capacity) values, \(capacityPerUID) per uid, \(capacityPerHolder) per holder, "
+      + "\(maxBytes) bytes, \(maxBytesPerUID) per uid"
   }
 }
 

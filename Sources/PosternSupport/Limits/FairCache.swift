@@ -1,6 +1,6 @@
 /// A cache that several groups (uids, mostly) share, bounded in entries and in weight. Beyond the bounds the group that
 /// has the most loses its least recently used entry, so that a group cannot evict another's entries by adding many.
-/// Unlike `ExpiringStore` it evicts rather than rejects: what it holds can be obtained again.
+/// Unlike `ExpiringStore` it evicts what has not been used for longest: what it holds can be obtained again.
 ///
 /// The entries of each group form a chain from the most to the least recently used one. Every operation takes constant
 /// time but an eviction, which looks at every group once.

@@ -47,10 +47,13 @@ public struct SharedBudget: Sendable {
   package func amount(of uid: UInt32) -> Int { amounts[uid] ?? 0 }
 
   /// Whether `uid` may take so much.
-  public func allows(_ amount: Int, for uid: UInt32) -> Bool {
-    let (own, isTooMuch) = (amounts[uid] ?? 0).addingReportingOverflow(amount)
-    return !isTooMuch && own <= capacityPerUID && amount <= capacity - total
-      && FairShare.allows(own, free: capacity - total - amount)
+  public func allows(_ amount: Int, for uid: UInt32) -> Bool { allows(amount, for: uid, givenBack: 0) }
+
+  /// Whether `uid` may take so much after it has given back `returned`.
+  package func allows(_ amount: Int, for uid: UInt32, givenBack returned: Int) -> Bool {
+    let (own, isTooMuch) = ((amounts[uid] ?? 0) - returned).addingReportingOverflow(amount)
+    let free = capacity - (total - returned)
+    return !isTooMuch && own <= capacityPerUID && amount <= free && FairShare.allows(own, free: free - amount)
   }
 
   /// Takes so much for `uid`; false when that is not allowed.

@@ -12,7 +12,8 @@ import Testing
 extension PrintedValuesTests {
   static func support() throws -> Samples {
     let clock = ManualClock()
-    let expiring = ExpiringStore<String>.Limits(capacity: 1, capacityPerUID: 1, maxBytes: 1, maxBytesPerUID: 1)
+    let expiring = ExpiringStore<String>.Limits(
+      capacity: 1, capacityPerUID: 1, capacityPerHolder: 1, maxBytes: 1, maxBytesPerUID: 1)
     let limits = ConcurrencyLimiterState<String, String>.Limits(sharing: .displacement)
     return [
       "Timestamp": clock.wallNow, "MonotonicInstant": clock.monotonicNow,

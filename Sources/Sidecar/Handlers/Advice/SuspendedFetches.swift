@@ -34,9 +34,10 @@ final class SuspendedFetches: Sendable {
   /// How much longer than the delegate's time to answer the fetch is kept.
   private static let grace = Duration.seconds(5)
   /// The largest request that a message can hold fits into one peer's share, as long as not two others have taken
-  /// theirs.
+  /// theirs. A session has as many as a page with many parts may request at once.
   private static let limits = ExpiringStore<Fetch>.Limits(
-    capacity: 2048, capacityPerUID: 256, maxBytes: 64 << 20, maxBytesPerUID: 32 << 20, grace: grace)
+    capacity: 16_384, capacityPerUID: 4096, capacityPerHolder: 32, maxBytes: 64 << 20, maxBytesPerUID: 32 << 20,
+    grace: grace)
 
   private let store: ExpiringStore<Fetch>
 
@@ -45,11 +46,14 @@ final class SuspendedFetches: Sendable {
   /// How many are suspended.
   var count: Int { store.count }
 
-  /// Stores a fetch; nil when there is no capacity.
+  /// Stores a fetch, in place of an older one where its session or its uid has as many as it may have; nil when there is
+  /// no capacity.
   func hold(_ fetch: Fetch) -> String? {
     let name = SessionHandle.random().text
     let origin = fetch.origin
-    return store.keep(fetch, as: name, of: origin.uid, byteCount: Self.size(of: fetch), for: origin.wait) ? name : nil
+    let isKept = store.keep(
+      fetch, as: name, of: origin.uid, holder: fetch.session.text, byteCount: Self.size(of: fetch), for: origin.wait)
+    return isKept ? name : nil
   }
 
   /// A fetch of that uid, which stays suspended.
