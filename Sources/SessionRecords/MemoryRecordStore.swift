@@ -85,9 +85,15 @@ public final class MemoryRecordStore: RecordStore {
       guard record.version == 1, state.records[record.key] == nil else {
         throw StoreError(.conflict, "\(record.key) exists")
       }
-      try allowance.check(adding: record, to: state.users[record.uid]?.usage ?? RecordUsage())
-      // Uids with many records leave capacity for one who comes later.
-      guard FairShare.allows(state.users[record.uid]?.count ?? 0, free: capacity - state.records.count) else {
+      var excess = try allowance.excess(adding: record, to: state.users[record.uid]?.usage ?? RecordUsage())
+      // Uids with many records leave capacity for one who comes later. One that takes another's place adds nothing.
+      let isFull = !FairShare.allows(state.users[record.uid]?.count ?? 0, free: capacity - state.records.count)
+      let isWithin = excess.isNone
+      if isFull { excess.count = max(1, excess.count) }
+      do throws(StoreError) {
+        try Self.makeRoom(excess, for: record, within: allowance, in: &state)
+      } catch {
+        guard isFull, isWithin else { throw error }
         // The next uid's record may fit: the store itself is not at fault.
         throw StoreError(.unavailable, "the store has no capacity for more of this user", isOverload: true)
       }
@@ -109,7 +115,8 @@ public final class MemoryRecordStore: RecordStore {
       guard let stored = state.records[record.key], stored.version == record.version - 1, stored.uid == record.uid
       else { throw StoreError(.conflict, "\(record.key) has changed") }
       let growth = record.contents.byteCount - stored.contents.byteCount
-      try allowance.check(growth: growth, of: state.users[record.uid]?.usage ?? RecordUsage())
+      let excess = allowance.excess(growth: growth, of: state.users[record.uid]?.usage ?? RecordUsage())
+      try Self.makeRoom(excess, for: record, within: allowance, in: &state)
       state.records[record.key] = record
       state.users[record.uid]?.bytes += growth
       if record.expiresAt != stored.expiresAt { state.noteExpiry(of: record) }
@@ -179,6 +186,26 @@ public final class MemoryRecordStore: RecordStore {
       guard !state.isClosed else { throw StoreError(.unavailable, "the store is closed") }
       return try body(&state)
     }
+  }
+
+  /// Removes what a write of `record` replaces.
+  private static func makeRoom(
+    _ excess: RecordExcess, for record: StoredRecord, within allowance: RecordAllowance, in state: inout State
+  ) throws(StoreError) {
+    guard !excess.isNone else { return }
+    var excess = excess
+    var replaced: [RecordKey] = []
+    if let collection = allowance.replaceable, let first = state.users[record.uid]?.orders[collection]?.first() {
+      let count = excess.bytes > 0 ? RecordAllowance.maxReplaced : min(excess.count, RecordAllowance.maxReplaced)
+      // One more, since the record itself may be among them.
+      let oldest = state.users[record.uid]?.orders[collection]?.names(after: first.number - 1, atMost: count + 1)
+      for entry in oldest ?? [] where !excess.isNone && entry.name != record.key {
+        replaced.append(entry.name)
+        excess.remove(byteCount: state.records[entry.name]?.contents.byteCount ?? 0)
+      }
+    }
+    guard excess.isNone else { throw excess.error }
+    for key in replaced { remove(key, from: &state) }
   }
 
   @discardableResult

@@ -7,14 +7,21 @@ public struct RecordAllowance: Sendable, Equatable {
   public var count: Int
   /// The maximum size of contents in bytes, in all collections together.
   public var bytes: Int
+  /// The collection whose oldest records of the same uid a write replaces instead of being rejected, as many as it
+  /// needs, and at most `maxReplaced`. Other collections' records make no room in number. Nil: none are replaced.
+  public var replaceable: RecordKey.Collection?
+
+  /// How many records one write replaces at most.
+  public static let maxReplaced = 1000
 
   /// Any number of records of any size.
   public static let unlimited = RecordAllowance(count: .max, bytes: .max)
 
   /// An allowance of the given parts.
-  public init(count: Int, bytes: Int) {
+  public init(count: Int, bytes: Int, replaceable: RecordKey.Collection? = nil) {
     self.count = count
     self.bytes = bytes
+    self.replaceable = replaceable
   }
 
   /// Throws `overdrawn` when a uid with that usage has no capacity for a further record.
@@ -28,6 +35,40 @@ public struct RecordAllowance: Sendable, Equatable {
   public func check(growth: Int, of usage: RecordUsage) throws(StoreError) {
     guard growth <= 0 || growth <= bytes - usage.bytes else { throw .tooManyBytes }
   }
+
+  /// What has to go before a uid with that usage can have a further record.
+  package func excess(adding record: StoredRecord, to usage: RecordUsage) throws(StoreError) -> RecordExcess {
+    var excess = excess(growth: record.contents.byteCount, of: usage)
+    excess.count = count == .max ? 0 : max(0, usage.count(in: record.key.collection) + 1 - count)
+    guard excess.count == 0 || replaceable == record.key.collection else { throw .tooManyRecords }
+    return excess
+  }
+
+  /// What has to go before a uid with that usage can have so many more bytes.
+  package func excess(growth: Int, of usage: RecordUsage) -> RecordExcess {
+    guard growth > 0, bytes != .max else { return RecordExcess() }
+    return RecordExcess(bytes: max(0, usage.bytes + growth - bytes))
+  }
+}
+
+/// What a write has too much: as many records, with as many bytes, it replaces.
+package struct RecordExcess: Sendable, Equatable, ConciseStringConvertible {
+  package var count = 0
+  package var bytes = 0
+
+  /// Whether the write can be made.
+  package var isNone: Bool { count <= 0 && bytes <= 0 }
+
+  /// A record with so many bytes goes.
+  package mutating func remove(byteCount: Int) {
+    count -= 1
+    bytes -= byteCount
+  }
+
+  /// The error of a write for which not enough can be replaced.
+  package var error: StoreError { count > 0 ? .tooManyRecords : .tooManyBytes }
+
+  package var description: String { "\(Concise.count(count, "record")), \(Concise.count(bytes, "byte"))" }
 }
 
 extension StoreError {
@@ -42,6 +83,9 @@ extension StoreError {
 extension RecordAllowance: ConciseStringConvertible {
   /// Count and bytes.
   public var description: String {
-    self == .unlimited ? "no limit" : "\(Concise.count(count, "record")), \(Concise.count(bytes, "byte"))"
+    guard self != .unlimited else { return "no limit" }
+    return Concise.text(
+      Concise.count(count, "record"), Concise.count(bytes, "byte"),
+      replaceable.map { "the oldest of \($0.rawValue) are replaced" })
   }
 }

@@ -21,13 +21,16 @@ public protocol RecordStore: Sendable {
   func owners(in collection: RecordKey.Collection) async throws(StoreError) -> Set<UInt32>
 
   /// Adds a record of version 1. Durable when it returns. `conflict` when the key exists; `overdrawn` when its uid
-  /// has used up `allowance` already, whatever else is added at the same time.
+  /// has used up `allowance` already, whatever else is added at the same time. Where that names a `replaceable`
+  /// collection, the uid's oldest records in it are removed by the same step, as many as are needed; with an error none
+  /// are.
   func insert(_ record: StoredRecord, within allowance: RecordAllowance) async throws(StoreError)
 
   /// Replaces a record. Durable when it returns.
   ///
   /// `conflict` unless the stored version is `record.version - 1` and the uid the same; `leaseLost` when a later
-  /// lease than `lease` has been granted; `overdrawn` when it grows beyond the bytes of `allowance`.
+  /// lease than `lease` has been granted; `overdrawn` when it grows beyond the bytes of `allowance`, for which other
+  /// records are removed as by `insert`.
   func replace(
     _ record: StoredRecord, under lease: RecordLease?, within allowance: RecordAllowance
   ) async throws(StoreError)
@@ -88,7 +91,7 @@ extension RecordStore {
     RecordKey(collection: .session, id: [UInt8](repeating: 0, count: RecordKey.identifierByteCount))
   }
 
-  /// Adds a record of the use, which expires.
+  /// Adds a record of the use, which expires. It is no uid's: none of a uid's own records, which newer ones may replace.
   public func spend(
     _ value: [UInt8], by share: SpendingShare, until expiry: Timestamp, at now: Timestamp
   ) async throws(StoreError) -> Bool {
@@ -97,7 +100,7 @@ extension RecordStore {
     do throws(StoreError) {
       try await insert(
         StoredRecord(
-          key: RecordKey(collection: .authorization, id: id), uid: share.uid, version: 1, expiresAt: expiry,
+          key: RecordKey(collection: .registration, id: id), uid: .max, version: 1, expiresAt: expiry,
           contents: Secret(Array("{}".utf8))))
       return true
     } catch {

@@ -1,6 +1,9 @@
 package import PosternSupport
 
 /// Writes records within each uid's allowance, and removes expired ones from time to time.
+///
+/// Logins in progress make room for newer ones, and in bytes for every record of their uid: whoever can begin logins
+/// without end, as the browsers of a web application can, shortens the time for each, and keeps nobody from logging in.
 package final class RecordWriter: Sendable {
   /// How many sessions, how many logins in progress and how many profiles one uid may have.
   package static let maxRecords = 10_000
@@ -11,16 +14,16 @@ package final class RecordWriter: Sendable {
   /// How much one uid may store before nothing is added.
   package let allowance: RecordAllowance
   private let clock: any EngineClock
-  /// Reports that expired records could not be removed.
-  private let report: @Sendable (StoreError) -> Void
+  /// Reports trouble: a text, and its details.
+  private let report: @Sendable (String, String) -> Void
   private let purgedAt = Locked<MonotonicInstant?>(nil)
 
   package init(
     store: any RecordStore, maxBytesPerUid: Int, clock: any EngineClock,
-    report: @escaping @Sendable (StoreError) -> Void
+    report: @escaping @Sendable (String, String) -> Void
   ) {
     self.store = store
-    allowance = RecordAllowance(count: Self.maxRecords, bytes: maxBytesPerUid)
+    allowance = RecordAllowance(count: Self.maxRecords, bytes: maxBytesPerUid, replaceable: .authorization)
     self.clock = clock
     self.report = report
   }
@@ -30,20 +33,30 @@ package final class RecordWriter: Sendable {
   package var headroom: Int { min(16 << 10, allowance.bytes / 4) }
 
   /// Adds a record, and leaves so many bytes of the allowance, which is a uid's where none is given. When the store is
-  /// full or the uid has too much, expired records are removed and the record is tried once more.
+  /// full or the uid has too much, expired records are removed and the record is tried once more: only then does it
+  /// replace others.
   package func insert(
     _ record: StoredRecord, leaving headroom: Int = 0, within given: RecordAllowance? = nil
   ) async throws(StoreError) {
     purgeIfDue()
     var allowance = given ?? allowance
     allowance.bytes -= headroom
+    var first = allowance
+    first.replaceable = nil
+    let isOverdrawn: Bool
     do throws(StoreError) {
-      return try await store.insert(record, within: allowance)
+      return try await store.insert(record, within: first)
     } catch {
       guard error.kind == .unavailable || error.kind == .overdrawn else { throw error }
+      isOverdrawn = error.kind == .overdrawn
     }
-    await purge()
+    let purged = await purge()
     try await store.insert(record, within: allowance)
+    if isOverdrawn, purged == 0, allowance.replaceable != nil {
+      report(
+        "logins in progress are replaced by newer ones",
+        "user \(record.uid) has as many as it may have: very many logins are begun and not completed")
+    }
   }
 
   /// Replaces a record, with up to three retries while the store is unavailable.
@@ -76,11 +89,19 @@ package final class RecordWriter: Sendable {
     Task { [self] in await CurrentPeer.$uid.withValue(nil) { await purge() } }
   }
 
-  private func purge() async {
+  /// Returns how many were removed.
+  @discardableResult
+  private func purge() async -> Int {
+    var purged = 0
     do throws(StoreError) {
-      while try await store.purge(expiredAt: clock.wallNow) > 0 {}
+      while true {
+        let count = try await store.purge(expiredAt: clock.wallNow)
+        guard count > 0 else { return purged }
+        purged += count
+      }
     } catch {
-      report(error)
+      report("what has expired cannot be removed from the store", error.description)
+      return purged
     }
   }
 }

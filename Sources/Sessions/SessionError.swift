@@ -218,11 +218,15 @@ public struct SessionError: Error, Sendable, ConciseStringConvertible {
 
   /// No login of that state is under way, for this peer.
   public static let authorizationUnknown = SessionError(
-    .stateUnknown, "no authorization of that state is under way for this peer")
+    .stateUnknown,
+    "no authorization of that state is under way for this peer: it was used, has expired, or was replaced by newer logins"
+  )
 
   /// No login on another device of that handle is under way, for this peer.
   public static let deviceAuthorizationUnknown = SessionError(
-    .stateUnknown, "no device authorization of that handle is under way for this peer")
+    .stateUnknown,
+    "no device authorization of that handle is under way for this peer: it was used, has expired, or was replaced by newer logins"
+  )
 
   /// There is no ID token where one was requested.
   static let missingIDToken = SessionError(

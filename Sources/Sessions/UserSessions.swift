@@ -36,9 +36,8 @@ public final class UserSessions: Sendable, ConciseStringConvertible {
     discovery: ProviderDiscovery, deviceTokens: ClientCredentialsTokens? = nil,
     sessionObserver: (any SessionObserver)? = nil
   ) {
-    let writer = RecordWriter(store: store, maxBytesPerUid: maxBytesPerUid, clock: clock) { error in
-      sessionObserver?.observe(
-        .troubled("what has expired cannot be removed from the store", detail: error.description))
+    let writer = RecordWriter(store: store, maxBytesPerUid: maxBytesPerUid, clock: clock) { what, detail in
+      sessionObserver?.observe(.troubled(what, detail: detail))
     }
     let provider = ProviderClient(
       upstream: Upstream(transport: transport, clock: clock, observer: observer, userAgent: userAgent),

@@ -63,6 +63,15 @@ package struct SessionBench: Sendable {
       scope: scope)
   }
 
+  /// The same issuer with an authorization endpoint, for tokens of no OpenID login.
+  package func codeIssuer() throws -> SessionIssuer {
+    SessionIssuer(
+      issuer: try .testing(endpoints: [
+        .token: "https://idp.test/token", .authorization: "https://idp.test/authorize",
+      ]),
+      tokens: IDTokenConfiguration(issuer: "https://idp.test"), keys: StaticJWKSet(JWKSet([])), scope: "orders")
+  }
+
   /// A session made from a refresh token.
   package func session(uid: UInt32 = 1) async throws(SessionError) -> Session {
     try await sessions.create(from: .refreshToken(Secret(provider.withLock { $0.current })), at: issuer, ownedBy: uid)

@@ -17,6 +17,9 @@ enum StoreContract: String, Sendable, CaseIterable {
   case knowsUsageOfUid
   case boundsWhatIsAddedAtOnce
   case boundsWhatGrowsAtOnce
+  case replacesTheOldest
+  case replacesForBytes
+  case replacesAtOnce
   case removesOnce
   case takesOnce
   case purgesWhatExpired
@@ -44,6 +47,9 @@ enum StoreContract: String, Sendable, CaseIterable {
     case .knowsUsageOfUid: try await knowsUsageOfUid(store)
     case .boundsWhatIsAddedAtOnce: try await boundsWhatIsAddedAtOnce(store)
     case .boundsWhatGrowsAtOnce: try await boundsWhatGrowsAtOnce(store)
+    case .replacesTheOldest: try await replacesTheOldest(store)
+    case .replacesForBytes: try await replacesForBytes(store)
+    case .replacesAtOnce: try await replacesAtOnce(store)
     case .removesOnce:
       try await store.insert(Records.record(1))
       #expect(try await store.remove(Records.key(1)))

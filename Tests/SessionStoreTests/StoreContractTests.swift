@@ -36,6 +36,22 @@ struct StoreContractTests {
     for number in 200..<210 { try await store.insert(Records.record(number, uid: 2)) }
   }
 
+  @Test("in a store in memory that others have filled, a uid's newest login replaces none of its own, or another uid's")
+  func memoryIsFull() async throws {
+    let store = MemoryRecordStore(capacity: 100)
+    let allowance = RecordAllowance(count: 1000, bytes: .max, replaceable: .authorization)
+    for number in 0..<75 { try await store.insert(Records.record(number, uid: 1)) }
+    for number in 100..<150 {
+      try await store.insert(Records.record(number, .authorization, uid: 2), within: allowance)
+    }
+    let left = try await store.records(in: .authorization, ownedBy: 2).map(\.key)
+    #expect(!left.isEmpty && left == (100..<150).suffix(left.count).map { Records.key($0, .authorization) })
+    #expect(try await store.usage(of: 1).count(in: .session) == 75)
+    await expect(.unavailable) {
+      try await store.insert(Records.record(150, .authorization, uid: 1), within: allowance)
+    }
+  }
+
   /// Would catch: a purge that reads the records of all users, while a user at their limit causes one with each attempt
   /// to log in.
   @Test("to look for what has expired in a store in memory costs more, the more others have that has not")

@@ -46,6 +46,75 @@ import Testing
     _ = try await bench.session()
   }
 
+  /// Would catch: a browser that is not logged in, and keeps everybody from logging in to a web application.
+  @Test("a flood of logins that are not completed keeps others from logging in, of that uid or another one")
+  func loginsInProgress() async throws {
+    let bench = try SessionBench()
+    func pending(_ number: Int) -> RecordKey {
+      RecordKey(collection: .authorization, id: HashFunction.sha256.hash(Array("\(number)".utf8)))
+    }
+    func begin(uid: UInt32 = 1) async throws -> BegunAuthorization {
+      try await bench.sessions.beginAuthorization(
+        AuthorizationRequest(redirectURI: "https://app.test/cb"), at: bench.codeIssuer(), ownedBy: uid)
+    }
+    func complete(_ begun: BegunAuthorization, uid: UInt32 = 1) async throws -> Session {
+      let issuer = try bench.codeIssuer()
+      return try await bench.sessions.completeAuthorization(
+        callback: "https://app.test/cb?code=c&state=\(begun.state)", state: begun.state, ownedBy: uid,
+        issuer: { _ in issuer })
+    }
+    let session = try await bench.session()
+    bench.provider.withLock { provider in
+      provider.answers = Array(
+        repeating: .json(#"{"access_token":"a","token_type":"Bearer","expires_in":300}"#), count: 3)
+    }
+    let (early, others) = (try await begin(), try await begin(uid: 2))
+    for number in 0..<9_998 {
+      try await bench.store.insert(
+        StoredRecord(
+          key: pending(number), uid: 1, version: 1, expiresAt: bench.clock.wallNow + .seconds(600), contents: Secret([])
+        ))
+    }
+    // One that was begun before the flood, and is among the 10,000 newest.
+    bench.clock.advance(by: .seconds(300))
+    let victim = try await begin()
+    #expect(bench.events.names == [])
+    let late = try await begin()
+    #expect(bench.events.names == ["troubled"], "the operator is told")
+    let error = await #expect(throws: SessionError.self) { try await complete(early) }
+    guard case .stateUnknown? = error?.kind else {
+      Issue.record("\(String(describing: error))")
+      return
+    }
+    #expect(error?.detail.contains("replaced by newer logins") == true)
+    #expect(try await bench.store.count(in: .authorization) == 10_001)
+    for _ in 0..<200 { _ = try await begin() }
+    _ = try await complete(victim)
+    _ = try await complete(late)
+    _ = try await complete(others, uid: 2)
+    #expect(try await bench.store.usage(of: 1).count(in: .session) == 3)
+    _ = try await bench.token(session)
+    // What has expired goes first.
+    bench.clock.advance(by: .seconds(301))
+    for _ in 0..<4 { _ = try await begin() }
+    while try await bench.store.purge(expiredAt: bench.clock.wallNow) > 0 {}
+    #expect(try await bench.store.count(in: .authorization) == 204)
+  }
+
+  @Test("logins in progress take the bytes that their own completion needs")
+  func bytesOfLogins() async throws {
+    let bench = try SessionBench(maxBytesPerUid: 64 << 10)
+    for number in 0..<1000 {
+      _ = try await bench.sessions.beginAuthorization(
+        AuthorizationRequest(redirectURI: "https://app.test/\(number)"), at: bench.codeIssuer(), ownedBy: 1)
+    }
+    let usage = try await bench.store.usage(of: 1)
+    #expect(usage.bytes <= 64 << 10 && usage.count(in: .authorization) > 20)
+    for _ in 0..<10 { _ = try await bench.session() }
+    #expect(try await bench.store.usage(of: 1).count(in: .session) == 10)
+    #expect(try await bench.store.usage(of: 1).bytes <= 64 << 10)
+  }
+
   @Test("a call for the only session reads all of them once, and sees what began or ended since")
   func choice() async throws {
     let store = TroubledStore()

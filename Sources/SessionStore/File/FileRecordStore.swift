@@ -132,10 +132,11 @@ public final class FileRecordStore: RecordStore {
     if allowance != .unlimited {
       // Where there is no capacity anyway nothing is written; and records that have to be counted are counted once,
       // before others wait for it.
-      try allowance.check(adding: record, to: try await usage(of: record.uid))
+      let usage = try await usage(of: record.uid)
+      if allowance.replaceable == nil { try allowance.check(adding: record, to: usage) }
     }
-    try await call(writes: true, of: record.uid, cost: Self.cost(record)) { table throws(StoreError) in
-      try table.insert(record, within: allowance)
+    _ = try await call(writes: true, of: record.uid, cost: Self.cost(record), surplus: { Int64($0) }) {
+      table throws(StoreError) in try table.insert(record, within: allowance)
     }
   }
 
@@ -144,8 +145,8 @@ public final class FileRecordStore: RecordStore {
     _ record: StoredRecord, under lease: RecordLease?, within allowance: RecordAllowance
   ) async throws(StoreError) {
     try record.checkStorable()
-    try await call(writes: true, of: record.uid, cost: Self.cost(record)) { table throws(StoreError) in
-      try table.replace(record, within: allowance)
+    _ = try await call(writes: true, of: record.uid, cost: Self.cost(record), surplus: { Int64($0) }) {
+      table throws(StoreError) in try table.replace(record, within: allowance)
     }
   }
 

@@ -5,6 +5,8 @@ import SessionRecords
 struct RecordTable {
   private static let columns = "collection, id, owner, version, expires, seal, contents"
   private static let purgeLimit = 1000
+  /// How many records are read at a time to be replaced.
+  private static let replacementPage = 8
 
   /// A savepoint, to which `restore` returns.
   struct Moment {
@@ -111,13 +113,19 @@ struct RecordTable {
   /// Writes the database's own description once more, unchanged.
   func rewriteFacts() throws(StoreError) { try database.run("UPDATE meta SET value = value") }
 
+  /// Returns how many records it replaces.
+  @discardableResult
   mutating func insert(
     _ record: StoredRecord, within allowance: RecordAllowance = .unlimited
-  ) throws(StoreError) {
+  ) throws(StoreError) -> Int {
     guard record.version == 1, try sealed(record.key) == nil else {
       throw StoreError(.conflict, "\(record.key) exists")
     }
-    if allowance != .unlimited { try allowance.check(adding: record, to: try currentUsage(of: record.uid)) }
+    var replaced = 0
+    if allowance != .unlimited {
+      let excess = try allowance.excess(adding: record, to: try currentUsage(of: record.uid))
+      replaced = try makeRoom(excess, for: record, within: allowance)
+    }
     let sealed = try cipher.seal(record)
     try database.run(
       "INSERT INTO record(\(Self.columns)) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)",
@@ -125,18 +133,75 @@ struct RecordTable {
       .integer(Int64(clamping: sealed.version)), Self.expiry(sealed), .blob(sealed.seal), .blob(sealed.ciphertext))
     manifest.add(fingerprint(sealed))
     usages.add(1, of: sealed.uid, in: sealed.key.collection, bytes: sealed.ciphertext.count)
+    return replaced
   }
 
-  mutating func replace(_ record: StoredRecord, within allowance: RecordAllowance) throws(StoreError) {
+  /// Returns how many other records it replaces.
+  mutating func replace(_ record: StoredRecord, within allowance: RecordAllowance) throws(StoreError) -> Int {
     guard let stored = try sealed(record.key), stored.version == record.version &- 1, stored.uid == record.uid
     else { throw StoreError(.conflict, "\(record.key) has changed") }
     // An altered record must not become valid again by being overwritten.
     _ = try cipher.open(stored)
     let growth = record.contents.byteCount - stored.ciphertext.count
-    if allowance != .unlimited { try allowance.check(growth: growth, of: try currentUsage(of: record.uid)) }
+    var replaced = 0
+    if allowance != .unlimited {
+      let excess = allowance.excess(growth: growth, of: try currentUsage(of: record.uid))
+      replaced = try makeRoom(excess, for: record, within: allowance)
+    }
     try overwrite(stored, with: try cipher.seal(record))
     manifest.remove(fingerprint(stored))
     usages.add(0, of: record.uid, in: record.key.collection, bytes: growth)
+    return replaced
+  }
+
+  /// Removes what a write of `record` replaces, from the first rowid on; returns how many. The transaction takes them
+  /// back where they are not enough.
+  private mutating func makeRoom(
+    _ excess: RecordExcess, for record: StoredRecord, within allowance: RecordAllowance
+  ) throws(StoreError) -> Int {
+    var excess = excess
+    var replaced = 0
+    var last: Int64 = 0
+    while !excess.isNone {
+      guard let collection = allowance.replaceable, replaced < RecordAllowance.maxReplaced else { throw excess.error }
+      let page = try oldest(in: collection, ownedBy: record.uid, after: last)
+      guard let end = page.last else { throw excess.error }
+      last = end.position
+      for old in page where !excess.isNone && old.key != record.key {
+        try delete(old.key, version: old.version, seal: old.seal)
+        usages.add(-1, of: record.uid, in: collection, bytes: -old.byteCount)
+        excess.remove(byteCount: old.byteCount)
+        replaced += 1
+      }
+    }
+    return replaced
+  }
+
+  /// What a removal has to know of a record.
+  private struct Removable {
+    let key: RecordKey
+    let version: UInt64
+    let seal: [UInt8]
+    let byteCount: Int
+    let position: Int64
+  }
+
+  /// Some records in the order of their insertion, unread: a damaged one can be removed as well.
+  private func oldest(
+    in collection: RecordKey.Collection, ownedBy uid: UInt32, after position: Int64
+  ) throws(StoreError) -> [Removable] {
+    var found: [Removable] = []
+    try database.each(
+      "SELECT collection, id, version, seal, length(contents), rowid FROM record "
+        + "WHERE collection = ?1 AND owner = ?2 AND rowid > ?3 ORDER BY rowid LIMIT \(Self.replacementPage)",
+      .integer(Int64(collection.number)), .integer(Int64(uid)), .integer(position)
+    ) { row throws(StoreError) in
+      found.append(
+        Removable(
+          key: try Self.key(row), version: UInt64(clamping: row.integer(2) ?? 0), seal: row.blob(3),
+          byteCount: Int(row.integer(4) ?? 0), position: row.integer(5) ?? 0))
+    }
+    return found
   }
 
   mutating func take(_ key: RecordKey) throws(StoreError) -> StoredRecord? {

@@ -33,5 +33,7 @@ final class KnownRemovals {
   /// A record was removed.
   func add(_ bytes: Int, of uid: UInt32) { known[uid]?.bytes += bytes }
 
+  func forget(_ uid: UInt32) { known[uid] = nil }
+
   func forgetAll() { known = [:] }
 }

@@ -1,3 +1,5 @@
+import SessionRecords
+
 /// Scripts that run in the server, each as one atomic step.
 ///
 /// A record is a hash: `o` uid, `v` version, `e` expiry in milliseconds or empty, `k` the id of its key, `n` seal,
@@ -36,40 +38,71 @@ enum RedisScript {
     if not redis.call('ZSCORE', KEYS[4], ARGV[10]) then
       redis.call('ZADD', KEYS[4], redis.call('INCR', KEYS[5]), ARGV[10])
     end
-    return 1
+    return 1 + freed
     """
 
   /// Adds the growth of the uid's records to the bytes written, unless that exceeds the limit. The number only grows,
   /// so that a sum of the records remains valid up to it: see `KnownRemovals`.
+  ///
+  /// `missing` records and what exceeds the limit make room for the write: the uid's oldest ones under `prefix`, none
+  /// where that is empty, of which those that the server has forgotten are the first to go.
   private static let count = """
-    if growth > 0 then
-      if ARGV[11] ~= '' and tonumber(redis.call('GET', KEYS[6]) or '0') + growth > tonumber(ARGV[11]) then
-        return -2
-      end
-      redis.call('INCRBY', KEYS[6], growth)
+    local over = 0
+    if growth > 0 and ARGV[11] ~= '' then
+      over = tonumber(redis.call('GET', KEYS[6]) or '0') + growth - tonumber(ARGV[11])
     end
+    local freed = 0
+    local replaced = {}
+    local from = 0
+    while prefix ~= '' and from < \(RecordAllowance.maxReplaced) and (missing > 0 or over > freed) do
+      local ids = redis.call('ZRANGE', KEYS[9], from, from + 7)
+      if #ids == 0 then break end
+      from = from + #ids
+      for _, id in ipairs(ids) do
+        if (missing > 0 or over > freed) and prefix .. id ~= KEYS[1] then
+          table.insert(replaced, id)
+          missing = missing - 1
+          freed = freed + redis.call('HSTRLEN', prefix .. id, 'c')
+        end
+      end
+    end
+    if missing > 0 then return -3 end
+    if over > freed then return -2 end
+    for _, id in ipairs(replaced) do
+      redis.call('DEL', prefix .. id)
+      redis.call('ZREM', KEYS[7], ARGV[1] .. ':' .. id)
+      redis.call('SREM', KEYS[8], id)
+      redis.call('ZREM', KEYS[9], id)
+    end
+    if growth > 0 then redis.call('INCRBY', KEYS[6], growth) end
     """
 
-  /// KEYS record, all, uid, order, sequence, written. ARGV of `write`, what may be written or nothing, how many
-  /// records there may be or nothing. 0 when it exists, -2 too many bytes, -3 too many records.
+  /// KEYS record, all, uid, order, sequence, written; all, uid and order of what may be replaced. ARGV of `write`, what
+  /// may be written or nothing, how many records there may be or nothing, the prefix of what may be replaced or nothing.
+  /// 0 when it exists, -2 too many bytes, -3 too many records, else 1 and the number of bytes that were replaced.
   static let insert = """
     local seal = redis.call('HGET', KEYS[1], 'n')
     if seal then return seal == ARGV[5] and 1 or 0 end
-    if ARGV[12] ~= '' and redis.call('SCARD', KEYS[3]) >= tonumber(ARGV[12]) then return -3 end
+    local missing = ARGV[12] ~= '' and redis.call('SCARD', KEYS[3]) + 1 - tonumber(ARGV[12]) or 0
+    if missing > 0 and KEYS[3] ~= KEYS[8] then return -3 end
     local growth = #ARGV[6]
+    local prefix = ARGV[13]
     \(count)
     \(write)
     """
 
-  /// KEYS as of `insert`. ARGV of `write`, what may be written or nothing, the version before, the fence or nothing. 0
-  /// conflict, -1 lease lost, -2 too many bytes.
+  /// KEYS as of `insert`. ARGV of `write`, what may be written or nothing, the version before, the fence or nothing, the
+  /// prefix of what may be replaced or nothing. 0 conflict, -1 lease lost, -2 too many bytes, else 1 and the number of
+  /// bytes that were replaced.
   static let replace = """
     local stored = redis.call('HMGET', KEYS[1], 'v', 'o', 'f', 'n')
     if not stored[1] then return 0 end
     if stored[4] == ARGV[5] then return 1 end
     if ARGV[13] ~= '' and (stored[3] or '0') ~= ARGV[13] then return -1 end
     if stored[1] ~= ARGV[12] or stored[2] ~= ARGV[1] then return 0 end
+    local missing = 0
     local growth = #ARGV[6] - redis.call('HSTRLEN', KEYS[1], 'c')
+    local prefix = ARGV[14]
     \(count)
     \(write)
     """

@@ -59,13 +59,29 @@ struct RedisTable {
     let conflict = StoreError(.conflict, "\(record.key) exists")
     guard record.version == 1 else { throw conflict }
     let count = allowance.count == .max ? [] : Array(String(allowance.count).utf8)
-    let arguments = try written(record) + [try ceiling(of: record.uid, allowance), count]
-    switch try link.evaluate(RedisScript.insert, keys: writtenKeys(record), arguments).integer {
-    case 1: return
-    case -2: throw .tooManyBytes
-    case -3: throw .tooManyRecords
-    default: throw conflict
+    let written = try written(record)
+    let status = try write(record, within: allowance) { ceiling throws(StoreError) in
+      try link.evaluate(
+        RedisScript.insert, keys: writtenKeys(record, allowance), written + [ceiling, count, prefix(allowance)]
+      ).integer
     }
+    if status == -3 { throw .tooManyRecords }
+    if status <= 0 { throw conflict }
+  }
+
+  /// Writes by a script with that ceiling of bytes, and returns its status.
+  private func write(
+    _ record: StoredRecord, within allowance: RecordAllowance, _ script: ([UInt8]) throws(StoreError) -> Int64?
+  ) throws(StoreError) -> Int64 {
+    var status = try script(try ceiling(of: record.uid, allowance)) ?? 0
+    if status == -2, allowance.replaceable != nil {
+      // Other sidecars may have removed more than is known here.
+      removals.forget(record.uid)
+      status = try script(try ceiling(of: record.uid, allowance)) ?? 0
+    }
+    if status == -2 { throw .tooManyBytes }
+    if status > 1 { removals.add(Int(status) - 1, of: record.uid) }
+    return status
   }
 
   func replace(
@@ -75,14 +91,16 @@ struct RedisTable {
       throw StoreError(.leaseLost, "\(record.key): the lease is one of \(lease.key)")
     }
     let fence = lease.map { Array(String($0.fence).utf8) } ?? []
-    let arguments =
-      try written(record) + [try ceiling(of: record.uid, allowance), Array(String(record.version - 1).utf8), fence]
-    switch try link.evaluate(RedisScript.replace, keys: writtenKeys(record), arguments).integer {
-    case 1: return
-    case -2: throw .tooManyBytes
-    case -1: throw StoreError(.leaseLost, "\(record.key): another process has the lease")
-    default: throw StoreError(.conflict, "\(record.key) has changed")
+    let written = try written(record)
+    let version = Array(String(record.version - 1).utf8)
+    let status = try write(record, within: allowance) { ceiling throws(StoreError) in
+      try link.evaluate(
+        RedisScript.replace, keys: writtenKeys(record, allowance),
+        written + [ceiling, version, fence, prefix(allowance)]
+      ).integer
     }
+    if status == -1 { throw StoreError(.leaseLost, "\(record.key): another process has the lease") }
+    if status <= 0 { throw StoreError(.conflict, "\(record.key) has changed") }
   }
 
   func take(_ key: RecordKey) throws(StoreError) -> StoredRecord? { try record(key, try removed(key)) }
@@ -174,13 +192,18 @@ struct RedisTable {
     return reply
   }
 
-  private func writtenKeys(_ record: StoredRecord) -> [[UInt8]] {
+  private func writtenKeys(_ record: StoredRecord, _ allowance: RecordAllowance) -> [[UInt8]] {
     let collection = record.key.collection
+    let replaceable = allowance.replaceable ?? collection
     return [
       keys.record(record.key), keys.all(collection), keys.recordSet(of: record.uid, collection),
-      keys.order(record.uid, collection), keys.sequence, keys.written(record.uid),
+      keys.order(record.uid, collection), keys.sequence, keys.written(record.uid), keys.all(replaceable),
+      keys.recordSet(of: record.uid, replaceable), keys.order(record.uid, replaceable),
     ]
   }
+
+  /// The prefix of the keys of the records that may be replaced; empty for none.
+  private func prefix(_ allowance: RecordAllowance) -> [UInt8] { allowance.replaceable.map(keys.records) ?? [] }
 
   /// The arguments of `RedisScript.write`.
   private func written(_ record: StoredRecord) throws(StoreError) -> [[UInt8]] {
