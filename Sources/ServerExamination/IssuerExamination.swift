@@ -18,6 +18,8 @@ package struct IssuerExamination: Sendable {
     let keys: RemoteJWKSet
     let redirectURI: String?
     let scope: String
+    /// The configured preset.
+    let provider: Provider?
     let grants: [Grant]
     let checks: Checks
   }
@@ -120,7 +122,7 @@ package struct IssuerExamination: Sendable {
       clock: begin("clock", "compare its Date with this machine's"))
     return Target(
       name: name, issuer: issuer, keys: keySets.source(for: issuer), redirectURI: settings?.redirectURI,
-      scope: settings?.scope ?? "openid", grants: grants, checks: checks)
+      scope: settings?.scope ?? "openid", provider: settings?.provider, grants: grants, checks: checks)
   }
 
   private func examine(_ target: Target) async {
@@ -128,6 +130,7 @@ package struct IssuerExamination: Sendable {
     let found = await discover(target)
     report.end(target.checks.discovery, found)
     let isKnown = found.status != .failed
+    await suggestPreset(target, isKnown: isKnown)
     func skip(_ check: Int) { report.end(check, .skipped("not tried: there is no metadata")) }
     await withTaskGroup { group in
       if isKnown || endpoints[.jwks] != nil {
@@ -192,6 +195,22 @@ package struct IssuerExamination: Sendable {
       }
       return .failed(Self.explained(error), cure: Self.cure(error, issuer: name))
     }
+  }
+
+  // MARK: - Presets
+
+  /// Names the preset that an issuer evidently needs, and the configuration has not.
+  private func suggestPreset(_ target: Target, isKnown: Bool) async {
+    guard target.provider == nil else { return }
+    let metadata = isKnown ? try? await discovery.metadata(for: target.issuer, deadline: deadline) : nil
+    let endpoint = target.issuer.endpoints[.token] ?? metadata?.endpoints[.token]
+    guard let preset = Provider.suggested(issuer: target.issuer.identifier, tokenEndpoint: endpoint.map { "\($0)" })
+    else { return }
+    report.add(
+      "issuers.\(target.name): provider", tried: "compare its URLs with those of known providers",
+      .warning(
+        "it is one of \(preset.rawValue), by its URLs, and has no preset",
+        cure: "issuers.\(target.name).provider: \(preset.rawValue), which sets what this provider is known to need"))
   }
 
   // MARK: - Keys

@@ -189,6 +189,14 @@ import Testing
     let configured: KeyValuePairs<String, JSONValue?> = ["aud": [.string(Self.api), "shop"]]
     #expect(try await fault(.jwt, configured, header: [:], scopes: [])?.code == .wrongTokenType)
     #expect(try await fault(.jwt, [:], header: [:], scopes: []) == nil)
+    let identified: KeyValuePairs<String, JSONValue?> = ["client_id": "app", "jti": "j"]
+    #expect(try await fault(.jwt, own, header: [:], over: identified, scopes: []) == nil)
+    for name in ["auth_time", "amr", "acr", "sid"] {
+      let changes: KeyValuePairs<String, JSONValue?> = [
+        "client_id": "app", "jti": "j", name: name == "auth_time" ? 1 : name == "amr" ? ["pwd"] : "x",
+      ]
+      #expect(try await fault(.jwt, own, header: [:], over: changes, scopes: []) != nil, "\(name)")
+    }
     for (name, value) in [
       ("nonce", "n"), ("at_hash", "h"), ("c_hash", "h"), ("typ", "Refresh"), ("tokenName", "refresh_token"),
       ("token_use", "id"),

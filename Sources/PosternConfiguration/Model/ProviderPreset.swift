@@ -166,7 +166,7 @@ extension Provider {
     let endings: [(String, Provider)] = [
       ("/protocol/openid-connect/token", .keycloak), ("/oauth2/v2.0/token", .entra),
       ("/application/o/token/", .authentik),
-      ("/api/oidc/token", .authelia), ("/oauth/v2/token", .zitadel), ("/dex/token", .dex),
+      ("/oauth/v2/token", .zitadel), ("/dex/token", .dex),
       ("/login/oauth/access_token", .github), ("/api/openid.connect.token", .slack), ("/oauth2/access_token", .pingam),
     ]
     return endings.first { endpoint.hasSuffix($0.0) }?.1

@@ -1,3 +1,4 @@
+import HTTPMessages
 import JOSE
 import PosternJSON
 import PosternSupport
@@ -165,6 +166,9 @@ struct AccessTokenShape {
       return nil
     }
     guard !["scope", "scp"].contains(where: { claims.members[$0] != nil }) else { return nil }
+    // ZITADEL's have no scope. Its ID tokens have no `jti`, and those of others, how the user authenticated.
+    let isOfUser = ["auth_time", "amr", "acr", "sid"].contains { claims.members[$0] != nil }
+    guard claims.string("jti")?.isEmpty != false || claims.string("client_id") == nil || isOfUser else { return nil }
     let clients = ["client_id", "azp", "cid", "appid"].compactMap { claims.string($0) } + [clientID].compactMap(\.self)
     let isForClient = clients.contains { claims.audiences?.containsIdentical($0) == true }
     return isForClient ? Self.wrong("the token is for a client, and nothing shows that it is no ID token", "aud") : nil
@@ -260,14 +264,16 @@ enum AccessTokenHint {
 /// The provider behind an issuer, as far as its URL shows it.
 enum IssuerKind {
   static func format(of issuer: String) -> AccessTokenExpectations.Format? {
-    let rest = issuer.lowercasedASCII().drop { $0 != ":" }.drop { $0 == ":" || $0 == "/" }
-    let host = rest.prefix { $0 != "/" && $0 != ":" }
-    func isBelow(_ domains: String...) -> Bool { domains.contains { host == $0 || host.hasSuffix(".\($0)") } }
+    guard let url = try? HTTPURL(issuer) else { return nil }
+    let (host, path) = (url.origin.host, url.path)
+    func isBelow(_ domains: String...) -> Bool {
+      domains.contains { host.hasSameBytes(as: $0) || host.endsWithBytes(of: ".\($0)") }
+    }
     if isBelow("login.microsoftonline.com", "sts.windows.net", "ciamlogin.com", "b2clogin.com") { return .entra }
     if isBelow("okta.com", "oktapreview.com", "okta-emea.com") { return .okta }
     if isBelow("auth0.com") { return .auth0 }
-    if host.hasPrefix("cognito-idp.") { return .cognito }
-    return rest.contains("/realms/") && !rest.contains("/oauth2/") ? .keycloak : nil
+    if host.startsWithBytes(of: "cognito-idp.") { return .cognito }
+    return path.containsBytes(of: "/realms/") && !path.containsBytes(of: "/oauth2/") ? .keycloak : nil
   }
 }
 
