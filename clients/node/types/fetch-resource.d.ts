@@ -13,7 +13,7 @@ export interface FetchResourceParams extends WithMeta {
   resource?: string;
   /** Appended to the resource's base URL, or an absolute URL that it allows. */
   path?: string;
-  /** GET by default; GET, POST, PUT, PATCH, HEAD, DELETE in upper or lower case. */
+  /** GET by default; any method of HTTP but CONNECT, TRACE and TRACK, in upper or lower case. */
   method?: string;
   auth?: Auth;
   /** With `auth` `user` and `implicit`; without it the call rejects with `LoginRequired`. */

@@ -379,7 +379,7 @@ class Methods:
 
         :param resource: A configured resource server; may be left out when only one is configured.
         :param path: Appended to the resource's base URL; or an absolute URL whose origin the resource allows.
-        :param method: GET (default), POST, PUT, PATCH, HEAD or DELETE, in any case.
+        :param method: GET (default), or another HTTP method but CONNECT and TRACE, in any case.
         :param auth: user, implicit, clientCredentials, credential (the resource's own), on_behalf_of or none;
             default: as configured.
         :param session: With user and implicit: the session's handle, or `only`, the caller's only live one.
@@ -458,7 +458,7 @@ class Methods:
 
         :param resource: A configured resource server; may be left out when only one is configured.
         :param path: Appended to the resource's base URL; or an absolute URL whose origin the resource allows.
-        :param method: GET (default), POST, PUT, PATCH, HEAD or DELETE, in any case.
+        :param method: GET (default), or another HTTP method but CONNECT and TRACE, in any case.
         :param auth: user, implicit, clientCredentials, credential (the resource's own), on_behalf_of or none;
             default: as configured.
         :param session: With user and implicit: the session's handle, or `only`, the caller's only live one.
