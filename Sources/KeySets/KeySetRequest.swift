@@ -59,7 +59,8 @@ struct KeySetRequest: Sendable {
         retryAfter: RetryAfter.of(response.fields, at: now).map { min($0, KeySetState.maxRetryInterval) })
     }
     guard response.body.count <= Self.limits.maxBytes else {
-      throw KeySetError(.fetchFailed, "the key set is larger than \(Self.limits.maxBytes) bytes", status: response.status)
+      throw KeySetError(
+        .fetchFailed, "the key set is larger than \(Self.limits.maxBytes) bytes", status: response.status)
     }
     do throws(JOSEError) {
       let keys = try JWKSet(text: response.body, origin: .remote, limits: Self.limits)

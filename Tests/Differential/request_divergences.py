@@ -61,12 +61,6 @@ RESPONSES: List[RequestDivergence] = [
     ),
     *(
         RequestDivergence(
-            r"field-latin$", peer,
-            "RFC 9110 5.5: obs-text is opaque; a value that is not UTF-8 is read as ISO 8859-1, and passed on in UTF-8")
-        for peer in ("nginx", "haproxy")
-    ),
-    *(
-        RequestDivergence(
             r"line-2$", peer,
             "RFC 9112 2.3 has two numbers in a version; libcurl takes HTTP/2 alone, and reads the message as HTTP/1.1")
         for peer in ("nginx", "haproxy")

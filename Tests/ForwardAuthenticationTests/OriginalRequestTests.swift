@@ -161,7 +161,7 @@ import Testing
       "/%2e%2e%2forders", "/public/%c0%ae%c0%ae/orders", "/orders%00.css", "/orders%0d%0aX:1", "/#/../orders",
       "/orders#x", "/orders%zz", "/orders%", "/orders/\u{e9}", "/a b", "/a?b c", "/a?\u{e9}", "orders", "*", "",
       "https://orders.example/",
-      "/a|b", "/a\"b", "/a<b", "/orders\u{7f}", "/LONG",
+      "/orders\u{7f}", "/LONG",
     ])
   func ambiguousPaths(path: String) {
     let path = path == "/LONG" ? "/" + String(repeating: "a", count: 8192) : path
@@ -182,7 +182,7 @@ import Testing
     arguments: [
       "/", "/?", "/orders", "/orders/", "/a/b?x=../..&y=//", "/projects/group%2Fname", "/a;v=1/b", "/%C3%A9", "/...",
       "/.well-known/x",
-      "/a..b", "/~user", "/a%20b", "/q?redirect=https%3A%2F%2Fx%2F..%2F", "/q?a=b|c&d={\"e\"}^`<f>[0]\\&%zz",
+      "/a..b", "/~user", "/a%7Cb", "/a%20b", "/q?redirect=https%3A%2F%2Fx%2F..%2F", "/q?a=b|c&d={\"e\"}^`<f>[0]\\&%zz",
     ])
   func plainPaths(path: String) {
     let request = Self.request([Self.nginx[0], ("X-Original-URI", path)])

@@ -29,25 +29,29 @@ extension KeyMaterial {
     }
   }
 
-  /// The private members that `members` has. One that is null or empty is none: some servers write all there are.
+  /// The private members that `members` has.
   static func privateMembers(in members: JSONObject) -> [String] {
-    privateMemberNames.filter { name in
-      switch members[name] {
-      case nil, .null, .string(""), .array([]): false
-      default: true
-      }
+    privateMemberNames.filter { isPresent($0, in: members) }
+  }
+
+  /// Whether there is such a member. One that is null or empty is none: some servers write all there are.
+  private static func isPresent(_ name: String, in members: JSONObject) -> Bool {
+    switch members[name] {
+    case nil, .null, .string(""), .array([]): false
+    default: true
     }
   }
 
   private static func rsa(_ members: JSONObject) throws -> KeyMaterial {
     let modulus = try integer("n", in: members)
     let exponent = try integer("e", in: members)
-    let secret = privateMembers(in: members)
-    guard secret.contains("d") else {
-      guard secret.isEmpty else { throw JOSEError(.invalidKey, "RSA key with private members but no d") }
+    guard isPresent("d", in: members) else {
+      guard privateMembers(in: members).isEmpty else {
+        throw JOSEError(.invalidKey, "RSA key with private members but no d")
+      }
       return .rsaPublic(try RSAPublicKey(modulus: modulus, exponent: exponent))
     }
-    guard !secret.contains("oth") else {
+    guard !isPresent("oth", in: members) else {
       throw JOSEError(.algNotSupported, "RSA key with more than two primes is not supported")
     }
     let components = try RSAPrivateComponents(
@@ -64,7 +68,7 @@ extension KeyMaterial {
     }
     let x = try bytes("x", in: members)
     let y = try bytes("y", in: members)
-    guard privateMembers(in: members).contains("d") else { return .ecPublic(try ECPublicKey(curve: curve, x: x, y: y)) }
+    guard isPresent("d", in: members) else { return .ecPublic(try ECPublicKey(curve: curve, x: x, y: y)) }
     let scalar = SymmetricKey(try bytes("d", in: members))
     return .ecPrivate(try ECPrivateKey(curve: curve, scalar: scalar, x: x, y: y))
   }
@@ -72,7 +76,7 @@ extension KeyMaterial {
   private static func okp(_ members: JSONObject) throws -> KeyMaterial {
     let curve = KeyCurve(name: try string("crv", in: members), keyType: .okp)
     let x = try bytes("x", in: members)
-    let seed = privateMembers(in: members).contains("d") ? SymmetricKey(try bytes("d", in: members)) : nil
+    let seed = isPresent("d", in: members) ? SymmetricKey(try bytes("d", in: members)) : nil
     switch (curve, seed) {
     case (.edwards(let curve)?, nil):
       return .edwardsPublic(try EdwardsPublicKey(curve: curve, bytes: x))

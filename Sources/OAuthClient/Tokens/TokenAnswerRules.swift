@@ -20,7 +20,9 @@ package struct TokenAnswerRules: Sendable, Hashable {
   /// The scopes of an answer, separated by spaces.
   func scope(_ text: String?) -> String? {
     guard separatesByComma else { return text }
-    return text.map { $0.split { $0 == "," || $0 == " " }.joined(separator: " ") }
+    return text.map { text in
+      text.split(atByte: ",").flatMap { $0.split(atByte: " ") }.filter { !$0.isEmpty }.joined(separator: " ")
+    }
   }
 
   /// The end of the sentence about a type that is not to be used.

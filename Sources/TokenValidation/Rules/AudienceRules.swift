@@ -64,7 +64,8 @@ struct AuthorizedPartyRule: ClaimRule {
 extension AuthorizedPartyRule {
   /// The number of the project that a client of Google belongs to.
   private static func project(of client: String) -> String? {
-    guard client.hasSuffix(".apps.googleusercontent.com"), let hyphen = client.utf8.firstIndex(of: UInt8(ascii: "-"))
+    guard client.endsWithBytes(of: ".apps.googleusercontent.com"),
+      let hyphen = client.utf8.firstIndex(of: UInt8(ascii: "-"))
     else { return nil }
     let number = client[..<hyphen]
     return !number.isEmpty && number.utf8.allSatisfy { (0x30...0x39).contains($0) } ? String(number) : nil
