@@ -271,11 +271,25 @@ package final class SessionRepository: Sendable {
 
   // MARK: Ending
 
-  /// Removes the session from the store, and returns its latest contents; nil when another call has removed it.
+  /// Removes the session from the store, and returns its latest contents; nil when another call has removed it. Where
+  /// the store cannot remove it, it counts as one that its issuer has ended, until the store takes that.
   func end(
     _ handle: SessionHandle, ownedBy uid: UInt32, knownAs known: SessionContents? = nil
   ) async throws(SessionError) -> SessionContents? {
-    let taken = try await inStore { () async throws(StoreError) in try await store.take(handle.key) }
+    let taken: StoredRecord?
+    do throws(SessionError) {
+      taken = try await inStore { () async throws(StoreError) in try await store.take(handle.key) }
+    } catch {
+      if case .store(let fault) = error.kind, fault.isOutage, var contents = unsaved(handle) ?? known {
+        contents.grant.isRejected = true
+        cache.withLock { cache in
+          cache.sessions.remove(handle.key)
+          cache.unsaved.set(contents, for: handle.key, of: uid)
+        }
+        selections.forget(of: uid)
+      }
+      throw error
+    }
     let unsaved = cache.withLock { $0.end(handle.key, of: uid) }
     forgetUpkeep(of: handle.key, ownedBy: uid)
     return taken.flatMap { unsaved ?? SessionContents($0) ?? known }
