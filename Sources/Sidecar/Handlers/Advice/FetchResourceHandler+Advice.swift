@@ -42,7 +42,7 @@ extension FetchResourceHandler {
     guard let known = stopped.fetch(continuation, of: context.uid), context.shows(known, continuation) else {
       throw Self.unknown
     }
-    let server = try server(known.origin.resource, context).applying(known.origin.options)
+    let server = try server(known.origin.resource, known.origin.options, context)
     var fetch = known.origin.options.context
     fetch.narrowing = context.narrowing?.id
     try context.check(known.origin.request, to: server, fetch)
