@@ -93,7 +93,7 @@ def table(session: str) -> List[Tuple[str, Any]]:
         ("listTasks", {"meta": {"timeoutMs": 60_000}}),
         fetch("open"), fetch("opne"), fetch("open", "../x"), fetch("open", "//evil.example/"),
         fetch("open", "http://evil.example/"), fetch("open", "a\tb"), fetch("open", method="PUT"),
-        fetch("open", method="BREW"), fetch("open", headers={"Host": "x"}), fetch("open", headers={"X-Own": "1"}),
+        fetch("open", method="TRACE"), fetch("open", headers={"Host": "x"}), fetch("open", headers={"X-Own": "1"}),
         fetch("open", headers={"Authorization": "Bearer x"}), fetch("open", headers={"a b": "1"}),
         fetch("open", timeoutMs=0), fetch("open", timeoutMs=5000), fetch("open", timeoutMs=600_001),
         fetch("open", session=session), fetch("open", session=NO_HANDLE), fetch("open", session="short"),

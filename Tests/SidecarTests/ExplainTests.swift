@@ -46,7 +46,7 @@ struct ExplainTests {
     "a rejection has the words of the error",
     arguments: [
       ("fetchResource", #"{"resource":"opne"}"#), ("fetchResource", #"{"path":"../x"}"#),
-      ("fetchResource", #"{"headers":{"Host":"x"}}"#), ("fetchResource", #"{"method":"BREW"}"#),
+      ("fetchResource", #"{"headers":{"Host":"x"}}"#), ("fetchResource", #"{"method":"TRACE"}"#),
       ("fetchResource", #"{"auth":"user"}"#), ("fetchResource", #"{"session":"short"}"#),
       ("fetchResource", #"{"auth":"credential"}"#), ("fetchResource", #"{"auth":"clientCredentials"}"#),
       ("fetchResource", #"{"meta":{"timeoutMs":0}}"#), ("fetchResource", #"[]"#), ("getInf", "{}"),
