@@ -53,7 +53,7 @@ def test_head(connection: Connection) -> None:
     assert result.get("body", "") == "" and result.get("bodyBase64", "") == ""
 
 
-@pytest.mark.parametrize("method", ["OPTIONS", "", "GET /x", "GET\u0301"])
+@pytest.mark.parametrize("method", ["CONNECT", "trace", "TRACK", "", "GET /x", "GET\u0301"])
 def test_other_methods_are_refused(connection: Connection, playground: Playground, method: str) -> None:
     error = connection.error("fetchResource", {"resource": "open", "path": "echo", "method": method})
     assert error["code"] in (1004, -32602), error
