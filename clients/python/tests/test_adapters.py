@@ -124,7 +124,7 @@ def test_requests_errors_are_its_own(mounted: requests.Session, directory: Path)
     with pytest.raises(requests.exceptions.InvalidURL):
         mounted.get("http+postern://open/%2e%2e/%2e%2e/x")
     with pytest.raises(requests.RequestException):
-        mounted.request("OPTIONS", "http+postern://open/echo")
+        mounted.request("TRACE", "http+postern://open/echo")
     mounted.mount("http+postern://", PosternAdapter(Client(directory / "none.sock")))
     with pytest.raises(requests.ConnectionError):
         mounted.get("http+postern://open/echo")
