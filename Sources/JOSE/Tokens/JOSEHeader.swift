@@ -151,6 +151,10 @@ extension JOSEHeader {
     guard !KeyMaterial.privateMemberNames.contains(where: { members[$0] != nil }) else {
       throw JOSEError(.invalidKey, "jwk holds private members", claim: "jwk")
     }
+    // A client makes its proof by the standard; what published keys may have has no place here (RFC 7518 section 2).
+    guard ["n", "e", "x", "y"].allSatisfy({ members[$0]?.stringValue?.utf8.last != UInt8(ascii: "=") }) else {
+      throw JOSEError(.invalidKey, "jwk holds padded base64url", claim: "jwk")
+    }
     return try JWK(json: members)
   }
 }
