@@ -36,7 +36,7 @@ REQUESTS: List[RequestDivergence] = [
         r"(host- ?|listener-valid-empty Host( without space)?)$", "nginx",
         "RFC 9112 3.2: where the target has no authority, the Host field is sent with an empty value"),
     RequestDivergence(
-        r"(noise-28|noise-61|length-short|length-none-with-body|listener-valid-methods that no parser knows)$", "nginx",
+        r"(noise-12|noise-28|noise-61|length-short|length-none-with-body|listener-valid-methods that no parser knows)$", "nginx",
         "RFC 9110 9.1: a method is any token; nginx takes capital letters only"),
     RequestDivergence(
         r"line-method-PRI$", "haproxy", "RFC 9113 3.4 reserves PRI with the target * only"),
