@@ -28,15 +28,16 @@ REQUESTS: List[RequestDivergence] = [
         RequestDivergence(
             r"(target-/up/(\"a\"|a`b|\{a\}|a\|b|a\^b|<a>)|listener-valid-(brackets and bars in the query"
             r"|characters in the path that no URL has|the same in absolute form))$", peer,
-            "RFC 3986 2.4: what is no character of a URI is percent-encoded before it is sent; programs leave these, and"
-            " servers read them as they read their encoding")
+            "RFC 3986 2.4: what is no character of a URI is percent-encoded before it is sent; programs leave these,"
+            " and servers read them as they read their encoding")
         for peer in ("nginx", "haproxy")
     ),
     RequestDivergence(
         r"(host- ?|listener-valid-empty Host( without space)?)$", "nginx",
         "RFC 9112 3.2: where the target has no authority, the Host field is sent with an empty value"),
     RequestDivergence(
-        r"(noise-12|noise-28|noise-61|length-short|length-none-with-body|listener-valid-methods that no parser knows)$", "nginx",
+        r"(noise-12|noise-28|noise-61|length-short|length-none-with-body|listener-valid-methods that no parser knows)$",
+        "nginx",
         "RFC 9110 9.1: a method is any token; nginx takes capital letters only"),
     RequestDivergence(
         r"line-method-PRI$", "haproxy", "RFC 9113 3.4 reserves PRI with the target * only"),
