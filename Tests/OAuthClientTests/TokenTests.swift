@@ -5,6 +5,8 @@ import PosternSupport
 import PosternTestSupport
 import Testing
 
+@testable import OAuthClient
+
 @Suite("Client credentials tokens")
 struct TokenTests {
   private func grant(
@@ -179,6 +181,21 @@ struct TokenTests {
     let response = try TokenResponse(answer)
     #expect(response.accessToken == "t" && response.refreshToken == nil && response.idToken == nil)
     #expect(response.lifetime == TokenResponse.defaultLifetime)
+  }
+
+  @Test("numbers of a device authorization may be texts, and an empty address gives way to Google's name for it")
+  func readsDevices() throws {
+    func read(_ members: String) throws -> DeviceAuthorization {
+      try DeviceAuthorization(
+        .json(#"{"device_code":"d","user_code":"u",\#(members)}"#, status: 201))
+    }
+    for empty in ["null", #""""#, "1"] {
+      let read = try read(#""verification_uri":\#(empty),"verification_url":"https://a.test/d","expires_in":"900""#)
+      #expect(read.verificationURI == "https://a.test/d" && read.life == .seconds(900))
+    }
+    let bare = try read(#""verification_uri":"https://a.test/d","interval":"10","expires_in":null"#)
+    #expect(bare.interval == .seconds(10) && bare.life == .seconds(900) && bare.verificationURIComplete == nil)
+    #expect(throws: TokenError.self) { try read(#""verification_uri":"""#) }
   }
 
   /// Errors with their status, and whether the same request may succeed later.

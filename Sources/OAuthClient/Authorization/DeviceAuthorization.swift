@@ -6,7 +6,7 @@ import PosternSupport
 package struct DeviceAuthorization: Sendable {
   /// RFC 8628 section 3.2: five seconds where the issuer does not say.
   private static let defaultInterval = Duration.seconds(5)
-  /// What servers give, in seconds, where the answer has no life of its own.
+  /// The life, in seconds, of a code whose answer does not state one.
   private static let defaultLife = 900.0
   /// The longest accepted life of a device code.
   private static let longestLife = 86_400.0
@@ -20,8 +20,8 @@ package struct DeviceAuthorization: Sendable {
 
   init(_ response: HTTPResponse) throws(TokenError) {
     let object = try OAuthAnswer(response).members(having: "device_code", of: "device authorization endpoint")
-    guard let code = object["device_code"]?.filledText, let userCode = object["user_code"]?.filledText,
-      let uri = (object["verification_uri"] ?? object["verification_url"])?.filledText
+    guard let code = object["device_code"]?.nonEmptyText, let userCode = object["user_code"]?.nonEmptyText,
+      let uri = object["verification_uri"]?.nonEmptyText ?? object["verification_url"]?.nonEmptyText
     else {
       throw TokenError(
         .malformed, "the device authorization endpoint's answer lacks a member", status: response.status)
@@ -29,10 +29,11 @@ package struct DeviceAuthorization: Sendable {
     deviceCode = code
     self.userCode = userCode
     verificationURI = uri
-    verificationURIComplete = (object["verification_uri_complete"] ?? object["verification_url_complete"])?.filledText
-    let life = object["expires_in"]?.leniently.flatMap { $0 > 0 ? $0 : nil } ?? Self.defaultLife
+    verificationURIComplete =
+      object["verification_uri_complete"]?.nonEmptyText ?? object["verification_url_complete"]?.nonEmptyText
+    let life = object["expires_in"]?.lenientNumber.flatMap { $0 > 0 ? $0 : nil } ?? Self.defaultLife
     self.life = .milliseconds(Int64(min(life, Self.longestLife) * 1000))
-    let seconds = object["interval"]?.leniently ?? 5
+    let seconds = object["interval"]?.lenientNumber ?? 5
     interval = seconds >= 1 && seconds <= 3600 ? .milliseconds(Int64(seconds * 1000)) : Self.defaultInterval
   }
 }

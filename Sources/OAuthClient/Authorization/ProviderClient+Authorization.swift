@@ -44,7 +44,7 @@ extension ProviderClient {
     ).response
     let answer = try OAuthAnswer(response).members(
       having: "request_uri", of: "pushed authorization request endpoint")
-    guard let name = answer["request_uri"]?.filledText else {
+    guard let name = answer["request_uri"]?.nonEmptyText else {
       throw TokenError(
         .malformed, "the pushed authorization request's answer has no request_uri", status: response.status)
     }

@@ -116,7 +116,7 @@ public final class ProviderDiscovery: Sendable {
       {
         return try ProviderMetadata(document, for: issuer)
       }
-      // Of two locations without metadata the first one tells why, unless there is just nothing.
+      // The first location's answer says why there is no metadata, unless nothing is there.
       if telling.map({ [404, 410].contains($0.response.status) }) ?? true { telling = (location, response) }
       if TemporaryStatus.includes(response.status) { break }
     }
@@ -130,7 +130,7 @@ public final class ProviderDiscovery: Sendable {
   private static func cause(_ response: HTTPResponse) -> String {
     let answered = "answered \(response.status)"
     switch response.status {
-    case 200..<300: return "\(answered), and the answer is no JSON object"
+    case 200..<300: return "\(answered), and the answer is not a JSON object"
     case 300..<400: return "\(answered), and redirects are not followed"
     default: return answered
     }

@@ -9,7 +9,7 @@ package struct OAuthAnswer: Sendable {
   package static let maxBytes = 256 << 10
 
   private let response: HTTPResponse
-  /// The members of the body; nil where it is no JSON object.
+  /// The members of the body; nil where it is not a JSON object.
   private let object: JSONObject?
 
   package init(_ response: HTTPResponse) {
@@ -17,20 +17,18 @@ package struct OAuthAnswer: Sendable {
     object = (try? JSONParser(maxBytes: Self.maxBytes, maxDepth: 16).parse(response.body))?.objectValue
   }
 
-  /// The members of a success: any 2xx with a `member` that says so, one of which is needed. An object with `error` and
-  /// without them is an error with any status, as GitHub and Casdoor send it.
-  package func members(
-    having member: String..., of endpoint: String
-  ) throws(TokenError) -> JSONObject {
+  /// The members of a success: any 2xx with `member`. An object with `error` and without it is an error with any status,
+  /// as GitHub and Casdoor send it.
+  package func members(having member: String, of endpoint: String) throws(TokenError) -> JSONObject {
     guard (200..<300).contains(response.status) else { throw failure(of: endpoint) }
-    if let object, member.contains(where: { !Self.isMissing(object[$0]) }) { return object }
+    if let object, !Self.isMissing(object[member]) { return object }
     if OAuthError(object.map { .object($0) }) != nil { throw failure(of: endpoint) }
-    let what = object == nil ? "is no JSON object" : "has no \(member.joined(separator: " or "))"
+    let what = object == nil ? "is not a JSON object" : "has no \(member)"
     throw TokenError(
       .malformed, "the \(endpoint) answered \(response.status), and the answer \(what)", status: response.status)
   }
 
-  /// Throws the error of an answer that is none: a success is any 2xx without `error`, or with its own `member`.
+  /// Throws unless the answer is a success: any 2xx without `error`, or with the success's own `member`.
   package func requireSuccess(of endpoint: String, having member: String? = nil) throws(TokenError) {
     let isError = OAuthError(object.map { .object($0) }) != nil && member.map { Self.isMissing(object?[$0]) } ?? true
     guard (200..<300).contains(response.status), !isError else { throw failure(of: endpoint) }
@@ -58,7 +56,7 @@ package struct OAuthAnswer: Sendable {
     error.map { OAuthError.temporaryCodes.contains($0.code) } ?? false || TemporaryStatus.includes(response.status)
   }
 
-  /// Whether a member is not there for those who read it: absent, null, or an empty text.
+  /// Whether a member is absent, null or an empty text.
   private static func isMissing(_ value: JSONValue?) -> Bool {
     switch value {
     case nil, .null, .string(""): true
@@ -74,8 +72,8 @@ package enum TemporaryStatus {
 }
 
 extension JSONValue {
-  /// A number that some servers send as a text of digits; nil for everything else.
-  package var leniently: Double? {
+  /// The number, which some servers send as a text of digits; nil for everything else.
+  package var lenientNumber: Double? {
     switch self {
     case .integer(let number): return Double(number)
     case .real(let number): return number
@@ -86,6 +84,6 @@ extension JSONValue {
     }
   }
 
-  /// A text that is not empty; nil for everything else.
-  package var filledText: String? { stringValue.flatMap { $0.isEmpty ? nil : $0 } }
+  /// The text, unless it is empty; nil for everything else.
+  package var nonEmptyText: String? { stringValue.flatMap { $0.isEmpty ? nil : $0 } }
 }

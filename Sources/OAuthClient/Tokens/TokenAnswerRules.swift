@@ -25,7 +25,7 @@ package struct TokenAnswerRules: Sendable, Hashable {
     }
   }
 
-  /// The end of the sentence about a type that is not to be used.
+  /// The end of a sentence about a type that must not be used.
   static func fault(type name: String?) -> String {
     // What is longer than a name may be a token that is in the wrong place.
     let isName = name.map {

@@ -41,14 +41,14 @@ package struct TokenResponse: Sendable {
     lifetime = stated ?? Self.defaultLifetime
     statesLifetime = stated != nil
     scope = rules.scope(Self.scope(object["scope"]))
-    refreshToken = object["refresh_token"]?.filledText.flatMap { $0.utf8.count <= Self.maxTokenBytes ? $0 : nil }
-    idToken = object["id_token"]?.filledText
-    issuedType = object["issued_token_type"]?.filledText
+    refreshToken = object["refresh_token"]?.nonEmptyText.flatMap { $0.utf8.count <= Self.maxTokenBytes ? $0 : nil }
+    idToken = object["id_token"]?.nonEmptyText
+    issuedType = object["issued_token_type"]?.nonEmptyText
   }
 
-  /// The lifetime; what is no number of seconds counts as absent.
+  /// The lifetime; anything but a number of seconds counts as absent.
   private static func lifetime(_ value: JSONValue?) -> Duration? {
-    guard let seconds = value?.leniently, seconds >= 0 else { return nil }
+    guard let seconds = value?.lenientNumber, seconds >= 0 else { return nil }
     return seconds >= 366 * 86_400 ? maxLifetime : .seconds(Int64(seconds))
   }
 

@@ -12,7 +12,7 @@ package enum HTTPDate {
   /// A year of two digits is in the future by at most 50 years, counted from `now`.
   package static func parse(_ text: String, at now: Timestamp? = nil) -> Timestamp? {
     let bytes = Array(text.utf8)
-    let parts = bytes.split(separator: UInt8(ascii: " ")).map { $0 }
+    let parts = bytes.split(separator: UInt8(ascii: " "))
     switch parts.count {
     case 6 where parts[0].last == UInt8(ascii: ",") && parts[0].count == 4 && string(parts[5]) == "GMT":
       guard parts[1].count == 2, parts[3].count == 4, let year = number(parts[3]) else { return nil }
