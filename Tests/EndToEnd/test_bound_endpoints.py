@@ -148,6 +148,25 @@ def test_a_narrow_that_fails_unheard_ends_the_connection(sidecar: Sidecar, upstr
     assert upstream.seen == []
 
 
+def test_a_narrow_that_is_not_allowed_ends_the_connection_as_well(start: Start, upstream: Upstream) -> None:
+    """Catches rights that stay because a rule, and not the call itself, rejected what should take them."""
+    sidecar = start({
+        "peers": [{"uid": os.getuid(), "methods": ["fetchResource"]}],
+        "resources": {"open": {"baseUrl": upstream.base + "/v1/", "auth": "none"}},
+    })
+    with sidecar.connect() as connection:
+        expect.fault(connection.error("narrow", {"methods": []}), -32020)
+        assert connection.call("fetchResource", {"resource": "open", "path": "echo"})["status"] == 200
+        count = len(upstream.seen)
+        connection.notify("narrow", {"methods": []})
+        with contextlib.suppress(OSError):
+            connection.request("fetchResource", {"resource": "open", "path": "echo"})
+        with pytest.raises((EOFError, OSError)):
+            while True:
+                connection.receive()
+    assert len(upstream.seen) == count
+
+
 def test_narrowing_is_bounded_for_each_user(start: Start, directory: Path) -> None:
     """Catches a user whose narrowed connections take the memory or the time of all."""
     sidecar = start({"limits": {"connectionsPerUid": 200}})

@@ -30,7 +30,14 @@ package final class CallChain: CallDispatcher {
     self.environment = environment
   }
 
-  package func dispatch(_ call: Call) -> Dispatch { dispatch(call, by: nil, preview: nil) }
+  package func dispatch(_ call: Call) -> Dispatch {
+    let dispatch = dispatch(call, by: nil, preview: nil)
+    // Whoever gave rights up without waiting for the answer believes that they are gone.
+    if call.method == Narrow.name, call.id == nil, case .answered(.failure(let fault)) = dispatch {
+      caller.conversation?.finish(with: fault)
+    }
+    return dispatch
+  }
 
   /// Carries out a call that came in no message, by the same steps: `body` is run instead of the method's handler,
   /// which has to be one that may wait, and `preview` instead of the method's.
@@ -73,13 +80,7 @@ package final class CallChain: CallDispatcher {
       switch handler {
       case .immediate(let body):
         traceparent = meta.traceparent
-        do throws(RPCFault) {
-          return .answered(end.report(.success(try body(params, context))))
-        } catch {
-          // Whoever gave rights up without waiting for the answer believes that they are gone.
-          if call.method == Narrow.name, call.id == nil { caller.conversation?.finish(with: error) }
-          throw error
-        }
+        return .answered(end.report(.success(try body(params, context))))
       case .waiting(let body):
         let slot = try environment.concurrency.takeSlot(for: call.method, params, rule, caller, narrowing)
         environment.trace.start(call.method, continuing: meta.traceparent, since: end.start, &context)

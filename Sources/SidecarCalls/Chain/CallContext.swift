@@ -31,11 +31,11 @@ package struct CallContext: Sendable {
   package var approved: ApprovedUser?
 }
 
-/// Whose request a person was shown, and agreed to.
+/// The user whose request a person was shown, and approved.
 package enum ApprovedUser: Sendable, Hashable {
-  /// That of the session with that handle.
+  /// The user of the session with that handle.
   case session(String)
-  /// One without a session.
+  /// No user: the request has no session.
   case nobody
 }
 

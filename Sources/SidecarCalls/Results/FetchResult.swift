@@ -107,7 +107,7 @@ package enum FetchResult {
   /// The body as text when its type is textual and its bytes are UTF-8; an empty body always is.
   private static func body(of response: ResourceResponse) -> String? {
     if response.body.isEmpty { return "" }
-    // What has a coding that was not undone is no text.
+    // A body whose coding was not undone is not text.
     guard response.fields.values(of: "content-encoding").allSatisfy(isWithoutCoding) else { return nil }
     guard let type = response.fields["content-type"] else { return nil }
     // By far the most frequent one is not taken apart.
