@@ -91,7 +91,7 @@ extension RecordStore {
     RecordKey(collection: .session, id: [UInt8](repeating: 0, count: RecordKey.identifierByteCount))
   }
 
-  /// Adds a record of the use, which expires. It is no uid's: none of a uid's own records, which newer ones may replace.
+  /// Adds a record of the use, which expires. It belongs to no uid: a uid's own records may be replaced by newer ones.
   public func spend(
     _ value: [UInt8], by share: SpendingShare, until expiry: Timestamp, at now: Timestamp
   ) async throws(StoreError) -> Bool {

@@ -5,8 +5,8 @@ extension FileRecordStore {
   /// Closes the directory and the files of a store to a group that may use them: the kubelet opens whatever is in a
   /// volume to `fsGroup`, at each mount (2770 and 0660). Returns what was done, for the log.
   ///
-  /// Nothing but what belongs to this process's user is changed, and nothing that is open to all users: that was nobody's
-  /// intention but an attacker's, or a mistake, and is reported when the store is opened.
+  /// Only the store's own files are changed, if they belong to this process's user and are not open to all users: an
+  /// attack or a mistake opens them to everybody, and is reported when the store is opened.
   package static func closeToGroup(_ configuration: Configuration) -> [String] {
     let path = StoreDirectory.opened(configuration.directory, configuration.stateDirectories)
     let number = Glibc.open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
@@ -18,7 +18,7 @@ extension FileRecordStore {
     }
     guard isOwn(directory.number) else { return notes }
     var closed = 0
-    for name in names(in: directory.number) {
+    for name in ownNames {
       let opened = openat(directory.number, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
       guard opened >= 0 else { continue }
       let file = FileDescriptor(opened)
@@ -45,24 +45,8 @@ extension FileRecordStore {
     return fstat(directory, &status) == 0 && status.st_uid == geteuid() && status.st_mode & 0o022 == 0
   }
 
-  /// The most files that are looked at: a store has fewer than ten.
-  private static let mostFiles = 64
-
-  private static func names(in directory: CInt) -> [String] {
-    let copy = fcntl(directory, F_DUPFD_CLOEXEC, 0)
-    guard copy >= 0 else { return [] }
-    guard let stream = fdopendir(copy) else {
-      Glibc.close(copy)
-      return []
-    }
-    defer { closedir(stream) }
-    var names: [String] = []
-    while names.count < mostFiles, let entry = readdir(stream) {
-      let name = withUnsafePointer(to: &entry.pointee.d_name) {
-        String(cString: UnsafeRawPointer($0).assumingMemoryBound(to: CChar.self))
-      }
-      if name != ".", name != ".." { names.append(name) }
-    }
-    return names
-  }
+  private static let ownNames = [
+    StoreDirectory.lockName, FileFormat.name, FileFormat.unfinished, FileFormat.logName, KeyFile.name,
+    KeyFile.unfinished,
+  ]
 }

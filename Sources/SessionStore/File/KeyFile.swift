@@ -6,7 +6,7 @@ import SessionRecords
 /// The key that is generated with a file store when none is configured.
 enum KeyFile {
   static let name = "postern.key"
-  private static let unfinished = "postern.key.new"
+  static let unfinished = "postern.key.new"
 
   /// The key in `directory`; nil when there is none.
   static func read(in directory: StoreDirectory) throws(StoreError) -> StoreKey? {
