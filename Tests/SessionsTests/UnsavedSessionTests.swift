@@ -48,6 +48,30 @@ struct UnsavedSessionTests {
     #expect(bench.provider.withLock { $0.isReused } == false)
   }
 
+  @Test(
+    "a session that the store cannot remove is over all the same, by the user and by the issuer",
+    arguments: [true, false])
+  func endsWithoutStore(isUsers: Bool) async throws {
+    let store = TroubledStore()
+    let bench = try SessionBench(store: store)
+    let session = try await bench.session()
+    let other = try await bench.session()
+    _ = try await bench.token(session)
+    store.failRemovals(after: 0)
+    await #expect(throws: SessionError.self) {
+      if isUsers {
+        _ = try await bench.sessions.end(session.handle, ownedBy: 1, at: nil)
+      } else {
+        _ = try await bench.sessions.endHere(session.handle, ownedBy: 1)
+      }
+    }
+    await #expect(throws: SessionError.self) { try await bench.token(session) }
+    _ = try await bench.token(other)
+    await bench.sessions.writeUnsaved()
+    let restarted = try SessionBench(store: store, alongside: bench)
+    #expect(await SessionRefreshTests.isExpired { try await restarted.token(session) }, "the store has it by now")
+  }
+
   @Test("a process that exits loses a refreshed token, and the next one presents the old one to the issuer")
   func written() async throws {
     let store = TroubledStore()

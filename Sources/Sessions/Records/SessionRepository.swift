@@ -280,7 +280,8 @@ package final class SessionRepository: Sendable {
     do throws(SessionError) {
       taken = try await inStore { () async throws(StoreError) in try await store.take(handle.key) }
     } catch {
-      if case .store(let fault) = error.kind, fault.isOutage, var contents = unsaved(handle) ?? known {
+      let cached = cache.withLock { $0.sessions[handle.key].flatMap { $0.uid == uid ? $0.contents : nil } }
+      if case .store(let fault) = error.kind, fault.isOutage, var contents = unsaved(handle) ?? known ?? cached {
         contents.grant.isRejected = true
         cache.withLock { cache in
           cache.sessions.remove(handle.key)
