@@ -12,14 +12,7 @@ extension ErrorMap {
     switch error.kind {
     case .notFound: return RPCFault(.sessionNotFound, data: ["path": .string(path.isEmpty ? "/session" : path)])
     case .expired: return session(.sessionExpired, error)
-    case .tokenEndpoint(let failure):
-      guard let interaction = failure.oauthError?.interaction else {
-        return session(.tokenEndpointError, error, failure)
-      }
-      // What the issuer requires, a user does in a login.
-      var fault = session(.notAuthenticated, error, failure)
-      fault.data["claims"] = interaction.claims.map { .string($0) }
-      return fault
+    case .tokenEndpoint(let failure): return session(.tokenEndpointError, error, failure)
     case .unreachable(let failure):
       return session(failure.isAnswered ? .tokenEndpointError : .tokenEndpointUnreachable, error, failure)
     case .authorizationFailed: return session(.authorizationFailed, error)

@@ -52,8 +52,8 @@ public enum RefreshSession: RPCMethod {
   public static let summary = "Refreshes a session's tokens now"
   public static let resultSummary = "The session"
   public static let errors: [RPCErrorCode] = [
-    .sessionNotFound, .sessionExpired, .tokenEndpointError, .tokenEndpointUnreachable, .storeUnavailable,
-    .sessionIssuerUnknown, .grantNotSupported, .adviceRequired,
+    .notAuthenticated, .sessionNotFound, .sessionExpired, .tokenEndpointError, .tokenEndpointUnreachable,
+    .storeUnavailable, .sessionIssuerUnknown, .grantNotSupported, .adviceRequired,
   ]
 
   public struct Params: RPCObject {

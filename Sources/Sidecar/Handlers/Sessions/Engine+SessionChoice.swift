@@ -51,7 +51,7 @@ extension Engine {
     }
     // The resource may be used; sessions at its issuer are hidden from this peer.
     guard scope.contains(issuer: issuer.name) else {
-      if case .handle = named { throw RPCFault(.sessionNotFound, data: ["outcome": "not_sent", "retryable": false]) }
+      if case .handle = named { throw ErrorMap.fault(SessionError.notFound) }
       guard mayBeMissing else { throw Self.noOnlySession(kind) }
       return nil
     }
@@ -132,12 +132,20 @@ extension Engine {
 
 extension Engine {
   /// The error of a call. If the access manager requires the user to do something first, it contains a continuation:
-  /// for `session`, or for the session that was to be created.
+  /// for `session`, or for the session that was to be created. What the issuer requires of the user of `session`, a login
+  /// does.
   func fault(
     _ error: SessionError, at issuer: SessionIssuer, of session: SessionHandle?, path: String = "",
     _ context: CallContext
   ) async -> RPCFault {
     var fault = ErrorMap.fault(error, path: path)
+    if session != nil, case .tokenEndpoint(let failure) = error.kind,
+      let interaction = failure.oauthError?.interaction
+    {
+      fault = RPCFault(.notAuthenticated, fault.message, data: fault.data)
+      fault.data["claims"] = interaction.claims.map { .string($0) }
+      return fault
+    }
     guard case .adviceRequired(let pending) = error.kind,
       let request = Self.request(pending, session),
       let step = try? await journeys.hold(request, at: issuer, ownedBy: context.uid)

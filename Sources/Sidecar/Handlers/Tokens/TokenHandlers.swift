@@ -56,11 +56,10 @@ struct TokenHandlers: Sendable {
     let configured = try context.runtime.issuer(name)
     guard configured.introspectsJWTs else { return result }
     do throws(IntrospectionError) {
-      let answer = try await engine.introspector.verdict(
-        on: Secret(params.accessToken), issuer: configured.issuer, expecting: IntrospectionExpectations(),
-        configuration: configured.tokens, keys: issuer.keys, deadline: context.deadline, trace: context.traceContext)
-      guard case .invalid = answer else { return result }
-      return VerdictResult.make(answer)
+      let rejection = try await engine.introspector.rejection(
+        of: Secret(params.accessToken), issuer: configured.issuer, configuration: configured.tokens, keys: issuer.keys,
+        deadline: context.deadline, trace: context.traceContext)
+      return rejection.map { VerdictResult.make(IntrospectionVerdict.invalid($0)) } ?? result
     } catch {
       throw ErrorMap.fault(error)
     }
