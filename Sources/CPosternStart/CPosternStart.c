@@ -11,5 +11,5 @@ static void ignore_hangup(int count, char **arguments, char **environment) {
   signal(SIGHUP, SIG_IGN);
 }
 
-// Before the constructors of libraries, which take longer than the loading.
+// Before the constructors of libraries. What comes before that is the loader's, and cannot be ours.
 __attribute__((section(".preinit_array"), used)) static void (*const first)(int, char **, char **) = ignore_hangup;

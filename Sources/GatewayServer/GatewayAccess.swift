@@ -58,7 +58,8 @@ struct GatewayAccess: Sendable {
     values.count == 1 && !key.isEmpty && ConstantTime.equals(Array(values[0].utf8), Array(key.utf8))
   }
 
-  /// A bearer token, GitHub's form of one, the password of Basic (RFC 7617 section 2), or the identifier of the key in a signature of AWS.
+  /// A bearer token, GitHub's form of one, the password of Basic (RFC 7617 section 2), or the identifier of the key in a
+  /// signature of AWS.
   private static func credential(_ value: String) -> String? {
     let parts = value.split(atByte: " ", maxSplits: 1)
     guard parts.count == 2 else { return nil }

@@ -23,10 +23,10 @@ public struct PosternTokens: Sendable {
       expecting: AccessTokenExpectations(audience: audience, requiredScopes: requiredScopes),
       configuration: configured.tokens, keys: keys)
     guard verdict.isValid, configured.introspectsJWTs else { return verdict }
-    let answer = try await engine.introspector.verdict(
-      on: Secret(accessToken), issuer: configured.issuer, expecting: IntrospectionExpectations(),
-      configuration: configured.tokens, keys: TracedKeySource(keys, trace: nil))
-    if case .invalid(let fault) = answer { return .invalid(fault) }
+    let rejection = try await engine.introspector.rejection(
+      of: Secret(accessToken), issuer: configured.issuer, configuration: configured.tokens,
+      keys: TracedKeySource(keys, trace: nil))
+    if let rejection { return .invalid(rejection) }
     return verdict
   }
 

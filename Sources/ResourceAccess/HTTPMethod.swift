@@ -2,7 +2,7 @@ import HTTPMessages
 import OAuthClient
 public import PosternSupport
 
-/// The method of a fetch: any token (RFC 9110 section 16.1) but CONNECT and TRACE, which a client with a credential
+/// The method of a fetch: any token (RFC 9110 section 16.1) but CONNECT, TRACE and TRACK, which a client with a credential
 /// never sends.
 public struct HTTPMethod: RawRepresentable, Sendable, Hashable {
   /// The token, as it is sent.
@@ -25,7 +25,7 @@ public struct HTTPMethod: RawRepresentable, Sendable, Hashable {
   /// QUERY: a safe one with a body.
   public static let query = HTTPMethod(known: "QUERY")
 
-  /// The method of that name, compared byte by byte; nil for what is no token, and for CONNECT and TRACE.
+  /// The method of that name, byte by byte; nil for anything but a token, and for CONNECT, TRACE and TRACK.
   public init?(rawValue: String) {
     guard HTTPFieldRules.isName(rawValue), !HTTPFieldRules.excludedMethods.contains(rawValue.uppercasedASCII()) else {
       return nil

@@ -19,7 +19,7 @@ public struct ResourceError: Error, Sendable {
     /// The issuer gives no token on behalf of the inbound token's user before that user has done something; with
     /// `interaction`.
     case interactionRequired = "interaction_required"
-    /// A method that is no token, or that is never sent: CONNECT, TRACE.
+    /// A method that is not a token, or that is never sent: CONNECT, TRACE, TRACK.
     case methodNotAllowed = "method_not_allowed"
     /// A header that is reserved or malformed.
     case invalidHeaders = "invalid_headers"

@@ -88,6 +88,7 @@ import Testing
     "trustsProject": { $0.configuration.trustsProject = true },
     "otherIssuers": { $0.configuration.otherIssuers = ["idp.test"] },
     "clientID": { $0.configuration.clientID = "shop" },
+    "likelyProvider": { $0.configuration.likelyProvider = LikelyProvider(name: "okta", format: .okta) },
   ]
 
   @Test("a verdict belongs to the whole policy: any other one validates again")

@@ -37,9 +37,9 @@ struct CredentialFactory {
       } catch {
         throw unusable("clientSecret", error)
       }
-    case (.privateKeyJWT, _, _?, _):
+    case (.privateKeyJWT, _, let file?, _):
       do throws(JOSEError) {
-        guard let key = try credential.signingKey() else { throw JOSEError(.invalidKey, "there is no key") }
+        let key = try credential.signingKey(in: file.value)
         return try PrivateKeyJWT(
           key: key, form: credential.assertionForm(for: key, rsaAlgorithm: rsaAlgorithm), clock: clock)
       } catch {

@@ -141,6 +141,9 @@ struct IssuerFactory {
     tokens.otherIssuers = issuer.otherIssuers
     tokens.accessTokenFormat = AccessTokenExpectations.Format(issuer.format)
     tokens.clientID = issuer.clientID
+    if let provider = Provider.suggested(issuer: issuer.issuer), let format = provider.accessTokenFormat {
+      tokens.likelyProvider = LikelyProvider(name: provider.rawValue, format: AccessTokenExpectations.Format(format))
+    }
     return tokens
   }
 
@@ -181,8 +184,9 @@ struct IssuerFactory {
       case .clientCredentials: .clientCredentials
       }
     do throws(JOSEError) {
-      let signer = try issuer.credential.signingKey().map { key throws(JOSEError) in
-        try AssertionSigner(
+      let signer = try issuer.clientKey.map { file throws(JOSEError) in
+        let key = try issuer.credential.signingKey(in: file.value)
+        return try AssertionSigner(
           key: key, form: issuer.credential.assertionForm(for: key, rsaAlgorithm: issuer.rsaAssertionAlgorithm),
           clock: clock)
       }

@@ -24,7 +24,7 @@ struct ClientKey {
 
   private static func key(inJSON text: [UInt8]) throws(JOSEError) -> JWK {
     guard let members = try? JSONParser(maxBytes: maxBytes, maxDepth: 16).parse(text).objectValue else {
-      throw JOSEError(.invalidKey, "the file holds no JSON that can be read")
+      throw JOSEError(.invalidKey, "the file begins like JSON and cannot be read as JSON")
     }
     if let pem = members["key"]?.stringValue, let keyID = members["keyId"]?.stringValue {
       return try JWK(pem: Array(pem.utf8), keyID: keyID)
@@ -44,10 +44,9 @@ struct ClientKey {
 }
 
 extension ClientCredentialConfiguration {
-  /// The client's key with the `kid` of the configuration; nil without a key.
-  func signingKey() throws(JOSEError) -> JWK? {
-    guard let clientKey else { return nil }
-    let read = try ClientKey(clientKey.value).key
+  /// The key in the text of `clientKeyFile`, with the `kid` of the configuration.
+  func signingKey(in text: Secret<String>) throws(JOSEError) -> JWK {
+    let read = try ClientKey(text).key
     let isNamed = assertionHeaders?.contains(.kid) ?? true
     return read.identified(by: isNamed ? clientKeyID ?? read.keyID : nil)
   }

@@ -71,8 +71,7 @@ extension ClientCredentialConfiguration: ConfigurationSection {
       "clientAssertion", ClientAssertionConfiguration.self,
       "For client_assertion: a JWT about the client that another program writes and replaces.", commented: true)
     isMethodGiven = authentication != nil
-    clientAuth =
-      authentication ?? (Self.hasSecret("clientSecret", keys) ? .clientSecretBasic : .none)
+    clientAuth = authentication ?? (Self.hasSecret("clientSecret", keys) ? .clientSecretBasic : .none)
     if keys.isGiven("clientCertificateFile"), !Self.hasSecret("clientKey", keys) {
       keys.problem("clientCertificateFile needs clientKeyFile", at: "clientCertificateFile")
     }

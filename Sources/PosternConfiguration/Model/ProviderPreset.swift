@@ -1,3 +1,6 @@
+import ConfigurationReading
+import PosternSupport
+
 /// The kinds of providers whose deviations are known, for `issuers.NAME.provider`.
 public enum Provider: String, Sendable, Hashable, CaseIterable {
   /// Keycloak.
@@ -57,7 +60,8 @@ struct ProviderPreset: Sendable, Equatable {
 }
 
 extension Provider {
-  /// The table. The sources were read in November 2026; proto-docs/providers.md has what was tested, and how.
+  /// The table, with the place of each fact. Those of authentik, Authelia and Dex are still to be checked against the
+  /// places that they name; proto-docs/providers.md says what was tested, and how.
   var preset: ProviderPreset {
     var preset = ProviderPreset()
     switch self {
@@ -172,11 +176,14 @@ extension Provider {
     return endings.first { endpoint.hasSuffix($0.0) }?.1
   }
 
-  private static func parts(of url: String) -> (host: String, path: String) {
-    let rest = url.lowercased().drop { $0 != ":" }.drop { $0 == ":" || $0 == "/" }
-    let host = rest.prefix { $0 != "/" && $0 != ":" }
-    return (String(host), String(rest.drop { $0 != "/" }))
+  /// The host and the path in small letters; empty where the text is not a URL. A place for the tenant is a part of one.
+  private static func parts(of text: String) -> (host: String, path: String) {
+    guard let url = try? URLText(text.replacing("{tenantid}", with: "tenantid")) else { return ("", "") }
+    return (url.host.lowercasedASCII(), url.path.lowercasedASCII())
   }
+
+  /// The format of its access tokens; nil where they have none of their own.
+  public var accessTokenFormat: AccessTokenFormat? { preset.format }
 }
 
 /// What shows that a JWT is an access token of an API, for `issuers.NAME.format`.
@@ -193,13 +200,13 @@ public enum AccessTokenFormat: String, Sendable, Hashable, CaseIterable {
   case auth0
   /// Amazon Cognito's.
   case cognito
-  /// Any JWT for the API that is no ID token.
+  /// Any JWT for the API that is not an ID token.
   case jwt
 }
 
 /// Which tokens of requests are introspected, for `issuers.NAME.introspect`.
 public enum IntrospectedTokens: String, Sendable, Hashable, CaseIterable {
-  /// Those that are no JWTs.
+  /// Those that are not JWTs.
   case opaque
   /// All: a JWT has to be valid by its signature and claims, and active by the issuer's word.
   case always

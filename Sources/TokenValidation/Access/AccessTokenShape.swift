@@ -1,4 +1,3 @@
-import HTTPMessages
 import JOSE
 import PosternJSON
 import PosternSupport
@@ -246,41 +245,27 @@ extension AccessTokenShape {
 
 /// A sentence about the setting that accepts a token, for the error of a token of another format.
 enum AccessTokenHint {
-  /// The hint for a token with those claims, of an issuer with that URL; empty where no setting would help.
-  static func text(_ claims: JWTClaims, issuer: String) -> String {
+  /// The hint for a token with those claims, of the provider that its issuer evidently is; empty where no setting would
+  /// help.
+  static func text(_ claims: JWTClaims, _ provider: LikelyProvider?) -> String {
     let foreign = ["nonce", "at_hash", "c_hash", "s_hash", "events"]
     guard !foreign.contains(where: { claims.members[$0] != nil }), claims.string("typ") != "ID",
       claims.string("token_use") != "id"
     else { return "" }
-    if let format = IssuerKind.format(of: issuer) ?? AccessTokenShape.resembled(claims) {
+    let likely = provider ?? AccessTokenShape.resembled(claims).map { LikelyProvider(name: $0.rawValue, format: $0) }
+    if let likely {
       return
-        "; access tokens of this kind need format: \(format.rawValue) at the issuer (or provider: \(format.rawValue))"
+        "; access tokens of this kind need format: \(likely.format.rawValue) at the issuer (or provider: \(likely.name))"
     }
     let isLikely = ["client_id", "scope", "scp", "azp", "cid", "appid"].contains { claims.members[$0] != nil }
     return isLikely ? "; access tokens that do not follow RFC 9068 need format: jwt at the issuer" : ""
   }
 }
 
-/// The provider behind an issuer, as far as its URL shows it.
-enum IssuerKind {
-  static func format(of issuer: String) -> AccessTokenExpectations.Format? {
-    guard let url = try? HTTPURL(issuer) else { return nil }
-    let (host, path) = (url.origin.host, url.path)
-    func isBelow(_ domains: String...) -> Bool {
-      domains.contains { host.hasSameBytes(as: $0) || host.endsWithBytes(of: ".\($0)") }
-    }
-    if isBelow("login.microsoftonline.com", "sts.windows.net", "ciamlogin.com", "b2clogin.com") { return .entra }
-    if isBelow("okta.com", "oktapreview.com", "okta-emea.com") { return .okta }
-    if isBelow("auth0.com") { return .auth0 }
-    if host.startsWithBytes(of: "cognito-idp.") { return .cognito }
-    return path.containsBytes(of: "/realms/") && !path.containsBytes(of: "/oauth2/") ? .keycloak : nil
-  }
-}
-
 /// `typ` in the header is one that the format has (RFC 8725 section 3.11; RFC 9068 section 4).
 struct AccessTokenHeaderRule: HeaderRule {
   let format: AccessTokenExpectations.Format
-  let issuer: String
+  let provider: LikelyProvider?
 
   func outcome(for header: JOSEHeader, claims: JWTClaims) -> RuleOutcome {
     let shape = AccessTokenShape(format, header: header, claims: claims)
@@ -289,7 +274,7 @@ struct AccessTokenHeaderRule: HeaderRule {
       try header.requireType(accepted, mayBeAbsent: mayBeAbsent)
       return .met
     } catch {
-      let hint = shape.format == .rfc9068 ? AccessTokenHint.text(claims, issuer: issuer) : ""
+      let hint = shape.format == .rfc9068 ? AccessTokenHint.text(claims, provider) : ""
       return .failed(
         TokenFault(
           .wrongTokenType, error.message + hint, claim: "typ", expected: .array(accepted.map { .string($0) }),

@@ -2,7 +2,8 @@ public import JOSE
 public import KeySets
 public import PosternSupport
 
-/// Validates JWT access tokens (RFC 9068 section 4, and other formats). The order of checks and the verdicts are those of ID tokens.
+/// Validates JWT access tokens (RFC 9068 section 4, and other formats). The order of checks and the verdicts are those of
+/// ID tokens.
 public struct AccessTokenValidator: Sendable {
   private let verification: TokenVerification
 
@@ -82,7 +83,7 @@ struct AccessTokenPolicy: Sendable {
       stringClaims: format == .jwt ? [] : ["scope"],
       headerRules: [
         SymmetricAudienceRule(),
-        AccessTokenHeaderRule(format: format, issuer: configuration.issuer),
+        AccessTokenHeaderRule(format: format, provider: configuration.likelyProvider),
         ContentTypeRule(),
       ],
       claimRules: claimRules,

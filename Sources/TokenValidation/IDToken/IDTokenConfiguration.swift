@@ -35,6 +35,8 @@ public struct IDTokenConfiguration: Sendable {
   public var otherIssuers: [String] = []
   /// The format of the issuer's access tokens.
   public var accessTokenFormat = AccessTokenExpectations.Format.rfc9068
+  /// The provider that the issuer evidently is, for the error of an access token in another format.
+  package var likelyProvider: LikelyProvider?
   /// The client of this configuration: a token for it may be an ID token.
   public var clientID: String?
 
@@ -180,5 +182,19 @@ extension TokenFlow: ConciseStringConvertible {
     case .hybrid: "hybrid flow"
     case .refresh: "refresh"
     }
+  }
+}
+
+/// A kind of provider, by its name in configurations, with the format of its access tokens.
+package struct LikelyProvider: Sendable, Hashable {
+  /// The value of `issuers.NAME.provider`.
+  package let name: String
+  /// The format of its access tokens.
+  package let format: AccessTokenExpectations.Format
+
+  /// A kind of provider.
+  package init(name: String, format: AccessTokenExpectations.Format) {
+    self.name = name
+    self.format = format
   }
 }

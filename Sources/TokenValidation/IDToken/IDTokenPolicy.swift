@@ -118,6 +118,7 @@ extension IDTokenConfiguration {
     fingerprint.add(trustsProject)
     fingerprint.add(otherIssuers)
     fingerprint.add(clientID)
+    fingerprint.add(likelyProvider?.name)
     fingerprint.add(requiresAuthorizedParty)
     fingerprint.add(maximumTokenAge)
     fingerprint.add(clientSecret != nil)

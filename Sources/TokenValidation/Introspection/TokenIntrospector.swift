@@ -73,6 +73,19 @@ public final class TokenIntrospector: Sendable {
     }
   }
 
+  /// Why the issuer says that a JWT, which is valid by itself, is not to be accepted; nil where it says that it is active.
+  public func rejection(
+    of token: Secret<String>, issuer: Issuer, configuration: IDTokenConfiguration, keys: any KeySource,
+    deadline: Deadline = .never, trace: TraceContext? = nil
+  ) async throws(IntrospectionError) -> TokenFault? {
+    // The token's own claims have been judged by the caller's expectations.
+    let verdict = try await verdict(
+      on: token, issuer: issuer, expecting: IntrospectionExpectations(), configuration: configuration, keys: keys,
+      deadline: deadline, trace: trace)
+    guard case .invalid(let fault) = verdict else { return nil }
+    return fault
+  }
+
   private func judge(
     _ response: HTTPResponse, _ issuer: Issuer, _ expectations: IntrospectionExpectations,
     _ configuration: IDTokenConfiguration, _ keys: any KeySource, _ deadline: Deadline

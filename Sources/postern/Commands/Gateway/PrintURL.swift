@@ -129,7 +129,10 @@ struct GatewayLocation {
     guard !path.utf8.contains(where: { "?#".utf8.contains($0) }), path.utf8.first != UInt8(ascii: "/"),
       !PathInspection.hasDotSegment(asWritten: path), let url = try? base.appending(relativePath: path),
       url.lies(under: base), PathInspection.fault(in: url.path) == nil
-    else { throw Failure(description: "\(path) is no path below a resource: without a query, dots and a first slash") }
+    else {
+      throw Failure(
+        description: "not a path below a resource (no leading slash, no dot segments, no query): \(path)")
+    }
     return url
   }
 
