@@ -31,8 +31,11 @@ public enum FairShare {
 public struct SharedBudget: Sendable {
   private let capacity: Int
   private let capacityPerUID: Int
+  /// What the uids have within their shares.
   private var total = 0
   private var amounts: [UInt32: Int] = [:]
+  /// The part of a uid's amount that was more than its share when it came.
+  private var excess: [UInt32: Int] = [:]
 
   /// A budget of which nothing is taken.
   public init(capacity: Int = .max, capacityPerUID: Int) {
@@ -52,7 +55,7 @@ public struct SharedBudget: Sendable {
   /// Whether `uid` may take so much after it has given back `returned`.
   package func allows(_ amount: Int, for uid: UInt32, givenBack returned: Int) -> Bool {
     let (own, isTooMuch) = ((amounts[uid] ?? 0) - returned).addingReportingOverflow(amount)
-    let free = capacity - (total - returned)
+    let free = capacity - (total - max(0, returned - (excess[uid] ?? 0)))
     return !isTooMuch && own <= capacityPerUID && amount <= free && FairShare.allows(own, free: free - amount)
   }
 
@@ -63,17 +66,35 @@ public struct SharedBudget: Sendable {
     return true
   }
 
-  /// Takes so much for `uid`, allowed or not.
+  /// Takes so much for `uid`, allowed or not. What is more than the uid's share counts for the uid alone, so that it
+  /// takes nothing from the shares of others.
   package mutating func add(_ amount: Int, for uid: UInt32) {
+    let beyond = amount - min(amount, remainder(for: uid))
     amounts[uid, default: 0] += amount
-    total += amount
+    total += amount - beyond
+    if beyond > 0 { excess[uid, default: 0] += beyond }
   }
 
-  /// Gives back what `take` took.
+  /// Gives back what `take` or `add` took, first what was more than the share.
   public mutating func giveBack(_ amount: Int, for uid: UInt32) {
-    total -= amount
-    let left = (amounts[uid] ?? 0) - amount
-    amounts[uid] = left > 0 ? left : nil
+    let beyond = min(amount, excess[uid] ?? 0)
+    total -= amount - beyond
+    Self.reduce(&excess[uid], by: beyond)
+    Self.reduce(&amounts[uid], by: amount)
+  }
+
+  private static func reduce(_ held: inout Int?, by amount: Int) {
+    let left = (held ?? 0) - amount
+    held = left > 0 ? left : nil
+  }
+
+  /// The most that `allows` lets `uid` take.
+  private func remainder(for uid: UInt32) -> Int {
+    let (own, free) = (amounts[uid] ?? 0, capacity - total)
+    let (most, overflow) = free.multipliedReportingOverflow(by: FairShare.times)
+    // own + n < times * (free - n)
+    let fair = ((overflow ? .max : most) - own - 1) / (FairShare.times + 1)
+    return max(0, min(capacityPerUID - own, fair))
   }
 }
 

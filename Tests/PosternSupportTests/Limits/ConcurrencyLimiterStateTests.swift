@@ -232,4 +232,27 @@ struct SharedBudgetTests {
     #expect(budget.uidCount == 0 && budget.allows(70, for: 3))
     #expect(!budget.allows(.max, for: 3))
   }
+
+  /// Would catch: a flood of one uid, counted because it is there, that fills the budget of all.
+  @Test("what a uid has beyond its share takes nothing from another's, and comes back first", arguments: [1, 7, 500])
+  func excess(piece: Int) {
+    for (capacity, most) in [(1024, 256), (16, 256), (Int.max, 10)] {
+      var (flooded, alone) = (SharedBudget(capacity: capacity, capacityPerUID: most), 0)
+      for _ in 0..<1000 {
+        flooded.add(piece, for: 1)
+        if flooded.allows(1, for: 1) { alone += 1 }
+        #expect(flooded.allows(1, for: 2), "\(capacity)")
+      }
+      #expect(flooded.amount(of: 1) == 1000 * piece && alone < most)
+      for _ in 0..<999 { flooded.giveBack(piece, for: 1) }
+      #expect(flooded.amount(of: 1) == piece && flooded.uidCount == 1)
+      flooded.giveBack(piece, for: 1)
+      #expect(flooded.uidCount == 0)
+      var fresh = SharedBudget(capacity: capacity, capacityPerUID: most)
+      while flooded.allows(1, for: 2) || fresh.allows(1, for: 2) {
+        let taken = (flooded.take(1, for: 2), fresh.take(1, for: 2))
+        #expect(taken == (true, true))
+      }
+    }
+  }
 }
