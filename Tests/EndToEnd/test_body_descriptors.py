@@ -18,6 +18,7 @@ import pytest
 from harness import expect
 from harness.connection import Connection
 from harness.echo import EchoServer, pattern
+from harness.linger import lingering_socket
 from harness.sidecar import Sidecar
 from harness.users import ALICE, BOB, BOTH, connect_as, needs_root, open_to_all
 from harness.waiting import eventually
@@ -483,18 +484,6 @@ def test_a_connection_that_goes_closes_its_descriptors(sidecar: Sidecar) -> None
 
 
 # Neighbours
-
-
-def lingering_socket(listener: socket.socket) -> socket.socket:
-    """A socket whose close waits for 20 s, because its peer reads nothing."""
-    made = socket.create_connection(listener.getsockname())
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\x00\x00\x00\x14\x00\x00\x00")
-    made.setblocking(False)
-    try:
-        while True:
-            made.send(bytes(1 << 16))
-    except BlockingIOError:
-        return made
 
 
 @needs_root

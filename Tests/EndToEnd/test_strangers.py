@@ -1,6 +1,8 @@
 """Users whom no rule names may connect, to be told so: what they do costs nobody else."""
 from __future__ import annotations
 
+import array
+import contextlib
 import json
 import os
 import signal
@@ -11,6 +13,7 @@ from typing import Any, Callable, Dict, Iterator
 import pytest
 
 from harness import expect
+from harness.linger import lingering_socket
 from harness.sidecar import Sidecar
 from harness.users import ALICE, BOB, as_user, connect_as, needs_root, open_to_all
 
@@ -74,6 +77,39 @@ def test_who_connects_and_floods_without_end_does_not_keep_others_out(sidecar: S
         os.waitpid(child, 0)
     # On a debug binary and a busy machine; with every byte framed where it is read it was three times as long and more.
     assert longest < 6, f"{longest:.3f} s"
+
+
+def rejected_while_a_close_waits(path: str, listener: socket.socket) -> None:
+    """Passes a socket whose close waits, and then makes more connections with unread bytes than one user may have."""
+    with socket.socket(socket.AF_UNIX) as first:
+        first.connect(path)
+        passed = lingering_socket(listener)
+        first.sendmsg([b" "], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [passed.fileno()]))])
+        passed.close()
+    for _ in range(1500):
+        with socket.socket(socket.AF_UNIX) as one:
+            with contextlib.suppress(OSError):
+                one.connect(path)
+                one.send(b"[]" * 1000)
+
+
+def test_connections_that_wait_to_be_closed_take_no_descriptor_of_another_user(sidecar: Sidecar) -> None:
+    """Catches descriptors beyond a user's share that fill the room of all, for as long as that user likes."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                os.setgroups([])
+                os.setgid(BOB)
+                os.setuid(BOB)
+                rejected_while_a_close_waits(str(sidecar.path), listener)
+                status = 0
+            finally:
+                os._exit(status)
+        assert os.waitpid(child, 0)[1] == 0
+        with connect_as(ALICE, sidecar) as alice:
+            assert alice.works()
 
 
 def test_a_stranger_has_few_connections(sidecar: Sidecar) -> None:
