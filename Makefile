@@ -39,12 +39,12 @@ BUILD_PACKAGES := ca-certificates g++ git libcurl4-openssl-dev libexpat1-dev lib
 DEMO_PACKAGES := $(BUILD_PACKAGES) curl jq nodejs python3 python3-requests python3-venv socat
 # `make test`: servers that tests start, and what speaks with them. promtool is in prometheus.
 TEST_PACKAGES := $(DEMO_PACKAGES) bubblewrap glewlwyd netcat-openbsd nginx-light openssl prometheus python3-pytest \
-  redis-server sqlite3 wget
+  rclone redis-server sqlite3 wget
 # Everything else: a browser, the site, the package and the image, systemd's tools, other languages, front proxies, and
 # the servers that read requests and judge tokens in comparison (Tests/Differential).
 ALL_PACKAGES := $(TEST_PACKAGES) apache2 buildah caddy chromium debhelper dpkg-dev gcc haproxy libapache2-mod-oauth2 \
-  libc6-dev libjsonrpccpp-dev lintian lua-socket man-db node-typescript perl procps python3-markdown python3-pygments \
-  squid systemd util-linux
+  libc6-dev libjsonrpccpp-dev lintian lua-socket man-db node-typescript openjdk-17-jdk-headless perl procps \
+  python3-markdown python3-pygments squid systemd util-linux
 # The example with Express (`test-node`, `test-documents`, `test-examples`): with two hundred small ones that nothing
 # else needs.
 NODE_PACKAGES := node-express

@@ -6,6 +6,8 @@ import base64
 import json
 import os
 import secrets
+import shutil
+import socket
 import subprocess
 import threading
 from pathlib import Path
@@ -17,6 +19,7 @@ from harness import memory
 from harness.ports import free_port
 from harness.programs_server import MESSAGE, OBJECT, ProgramsServer
 from harness.sidecar import Sidecar
+from harness.waiting import eventually
 
 #: The programs from PyPI, in an environment of their own: `make programs`.
 PROGRAMS = Path(os.environ.get("PROGRAMS", Path(__file__).resolve().parents[2] / ".build" / "programs")) / "bin"
@@ -27,7 +30,9 @@ needs_programs = pytest.mark.skipif(not (PROGRAMS / "aws").exists(), reason="nee
 class Bench:
     """A gateway in front of a server with a key. The memory of programs is searched while they wait for a response."""
 
-    def __init__(self, directory: Path, start: Callable[..., Sidecar]) -> None:
+    def __init__(
+        self, directory: Path, start: Callable[..., Sidecar], more: "Dict[str, object] | None" = None
+    ) -> None:
         self.secret = "upstream-" + secrets.token_hex(16)
         self.key = "local-" + secrets.token_hex(16)
         self.marker = "marker-" + secrets.token_hex(16)
@@ -39,9 +44,15 @@ class Bench:
             (directory / name).chmod(0o600)
         self.port = free_port()
         self.socket = directory / "http.sock"
-        credential = {"header": "X-Upstream-Key", "valueFile": str(directory / "upstream")}
+
+        def resource(path: str = "", header: str = "X-Upstream-Key") -> Dict[str, object]:
+            credential = {"header": header, "valueFile": str(directory / "upstream")}
+            return {"baseUrl": f"{self.server.base}/{path}", "auth": "credential", "credential": credential}
+
         start({
-            "resources": {"up": {"baseUrl": self.server.base + "/", "auth": "credential", "credential": credential}},
+            "resources": {
+                "up": resource(), "vault": resource(header="X-Vault-Token"), **(more or {}),
+            },
             "gateway": {
                 "listen": {
                     "path": str(self.socket), "address": f"127.0.0.1:{self.port}", "keyFile": str(directory / "key"),
@@ -56,7 +67,10 @@ class Bench:
 
     @property
     def base(self) -> str:
-        return f"http://127.0.0.1:{self.port}/up"
+        return self.base_of("up")
+
+    def base_of(self, resource: str) -> str:
+        return f"http://127.0.0.1:{self.port}/{resource}"
 
     @property
     def base_with_key(self) -> str:
@@ -125,6 +139,21 @@ def test_git_clones(bench: Bench) -> None:
     assert log.stdout == b"first commit\n"
 
 
+def test_git_pushes_in_chunks(bench: Bench) -> None:
+    """Git sends a pack that is longer than `http.postBuffer` in chunks, after a request that asks whether it may."""
+    clone = bench.directory / "clone"
+    bench.run("git", "clone", "-q", f"{bench.base_with_key}/git/demo.git", str(clone))
+    (clone / "large").write_bytes(secrets.token_bytes(300_000))
+    for command in (["add", "large"], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "-m", "second commit"]):
+        subprocess.run(["git", "-C", str(clone), *command], check=True, timeout=30)
+    bench.run("git", "-C", str(clone), "-c", "http.postBuffer=65536", "push", "-q", "origin", "main")
+    assert bench.server.chunked > 0
+    pushed = subprocess.run(
+        ["git", "-C", str(bench.directory / "served" / "demo.git"), "-c", "safe.directory=*", "log", "-1", "--format=%s", "main"],
+        capture_output=True, timeout=30)
+    assert pushed.stdout == b"second commit\n"
+
+
 @needs_programs
 def test_pip_installs_from_an_index(bench: Bench) -> None:
     target = bench.directory / "installed"
@@ -157,6 +186,32 @@ def test_node_fetch(bench: Bench) -> None:
     assert bench.run("node", "-e", text, U=bench.base, K=bench.key) == b"POST /n 3\n"
 
 
+JAVA = """
+import java.net.*;
+import java.net.http.*;
+class Program {
+  public static void main(String[] a) throws Exception {
+    var request = HttpRequest.newBuilder(URI.create(a[0] + "/j")).header("Postern-Key", a[1]);
+    var client = HttpClient.newHttpClient();
+    for (int i = 0; i < 2; i++) {
+      var response = client.send(
+        request.POST(HttpRequest.BodyPublishers.ofString("abc")).build(), HttpResponse.BodyHandlers.ofString());
+      System.out.println(response.version() + " " + response.body());
+    }
+  }
+}
+"""
+
+
+@pytest.mark.skipif(shutil.which("javac") is None, reason="needs a JDK")
+def test_java(bench: Bench) -> None:
+    """Java's client asks on each plain connection whether HTTP/2 may be spoken there (`Upgrade: h2c`)."""
+    (bench.directory / "Program.java").write_text(JAVA)
+    subprocess.run(["javac", "Program.java"], check=True, cwd=bench.directory, timeout=60)
+    output = bench.run("java", "-cp", str(bench.directory), "Program", bench.base, bench.key)
+    assert output.decode().splitlines() == ["HTTP_1_1 POST /j 3"] * 2
+
+
 @needs_programs
 @pytest.mark.parametrize("streams", [False, True])
 def test_openai(bench: Bench, streams: bool) -> None:
@@ -178,6 +233,89 @@ def test_anthropic(bench: Bench, streams: bool, variable: str) -> None:
            else f"print(c.messages.create({arguments}).content[0].text)"))
     output = script(bench, text, ANTHROPIC_BASE_URL=bench.base, **{variable: bench.key})
     assert output.decode().strip() == MESSAGE
+
+
+@needs_programs
+@pytest.mark.parametrize("streams", [False, True])
+def test_openai_as_azure_serves_it(bench: Bench, streams: bool) -> None:
+    text = (
+        "import openai,os;c=openai.AzureOpenAI(azure_endpoint=os.environ['U'],api_version='2024-10-21');"
+        f"r=c.chat.completions.create(model='m',messages=[{{'role':'user','content':'x'}}],stream={streams});"
+        + ("print(''.join(e.choices[0].delta.content for e in r).strip())" if streams else "print(r.choices[0].message.content)"))
+    assert script(bench, text, U=bench.base, AZURE_OPENAI_API_KEY=bench.key).decode().strip() == MESSAGE
+
+
+@needs_programs
+@pytest.mark.parametrize("streams", [False, True])
+def test_google_genai(bench: Bench, streams: bool) -> None:
+    text = (
+        "import os;from google import genai;"
+        "c=genai.Client(api_key=os.environ['K'],http_options={'base_url':os.environ['U']});"
+        + ("print(''.join(e.text for e in c.models.generate_content_stream(model='m',contents='x')).strip())" if streams
+           else "print(c.models.generate_content(model='m',contents='x').text)"))
+    assert script(bench, text, U=bench.base, K=bench.key).decode().strip() == MESSAGE
+
+
+@needs_programs
+def test_hvac_lists_and_reads(bench: Bench) -> None:
+    """A vault's client lists with a method of its own, LIST, and has its token in a field of its own."""
+    text = (
+        "import hvac,os;c=hvac.Client(url=os.environ['U'],token=os.environ['K']);v=c.secrets.kv.v2;"
+        "name=v.list_secrets(path='app',mount_point='secret')['data']['keys'][0];"
+        "r=v.read_secret_version(path='app/'+name,mount_point='secret',raise_on_deleted_version=True);"
+        "print(r['data']['data']['password'])")
+    assert script(bench, text, U=bench.base_of("vault"), K=bench.key).decode().strip() == MESSAGE
+    assert ("LIST", "/v1/secret/metadata/app") in [request[:2] for request in bench.server.requests]
+
+
+@pytest.mark.skipif(shutil.which("npm") is None, reason="no npm comes with this Node")
+def test_npm_installs_from_a_registry_at_the_root_of_its_server(bench: Bench) -> None:
+    """A registry names archives by their whole URL. npm puts its own registry's URL in place of their origin."""
+    (bench.directory / ".npmrc").write_text(
+        f"registry={bench.base}/\n//127.0.0.1:{bench.port}/up/:_authToken={bench.key}\n"
+        "replace-registry-host=always\naudit=false\nfund=false\nupdate-notifier=false\n")
+    (bench.directory / "package.json").write_text("{}")
+    bench.run("npm", "install", "gatewaydemo")
+    assert (bench.directory / "node_modules" / "gatewaydemo" / "index.js").read_text() == "module.exports = 42\n"
+
+
+def test_rclone_moves_files_of_a_webdav_server(directory: Path, start: Callable[..., Sidecar]) -> None:
+    """A client in Go, to the server that it has itself: PROPFIND, MKCOL, PUT, and MOVE with the gateway's own URL as the
+    destination. The server's responses have its paths: it works where the resource has the name of the path."""
+    served, password, port = directory / "dav", secrets.token_hex(16), free_port()
+    served.mkdir()
+    (directory / "basic").write_text("Basic " + base64.b64encode(f"user:{password}".encode()).decode())
+    (directory / "basic").chmod(0o600)
+    environment = {"PATH": os.environ["PATH"], "HOME": str(directory), "RCLONE_CONFIG": str(directory / "rclone.conf")}
+    server = subprocess.Popen(
+        ["rclone", "serve", "webdav", str(served), "--addr", f"127.0.0.1:{port}", "--baseurl", "/dav", "--user", "user"],
+        env={**environment, "RCLONE_PASS": password}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        eventually(lambda: socket.socket().connect_ex(("127.0.0.1", port)) == 0)
+        credential = {"header": "Authorization", "valueFile": str(directory / "basic")}
+        bench = Bench(directory, start, {
+            "dav": {"baseUrl": f"http://127.0.0.1:{port}/dav/", "auth": "credential", "credential": credential},
+        })
+        (directory / "rclone.conf").write_text(
+            f"[dav]\ntype = webdav\nurl = {bench.base_of('dav')}\nvendor = other\nbearer_token = {bench.key}\n")
+        (directory / "local").mkdir()
+        (directory / "local" / "a name with spaces & é.txt").write_text("content")
+
+        def rclone(*arguments: str) -> str:
+            done = subprocess.run(["rclone", "--retries=1", *arguments], env=environment, capture_output=True, timeout=60, text=True)
+            assert done.returncode == 0, done.stderr
+            return done.stdout
+
+        rclone("copy", str(directory / "local"), "dav:folder")
+        rclone("moveto", "dav:folder/a name with spaces & é.txt", "dav:moved/other.txt")
+        assert rclone("cat", "dav:moved/other.txt") == "content"
+        assert rclone("lsf", "-R", "dav:").split() == ["folder/", "moved/", "moved/other.txt"]
+        rclone("purge", "dav:moved")
+        assert [path.name for path in served.rglob("*")] == ["folder"]
+        bench.server.stop()
+    finally:
+        server.terminate()
+        server.wait(10)
 
 
 @needs_programs

@@ -1,4 +1,4 @@
-"""A server of what common programs speak: two APIs of chats, a Git repository, a package index, an object store."""
+"""A server of what common programs speak: APIs of models, a Git repository, package indexes, an object store, a vault."""
 from __future__ import annotations
 
 import base64
@@ -7,6 +7,7 @@ import io
 import json
 import os
 import subprocess
+import tarfile
 import threading
 import zipfile
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -16,6 +17,21 @@ from urllib.parse import unquote
 
 MESSAGE = "the models agree"
 OBJECT = b"an object of the store\n" * 100
+#: The name of the package that the registry has.
+NPM_PACKAGE = "gatewaydemo"
+
+
+def npm_package() -> bytes:
+    """The smallest package that npm installs: `gatewaydemo` 1.0.0."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+        for name, text in {
+            "package.json": json.dumps({"name": NPM_PACKAGE, "version": "1.0.0"}), "index.js": "module.exports = 42\n",
+        }.items():
+            entry = tarfile.TarInfo(f"package/{name}")
+            entry.size = len(text)
+            archive.addfile(entry, io.BytesIO(text.encode()))
+    return buffer.getvalue()
 
 
 def wheel() -> bytes:
@@ -45,21 +61,25 @@ def repository(folder: Path) -> None:
         ["git", "init", "-q", "-b", "main", str(work)],
         ["git", "-C", str(work), "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "first commit"],
         ["git", "clone", "-q", "--bare", str(work), str(folder / "demo.git")],
+        ["git", "-C", str(folder / "demo.git"), "config", "http.receivepack", "true"],
     ):
         subprocess.run(command, check=True, env=environment, timeout=30)
 
 
 class ProgramsServer:
-    """Serves until `stop`, and only requests with the header `X-Upstream-Key: SECRET`; any other gets 401. `before_end`
-    is called within each response, while the program waits for the rest of it."""
+    """Serves until `stop`, and only requests with `SECRET` in the header `X-Upstream-Key`, or in that of a vault; any other
+    gets 401. `before_end` is called within each response, while the program waits for the rest of it."""
 
     def __init__(self, secret: str, folder: Path) -> None:
         self.requests: List[Tuple[str, str, Dict[str, str]]] = []
         self.rejected = 0
+        #: Requests of Git whose body came in chunks.
+        self.chunked = 0
         self.before_end: Callable[[], None] = lambda: None
         repository(folder)
         double = self
         package = wheel()
+        npm = npm_package()
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
@@ -80,12 +100,22 @@ class ProgramsServer:
             def _serve(self) -> None:
                 body = self._body()
                 double.requests.append((self.command, self.path, {name.lower(): value for name, value in self.headers.items()}))
-                if self.headers.get("X-Upstream-Key") != secret:
+                if secret not in (self.headers.get("X-Upstream-Key"), self.headers.get("X-Vault-Token")):
                     double.rejected += 1
                     return self._answer(401, "text/plain", b"no key")
                 path, _, query = self.path.partition("?")
                 if path == "/v1/chat/completions":
                     return self._model(json.loads(body), self._openai)
+                if path.endswith("/deployments/m/chat/completions") and "api-version=" in query:
+                    return self._model(json.loads(body), self._openai)
+                if path in ("/v1/models/m:generateContent", "/v1/models/m:streamGenerateContent"):
+                    return self._model({"stream": "alt=sse" in query}, self._google)
+                if path.startswith("/v1/secret/"):
+                    return self._vault(path[len("/v1/secret/"):])
+                if path == f"/{NPM_PACKAGE}":
+                    return self._answer(200, "application/json", self._npm())
+                if path.startswith(f"/{NPM_PACKAGE}/-/"):
+                    return self._answer(200, "application/octet-stream", npm)
                 if path == "/v1/messages":
                     return self._model(json.loads(body), self._anthropic)
                 if path.startswith("/git/"):
@@ -142,6 +172,34 @@ class ProgramsServer:
                 return [b"data: " + json.dumps(event).encode() + b"\n\n" for event in events] + [b"data: [DONE]\n\n"]
 
             @staticmethod
+            def _google(streams: bool) -> List[bytes]:
+                pieces = [word + " " for word in MESSAGE.split()] if streams else [MESSAGE]
+                answers = [
+                    json.dumps({"candidates": [{"content": {"role": "model", "parts": [{"text": piece}]}, "index": 0}]}).encode()
+                    for piece in pieces
+                ]
+                return [b"data: " + answer + b"\r\n\r\n" for answer in answers] if streams else answers
+
+            def _vault(self, path: str) -> None:
+                """Version 2 of the engine of keys and values: LIST names what GET reads below `data`."""
+                if (self.command, path) == ("LIST", "metadata/app"):
+                    data: Dict[str, object] = {"keys": ["database"]}
+                elif (self.command, path) == ("GET", "data/app/database"):
+                    data = {"data": {"password": MESSAGE}, "metadata": {"version": 1}}
+                else:
+                    return self._answer(405, "application/json", b'{"errors":["unsupported operation"]}')
+                self._answer(200, "application/json", json.dumps({"request_id": "r", "data": data}).encode())
+
+            @staticmethod
+            def _npm() -> bytes:
+                """With the whole URL of the archive at this server, as registries give it."""
+                archive = f"{double.base}/{NPM_PACKAGE}/-/{NPM_PACKAGE}-1.0.0.tgz"
+                integrity = "sha512-" + base64.b64encode(hashlib.sha512(npm).digest()).decode()
+                version = {"name": NPM_PACKAGE, "version": "1.0.0", "dist": {"tarball": archive, "integrity": integrity}}
+                return json.dumps({
+                    "name": NPM_PACKAGE, "dist-tags": {"latest": "1.0.0"}, "versions": {"1.0.0": version}}).encode()
+
+            @staticmethod
             def _anthropic(streams: bool) -> List[bytes]:
                 message = {
                     "id": "m1", "type": "message", "role": "assistant", "model": "m", "stop_reason": "end_turn", "stop_sequence": None,
@@ -160,6 +218,7 @@ class ProgramsServer:
                 return [b"event: %s\ndata: %s\n\n" % (str(event["type"]).encode(), json.dumps(event).encode()) for event in events]
 
             def _git(self, path: str, query: str, body: bytes) -> None:
+                double.chunked += self.headers.get("Transfer-Encoding") == "chunked"
                 environment = {
                     "PATH": os.environ["PATH"], "GIT_PROJECT_ROOT": str(folder), "GIT_HTTP_EXPORT_ALL": "1", "PATH_INFO": path,
                     "REQUEST_METHOD": self.command, "QUERY_STRING": query, "CONTENT_TYPE": self.headers.get("Content-Type", ""),
@@ -173,7 +232,7 @@ class ProgramsServer:
                 status = int(fields.pop("Status", "200").split()[0])
                 self._answer(status, fields.pop("Content-Type", "text/plain"), content, **fields)
 
-            do_GET = do_POST = do_HEAD = do_PUT = _serve
+            do_GET = do_POST = do_HEAD = do_PUT = do_LIST = _serve
 
             def log_message(self, *arguments: object) -> None:
                 pass
