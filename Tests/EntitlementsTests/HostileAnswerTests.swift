@@ -107,6 +107,18 @@ struct HostileAnswerTests {
     }
   }
 
+  /// As decision points behind a proxy, and hand-written ones, send it.
+  @Test("the body decides whether an answer is a document, not its media type", arguments: ["text/plain", "", "x"])
+  func mediaTypes(type: String) throws {
+    func read(_ body: String) throws(DecisionFault) -> JSONValue {
+      try DecisionReply.document(
+        of: HTTPResponse(status: 200, fields: ["Content-Type": type], body: Array(body.utf8)))
+    }
+    #expect(try read(#"{"a":1}"#) == .object(["a": 1]))
+    let fault = #expect(throws: DecisionFault.self) { try read("<html>") }
+    #expect(fault?.status.details?.hasSuffix(type == "text/plain" ? "JSON, but text/plain" : "not valid JSON") == true)
+  }
+
   @Test("10,000 malformed or hostile answers give no permit, every deny has a reason, and nothing traps")
   func answers() {
     var answers = HostileAnswers(seed: 7)

@@ -103,7 +103,7 @@ struct PassExchange: Sendable {
       case 300..<400: throw .format("a redirect is not followed", http: response.status, trace: trace)
       default: break
       }
-      let document = DecisionReply.isJSON(response) ? try? Self.parser.parse(response.body) : nil
+      let document = try? Self.parser.parse(response.body)
       if let document, let status = AdobePassProvider.error(in: document, status: response.status, trace: trace) {
         guard !AdobePassProvider.rejectsToken(response) else {
           throw Self.rejection(response, trace: trace)

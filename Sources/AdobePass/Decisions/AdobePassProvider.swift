@@ -222,10 +222,7 @@ public final class AdobePassProvider: DecisionProvider {
 
   /// Returns the error of an answer without decisions. The code of a session is none.
   static func error(in response: HTTPResponse) -> Status? {
-    guard DecisionReply.isJSON(response), let document = try? DecisionReply.parser.parse(response.body) else {
-      return nil
-    }
-    return error(in: document, status: response.status)
+    (try? DecisionReply.parser.parse(response.body)).flatMap { error(in: $0, status: response.status) }
   }
 
   /// Returns the error that `document` is, or that it has in a member of its own.

@@ -57,7 +57,7 @@ extension DecisionFault {
 
   /// The fault of an answer other than 2xx.
   package init(_ response: HTTPResponse, trace: String?) {
-    let document = DecisionReply.isJSON(response) ? try? DecisionReply.parser.parse(response.body) : nil
+    let document = try? DecisionReply.parser.parse(response.body)
     let error = document.flatMap { EnhancedError.read(in: $0, status: response.status, trace: trace) }
     let requested = RetryAfter.of(response.fields).map { min($0, Self.maxPause) }
     switch response.status {

@@ -9,19 +9,14 @@ package enum DecisionReply {
   /// Rejects duplicate members (RFC 7493 section 2.3); depth and size are bounded.
   package static let parser = JSONParser(maxBytes: maxBytes, maxDepth: 64)
 
-  /// Returns the document of a 2xx answer; throws the fault of any other answer.
+  /// Returns the document of a 2xx answer, whatever its media type; throws the fault of any other answer.
   package static func document(of response: HTTPResponse, trace: String? = nil) throws(DecisionFault) -> JSONValue {
     guard (200..<300).contains(response.status) else { throw DecisionFault(response, trace: trace) }
-    guard isJSON(response) else { throw .format("the decision point's answer is not JSON", trace: trace) }
     guard let document = try? parser.parse(response.body) else {
-      throw .format("the decision point's answer is not valid JSON", trace: trace)
+      let type = response.fields["Content-Type"].flatMap(MediaType.init).flatMap { $0.isJSON ? nil : $0.essence }
+      throw .format("the decision point's answer is not valid JSON\(type.map { ", but \($0)" } ?? "")", trace: trace)
     }
     return document
-  }
-
-  /// Whether the answer is JSON by its media type; one without a type may be.
-  package static func isJSON(_ response: HTTPResponse) -> Bool {
-    response.fields["Content-Type"].map { MediaType($0)?.isJSON ?? false } ?? true
   }
 }
 
