@@ -545,7 +545,8 @@ def test_the_secret_is_in_no_answer_log_metric_span_or_record(
     # A header that no server may send: the exchange fails once it has begun.
     server.answers["/api/broken"] = lambda _: (200, {"Content-Length": "99999", "Connection": "close"}, b"short")
     server.answers["/api/huge"] = lambda _: (200, {}, b"x" * 100_000)
-    server.answers["/api/slow"] = lambda _: (time.sleep(1.5), (200, {}, b"late"))[1]
+    asked = threading.Event()
+    server.answers["/api/slow"] = lambda _: (asked.wait(20), (200, {}, b"late"))[1]
     credential = json.loads(json.dumps(form))
     (credential["basic"] if "basic" in credential else credential).update(
         {"passwordFile" if "basic" in credential else "valueFile": str(secret)})
@@ -565,6 +566,7 @@ def test_the_secret_is_in_no_answer_log_metric_span_or_record(
             pending = connection.request("fetchResource", {"resource": "r", "path": "slow", "task": "t"})
             eventually(lambda: watcher.call("listTasks")["tasks"], what="the task")
             told += [watcher.call("listTasks"), watcher.call("getTask", {"task": "t"})]
+            asked.set()
             told.append(connection.answer_to(pending))
             told += [watcher.call("listTasks"), watcher.call("health"), watcher.call("metrics"), watcher.call("getInfo")]
             told += connection.others()
