@@ -18,7 +18,7 @@ import Testing
       (.google, nil, .clientSecretBasic, nil), (.cognito, .cognito, .clientSecretBasic, nil),
       (.github, nil, .clientSecretPost, nil), (.apple, nil, .clientSecretPost, nil),
       (.slack, nil, .clientSecretPost, nil), (.pingam, .jwt, .clientSecretBasic, .tokenEndpoint),
-      (.gitlab, nil, .clientSecretBasic, nil), (.authentik, .jwt, .clientSecretBasic, nil),
+      (.gitlab, nil, .clientSecretBasic, nil), (.authentik, .authentik, .clientSecretBasic, nil),
       (.authelia, .rfc9068, .clientSecretBasic, nil), (.zitadel, .jwt, .clientSecretBasic, .issuer),
       (.dex, nil, .clientSecretBasic, nil),
     ] as [(Provider, AccessTokenFormat?, ClientAuthentication, AssertionAudience?)])

@@ -95,6 +95,15 @@ import Testing
       idHeader: ["typ": "JWT"], id: ["tokenName": "id_token", "aud": .string(api), "azp": .string(api)],
       isRecognized: false),
     Issued(
+      name: "authentik", format: .authentik, header: ["typ": "JWT"],
+      access: [
+        "azp": client, "uid": "u", "nonce": "n", "sid": "s", "amr": ["pwd"], "auth_time": 1, "scope": "openid read",
+        "acr": "goauthentik.io/providers/oauth2/default",
+      ],
+      idHeader: ["typ": "JWT"],
+      id: ["nonce": "n", "sid": "s", "amr": ["pwd"], "acr": "goauthentik.io/providers/oauth2/default"],
+      isRecognized: false),
+    Issued(
       name: "ZITADEL", format: .jwt, header: ["typ": "JWT"],
       access: ["aud": [.string(api), "app"], "client_id": client, "jti": "V2_1", "scope": "openid read"],
       idHeader: ["typ": "JWT"],
@@ -171,7 +180,8 @@ import Testing
   }
 
   @Test(
-    "a token of one provider passes at another's", arguments: [Format.keycloak, .entra, .okta, .auth0, .cognito])
+    "a token of one provider passes at another's",
+    arguments: [Format.keycloak, .entra, .okta, .auth0, .cognito, .authentik])
   func foreign(format: Format) async throws {
     for other in Self.issued where other.format != format {
       // Keycloak's token is what Auth0's is, with more; the other way round it lacks the claim `typ`.

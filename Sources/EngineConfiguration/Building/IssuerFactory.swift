@@ -212,6 +212,7 @@ extension AccessTokenExpectations.Format {
       case .okta: .okta
       case .auth0: .auth0
       case .cognito: .cognito
+      case .authentik: .authentik
       case .jwt: .jwt
       case nil: .recognized
       }

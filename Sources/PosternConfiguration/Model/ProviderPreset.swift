@@ -60,8 +60,7 @@ struct ProviderPreset: Sendable, Equatable {
 }
 
 extension Provider {
-  /// The table, with the place of each fact. Those of authentik, Authelia and Dex are still to be checked against the
-  /// places that they name; proto-docs/providers.md says what was tested, and how.
+  /// The table, with the place of each fact; proto-docs/providers.md says what was tested, and how.
   var preset: ProviderPreset {
     var preset = ProviderPreset()
     switch self {
@@ -129,11 +128,12 @@ extension Provider {
       // nothing deviates.
       break
     case .authentik:
-      // docs.goauthentik.io/add-secure-apps/providers/oauth2: access tokens are JWTs for the client, with `typ` JWT.
-      preset.format = .jwt
+      // goauthentik/authentik, authentik/providers/oauth2/id_token.py, to_access_token: an access token is the ID token
+      // with `azp` and `uid`; views/token.py, create_code_response: with its `nonce`, too. `aud` is the client.
+      preset.format = .authentik
     case .authelia:
-      // www.authelia.com/configuration/identity-providers/openid-connect/clients: opaque, or RFC 9068 where
-      // access_token_signed_response_alg is set.
+      // authelia/authelia, docs/content/configuration/identity-providers/openid-connect/clients.md: opaque by default, or
+      // RFC 9068 where access_token_signed_response_alg or …_key_id is set.
       preset.format = .rfc9068
     case .zitadel:
       // zitadel.com/docs/apis/openidoauth/claims: `aud`, `azp`, `jti`, no `nonce` in JWT access tokens.
@@ -141,8 +141,8 @@ extension Provider {
       // zitadel.com/docs/apis/openidoauth/authn-methods: `aud` is the issuer, `kid` the key's id in its JSON file.
       preset.assertionAudience = .issuer
     case .dex:
-      // dexidp/dex, server/oauth2.go, newAccessToken: an access token is made as an ID token is, with `at_hash`:
-      // nothing distinguishes them, and none is accepted as an access token.
+      // dexidp/dex, server/oauth2.go, newAccessToken: an access token is made by newIDToken, with the `at_hash` of a
+      // random text: nothing distinguishes them, and none is accepted as an access token.
       break
     }
     return preset
@@ -200,6 +200,8 @@ public enum AccessTokenFormat: String, Sendable, Hashable, CaseIterable {
   case auth0
   /// Amazon Cognito's.
   case cognito
+  /// authentik's.
+  case authentik
   /// Any JWT for the API that is not an ID token.
   case jwt
 }

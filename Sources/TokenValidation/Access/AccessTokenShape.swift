@@ -18,6 +18,9 @@ extension AccessTokenExpectations {
     /// Amazon Cognito: `token_use` is `access`, and the client in `client_id` stands for the audience where there is no
     /// `aud`.
     case cognito
+    /// authentik: the client is in `azp`, and the token has an identifier in `uid`; an ID token has neither. It has the
+    /// login's `nonce`, as an ID token has.
+    case authentik
     /// Any other JWT that has the API as its audience, and nothing that only ID tokens, logout tokens and refresh
     /// tokens have.
     case jwt
@@ -50,7 +53,7 @@ struct AccessTokenShape {
   var types: (accepted: [String], mayBeAbsent: Bool) {
     switch format {
     case .rfc9068, .recognized: (["at+jwt"], false)
-    case .entraUser, .entra, .keycloak, .auth0: (["at+jwt", "JWT"], false)
+    case .entraUser, .entra, .keycloak, .auth0, .authentik: (["at+jwt", "JWT"], false)
     case .okta, .cognito, .jwt: (["at+jwt", "JWT"], true)
     }
   }
@@ -62,6 +65,7 @@ struct AccessTokenShape {
       case .keycloak, .auth0: ["azp", "client_id"]
       case .entra: ["azp", "appid"]
       case .okta: ["cid"]
+      case .authentik: ["azp"]
       case .jwt: ["client_id", "azp", "cid", "appid"]
       case .rfc9068, .recognized, .cognito, .entraUser: ["client_id"]
       }
@@ -80,6 +84,7 @@ struct AccessTokenShape {
     case .okta: foreignFault ?? oktaFault
     case .auth0: foreignFault ?? auth0Fault
     case .cognito: foreignFault ?? cognitoFault
+    case .authentik: authentikFault
     case .jwt: foreignFault ?? plainFault(clientID: clientID)
     }
   }
@@ -91,18 +96,23 @@ struct AccessTokenShape {
   /// What ID tokens and logout tokens have, and access tokens have not (OpenID Connect Core section 2, Back-Channel
   /// Logout 1.0 section 2.4).
   private var foreignFault: TokenFault? {
-    for name in ["nonce", "at_hash", "c_hash", "s_hash"] where claims.members[name] != nil {
-      return Self.wrong("the token is an ID token: it has \(name)", name)
-    }
+    guard claims.members["nonce"] == nil else { return Self.isIDToken("nonce") }
     guard claims.members["events"] == nil else { return Self.wrong("the token reports events", "events") }
-    return nil
+    return hashFault
+  }
+
+  /// Only ID tokens have hashes of what came with them.
+  private var hashFault: TokenFault? {
+    ["at_hash", "c_hash", "s_hash"].first { claims.members[$0] != nil }.map(Self.isIDToken)
+  }
+
+  private static func isIDToken(_ claim: String) -> TokenFault {
+    wrong("the token is an ID token: it has \(claim)", claim)
   }
 
   /// Keycloak's access tokens had `nonce`, too, before version 25; its claim `typ` is in every token.
   private var keycloakFault: TokenFault? {
-    for name in ["at_hash", "c_hash", "s_hash"] where claims.members[name] != nil {
-      return Self.wrong("the token is an ID token: it has \(name)", name)
-    }
+    if let hashFault { return hashFault }
     guard ["Bearer", "DPoP"].contains(claims.string("typ")) else {
       return Self.wrong("the claim typ is not Bearer: the token is no access token of Keycloak", "typ")
     }
@@ -153,6 +163,14 @@ struct AccessTokenShape {
     return nil
   }
 
+  private var authentikFault: TokenFault? {
+    if let hashFault { return hashFault }
+    guard claims.string("uid")?.isEmpty == false, client.value?.isEmpty == false, claims.members["events"] == nil else {
+      return Self.wrong("azp or uid is missing: the token is no access token of authentik", "uid")
+    }
+    return nil
+  }
+
   /// A token that is for a client, as ID tokens are, needs what these do not have.
   private func plainFault(clientID: String?) -> TokenFault? {
     for (name, access) in [
@@ -182,7 +200,7 @@ extension AccessTokenShape {
   /// The format that claims show beyond doubt; nil where they show none. It asks for more than the format itself does:
   /// nobody has said that the issuer is of that kind.
   static func recognized(_ claims: JWTClaims) -> Format? {
-    guard let format = resembled(claims) else { return nil }
+    guard let format = resembled(claims), format != .authentik else { return nil }
     let shape = AccessTokenShape(format: format, claims: claims)
     guard shape.foreignFault == nil, shape.fault(clientID: nil) == nil else { return nil }
     let isApplication = ["azpacr", "appidacr", "idtyp"].contains { claims.members[$0] != nil }
@@ -192,6 +210,9 @@ extension AccessTokenShape {
   /// The format that claims resemble, of an access token or not.
   static func resembled(_ claims: JWTClaims) -> Format? {
     let names = claims.members
+    if claims.string("acr")?.startsWithBytes(of: "goauthentik.io/") == true, claims.string("uid") != nil {
+      return .authentik
+    }
     if ["Bearer", "DPoP", "ID"].contains(claims.string("typ")) { return .keycloak }
     if claims.string("token_use") != nil { return .cognito }
     if claims.string("cid") != nil, names["scp"]?.arrayValue != nil { return .okta }
@@ -248,11 +269,13 @@ enum AccessTokenHint {
   /// The hint for a token with those claims, of the provider that its issuer evidently is; empty where no setting would
   /// help.
   static func text(_ claims: JWTClaims, _ provider: LikelyProvider?) -> String {
-    let foreign = ["nonce", "at_hash", "c_hash", "s_hash", "events"]
-    guard !foreign.contains(where: { claims.members[$0] != nil }), claims.string("typ") != "ID",
-      claims.string("token_use") != "id"
-    else { return "" }
     let likely = provider ?? AccessTokenShape.resembled(claims).map { LikelyProvider(name: $0.rawValue, format: $0) }
+    let fits = likely.map { AccessTokenShape($0.format, header: nil, claims: claims).fault(clientID: nil) == nil }
+    let foreign = ["nonce", "at_hash", "c_hash", "s_hash", "events"]
+    let isForeign =
+      foreign.contains { claims.members[$0] != nil } || claims.string("typ") == "ID"
+      || claims.string("token_use") == "id"
+    guard !isForeign || fits == true else { return "" }
     if let likely {
       return
         "; access tokens of this kind need format: \(likely.format.rawValue) at the issuer (or provider: \(likely.name))"
