@@ -17,7 +17,7 @@ local function decide(txn, api, identity)
   local response = core.httpclient():get({
     url = "http://postern/.postern/auth/" .. api,
     dst = socket,
-    timeout = 5000,
+    timeout = 3000, -- milliseconds, for each of four attempts
     headers = {
       ["authorization"] = lines(sent, "authorization"),
       ["dpop"] = lines(sent, "dpop"),
