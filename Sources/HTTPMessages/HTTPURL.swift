@@ -3,9 +3,9 @@ public import PosternSupport
 /// An absolute `http` or `https` URL, parsed strictly (RFC 3986) and normalised, so that equivalent URLs compare equal.
 ///
 /// Normalised: scheme and host lower case, default port dropped, dot segments removed (`%2e` counts as a dot), an empty
-/// path is `/`, unreserved characters are never percent-encoded, hex digits upper case, ``[]{}|^`"<>`` in path and query
-/// percent-encoded (they are common, though RFC 3986 does not allow them), IPv6 addresses as in RFC 5952, fragments
-/// dropped. An encoded slash stays encoded: it never becomes a separator.
+/// path is `/`, unreserved characters are never percent-encoded, hex digits upper case, brackets, `{}|^"<>` and the
+/// backtick in path and query percent-encoded (they are common, though RFC 3986 does not allow them), IPv6
+/// addresses as in RFC 5952, fragments dropped. An encoded slash stays encoded: it never becomes a separator.
 ///
 /// Not accepted: user information, control characters, spaces, backslashes, raw non-ASCII and other characters that
 /// must be percent-encoded, ports outside 1…65535, empty hosts, hosts with a trailing dot or an empty label, numeric
