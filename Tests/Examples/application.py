@@ -135,15 +135,17 @@ class WebApplication(Application):
         return self.log_path.read_text(encoding="utf-8", errors="replace")
 
     def request(
-        self, method: str, path: str, cookies: Optional[Dict[str, str]] = None, **headers: str
+        self, method: str, path: str, cookies: Optional[Dict[str, str]] = None, form: Optional[str] = None, **headers: str
     ) -> Response:
         """One request for a page, from a browser with these cookies; redirects are not followed."""
         headers = {"Accept": "text/html", **{name.replace("_", "-"): value for name, value in headers.items()}}
+        if form is not None:
+            headers["Content-Type"] = "application/x-www-form-urlencoded"
         if cookies:
             headers["Cookie"] = "; ".join(f"{name}={value}" for name, value in cookies.items())
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
         try:
-            connection.request(method, path, None, headers)
+            connection.request(method, path, form, headers)
             response = connection.getresponse()
             return Response(response.status, response.headers, response.read().decode())
         finally:

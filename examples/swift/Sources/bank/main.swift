@@ -15,7 +15,7 @@ let usage = """
 struct Bank {
   let postern: Postern
 
-  /// Logs the user in. There is one session then, so that no call has to name it.
+  /// Logs the user in, in the place of whoever was logged in before.
   func login(inTerminal: Bool) async throws {
     for session in try await postern.sessions.all() { try await postern.sessions.end(session.handle) }
     guard inTerminal else { return _ = try await postern.sessions.login(open: show) }
@@ -35,7 +35,7 @@ struct Bank {
 
   /// Sends a request as the user. Where the bank requires more than the login, the fetch continues after that.
   func send(_ request: ResourceRequest) async throws {
-    let response = try await postern.fetch(request, onAdvice: stepUp)
+    let response = try await postern.fetch(request, session: session().handle, onAdvice: stepUp)
     guard response.status < 400 else { throw Failure(description: "The bank's response is \(response.status).") }
     print(response.text ?? "\(response.body.count) bytes")
   }
