@@ -243,6 +243,7 @@ def test_openai_as_azure_serves_it(bench: Bench, streams: bool) -> None:
         f"r=c.chat.completions.create(model='m',messages=[{{'role':'user','content':'x'}}],stream={streams});"
         + ("print(''.join(e.choices[0].delta.content for e in r).strip())" if streams else "print(r.choices[0].message.content)"))
     assert script(bench, text, U=bench.base, AZURE_OPENAI_API_KEY=bench.key).decode().strip() == MESSAGE
+    assert [request[1].partition("?")[0] for request in bench.server.requests] == ["/openai/deployments/m/chat/completions"]
 
 
 @needs_programs
@@ -260,22 +261,22 @@ def test_google_genai(bench: Bench, streams: bool) -> None:
 def test_hvac_lists_and_reads(bench: Bench) -> None:
     """A vault's client lists with a method of its own, LIST, and has its token in a field of its own."""
     text = (
-        "import hvac,os;c=hvac.Client(url=os.environ['U'],token=os.environ['K']);v=c.secrets.kv.v2;"
+        "import hvac;v=hvac.Client().secrets.kv.v2;"
         "name=v.list_secrets(path='app',mount_point='secret')['data']['keys'][0];"
         "r=v.read_secret_version(path='app/'+name,mount_point='secret',raise_on_deleted_version=True);"
         "print(r['data']['data']['password'])")
-    assert script(bench, text, U=bench.base_of("vault"), K=bench.key).decode().strip() == MESSAGE
+    assert script(bench, text, VAULT_ADDR=bench.base_of("vault") + "/", VAULT_TOKEN=bench.key).decode().strip() == MESSAGE
     assert ("LIST", "/v1/secret/metadata/app") in [request[:2] for request in bench.server.requests]
 
 
-@pytest.mark.skipif(shutil.which("npm") is None, reason="no npm comes with this Node")
+@needs_programs
 def test_npm_installs_from_a_registry_at_the_root_of_its_server(bench: Bench) -> None:
     """A registry names archives by their whole URL. npm puts its own registry's URL in place of their origin."""
     (bench.directory / ".npmrc").write_text(
         f"registry={bench.base}/\n//127.0.0.1:{bench.port}/up/:_authToken={bench.key}\n"
         "replace-registry-host=always\naudit=false\nfund=false\nupdate-notifier=false\n")
     (bench.directory / "package.json").write_text("{}")
-    bench.run("npm", "install", "gatewaydemo")
+    bench.run(str(PROGRAMS / "npm"), "install", "gatewaydemo")
     assert (bench.directory / "node_modules" / "gatewaydemo" / "index.js").read_text() == "module.exports = 42\n"
 
 

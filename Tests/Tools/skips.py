@@ -23,7 +23,6 @@ EXPECTED: List[str] = [
     r"podman can start no container here: .*",
     r"writes pictures for a person to look at, into SITE_SCREENSHOTS",
     r"waits long: --slow",
-    r"no npm comes with this Node",
     r"ADOBE_PASS_OPENAPI names no copy of Adobe's OpenAPI document",
 ]
 #: These only where root is not who runs them.
