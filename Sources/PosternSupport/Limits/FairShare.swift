@@ -31,10 +31,10 @@ public enum FairShare {
 public struct SharedBudget: Sendable {
   private let capacity: Int
   private let capacityPerUID: Int
-  /// What the uids have within their shares.
+  /// What the uids have without their excess.
   private var total = 0
   private var amounts: [UInt32: Int] = [:]
-  /// The part of a uid's amount that was more than its share when it came.
+  /// The part of a uid's amount that was not allowed when it was taken.
   private var excess: [UInt32: Int] = [:]
 
   /// A budget of which nothing is taken.
@@ -66,16 +66,14 @@ public struct SharedBudget: Sendable {
     return true
   }
 
-  /// Takes so much for `uid`, allowed or not. What is more than the uid's share counts for the uid alone, so that it
-  /// takes nothing from the shares of others.
+  /// Takes so much for `uid`, allowed or not. What is not allowed counts for the uid alone, so that it takes nothing from
+  /// the shares of others.
   package mutating func add(_ amount: Int, for uid: UInt32) {
-    let beyond = amount - min(amount, remainder(for: uid))
+    if allows(amount, for: uid) { total += amount } else { excess[uid, default: 0] += amount }
     amounts[uid, default: 0] += amount
-    total += amount - beyond
-    if beyond > 0 { excess[uid, default: 0] += beyond }
   }
 
-  /// Gives back what `take` or `add` took, first what was more than the share.
+  /// Gives back what `take` or `add` took, first what was not allowed.
   public mutating func giveBack(_ amount: Int, for uid: UInt32) {
     let beyond = min(amount, excess[uid] ?? 0)
     total -= amount - beyond
@@ -86,15 +84,6 @@ public struct SharedBudget: Sendable {
   private static func reduce(_ held: inout Int?, by amount: Int) {
     let left = (held ?? 0) - amount
     held = left > 0 ? left : nil
-  }
-
-  /// The most that `allows` lets `uid` take.
-  private func remainder(for uid: UInt32) -> Int {
-    let (own, free) = (amounts[uid] ?? 0, capacity - total)
-    let (most, overflow) = free.multipliedReportingOverflow(by: FairShare.times)
-    // own + n < times * (free - n)
-    let fair = ((overflow ? .max : most) - own - 1) / (FairShare.times + 1)
-    return max(0, min(capacityPerUID - own, fair))
   }
 }
 
