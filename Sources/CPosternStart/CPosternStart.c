@@ -11,5 +11,6 @@ static void ignore_hangup(int count, char **arguments, char **environment) {
   signal(SIGHUP, SIG_IGN);
 }
 
-// Before the constructors of libraries. What comes before that is the loader's, and cannot be ours.
+// Runs before the constructors of libraries. A signal that arrives earlier, while libraries are loaded, still ends the
+// process.
 __attribute__((section(".preinit_array"), used)) static void (*const first)(int, char **, char **) = ignore_hangup;

@@ -2,7 +2,7 @@
 public struct ConversationLimits: Sendable, Hashable {
   /// Requests and notifications in flight; more are rejected with `overloaded`.
   public var inFlight: Int
-  /// Methods that give up rights: a few more of them than `inFlight` are taken.
+  /// Methods that give up rights. There is room for a few of them beyond `inFlight`.
   public var alwaysAdmitted: Set<String> = []
   /// Members of a batch; a larger one is rejected with `batch_too_large`.
   public var batch: Int

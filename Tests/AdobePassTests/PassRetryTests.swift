@@ -115,6 +115,10 @@ struct PassRetryTests {
       #expect(error?.isRetryable == false && error?.upstream?.status == answer.status && server.calls.count == 1)
     }
     let server = PassServer()
+    server.on(
+      "GET profiles",
+      HTTPResponse(status: 200, fields: ["Content-Type": "text/html"], body: Array(#"{"profiles":{}}"#.utf8)))
+    #expect(await passError { try await server.process().client().profiles() } == nil, "the body decides")
     server.on("GET profiles") { _ throws(TransportError) in
       throw TransportError(code: .responseTooLarge, outcome: .replied, detail: "too large")
     }

@@ -14,7 +14,8 @@ package enum DecisionReply {
     guard (200..<300).contains(response.status) else { throw DecisionFault(response, trace: trace) }
     guard let document = try? parser.parse(response.body) else {
       let type = response.fields["Content-Type"].flatMap(MediaType.init).flatMap { $0.isJSON ? nil : $0.essence }
-      throw .format("the decision point's answer is not valid JSON\(type.map { ", but \($0)" } ?? "")", trace: trace)
+      let stated = type.map { "; its Content-Type is \(EnhancedError.shortened($0))" } ?? ""
+      throw .format("the decision point's answer is not valid JSON\(stated)", trace: trace)
     }
     return document
   }

@@ -116,7 +116,7 @@ public final class ProviderDiscovery: Sendable {
       {
         return try ProviderMetadata(document, for: issuer)
       }
-      // The first location's answer says why there is no metadata, unless nothing is there.
+      // The error reports the first location that has anything at all.
       if telling.map({ [404, 410].contains($0.response.status) }) ?? true { telling = (location, response) }
       if TemporaryStatus.includes(response.status) { break }
     }

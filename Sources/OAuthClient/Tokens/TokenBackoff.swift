@@ -2,8 +2,8 @@ package import PosternSupport
 
 /// The backoff after a token endpoint's rejection, doubling up to 30 s.
 ///
-/// It applies to rejections and to answers without a token, and to a busy server for the time in its `Retry-After`:
-/// wrong credentials remain wrong in an immediate retry, while requests to a server that is down are no burden to it.
+/// It applies to rejections and to answers without a token, and to a busy server for the time in its `Retry-After`.
+/// Wrong credentials are still wrong in an immediate retry; a server that is down is not burdened by one.
 package struct TokenBackoff: Sendable {
   private static let (first, longest) = (Duration.seconds(1), Duration.seconds(30))
 

@@ -72,7 +72,7 @@ extension IssuerConfiguration: ConfigurationSection {
         example: .commented("keycloak")) ?? preset.format
     introspect = keys.value(
       "introspect", .choice(IntrospectedTokens.self, placeholder: .opaque), default: .opaque,
-      "Which access tokens at your APIs the issuer is asked about: opaque ones, or always JWTs too, so that a revoked one is rejected."
+      "Which access tokens at your APIs the issuer is asked about. opaque: those that are not JWTs. always: JWTs, too, so that a revoked one is rejected."
     )
     tokenType = keys.value(
       "tokenType", .choice(TokenTypeRule.self, placeholder: .strict), default: .strict,

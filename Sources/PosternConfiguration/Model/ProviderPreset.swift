@@ -176,7 +176,7 @@ extension Provider {
     return endings.first { endpoint.hasSuffix($0.0) }?.1
   }
 
-  /// The host and the path in small letters; empty where the text is not a URL. A place for the tenant is a part of one.
+  /// The host and the path in lower case; empty where the text is not a URL. It may have Entra's `{tenantid}`.
   private static func parts(of text: String) -> (host: String, path: String) {
     guard let url = try? URLText(text.replacing("{tenantid}", with: "tenantid")) else { return ("", "") }
     return (url.host.lowercasedASCII(), url.path.lowercasedASCII())

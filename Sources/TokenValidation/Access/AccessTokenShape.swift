@@ -73,7 +73,7 @@ struct AccessTokenShape {
     return (name, claims.string(name))
   }
 
-  /// Why the token is no access token of the format, or not evidently; nil where it is. `clientID` is the client of the
+  /// Why the token is not an access token of the format, or not evidently; nil where it is. `clientID` is the client of the
   /// configuration.
   func fault(clientID: String?) -> TokenFault? {
     switch format {
@@ -97,11 +97,14 @@ struct AccessTokenShape {
   /// Logout 1.0 section 2.4).
   private var foreignFault: TokenFault? {
     guard claims.members["nonce"] == nil else { return Self.isIDToken("nonce") }
-    guard claims.members["events"] == nil else { return Self.wrong("the token reports events", "events") }
-    return hashFault
+    return eventsFault ?? hashFault
   }
 
-  /// Only ID tokens have hashes of what came with them.
+  private var eventsFault: TokenFault? {
+    claims.members["events"] == nil ? nil : Self.wrong("the token reports events", "events")
+  }
+
+  /// An ID token is bound by a hash to the access token, code or state that it was issued with.
   private var hashFault: TokenFault? {
     ["at_hash", "c_hash", "s_hash"].first { claims.members[$0] != nil }.map(Self.isIDToken)
   }
@@ -114,27 +117,27 @@ struct AccessTokenShape {
   private var keycloakFault: TokenFault? {
     if let hashFault { return hashFault }
     guard ["Bearer", "DPoP"].contains(claims.string("typ")) else {
-      return Self.wrong("the claim typ is not Bearer: the token is no access token of Keycloak", "typ")
+      return Self.wrong("the claim typ is not Bearer: the token is not an access token of Keycloak", "typ")
     }
     return nil
   }
 
   private var entraFault: TokenFault? {
     guard client.value?.isEmpty == false else {
-      return Self.wrong("azp and appid are missing: the token is no access token of Entra", "azp")
+      return Self.wrong("azp and appid are missing: the token is not an access token of Entra", "azp")
     }
     guard isDelegated || claims.members["scp"] == nil && hasRoles else {
-      return Self.wrong("scp and roles are missing: the token is no access token of Entra", "scp")
+      return Self.wrong("scp and roles are missing: the token is not an access token of Entra", "scp")
     }
     return nil
   }
 
   private var oktaFault: TokenFault? {
     guard client.value?.isEmpty == false else {
-      return Self.wrong("cid is missing: the token is no access token of Okta", "cid")
+      return Self.wrong("cid is missing: the token is not an access token of Okta", "cid")
     }
     guard claims.members["scp"]?.arrayValue?.isEmpty == false else {
-      return Self.wrong("scp is no list of scopes: the token is no access token of Okta", "scp")
+      return Self.wrong("scp is no list of scopes: the token is not an access token of Okta", "scp")
     }
     return nil
   }
@@ -142,20 +145,20 @@ struct AccessTokenShape {
   private var auth0Fault: TokenFault? {
     let (name, client) = self.client
     guard let client, !client.isEmpty else {
-      return Self.wrong("azp is missing: the token is no access token of Auth0", "azp")
+      return Self.wrong("azp is missing: the token is not an access token of Auth0", "azp")
     }
     guard claims.audiences?.containsIdentical(client) != true else {
       return Self.wrong("the token is for the client that it was issued to", name)
     }
     guard
       claims.string("scope") != nil || claims.members["permissions"]?.arrayValue != nil || claims.string("gty") != nil
-    else { return Self.wrong("scope and permissions are missing: the token is no access token of Auth0", "scope") }
+    else { return Self.wrong("scope and permissions are missing: the token is not an access token of Auth0", "scope") }
     return nil
   }
 
   private var cognitoFault: TokenFault? {
     guard claims.string("token_use") == "access" else {
-      return Self.wrong("token_use is not access: the token is no access token of Cognito", "token_use")
+      return Self.wrong("token_use is not access: the token is not an access token of Cognito", "token_use")
     }
     guard client.value?.isEmpty == false else {
       return TokenFault(.missingClaim, "client_id is missing", claim: "client_id")
@@ -164,9 +167,9 @@ struct AccessTokenShape {
   }
 
   private var authentikFault: TokenFault? {
-    if let hashFault { return hashFault }
-    guard claims.string("uid")?.isEmpty == false, client.value?.isEmpty == false, claims.members["events"] == nil else {
-      return Self.wrong("azp or uid is missing: the token is no access token of authentik", "uid")
+    if let fault = eventsFault ?? hashFault { return fault }
+    for name in ["azp", "uid"] where claims.string(name)?.isEmpty != false {
+      return Self.wrong("\(name) is missing: the token is not an access token of authentik", name)
     }
     return nil
   }
