@@ -374,7 +374,7 @@ def decisions():
         yield f"none-evaluations-{status}", answer("evaluations", batch, status=status)
         yield f"none-opa-{status}", answer("opa", {"result": {"a": True}}, status=status)
         yield f"none-am-{status}", answer("am", [{"resource": "a", "actions": {"GET": True}}], status=status)
-    yield "none-evaluations-html", answer("evaluations", batch, media=" text/html")
+    yield "permit-evaluations-html", answer("evaluations", batch, media=" text/html")
     reasons = [
         {"reason": "policy_denied", "reason_user": {"en": "no"}},
         {"code": "network_received_error", "message": "x" * 5000},
