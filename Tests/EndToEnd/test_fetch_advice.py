@@ -4,6 +4,7 @@ from __future__ import annotations
 import json
 import re
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional
 
@@ -12,6 +13,7 @@ import pytest
 from harness import expect, journeys
 from harness.connection import Connection
 from harness.decisions import DecisionDouble
+from harness.endpoints import Endpoint
 from harness.journeys import SERVICE, TRANSACTION, filled, types
 from harness.playground import Playground
 from harness.sidecar import Sidecar
@@ -279,6 +281,40 @@ def test_a_delegate_satisfies_advice_while_the_fetch_waits(connection: Connectio
     assert result["status"] == 200 and result["attempts"] == 3
     assert [advice["type"] for advice in result["advicesSatisfied"]] == [SERVICE, TRANSACTION]
     expect.fault(connection.error("fetchResource", {"continuation": params["continuation"]}), 3002)
+
+
+@pytest.mark.parametrize("word", ["no", "yes", "nothing"])
+@pytest.mark.parametrize("asker", ["its maker", "a sibling", "a connection that was not narrowed"])
+def test_a_narrowed_program_does_not_answer_for_others(
+    sidecar: Sidecar, playground: Playground, asker: str, word: str
+) -> None:
+    """Both use the same session, and meet the same advice at the same time."""
+    with ExitStack() as stack:
+        maker = stack.enter_context(sidecar.connect("stream"))
+        user = journeys.session(maker, playground)
+
+        def narrowed(path: str) -> Connection:
+            endpoint = Endpoint(maker, resources=["gate"], paths=[path], sessions=[user])
+            return stack.enter_context(endpoint.connect("stream"))
+
+        if asker == "a connection that was not narrowed":
+            child, other = stack.enter_context(sidecar.connect("stream")), maker
+            child.call("narrow", {"resources": ["gate"], "paths": ["service/harmless"], "sessions": [user]})
+        else:
+            child, other = narrowed("service/harmless"), maker if asker == "its maker" else narrowed("service/pay")
+        for each in (child, other):
+            delegates(each, RECEIVED)
+        child.request("fetchResource", gate(user, "service/harmless"))
+        question = asked(child, RECEIVED)
+        met = playground.statistics()["gatewayAdvices"]
+        fetch = other.request("fetchResource", gate(user, "service/pay"))
+        eventually(lambda: playground.statistics()["gatewayAdvices"] == met + 1)
+        if word != "nothing":
+            answer(child, question, {"satisfied": word == "yes"})
+        own = asked(other, RECEIVED)
+        satisfy(other, own["params"])
+        answer(other, own, {"satisfied": True})
+        assert other.answer_to(fetch)["result"]["status"] == 200
 
 
 def test_a_delegate_that_says_no_and_one_that_says_nothing(connection: Connection, session: str) -> None:

@@ -3,17 +3,20 @@ import PosternCrypto
 import PosternSupport
 import Sessions
 
-/// Shares one question to the user among all fetches for which its answer is enough.
+/// Shares one question to the user among all fetches of one level for which its answer is enough.
 final class AdviceFlights: Sendable {
-  /// Identifies the question: two fetches share it when session and advices are the same. A transaction belongs to one
-  /// request, unless it is for the session's token.
+  /// Identifies the question: two fetches share it when session, advices and level are the same. A transaction belongs
+  /// to one request, unless it is for the session's token.
   struct Name: Hashable, Sendable {
     private let session: SessionHandle?
+    /// A program behind a narrower endpoint neither answers nor delays the question of a wider one.
+    private let level: String?
     private let advices: Set<PolicyAdvice>
     private let own: [UInt8]
 
-    init(_ stop: AdviceStop) {
+    init(_ stop: AdviceStop, level: String?) {
       session = stop.session
+      self.level = level
       advices = Set(stop.advices)
       let isOwn = stop.advices.contains(where: \.isTransaction) && !stop.progress.isForToken
       own = stop.session == nil || isOwn ? SecureRandom.bytes(16) : []
@@ -39,7 +42,7 @@ final class AdviceFlights: Sendable {
     flights = SingleFlight(clock: clock, cancelsAbandonedRuns: true) { $0 }
   }
 
-  /// The answer to `ask`, which runs now or already runs for another fetch of the same session with the same advice.
+  /// The answer to `ask`, which runs now or already runs for another fetch with the same name.
   func answer(
     to name: Name, deadline: Deadline, _ ask: @escaping @Sendable () async -> Answer
   ) async throws(EndedWait) -> Answer {

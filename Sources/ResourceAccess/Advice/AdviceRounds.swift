@@ -12,6 +12,8 @@ struct AdviceRounds: Sendable {
   /// The session that is stepped up; nil: the user has not logged in.
   var session: SessionHandle?
   let flights: AdviceFlights
+  /// The `narrowing` of the fetch.
+  let level: String?
   let headers: HeaderRules
   let secondURLs: SecondURLs
   /// The resource server's name, for the log.
@@ -21,7 +23,7 @@ struct AdviceRounds: Sendable {
 
   init(
     rules: AdviceRules, policy: AuthorizationPolicy, fetch: FetchAdvice, session: SessionHandle?,
-    flights: AdviceFlights, headers: HeaderRules, secondURLs: SecondURLs, resource: String,
+    flights: AdviceFlights, level: String?, headers: HeaderRules, secondURLs: SecondURLs, resource: String,
     observer: any EngineObserver
   ) {
     self.rules = rules
@@ -29,6 +31,7 @@ struct AdviceRounds: Sendable {
     self.fetch = fetch
     self.session = session
     self.flights = flights
+    self.level = level
     self.headers = headers
     self.secondURLs = secondURLs
     self.resource = resource
@@ -81,7 +84,7 @@ struct AdviceRounds: Sendable {
     _ stop: AdviceStop, _ event: PolicyEvent, _ question: AdviceQuestion, _ deadline: Deadline
   ) async throws(ResourceError) -> Bool? {
     guard policy.hasDelegate, fetch.delegateID != nil else { return nil }
-    let name = AdviceFlights.Name(stop)
+    let name = AdviceFlights.Name(stop, level: level)
     // However many fetches ask before this one.
     let patience = Deadline(in: rules.wait, on: flights.clock)
     let isCallers = deadline.instant.map { own in patience.instant.map { own <= $0 } ?? true } ?? false

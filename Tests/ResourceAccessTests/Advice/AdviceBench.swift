@@ -81,7 +81,7 @@ struct AdviceBench: Sendable {
       advices: [PolicyAdvice(type: advice.type, value: advice.value, realm: "/")], response: response,
       progress: AdviceProgress())
     stop.session = session.handle
-    let name = AdviceFlights.Name(stop)
+    let name = AdviceFlights.Name(stop, level: nil)
     let flights = grants.fetcher.flights
     return await eventually { flights.waiterCount(for: name) == count }
   }
