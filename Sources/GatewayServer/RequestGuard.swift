@@ -251,7 +251,7 @@ package struct RequestGuard: Sendable {
   /// Trailers are dropped; those that would be fields of framing or of rights are not even accepted.
   private func checkTrailer(_ content: ArraySlice<UInt8>) throws(RequestRejection) -> State {
     let name = HTTPFieldRules.canonical(try HTTPFields.Field(line: content).name)
-    guard !HTTPFieldRules.isReserved(name), !name.startsWithBytes(of: "postern-"), name != "cookie" else {
+    guard !HTTPFieldRules.isReserved(name), name != "cookie" else {
       throw RequestRejection("a trailer has the name of a field that decides about the request")
     }
     return .chunk(.trailer)

@@ -212,8 +212,7 @@ extension HTTPFields.Field {
   }
 
   private static func isSignificant(_ canonical: String) -> Bool {
-    HTTPFieldRules.isReserved(canonical) || canonical.startsWithBytes(of: "postern-") || canonical == "cookie"
-      || canonical == "origin"
+    HTTPFieldRules.isReserved(canonical) || canonical == "cookie" || canonical == "origin"
   }
 }
 

@@ -20,10 +20,11 @@ public enum HTTPFieldRules {
   }
 
   /// Whether `name` belongs to the sidecar or to the connection: `Authorization`, `User-Agent`, `Host`, `DPoP`, message
-  /// framing, hop-by-hop fields (RFC 9110 section 7.6.1) and every `Proxy-…`. Compared by `canonical(_:)`.
+  /// framing, hop-by-hop fields (RFC 9110 section 7.6.1), every `Proxy-…` and every `Postern-…`, one of which is a
+  /// session's handle. Compared by `canonical(_:)`.
   public static func isReserved(_ name: String) -> Bool {
     let canonical = canonical(name)
-    return reserved.contains(canonical) || canonical.startsWithBytes(of: "proxy-")
+    return reserved.contains(canonical) || ["proxy-", "postern-"].contains { canonical.startsWithBytes(of: $0) }
   }
 
   /// Whether a credential may be sent as that field: `Authorization`, and every field that is not reserved and has no
@@ -79,8 +80,8 @@ public enum HTTPFieldRules {
 
   /// The fields that override the target, the method and the host, in this order.
   private static let overriding: Set<String> = [
-    "x-envoy-original-path", "x-forwarded-path", "x-forwarded-uri", "x-original-uri", "x-original-url",
-    "x-override-url", "x-rewrite-uri", "x-rewrite-url",
+    "x-envoy-original-path", "x-forwarded-path", "x-forwarded-uri", "x-http-path-override", "x-original-path",
+    "x-original-uri", "x-original-url", "x-override-url", "x-rewrite-uri", "x-rewrite-url",
     // WSGI programs behind a prefix cut it off the path; gunicorn takes the two without `x-` from a front by default
     // (forwarder_headers).
     "path-info", "script-name", "x-forwarded-script-name", "x-script-name",

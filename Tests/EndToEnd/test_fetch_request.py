@@ -208,7 +208,7 @@ def test_a_cookie_may_be_given(connection: Connection) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["Authorization", "AUTHORIZATION", "Host", "Content-Length", "proxy-anything"],
+    ["Authorization", "AUTHORIZATION", "Host", "Content-Length", "proxy-anything", "Postern-Session"],
 )
 def test_reserved_headers_are_refused(connection: Connection, playground: Playground, name: str) -> None:
     refused(connection, playground, 1005, f"/headers/{name}", headers={name: "x"})

@@ -161,6 +161,8 @@ struct SecondURLTests {
     .init("https://b.test/", "x-oss-symlink-target", "x", "x"),
     .init("https://b.test/", "x-oss-symlink-target", "x", nil, narrowed: true),
     .init(dav, "X-New-Copy-Source", "x", nil), .init(dav, "X-Move-From", "x", nil),
+    .init(dav, "X-New-Rename-To", "x", nil), .init(dav, "X-New-Copy-Destination", "x", nil),
+    .init(dav, "X-New-Fetch-Source", "x", nil), .init(dav, "X-New-Move-To", "x", nil),
     .init("https://b.test/", "X-New-Copy-Source", "x", "x"),
     .init(dav, "Overwrite", "T", "T"), .init(dav, "Lock-Token", "<urn:uuid:1>", "<urn:uuid:1>"),
     .init(dav, "Referer", "https://evil.test/", "https://evil.test/"),

@@ -132,7 +132,7 @@ extension ProtectedAPIConfiguration: ConfigurationSection {
     let others = ["dpop-nonce", "authorization", "retry-after", "server", "vary", "etag", "expires", "age", "allow"]
     let hasOtherUse =
       !HTTPFieldRules.mayCarryCredential(name) || others.contains(canonical)
-      || ["x-forwarded-", "x-original-", "postern-"].contains { canonical.hasPrefix($0) }
+      || ["x-forwarded-", "x-original-"].contains { canonical.hasPrefix($0) }
     return hasOtherUse ? "is a header field with a use of its own" : nil
   }
 }

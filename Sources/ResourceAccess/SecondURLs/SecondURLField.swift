@@ -63,7 +63,8 @@ package enum SecondURLField {
 
   /// What the names of such fields end with at servers that are not in the list.
   private static let endings = [
-    "-copy-source", "-copy-from", "-move-source", "-move-from", "-rename-source", "-symlink-target",
+    "-copy-source", "-copy-from", "-copy-to", "-copy-destination", "-move-source", "-move-from", "-move-to",
+    "-move-destination", "-rename-source", "-rename-to", "-fetch-source", "-symlink-target",
   ]
 
   /// How the value of the field `name` names a resource; nil: it names none. Names are compared by
