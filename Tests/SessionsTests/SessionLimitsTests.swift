@@ -6,6 +6,8 @@ import PosternSupport
 import PosternTestSupport
 import Testing
 
+@testable import Sessions
+
 /// State that grows with use is bounded, removed when it is no longer used, and not searched in whole at every call.
 @Suite struct SessionLimitsTests {
   @Test("a session that is refreshed stays, one without a refresh for 90 days is removed")
@@ -44,6 +46,55 @@ import Testing
     _ = try await bench.session(uid: 2)
     bench.clock.advance(by: .seconds(61))
     _ = try await bench.session()
+  }
+
+  private static func write(
+    _ subject: String?, _ number: Int, _ bench: SessionBench, into store: any RecordStore
+  ) async throws -> SessionHandle {
+    let handle = SessionHandle.random()
+    let createdAt = bench.clock.wallNow + .seconds(number)
+    var contents = SessionContents(handle, at: bench.issuer, kind: .user, createdAt: createdAt)
+    contents.user.subject = subject
+    contents.grant.refreshToken = "r"
+    try await store.insert(
+      StoredRecord(key: handle.key, uid: 1, version: 1, expiresAt: nil, contents: try contents.storable()))
+    return handle
+  }
+
+  @Test("a person with very many sessions keeps others from logging in, or others lose theirs for it")
+  func onePerson() async throws {
+    let bench = try SessionBench(maxBytesPerUid: 96 << 10)
+    let others = [
+      try await Self.write("bob", 0, bench, into: bench.store), try await Self.write(nil, 0, bench, into: bench.store),
+    ]
+    var alices: [SessionHandle] = []
+    while try await bench.store.usage(of: 1).bytes < 80 << 10 {
+      alices.append(try await Self.write("alice", alices.count, bench, into: bench.store))
+    }
+    for _ in 0..<4 { _ = try await bench.session() }
+    var left: [SessionHandle] = []
+    try await bench.sessions.forEachSession(ownedBy: 1) { session, _ in
+      left.append(session.handle)
+      return true
+    }
+    #expect(others.allSatisfy(left.contains) && left.count < alices.count)
+    let kept = alices.filter(left.contains)
+    #expect(kept.count >= 8 && kept == Array(alices.suffix(kept.count)), "the oldest ended")
+    #expect(bench.events.names.contains("ended") && bench.events.names.contains("troubled"))
+  }
+
+  @Test("sessions of many people, or of nobody known, end so that others can log in")
+  func nobodyHasMany() async throws {
+    let bench = try SessionBench(maxBytesPerUid: 64 << 10)
+    var number = 0
+    while try await bench.store.usage(of: 1).bytes < 48 << 10 {
+      let subject = number % 2 == 0 ? "user-\(number % 40)" : nil
+      _ = try await Self.write(subject, number, bench, into: bench.store)
+      number += 1
+    }
+    for _ in 0..<3 { await #expect(throws: SessionError.self) { try await bench.session() } }
+    #expect(try await bench.store.count(in: .session) == number)
+    #expect(!bench.events.names.contains("ended"))
   }
 
   /// Would catch: a browser that is not logged in, and keeps everybody from logging in to a web application.

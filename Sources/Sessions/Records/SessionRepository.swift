@@ -19,8 +19,12 @@ package final class SessionRepository: Sendable {
   let isShared: Bool
   let selections = SelectionCache()
   let schedules = SessionSchedules()
-  private let clock: any EngineClock
-  private let observer: (any SessionObserver)?
+  let clock: any EngineClock
+  let observer: (any SessionObserver)?
+  /// Searches for sessions that make room, one for each uid at a time.
+  let roomFlights: SingleFlight<UInt32, Int, SessionError>
+  /// Until when no search is made for a uid.
+  let withoutRoom = Locked<[UInt32: MonotonicInstant]>([:])
   let cache = Locked(SessionCache())
 
   init(
@@ -30,6 +34,7 @@ package final class SessionRepository: Sendable {
     self.isShared = isShared
     self.clock = clock
     self.observer = observer
+    roomFlights = SingleFlight(clock: clock, failure: SessionError.init(endOf:))
   }
 
   var store: any RecordStore { writer.store }
@@ -137,7 +142,11 @@ package final class SessionRepository: Sendable {
   ) async throws(SessionError) -> SessionRecord {
     let record = StoredRecord(
       key: handle.key, uid: uid, version: 1, expiresAt: expiresAt, contents: try contents.storable())
-    try await inStore { () async throws(StoreError) in try await writer.insert(record, leaving: headroom) }
+    try await inStore { () async throws(StoreError) in
+      try await withRoom(for: uid) { () async throws(StoreError) in
+        try await writer.insert(record, leaving: headroom)
+      }
+    }
     return SessionRecord(handle: handle, uid: uid, version: 1, contents: contents)
   }
 
@@ -192,7 +201,9 @@ package final class SessionRepository: Sendable {
       change(&contents)
       let record = try current.successor(contents, at: clock.wallNow)
       do throws(StoreError) {
-        try await writer.replace(record, under: lease, within: policy.allowance)
+        try await withRoom(for: base.uid) { () async throws(StoreError) in
+          try await writer.replace(record, under: lease, within: policy.allowance)
+        }
         return written(contents, over: current)
       } catch {
         noteFailure(error, of: contents, base, policy)
