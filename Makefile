@@ -16,9 +16,10 @@ COMMIT := $(shell git describe --always --dirty --exclude '*' --abbrev=12 2>/dev
 COMMIT_OBJECT := $(if $(COMMIT),$(CURDIR)/.build/commit/$(COMMIT).o)
 # Bound at the start, so that the tables of library calls are read-only. No library calls back into the program by a
 # symbol's name: without the names of its symbols it is 3 MB smaller. Functions of the same code whose addresses are
-# not compared are there once: 0.5 MB less.
+# not compared are there once: 0.5 MB less. Relocations are packed, which the toolchain's lld does and glibc 2.36 reads:
+# 2 MB less.
 RELEASE_FLAGS := $(BUILD_FLAGS) -c release --static-swift-stdlib -Xlinker -z -Xlinker now -Xlinker --no-export-dynamic \
-  -Xlinker --icf=safe $(addprefix -Xlinker ,$(COMMIT_OBJECT))
+  -Xlinker --icf=safe -Xswiftc -use-ld=lld -Xlinker -z -Xlinker pack-relative-relocs $(addprefix -Xlinker ,$(COMMIT_OBJECT))
 RELEASE := .build/release
 CONFIG ?= postern.yaml
 
