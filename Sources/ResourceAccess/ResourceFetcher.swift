@@ -135,7 +135,8 @@ public final class ResourceFetcher: Sendable {
     guard session != nil || policy.hasDelegate && fetch.delegateID != nil else { return nil }
     return AdviceRounds(
       rules: rules, policy: policy.within(server), fetch: fetch, session: session, flights: flights,
-      level: options.context.narrowing, headers: HeaderRules(server), secondURLs: SecondURLs(server, options.context), resource: server.name,
+      level: options.context.narrowing, headers: HeaderRules(server), secondURLs: SecondURLs(server, options.context),
+      resource: server.name,
       observer: upstream.observer)
   }
 
