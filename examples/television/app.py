@@ -9,10 +9,16 @@ import os
 import secrets
 from html import escape
 
-from flask import Flask, redirect, request, session, url_for
-from flask.sessions import SecureCookieSessionInterface
+from flask import Flask, Request, redirect, request, session
 from postern_auth import Client, PassRejected, PosternError
+from werkzeug.datastructures import ImmutableMultiDict
+from werkzeug.utils import cached_property
 from werkzeug.wrappers import Response
+
+PORT = int(os.environ.get("PORT", "8000"))
+# What browsers see, behind a proxy too, without a path: with /callback it is one of redirectUrls in postern.yaml.
+ORIGIN = os.environ.get("PUBLIC_URL", f"http://127.0.0.1:{PORT}").rstrip("/")
+IS_SECURE = ORIGIN.startswith("https:")
 
 PROVIDER, DOMAIN = "tv", "example.com"  # the decision point, and its domainNames, in postern.yaml
 WAIT_MS = 8000  # for a login that has just ended: longer than pollInterval
@@ -21,16 +27,22 @@ WRONG_CODE = "This code is wrong, or its time is over. Type the one that the tel
 INPUT = '<label>Code <input name="code" maxlength="64" autocapitalize="characters" autocomplete="off" required></label>'
 
 
-class Cookie(SecureCookieSessionInterface):
-    def get_cookie_secure(self, app: Flask) -> bool:
-        return request.is_secure  # behind a proxy it is right with werkzeug.middleware.proxy_fix.ProxyFix
+class ExactRequest(Request):
+    @cached_property
+    def cookies(self) -> ImmutableMultiDict[str, str]:
+        """By their names byte for byte: a neighbour domain may set what a parser strips to `__Host-…`."""
+        pairs = [pair.partition("=") for pair in self.headers.get("Cookie", "").split(";")]
+        return ImmutableMultiDict((name.strip(" \t"), value.strip(" \t")) for name, _, value in pairs)
 
 
 app = Flask(__name__)
+app.request_class = ExactRequest
 # The browser's cookie has the code and a value for the forms, signed. With more than one process they share the key.
+# A neighbour domain could replace it by one of its own browser, and with it the code, but for the prefix.
 app.secret_key = secrets.token_bytes(32)
-app.config.update(SESSION_COOKIE_NAME="second_screen", SESSION_COOKIE_SAMESITE="Lax")
-app.session_interface = Cookie()
+app.config.update(
+    SESSION_COOKIE_NAME="__Host-second_screen" if IS_SECURE else "second_screen",
+    SESSION_COOKIE_SAMESITE="Lax", SESSION_COOKIE_SECURE=IS_SECURE)
 postern = Client()  # the socket is $POSTERN_SOCKET; connects with the first call, so a server may fork before that
 
 
@@ -53,13 +65,15 @@ def code_page(problem: str = "", status: int = 200) -> Response:
 
 @app.before_request
 def only_own_forms() -> Response | None:
-    """Another site must not make a browser log in an attacker's television."""
-    expected = session.get("csrf", "")
-    if request.method == "POST" and not (
-        expected and hmac.compare_digest(request.form.get("csrf", "").encode(), expected.encode())
-    ):
-        return page("<h1>This form is not from this application</h1>", 403)
-    return None
+    """Another site, or another host of this one, must not make a browser log in an attacker's television."""
+    if request.method != "POST":
+        return None
+    site, expected = request.headers.get("Sec-Fetch-Site"), session.get("csrf", "")
+    # Browsers send the former only where they trust the connection, and Origin with each POST.
+    is_own = site == "same-origin" if site is not None else request.headers.get("Origin") == ORIGIN
+    if is_own and expected and hmac.compare_digest(request.form.get("csrf", "").encode(), expected.encode()):
+        return None
+    return page("<h1>This form is not from this application</h1>", 403)
 
 
 @app.get("/")
@@ -103,7 +117,7 @@ def login() -> Response:
         return redirect("/", 303)
     started = postern.adobe_pass.resume_session(
         PROVIDER, session["code"], mvpd=request.form.get("mvpd"), domain_name=DOMAIN,
-        redirect_url=url_for("callback", _external=True), second_screen=True)  # one of redirectUrls of postern.yaml
+        redirect_url=ORIGIN + "/callback", second_screen=True)
     if started.action_name == "authenticate" and started.url:
         return redirect(started.url, 303)  # of an origin that postern.yaml allows
     if started.action_name == "authorize":  # nothing is left to do: the device is logged in
@@ -145,4 +159,4 @@ def failed(error: PosternError) -> Response:
 if __name__ == "__main__":
     # Without an access log: it would have the addresses of all users.
     logging.getLogger("werkzeug").setLevel(logging.WARNING)
-    app.run("127.0.0.1", int(os.environ.get("PORT", "8000")))
+    app.run("127.0.0.1", PORT)
