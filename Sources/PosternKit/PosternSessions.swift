@@ -78,10 +78,13 @@ public struct PosternSessions: Sendable {
   /// The session of a login whose browser has come back to `url`. A URL counts once.
   ///
   /// `state` is what the browser that sends the callback has kept since its login began (`BegunAuthorization.state`), in
-  /// a cookie of its own: a callback with another state began in another browser, and uses nothing up.
-  public func completeAuthorization(callback url: String, state: String) async throws(SessionError) -> Session {
+  /// a cookie of its own: a callback with another state began in another browser, and uses nothing up. `earlier` is the
+  /// session that this browser had before, if any: it is replaced.
+  public func completeAuthorization(
+    callback url: String, state: String, replacing earlier: SessionHandle? = nil
+  ) async throws(SessionError) -> Session {
     try await engine.sessions.completeAuthorization(
-      callback: url, state: state, ownedBy: uid, issuer: running.sessionIssuer)
+      callback: url, state: state, replacing: earlier, ownedBy: uid, issuer: running.sessionIssuer)
   }
 
   /// Begins a login on another device (RFC 8628): show the user the result's `userCode` and `verificationURI`.

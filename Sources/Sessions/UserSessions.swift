@@ -136,14 +136,17 @@ public final class UserSessions: Sendable, ConciseStringConvertible {
   ///
   /// `state` is what the browser that sent the callback has kept since it began the login; a callback with another one
   /// is `authorizationFailed` with the fault `state_mismatch`, and uses nothing up (RFC 6749 section 10.12). `issuer`
-  /// returns the configured issuer of a name.
+  /// returns the configured issuer of a name. `earlier` is the session that the browser had before: it is replaced, and
+  /// ends where that does no harm to the new one, at its issuer, too.
   public func completeAuthorization(
-    callback url: String, state: String, ownedBy uid: UInt32 = PeerID.ownUID,
+    callback url: String, state: String, replacing earlier: SessionHandle? = nil, ownedBy uid: UInt32 = PeerID.ownUID,
     issuer: @escaping @Sendable (String) throws(SessionError) -> SessionIssuer, deadline: Deadline = .never,
     trace: TraceContext? = nil
   ) async throws(SessionError) -> Session {
-    try await tasks.finish(for: uid, by: deadline) { [logins] () async throws(SessionError) in
-      try await logins.code.complete(url, state: state, ownedBy: uid, issuer: issuer, trace: trace)
+    try await tasks.finish(for: uid, by: deadline) { [logins, ending] () async throws(SessionError) in
+      let new = try await logins.code.complete(url, state: state, ownedBy: uid, issuer: issuer, trace: trace)
+      if let earlier { await ending.replace(earlier, by: new, ownedBy: uid, issuer: issuer, trace: trace) }
+      return new
     }
   }
 

@@ -6,6 +6,7 @@ import json
 import os
 import threading
 import time
+from datetime import datetime, timedelta, timezone
 from typing import Any, Callable, Dict, Iterator, List
 from urllib.parse import parse_qs, urlencode, urlsplit
 
@@ -414,6 +415,50 @@ def test_ending_a_session_works_without_the_issuer(connection: Connection, playg
     playground.faults(revocation={"kind": "serverError"})
     assert connection.call("endSession", {"session": session["session"]}) == {"ended": True, "upstream": "failed"}
     expect.fault(connection.error("getSession", {"session": session["session"]}), 5001)
+
+
+def test_one_person_who_logs_in_without_end_keeps_nobody_else_from_logging_in(
+    start: Start, settings: Dict[str, Any], playground: Playground
+) -> None:
+    """The users of a web application share its uid, and what it may store."""
+
+    def log_in(program: Connection, user: str) -> str:
+        announce_login(playground, user)
+        begun = program.call("beginAuthorization", {"issuer": "shop", "redirectUri": REDIRECT})
+        return program.call("completeAuthorization", callback_of(begun))["session"]
+
+    with start({**settings, "limits": {"sessionBytesPerUid": "128KiB"}}).connect() as program:
+        neighbour = log_in(program, "bob")
+        made = [log_in(program, "alice") for _ in range(80)]
+        log_in(program, "bob")
+        assert program.call("refreshSession", {"session": neighbour})["session"] == neighbour
+        expect.fault(program.error("getSession", {"session": made[0]}), 5001)
+        assert program.call("getSession", {"session": made[-1]})["session"] == made[-1]
+
+
+def test_a_login_replaces_the_session_that_the_browser_had(
+    sidecar: Sidecar, playground: Playground, connect: Connect
+) -> None:
+    connection, other = connect(sidecar), connect(sidecar)
+    other.call("subscribe", {"events": ["event.sessionEnded"]})
+
+    def log_in(user: str, replaces: Any) -> str:
+        announce_login(playground, user)
+        begun = connection.call("beginAuthorization", {"issuer": "shop", "redirectUri": REDIRECT})
+        return connection.call("completeAuthorization", {**callback_of(begun), "replaces": replaces})["session"]
+
+    for nothing in (None, "", "only", "x" * 43, "\u00e9" * 43):
+        alice = log_in("alice", nothing)
+    bob = log_in("bob", alice)
+    assert other.receive()["params"]["session"] == alice
+    expect.fault(connection.error("getSession", {"session": alice}), 5001)
+    again = log_in("bob", bob)
+    shown = connection.call("getSession", {"session": bob})
+    left = datetime.fromisoformat(shown["expiresAt"].replace("Z", "+00:00")) - datetime.now(timezone.utc)
+    assert timedelta(seconds=30) < left <= timedelta(seconds=60), "another tab may have it still, and no longer"
+    expect.fault(connection.error("refreshSession", {"session": bob}), 5002)
+    assert fetch(connection, session=bob)["status"] == fetch(connection, session=again)["status"] == 200
+    assert connection.call("endSession", {"session": again})["upstream"] == "ended"
 
 
 def test_unknown_handles_are_all_the_same(connection: Connection) -> None:

@@ -15,6 +15,7 @@ import ssl
 import tempfile
 import threading
 import urllib.parse
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Tuple
 
@@ -465,3 +466,7 @@ def test_a_second_login_without_a_question(application: WebApplication, playgrou
         page.reads(DATA)
         assert page.url == application.base + "/data", "the issuer knows the user"
     assert who(page, application) == ALICE
+    *earlier, newest = application.sessions()
+    assert newest["session"] == session_cookie(page, application)["value"] and len(earlier) == 2
+    ends = [datetime.fromisoformat(one["expiresAt"].replace("Z", "+00:00")) for one in earlier]
+    assert max(ends) <= datetime.now(timezone.utc) + timedelta(minutes=1), "sessions that nobody can use pile up"

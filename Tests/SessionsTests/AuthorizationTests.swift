@@ -2,9 +2,12 @@ import AuthEngine
 import EngineTestSupport
 import HTTPMessages
 import JOSE
+import PosternJSON
 import PosternSupport
 import PosternTestSupport
 import Testing
+
+@testable import Sessions
 
 /// An authorization is valid for one response of the token endpoint, and contains what the issuer's metadata require.
 @Suite struct AuthorizationTests {
@@ -49,19 +52,21 @@ import Testing
 
     var tokenRequests: Int { transport.requests(to: "https://idp.test/token").count }
 
-    func begin() async throws(SessionError) -> String {
+    func begin(uid: UInt32 = 1) async throws(SessionError) -> String {
       var request = AuthorizationRequest(redirectURI: "https://app.test/cb")
       request.scope = scope
-      return try await sessions.beginAuthorization(request, at: issuer, ownedBy: 1).state
+      return try await sessions.beginAuthorization(request, at: issuer, ownedBy: uid).state
     }
 
     /// Completes the login of `state` from a browser that has kept `kept`; nil: the same one.
     func complete(
-      _ state: String, _ query: String = "code=c", kept: String? = nil, uid: UInt32 = 1
+      _ state: String, _ query: String = "code=c", kept: String? = nil, replacing earlier: SessionHandle? = nil,
+      uid: UInt32 = 1
     ) async throws(SessionError) -> Session {
       let issuer = issuer
       return try await sessions.completeAuthorization(
-        callback: "https://app.test/cb?state=\(state)&\(query)", state: kept ?? state, ownedBy: uid,
+        callback: "https://app.test/cb?state=\(state)&\(query)", state: kept ?? state, replacing: earlier,
+        ownedBy: uid,
         issuer: { _ in issuer })
     }
   }
@@ -84,6 +89,57 @@ import Testing
     #expect(bench.tokenRequests == 0)
     _ = try await bench.complete(victim)
     _ = try await bench.complete(attacker)
+  }
+
+  @Test("a login replaces a session of another uid, or ends the browser's earlier one before it has succeeded")
+  func replaced() async throws {
+    let bench = try Bench()
+    let others = try await bench.complete(bench.begin(uid: 2), uid: 2)
+    let own = try await bench.complete(bench.begin())
+    let state = try await bench.begin()
+    bench.answers.withLock { $0 = [.success(.json(#"{"error":"invalid_grant"}"#, status: 400))] }
+    await #expect(throws: SessionError.self) { try await bench.complete(state, replacing: own.handle) }
+    let end = own.expiresAt
+    #expect(try await bench.sessions.session(own.handle, ownedBy: 1).expiresAt == end)
+    _ = try await bench.complete(bench.begin(), replacing: others.handle)
+    #expect(try await bench.sessions.session(others.handle, ownedBy: 2).expiresAt == others.expiresAt)
+    // No ID token says whose they are: they may be of one login at the issuer.
+    _ = try await bench.complete(bench.begin(), replacing: own.handle)
+    let left = try await bench.sessions.session(own.handle, ownedBy: 1).expiresAt.map { $0 - bench.clock.wallNow }
+    #expect(left == .seconds(60))
+  }
+
+  @Test(
+    "the earlier session of a browser is ended at its issuer although the new one may be of the same login, or is left",
+    arguments: [
+      (Earlier(sid: "1"), "1", true), (Earlier(sid: "1"), "2", false), (Earlier(sid: "1"), nil, true),
+      (Earlier(sid: nil), "1", true), (Earlier(sid: nil), nil, true), (Earlier(sid: "1", age: 60), "2", true),
+      (Earlier(sid: "1", age: 61), "2", false), (Earlier(issuer: "other", sid: "1"), "1", false),
+      (Earlier(subject: "bob", sid: "1"), "1", false), (Earlier(subject: nil, sid: nil), nil, false),
+    ] as [(Earlier, String?, Bool)])
+  func needed(earlier: Earlier, sid: String?, isNeeded: Bool) throws {
+    let now = Timestamp(secondsSinceEpoch: 1_000_000)
+    func contents(_ one: Earlier) throws -> SessionContents {
+      let issuer = SessionIssuer(
+        issuer: try Issuer(
+          name: one.issuer, identifier: "https://idp.test", clientID: "svc",
+          clientAuthentication: ClientSecretBasic(secret: Secret("s")), endpoints: [:],
+          allowsPlainHTTPOnLoopback: false, usesDPoP: false), tokens: IDTokenConfiguration(issuer: "https://idp.test"),
+        keys: StaticJWKSet(JWKSet([])))
+      var contents = SessionContents(.random(), at: issuer, kind: .user, createdAt: now + .seconds(-one.age))
+      contents.user.subject = one.subject
+      contents.user.claims = .object(JSONObject(one.sid.map { [("sid", .string($0))] } ?? []))
+      return contents
+    }
+    let new = try contents(Earlier(sid: sid, age: 0)).session(.random())
+    #expect(try contents(earlier).mayBeNeeded(beside: new, within: .seconds(60)) == isNeeded)
+  }
+
+  struct Earlier: Sendable {
+    var issuer = "corp"
+    var subject: String? = "alice"
+    var sid: String?
+    var age = 3600
   }
 
   @Test(

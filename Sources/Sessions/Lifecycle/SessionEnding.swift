@@ -1,4 +1,5 @@
 import OAuthClient
+import PosternJSON
 import PosternSupport
 import SessionRecords
 
@@ -6,6 +7,8 @@ import SessionRecords
 struct SessionEnding: SessionPart {
   /// How long the issuer has to end a session, all of its endpoints together.
   private static let upstreamTimeout = Duration.seconds(30)
+  /// How long a session that a login has replaced can be used: another tab of the browser may have it still.
+  private static let otherTab = Duration.seconds(60)
 
   let shared: SessionDependencies
   let singleSignOn: SingleSignOn
@@ -27,6 +30,38 @@ struct SessionEnding: SessionPart {
     // What comes after its one write concerns the issuer only.
     return try await tasks.finish(for: uid, by: deadline, isWritten: false) { () async throws(SessionError) in
       try await end(live, at: issuer, trace)
+    }
+  }
+
+  /// Ends the session that a browser had before its user logged in anew, where that does no harm to the new one.
+  ///
+  /// To end a session at its issuer is to end its login there, which `sid` names. Where that may be the new session's
+  /// login, too, the earlier session ends here alone, and a moment later. The new one does not depend on any of this.
+  func replace(
+    _ earlier: SessionHandle, by new: Session, ownedBy uid: UInt32,
+    issuer: @escaping @Sendable (String) throws(SessionError) -> SessionIssuer, trace: TraceContext?
+  ) async {
+    guard earlier != new.handle else { return }
+    do throws(SessionError) {
+      let live = try await repository.live(earlier, ownedBy: uid)
+      guard live.contents.mayBeNeeded(beside: new, within: Self.otherTab) else {
+        guard let contents = try await repository.end(earlier, ownedBy: uid, knownAs: live.contents) else { return }
+        suspended.remove(earlier)
+        announceEnd(of: contents, earlier, uid)
+        guard let issuer = try? issuer(contents.issuer.name), (try? live.check(issuer)) != nil else { return }
+        return tasks.revoke(for: uid) { _ = await endUpstream(contents, issuer, trace) }
+      }
+      suspended.remove(earlier)
+      let end = (clock.wallNow + Self.otherTab).millisecondsSinceEpoch
+      try await repository.update(live.record, by: .reapply) { contents in
+        contents.grant.refreshToken = nil
+        contents.signOn = SessionContents.SignOn()
+        let last = contents.tokens.map(\.expiresAt.millisecondsSinceEpoch).max()
+        contents.life.expiresAt = [end, contents.life.expiresAt, last].compactMap(\.self).min()
+      }
+    } catch {
+      guard !error.isEndOfSession else { return }
+      observer?.observe(.troubled("a browser's earlier session may be left", detail: error.detail))
     }
   }
 
@@ -141,5 +176,19 @@ struct SessionEnding: SessionPart {
       observer?.observe(.ended(live.handle, issuer: updated.contents.issuer.name, uid: live.uid))
     }
     return true
+  }
+}
+
+extension SessionContents {
+  /// Whether the session may be of the same login at the issuer as one that was made just now, or another tab's that
+  /// came back at the same time.
+  func mayBeNeeded(beside new: Session, within moment: Duration) -> Bool {
+    guard issuer.name.hasSameBytes(as: new.issuer),
+      user.subject.map({ Array($0.utf8) }) == new.subject.map({ Array($0.utf8) })
+    else { return false }
+    guard let own = user.loginID, let other = new.claims?["sid"]?.stringValue, !own.hasSameBytes(as: other) else {
+      return true
+    }
+    return new.createdAt - Timestamp(millisecondsSinceEpoch: life.createdAt) <= moment
   }
 }

@@ -2,7 +2,6 @@
 
 const { timingSafeEqual } = require("node:crypto");
 const { cookiesFor } = require("./cookies.js");
-const { ENDING_MS, isOver } = require("./earlier-session.js");
 const { AdviceRequired, LoginRequired } = require("./errors.js");
 const { FetchFailed } = require("./fetch.js");
 const { formField } = require("./form.js");
@@ -160,21 +159,9 @@ class WebLogin {
   }
 
   /** Ends a session, here and at the issuer. The browser does without it whatever comes of that. */
-  async end(req, session, calling = this.calling) {
+  async end(req, session) {
     try {
-      await this.client.endSession({ session }, calling);
-    } catch (error) {
-      if (!(error instanceof LoginRequired)) this.options.onError(error, req);
-    }
-  }
-
-  /** Ends the session that the browser had before its login, as far as that does no harm to the new one. */
-  async endEarlier(req, user) {
-    const session = this.handleOf(req);
-    if (session === undefined || session === user.session) return;
-    const calling = { timeoutMs: ENDING_MS };
-    try {
-      if (isOver(await this.client.getSession({ session }, calling), user)) await this.end(req, session, calling);
+      await this.client.endSession({ session }, this.calling);
     } catch (error) {
       if (!(error instanceof LoginRequired)) this.options.onError(error, req);
     }
@@ -225,9 +212,8 @@ class WebLogin {
     // What another login has done does not count for this one.
     const over = pending.filter((entry) => entry === login || entry.kind === "done");
     try {
-      const params = { callbackUrl, state: login.secret };
+      const params = { callbackUrl, state: login.secret, replaces: this.handleOf(req) };
       const user = await this.client.completeAuthorization(params, this.calling);
-      await this.endEarlier(req, user);
       // A new cookie, whatever the browser had: a handle that someone else has planted is of no use to them.
       this.cookies.set(res, this.sessionCookie, user.session, this.options.maxAgeSeconds);
       this.pending.remove(res, over);

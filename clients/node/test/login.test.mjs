@@ -344,50 +344,22 @@ test("a path is measured as it is stored: one that grows when it is encoded eras
   assert.equal((await send(server, "/callback?state=state-1", { cookies })).status, 303);
 });
 
-test("the session before a login is worth nothing after it, though it is live: it ends", async (t) => {
+test("the session before a login is worth nothing after it, though it is live: the sidecar replaces it", async (t) => {
   const server = await serve(t);
   assert.equal((await send(server, "/login", { cookies: { [SESSION]: BOB } })).headers.location, "https://idp.example/authorize?state=state-1");
-  begun = 0;
-  const cookies = await beginLogin(server, "", { [SESSION]: "chosen" });
-  const done = await send(server, "/callback?state=state-1", { cookies: { ...cookies, [SESSION]: BOB } });
-  assert.equal(value(done.set[SESSION]), NEW);
-  assert.deepEqual(calls("endSession"), [{ session: BOB }]);
-});
-
-const at = (seconds) => new Date(Date.UTC(2026, 0, 1) + seconds * 1000).toISOString();
-for (const [what, earlier, later, ends] of [
-  ["of another login ends", { claims: { sid: "a" } }, { claims: { sid: "b" } }, true],
-  ["of another user ends", { subject: "bob" }, {}, true],
-  ["of another issuer ends", { issuer: "other" }, {}, true],
-  ["of the same login stays: its end would be that of the new one at the issuer", { claims: { sid: "a" } }, { claims: { sid: "a" } }, false],
-  ["of an issuer that does not tell stays", {}, {}, false],
-  ["of another tab, which comes back now, stays", { claims: { sid: "a" }, createdAt: at(90) }, { claims: { sid: "b" } }, false],
-]) {
-  test(`an earlier session ${what}`, async (t) => {
-    const server = await serve(t);
-    const user = { issuer: "corp", kind: "user", subject: "alice" };
-    answers.getSession = ({ session }) => ({ session, ...user, createdAt: at(0), ...earlier });
-    answers.completeAuthorization = () => ({ session: NEW, ...user, createdAt: at(100), ...later });
-    const cookies = { ...(await beginLogin(server)), [SESSION]: ALICE };
-    assert.equal((await send(server, "/callback?state=state-1", { cookies })).status, 303);
-    assert.deepEqual(calls("endSession"), ends ? [{ session: ALICE }] : []);
-  });
-}
-
-test("an earlier session that cannot end is no obstacle to a login", async (t) => {
-  const server = await serve(t);
-  for (const [method, reports] of [["getSession", 1], ["endSession", 1]]) {
-    server.errors.length = 0;
-    answers = { [method]: () => [5008, { reason: "store_unavailable", retryable: true }] };
-    const cookies = { ...(await beginLogin(server)), [SESSION]: BOB };
-    const done = await send(server, `/callback?state=state-${begun}`, { cookies });
-    assert.deepEqual([done.status, value(done.set[SESSION]), server.errors.length], [303, NEW, reports]);
+  for (const [earlier, named] of [
+    [{ [SESSION]: BOB }, { replaces: BOB }],
+    [{}, {}],
+    ...["only", "", "null", `${BOB}x`].map((text) => [{ [SESSION]: text }, {}]),
+  ]) {
+    begun = 0;
+    const cookies = { ...(await beginLogin(server)), ...earlier };
+    asked.length = 0;
+    const done = await send(server, "/callback?code=c&state=state-1", { cookies });
+    assert.deepEqual([done.status, value(done.set[SESSION])], [303, NEW]);
+    const callbackUrl = `${publicUrl}/callback?code=c&state=state-1`;
+    assert.deepEqual(asked, [["completeAuthorization", { callbackUrl, state: "state-1", ...named }]], "and nothing else is asked");
   }
-  answers = {};
-  asked.length = 0;
-  const cookies = { ...(await beginLogin(server)), [SESSION]: NEW };
-  await send(server, `/callback?state=state-${begun}`, { cookies });
-  assert.deepEqual([calls("getSession"), calls("endSession")], [[], []], "it is the same one");
 });
 
 test("each browser is its own user, and what is no live session of this issuer is nobody", async (t) => {

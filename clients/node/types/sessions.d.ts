@@ -62,6 +62,8 @@ export interface CompleteAuthorizationParams extends WithMeta {
   callbackUrl: string;
   /** What the browser brought in its own cookie: never what the callback's URL has. */
   state: string;
+  /** The session that the browser had before, from its cookie: it is replaced. Any other text counts as none. */
+  replaces?: string;
 }
 export type CompleteAuthorizationResult = Session;
 

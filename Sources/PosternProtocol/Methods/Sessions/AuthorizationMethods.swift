@@ -82,11 +82,14 @@ public enum CompleteAuthorization: RPCMethod {
   public struct Params: RPCObject {
     public var callbackUrl: String
     public var state: String?
+    public var replaces: String?
 
     public static let memberDocs = [
       "callbackUrl": "The whole URL, with its query",
       "state":
         "Required: what the browser brought in its own cookie, which the program set to beginAuthorization's state. Another one than the callback's is authorization_failed with detail state_mismatch, and uses nothing up",
+      "replaces":
+        "The handle of the session that the browser had before, from its cookie: it is replaced. Any other text counts as none",
     ]
   }
 

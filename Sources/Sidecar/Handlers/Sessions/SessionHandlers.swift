@@ -80,10 +80,17 @@ struct SessionHandlers: Sendable {
         throw .authorizationUnknown
       }
       return try await engine.sessions.completeAuthorization(
-        callback: params.callbackUrl, state: browserState, ownedBy: context.uid,
+        callback: params.callbackUrl, state: browserState, replacing: await earlier(params.replaces, context),
+        ownedBy: context.uid,
         issuer: context.runtime.issuerLookup(engine, hidden: .authorizationUnknown),
         deadline: context.deadline, trace: context.traceContext)
     }
+  }
+
+  /// The session that a browser had, as far as the call sees it: what a cookie has is no error.
+  private func earlier(_ text: String?, _ context: CallContext) async -> SessionHandle? {
+    guard let text, let handle = try? SessionHandle(text) else { return nil }
+    return try? await engine.visibleSession(handle, context).handle
   }
 
   func beginDevice(

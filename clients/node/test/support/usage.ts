@@ -19,7 +19,7 @@ export async function usage(signal: AbortSignal): Promise<void> {
   await client.getSession();
   const begun = await client.beginAuthorization({ issuer: "corp" });
   begun.cookie?.toUpperCase();
-  await client.completeAuthorization({ callbackUrl: "https://a.example/callback?x", state: begun.state });
+  await client.completeAuthorization({ callbackUrl: "https://a.example/callback?x", state: begun.state, replaces: "s" });
   // @ts-expect-error without the browser's own state
   await client.completeAuthorization({ callbackUrl: "https://a.example/callback?x" });
   for (const session of [undefined, null, "only"]) await client.fetchResource({ session });

@@ -1029,6 +1029,7 @@ class AsyncMethods:
         callback_url: str,
         state: str,
         *,
+        replaces: str | None = None,
         timeout: float | None = None,
         traceparent: str | None = None,
     ) -> Session:
@@ -1041,8 +1042,10 @@ class AsyncMethods:
         :param state: Required: what the browser brought in its own cookie, which the program set to
             begin_authorization's state. Another one than the callback's is authorization_failed with detail
             state_mismatch, and uses nothing up.
+        :param replaces: The handle of the session that the browser had before, from its cookie: it is replaced. Any
+            other text counts as none.
         """
-        params: dict[str, Any] = present({"callbackUrl": callback_url, "state": state})
+        params: dict[str, Any] = present({"callbackUrl": callback_url, "state": state, "replaces": replaces})
         return await self._invoke("completeAuthorization", params, Session.from_json, timeout, traceparent)
 
     async def begin_device_authorization(

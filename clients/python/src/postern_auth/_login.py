@@ -13,7 +13,6 @@ import logging
 import re
 from collections.abc import Generator, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
 from html import escape
 from typing import Any, Callable, Literal, NamedTuple, TypeVar
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
@@ -34,10 +33,6 @@ from .types import AuthorizationRequest, JourneyStep, Session
 
 #: Seconds that a call may take: a browser waits for it.
 TIMEOUT = 10.0
-#: Seconds that a new login waits for the end of the browser's earlier session. The sidecar ends it all the same.
-ENDING_SECONDS = 2.0
-#: An earlier session of the same user that is younger may be another tab's, which comes back at the same time.
-OTHER_TAB = timedelta(minutes=1)
 #: The largest form with a logout token.
 MOST_FORM = 64 << 10
 #: A session's handle. A browser can send any text, also `only`, which would be another user's session.
@@ -247,13 +242,14 @@ class LoginRules:
     def _logged_in(self, request: Request, url: str, one: Pending, over: list[tuple[str, str]]) -> Steps:
         target = self.own_path(one.target)
         try:
-            user: Session = yield lambda client: client.complete_authorization(url, one.secret, timeout=self.timeout)
+            user: Session = yield lambda client: client.complete_authorization(
+                url, one.secret, replaces=self.session(request), timeout=self.timeout
+            )
         except PosternError as error:
             kind = _kind(error)
             # A login that can still succeed, when the page is loaded again, stays.
             failed = self._failed(error, target, () if kind == "unavailable" else over)
             return (yield from self._not_begun_here(request, target, over)) if kind == "not_begun_here" else failed
-        yield from self._end_earlier(request, user)
         # A new cookie, whatever the browser had: a handle that someone else has planted is of no use to them.
         own = self.cookies.set(self.session_cookie, user.session, self.max_age)
         return self._redirect(target, [own, *over])
@@ -267,20 +263,6 @@ class LoginRules:
         except PosternError as error:
             return self._failed(error, target, cookies)
         return self._redirect(target, cookies)
-
-    def _end_earlier(self, request: Request, user: Session) -> Walk[None]:
-        """Ends the session that the browser had before, as far as that does no harm to the new one."""
-        handle = self.session(request)
-        if handle is None or handle == user.session:
-            return
-        try:
-            earlier: Session = yield lambda client: client.get_session(handle, timeout=ENDING_SECONDS)
-            if _is_over(earlier, user):
-                yield lambda client: client.end_session(handle, timeout=ENDING_SECONDS)
-        except LoginRequired:
-            pass  # it has ended before
-        except PosternError as error:
-            log.warning("the browser's earlier session may be left: %s, trace %s", error, error.trace_id)
 
     def logout(self, request: Request) -> Steps:
         """Ends the session. For a page of the application only: no other one may log its users out."""
@@ -467,19 +449,6 @@ def _is_passing(error: PosternError) -> bool:
     """Whether the same may succeed later."""
     passing = (ConnectionFailed, ConnectionLost, DeadlineExceeded, Unavailable)
     return error.retryable or isinstance(error, passing)
-
-
-def _is_over(earlier: Session, user: Session) -> bool:
-    """Whether a browser's earlier session can end without harm to the new one.
-
-    The end of a session is also the end of its login at the issuer, which `sid` names: the new session may be of the
-    same login. An issuer without `sid` may end all that this user has.
-    """
-    if (earlier.issuer, earlier.subject) != (user.issuer, user.subject):
-        return True
-    logins = [(session.claims or {}).get("sid") for session in (earlier, user)]
-    is_another_login = None not in logins and logins[0] != logins[1]
-    return is_another_login and user.created_at - earlier.created_at > OTHER_TAB
 
 
 def _redirect_of(step: JourneyStep) -> str | None:
