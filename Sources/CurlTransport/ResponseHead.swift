@@ -155,12 +155,28 @@ struct BodyFraming {
   /// More codings are not undone: libcurl undoes one after the other, and a few kilobytes that were compressed three
   /// times keep the thread that serves everybody busy for seconds.
   static let maxContentCodings = 2
+  /// The framing of an upload (Amazon S3, PutObject). S3 removes it; servers of its kind store its name with the object
+  /// and repeat it with each download, where clients reject it as a coding that they do not know.
+  private static let uploadCoding: StaticString = "aws-chunked"
+
+  /// The lines of a response without that name.
+  func withoutUploadCoding(_ lines: [HTTPFields.Field]) -> [HTTPFields.Field] {
+    guard namesUploadCoding else { return lines }
+    return lines.compactMap { line in
+      guard FieldSyntax.isName(line.name.utf8, "content-encoding") else { return line }
+      let codings = line.value.split(atByte: ",").map { HTTPFieldRules.trimmed(String($0)) }
+      let others = codings.filter { !FieldSyntax.isName($0.utf8, Self.uploadCoding) }
+      return others.isEmpty ? nil : HTTPFields.Field(name: line.name, value: others.joined(separator: ", "))
+    }
+  }
 
   /// The declared length of the body.
   private(set) var contentLength: Int?
   /// The content codings other than `identity` that were declared, in lower case (RFC 9110 section 8.4), and none
   /// beyond the first too many.
   private(set) var contentCodings: [String] = []
+  /// Whether `aws-chunked` was among them, which is not a coding of the body.
+  private(set) var namesUploadCoding = false
   /// Whether a content coding was declared.
   var hasContentCoding: Bool { !contentCodings.isEmpty }
   /// Whether a transfer coding was declared: then the declared length means nothing (RFC 9112 section 6.3).
@@ -181,10 +197,12 @@ struct BodyFraming {
       contentLength = length
     case 16 where FieldSyntax.isName(name, "content-encoding"):
       for coding in value.split(separator: UInt8(ascii: ",")).map(FieldSyntax.trimmed)
-      where !coding.isEmpty && !FieldSyntax.isName(coding, "identity")
-        && contentCodings.count <= Self.maxContentCodings
-      {
-        contentCodings.append(FieldSyntax.string(coding).lowercasedASCII())
+      where !coding.isEmpty && !FieldSyntax.isName(coding, "identity") {
+        if FieldSyntax.isName(coding, Self.uploadCoding) {
+          namesUploadCoding = true
+        } else if contentCodings.count <= Self.maxContentCodings {
+          contentCodings.append(FieldSyntax.string(coding).lowercasedASCII())
+        }
       }
     case 17 where FieldSyntax.isName(name, "transfer-encoding"):
       guard !isChunked, FieldSyntax.isName(value, "chunked") else { return "a transfer coding other than chunked" }

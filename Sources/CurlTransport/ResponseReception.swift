@@ -150,7 +150,7 @@ final class ResponseReception {
 
   /// The response's fields, without those of a content coding, which is undone.
   var fields: HTTPFields {
-    var lines = head.lines
+    var lines = head.framing.withoutUploadCoding(head.lines)
     if !codings.isEmpty {
       lines.removeAll {
         FieldSyntax.isName($0.name.utf8, "content-encoding") || FieldSyntax.isName($0.name.utf8, "content-length")
