@@ -50,7 +50,10 @@ struct RequestFields {
   /// The fields that are shown to whom the request is put: those that name other resources, and the media type.
   var shown: HTTPFields {
     HTTPFields(
-      others.lines.filter { SecondURLField.isOne($0.name) || HTTPFieldRules.canonical($0.name) == "content-type" })
+      others.lines.filter { line in
+        let canonical = HTTPFieldRules.canonical(line.name)
+        return Self.mayBeSent(canonical) && (SecondURLField.isOne(line.name) || canonical == "content-type")
+      })
   }
 
   /// The fields that go to `server`: without those that programs send by themselves and that no caller may send. What
@@ -60,14 +63,18 @@ struct RequestFields {
     var result = HTTPFields()
     for line in others.lines {
       let canonical = HTTPFieldRules.canonical(line.name)
-      guard !HTTPFieldRules.isReserved(line.name), !Self.hops.contains(canonical),
-        !canonical.startsWithBytes(of: "x-forwarded-"), canonical != "accept-encoding" || server.mayBeCoded,
+      guard Self.mayBeSent(canonical), canonical != "accept-encoding" || server.mayBeCoded,
         server.credential?.isNamed(line.name) != true
       else { continue }
       let value = canonical == "cookie" ? reserved.removed(from: line.value) : line.value
       if let value { result.append(line.name, value) }
     }
     return result
+  }
+
+  /// Whether a field is not left out whatever the resource server.
+  private static func mayBeSent(_ canonical: String) -> Bool {
+    !HTTPFieldRules.isReserved(canonical) && !hops.contains(canonical) && !canonical.startsWithBytes(of: "x-forwarded-")
   }
 
   /// Fields by which proxies state who their client is.

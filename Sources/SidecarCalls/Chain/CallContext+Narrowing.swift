@@ -80,29 +80,26 @@ extension CallContext {
     needsApproval || narrowing.map { !$0.effective.lists.isDisjoint(with: [.httpMethods, .paths]) } ?? false
   }
 
-  /// Throws what a resource that is not configured is answered with, unless the request, as it is sent by a fetch in
-  /// that context, is within the chain: its method, its URL, and the resources that its fields name.
-  package func check(
+  /// Whether the request, as it is sent by a fetch in that context, is within the chain: its method, its URL, and the
+  /// resources that its fields name. Throws for a field that cannot be judged.
+  package func allows(
     _ request: ResourceRequest, to server: ResourceServer, _ fetch: FetchOptions.Context
-  ) throws(RPCFault) {
-    guard boundsFetches, let lists = narrowing?.effective else { return }
+  ) throws(ResourceError) -> Bool {
+    guard boundsFetches, let lists = narrowing?.effective else { return true }
     // What is forwarded is sent as it came; a name in small letters is not one of the list.
     let method = fetch.isForwarded ? request.method : request.method.uppercasedASCII()
-    guard lists.allows(httpMethod: method), lists.paths == nil || Self.allows(lists, request, server, fetch) else {
-      throw runtime.noSuchResource(server.name)
-    }
+    guard lists.allows(httpMethod: method) else { return false }
+    guard lists.paths != nil else { return true }
+    return try Self.allows(lists, request, server, fetch)
   }
 
-  /// Whether lists with paths allow the URLs of a request. What cannot be sent is rejected by the fetch, in its own
-  /// words where it is a field.
   private static func allows(
     _ lists: Restriction, _ request: ResourceRequest, _ server: ResourceServer, _ fetch: FetchOptions.Context
-  ) -> Bool {
+  ) throws(ResourceError) -> Bool {
     guard let url = try? server.url(forPath: request.path), lists.allows(path: path(of: url, on: server)) else {
       return false
     }
-    guard let named = try? SecondURLs(server, fetch).reading(request.headers, of: url).urls else { return true }
-    return named.allSatisfy { second in
+    return try SecondURLs(server, fetch).reading(request.headers, of: url).urls.allSatisfy { second in
       var path = path(of: second.url, on: server)
       // All is meant that begins so: the folder has to be in the lists.
       if second.isPrefix {
