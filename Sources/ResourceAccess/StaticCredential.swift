@@ -113,7 +113,7 @@ extension StaticCredential {
   struct Fingerprint: Hashable {
     private let hash: [UInt8]
 
-    fileprivate init(_ secret: Secret<String>) { hash = HashFunction.sha256.hash(Array(secret.reveal().utf8)) }
+    init(_ secret: Secret<String>) { hash = HashFunction.sha256.hash(Array(secret.reveal().utf8)) }
   }
 
   /// The secret of now, for one request.

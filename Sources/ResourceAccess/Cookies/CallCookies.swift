@@ -1,4 +1,5 @@
 import HTTPMessages
+import OAuthClient
 import PosternSupport
 import Sessions
 
@@ -18,10 +19,13 @@ struct CallCookies {
     }
     let authentication = server.authentication
     guard scope.session != nil || !authentication.isUsers else { return nil }
+    let inbound = options.context.onBehalfOf.map { StaticCredential.Fingerprint($0.value) }
+    guard inbound != nil || authentication != .onBehalfOf else { return nil }
     self.jars = jars
     self.policy = policy
     key = CookieJars.Key(
-      store: policy.store, scope: scope, authentication: authentication, level: options.context.narrowing)
+      store: policy.store, scope: scope, authentication: authentication, level: options.context.narrowing,
+      inbound: authentication == .onBehalfOf ? inbound : nil)
     hosts = Set(server.locations.all.map(\.origin.host))
     reserved = ReservedCookies(server.headers.reservedCookies)
   }

@@ -12,6 +12,8 @@ public final class CookieJars: Sendable {
     var credential: StaticCredential.Fingerprint?
     /// The endpoint, or `narrow`, that the call came through; nil: none.
     var level: String?
+    /// The inbound token on behalf of whose user the request is made, with `Authentication.onBehalfOf`.
+    var inbound: StaticCredential.Fingerprint?
   }
 
   /// More jars, or more bytes in all of them, evict the least recently used ones of the uid that has most.
