@@ -27,6 +27,14 @@ package struct SecondURLs: Sendable {
     case unclear
   }
 
+  /// What has been read of a request's fields.
+  private struct Reading {
+    var urls: [SecondURL] = []
+    /// How many bytes may still be read. A reference is resolved against the whole path of the request, so that a field
+    /// with many of them would cost its length times that of the path.
+    var budget = HeaderRules.maxBytes
+  }
+
   private let server: ResourceServer
   private let gateway: HTTPURL?
   /// Whether an endpoint bounds the caller.
@@ -47,7 +55,7 @@ package struct SecondURLs: Sendable {
   ) throws(ResourceError) -> (fields: HTTPFields, urls: [SecondURL]) {
     guard fields.lines.contains(where: { SecondURLField.isOne($0.name) }) else { return (fields, []) }
     var lines = fields.lines
-    var urls: [SecondURL] = []
+    var reading = Reading()
     var seen: Set<String> = []
     for (index, line) in lines.enumerated() {
       let value = HTTPFieldRules.trimmed(line.value)
@@ -58,12 +66,10 @@ package struct SecondURLs: Sendable {
           "the header is given twice: servers differ in which one they take", at: line.name, .invalidHeaders)
       }
       guard !server.headers.allowedHeaders.contains(where: { HTTPFieldRules.canonical($0) == name }) else { continue }
-      var read: [SecondURL] = []
-      let sent = try self.value(value, form, of: url, at: line.name, &read)
+      let sent = try self.value(value, form, of: url, at: line.name, &reading)
       lines[index] = HTTPFields.Field(name: line.name, value: sent)
-      urls += read
     }
-    return (HTTPFields(lines), urls)
+    return (HTTPFields(lines), reading.urls)
   }
 
   /// Whether the fields that name resources are the same lines.
@@ -77,21 +83,21 @@ package struct SecondURLs: Sendable {
   // MARK: - One field
 
   private func value(
-    _ value: String, _ form: SecondURLField.Form, of url: HTTPURL, at field: String, _ read: inout [SecondURL]
+    _ value: String, _ form: SecondURLField.Form, of url: HTTPURL, at field: String, _ reading: inout Reading
   ) throws(ResourceError) -> String {
     guard form == .conditions else {
-      return try accept(try target(value, form, of: url, at: field), instead: value, at: field, &read)
+      return try accept(try target(value, form, of: url, at: field, &reading), instead: value, at: field, &reading)
     }
     guard let parts = IfConditions.parts(of: value) else {
-      return try accept(.unclear, instead: value, at: field, &read)
+      return try accept(.unclear, instead: value, at: field, &reading)
     }
     var result = ""
     for part in parts {
       switch part {
       case .list(let text): result += text
       case .tag(let tag):
-        let target = try target(tag, .reference, of: url, at: field)
-        result += "<\(try accept(target, instead: tag, at: field, &read))>"
+        let target = try target(tag, .reference, of: url, at: field, &reading)
+        result += "<\(try accept(target, instead: tag, at: field, &reading))>"
       }
     }
     return result
@@ -99,7 +105,7 @@ package struct SecondURLs: Sendable {
 
   /// The value to send for a target that may be named.
   private func accept(
-    _ target: Target, instead value: String, at field: String, _ read: inout [SecondURL]
+    _ target: Target, instead value: String, at field: String, _ reading: inout Reading
   ) throws(ResourceError) -> String {
     switch target {
     case .unclear:
@@ -113,7 +119,7 @@ package struct SecondURLs: Sendable {
     case .invalid(let fault): throw Self.fault("the header's URL \(fault)", at: field)
     case .url(let url, let canonical, let isPrefix):
       try check(url, at: field)
-      read.append(SecondURL(field: field, url: url, isPrefix: isPrefix))
+      reading.urls.append(SecondURL(field: field, url: url, isPrefix: isPrefix))
       return canonical
     }
   }
@@ -131,8 +137,15 @@ package struct SecondURLs: Sendable {
   }
 
   private func target(
-    _ value: String, _ form: SecondURLField.Form, of url: HTTPURL, at field: String
+    _ value: String, _ form: SecondURLField.Form, of url: HTTPURL, at field: String, _ reading: inout Reading
   ) throws(ResourceError) -> Target {
+    reading.budget -= value.utf8.count + url.path.utf8.count
+    guard reading.budget >= 0 else {
+      throw Self.fault(
+        "the header names too many resources for the length of the request's path: all of them together may have "
+          + "\(HeaderRules.maxBytes) bytes, the path counted for each",
+        at: field, .invalidHeaders)
+    }
     do throws(HTTPURLError) {
       let names = ObjectNames(base: server.locations.baseURL)
       switch form {
