@@ -27,16 +27,27 @@ struct ParameterEncoder {
     self.isPercentEncoded = isPercentEncoded
   }
 
+  /// The most bytes for each byte of the parameters as JSON, beyond the first MiB: the names of deeply nested objects
+  /// take 20. A few kilobytes of a long name and many elements would stand for all that is allowed otherwise.
+  private static let mostPerByte = 32
+  private static let allowedAnyway = 1 << 20
+
+  private static func bound(_ parameters: JSONObject, _ limit: Int) -> Int {
+    guard limit > allowedAnyway else { return limit }
+    let given = JSONWriter().withBytes(of: .object(parameters)) { $0.count }
+    return min(limit, max(allowedAnyway, mostPerByte * given))
+  }
+
   /// `name=value` pairs joined by `&`, percent-encoded, at most `limit` bytes.
   static func encode(_ parameters: JSONObject, limit: Int) throws(TooLarge) -> String {
-    var encoder = ParameterEncoder(limit: limit, isPercentEncoded: true)
+    var encoder = ParameterEncoder(limit: bound(parameters, limit), isPercentEncoded: true)
     try encoder.append(parameters, prefix: nil)
     return encoder.pairs.map { pair in pair.value.map { "\(pair.name)=\($0)" } ?? pair.name }.joined(separator: "&")
   }
 
   /// The pairs as they are, names and values together at most `limit` bytes.
   static func pairs(_ parameters: JSONObject, limit: Int) throws(TooLarge) -> [Pair] {
-    var encoder = ParameterEncoder(limit: limit, isPercentEncoded: false)
+    var encoder = ParameterEncoder(limit: bound(parameters, limit), isPercentEncoded: false)
     try encoder.append(parameters, prefix: nil)
     return encoder.pairs
   }

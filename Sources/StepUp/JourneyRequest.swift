@@ -15,6 +15,9 @@ public struct JourneyRequest: Sendable {
   let isForced: Bool
   /// A tag of the caller, returned when the journey is completed.
   public var tag: String?
+  /// The endpoint, or `narrow`, that the caller came through; nil: none. The journeys of one level displace none of
+  /// another.
+  package var level: String?
 
   /// A login by the tree of that name; nil: the realm's default. It makes a session, unless `withoutSession`.
   public static func login(tree: String?, withoutSession: Bool = false, forced: Bool = false) -> JourneyRequest {
@@ -47,6 +50,11 @@ public struct JourneyRequest: Sendable {
     self.isOfGivenToken = isOfGivenToken
   }
 
+  /// Whose share the journey takes a place of; nil: that of all without a session or level.
+  var holder: String? {
+    session == nil && level == nil ? nil : "\(session?.text ?? "") \(level ?? "")"
+  }
+
   private init(_ other: JourneyRequest, phases: [JourneyPhase]) {
     self.init(
       phases: phases, session: other.session, isWithoutSession: other.isWithoutSession, isForced: other.isForced,
@@ -57,6 +65,7 @@ public struct JourneyRequest: Sendable {
   func resuming(_ id: String) -> JourneyRequest {
     var request = JourneyRequest(self, phases: [.suspended(id: id)])
     request.tag = tag
+    request.level = level
     return request
   }
 

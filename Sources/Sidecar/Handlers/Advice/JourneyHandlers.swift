@@ -94,6 +94,8 @@ struct JourneyHandlers: Sendable {
     _ request: JourneyRequest, _ issuer: SessionIssuer, _ answers: JourneyAnswers, life: Duration? = nil,
     _ context: CallContext
   ) async throws(RPCFault) -> JourneyResult {
+    var request = request
+    request.level = context.narrowing?.id
     do throws(JourneyError) {
       return result(
         try await engine.journeys.begin(

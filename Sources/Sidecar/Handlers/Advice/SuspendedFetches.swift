@@ -26,6 +26,8 @@ final class SuspendedFetches: Sendable {
     let session: SessionHandle
     let advices: [PolicyAdvice]
     let progress: AdviceProgress
+    /// Whose share it takes a place of: the fetches through one endpoint displace none through another.
+    fileprivate var holder: String { "\(session.text) \(origin.options.context.narrowing ?? "")" }
   }
 
   /// A fetch that was taken, and can be put back.
@@ -46,13 +48,13 @@ final class SuspendedFetches: Sendable {
   /// How many are suspended.
   var count: Int { store.count }
 
-  /// Stores a fetch, in place of an older one where its session or its uid has as many as it may have; nil when there is
+  /// Stores a fetch, in place of an older one where its session, at its level, or its uid has as many as it may have; nil when there is
   /// no capacity.
   func hold(_ fetch: Fetch) -> String? {
     let name = SessionHandle.random().text
     let origin = fetch.origin
     let isKept = store.keep(
-      fetch, as: name, of: origin.uid, holder: fetch.session.text, byteCount: Self.size(of: fetch), for: origin.wait)
+      fetch, as: name, of: origin.uid, holder: fetch.holder, byteCount: Self.size(of: fetch), for: origin.wait)
     return isKept ? name : nil
   }
 
@@ -74,13 +76,16 @@ final class SuspendedFetches: Sendable {
   /// Starts the time of a fetch again, after the user has done their part. False when it is gone.
   func extend(_ name: String, of uid: UInt32) -> Bool { store.extend(name, of: uid) }
 
-  private static func size(of fetch: Fetch) -> Int {
-    let request = fetch.origin.request
-    let parts = (request.multipart ?? []).reduce(0) { $0 + $1.data.count + 1024 }
-    let fields = request.headers.lines.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count }
+  private static func size(of fetch: Fetch) -> Int { 4096 + fetch.origin.request.byteCount }
+}
+
+extension ResourceRequest {
+  /// About how many bytes the request has in memory.
+  var byteCount: Int {
+    let parts = (multipart ?? []).reduce(0) { $0 + $1.data.count + 1024 }
+    let fields = headers.lines.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count }
     // As a text: values nest, and a single one may have megabytes.
-    let parameters = request.parameters.map { JSONWriter().withBytes(of: .object($0)) { $0.count } } ?? 0
-    return 4096 + (request.body?.count ?? 0) + parts + fields + request.path.utf8.count + parameters
-      + (request.parameters?.count ?? 0) * 256
+    let values = parameters.map { JSONWriter().withBytes(of: .object($0)) { $0.count } + $0.count * 256 } ?? 0
+    return (body?.count ?? 0) + parts + fields + path.utf8.count + values
   }
 }

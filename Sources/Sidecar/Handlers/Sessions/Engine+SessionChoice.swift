@@ -147,8 +147,10 @@ extension Engine {
       return fault
     }
     guard case .adviceRequired(let pending) = error.kind,
-      let request = Self.request(pending, session),
-      let step = try? await journeys.hold(request, at: issuer, ownedBy: context.uid)
+      var request = Self.request(pending, session)
+    else { return fault }
+    request.level = context.narrowing?.id
+    guard let step = try? await journeys.hold(request, at: issuer, ownedBy: context.uid)
     else { return fault }
     context.note(begun: step.continuation)
     fault.data["continuation"] = .string(step.continuation)
@@ -163,6 +165,20 @@ extension Engine {
 }
 
 extension CallContext {
+  /// Throws unless the request is within the chain that the call came through: what a resource that is not configured is
+  /// answered with, or the fault of a field that cannot be judged.
+  func check(
+    _ request: ResourceRequest, to server: ResourceServer, _ fetch: FetchOptions.Context
+  ) throws(RPCFault) {
+    let isWithin: Bool
+    do throws(ResourceError) {
+      isWithin = try allows(request, to: server, fetch)
+    } catch {
+      throw ErrorMap.fault(error)
+    }
+    guard isWithin else { throw runtime.noSuchResource(server.name) }
+  }
+
   /// Whether the caller can continue the fetch that is suspended under that name: it was begun through the same
   /// endpoint, and nothing of it is hidden.
   func shows(_ fetch: SuspendedFetches.Fetch, _ name: String) -> Bool { began(name) && runtime.shows(fetch) }
