@@ -126,12 +126,15 @@ package final class CallChain: CallDispatcher {
                     guard context.narrowing?.isOver(at: environment.clock.monotonicNow) != true else {
                       throw RPCFault(.peerForbidden, Self.over, data: ["retryable": false, "outcome": "not_sent"])
                     }
+                    var context = context
                     // While a person was asked, a reload may have taken the caller's right.
                     if context.needsApproval {
                       let access = environment.snapshot().access
-                      guard access.rule(for: caller.peer)?.allows(method: method) ?? false else {
+                      guard let rule = access.rule(for: caller.peer), rule.allows(method: method) else {
                         throw RPCFault(.peerForbidden, access.missingRule(for: caller.peer, method: method))
                       }
+                      context.runtime = context.runtime.seen(
+                        through: context.narrowing?.scope(within: rule.scope) ?? rule.scope)
                     }
                     return try await body(params, context)
                   }
@@ -166,6 +169,12 @@ package final class CallChain: CallDispatcher {
       await trail.rejected(method, caller)
       return end.report(outcome, trace)
     }
+  }
+
+  /// Whether a call that came through `narrowing` may also call `method`: for a method that has the same effect.
+  package func allows(_ method: String, through narrowing: Narrowing?) -> Bool {
+    environment.snapshot().access.rule(for: caller.peer)?.allows(method: method) == true
+      && narrowing?.allows(method: method) ?? true
   }
 
   /// Applies the rules of `dispatch` without counting the call.

@@ -12,7 +12,7 @@ package struct CallContext: Sendable {
   /// The call's number on its connection.
   let key: UInt64
   /// The configuration it runs on from start to end, whatever is reloaded meanwhile, as far as its rule shows it.
-  package let runtime: VisibleConfiguration
+  package var runtime: VisibleConfiguration
   /// The last level of the chain that the call came through; nil: the peer's rule alone decides.
   package let narrowing: Narrowing?
   /// The bound of `meta.timeoutMs`.

@@ -57,7 +57,13 @@ package struct CallQuestion: Sendable {
 
   private static func isReadable(_ text: String) -> Bool {
     text.utf8.count <= ApprovalStep.textBytes
-      && text.unicodeScalars.allSatisfy { ![.control, .format].contains($0.properties.generalCategory) }
+      && text.unicodeScalars.allSatisfy { scalar in
+        let properties = scalar.properties
+        let category = properties.generalCategory
+        // The last is the blank of Braille, which has no such property.
+        return ![.control, .format, .lineSeparator, .paragraphSeparator].contains(category)
+          && !properties.isDefaultIgnorableCodePoint && scalar != "\u{2800}"
+      }
   }
 
   /// The request to a maker, whose level is the first of `chain`.

@@ -22,6 +22,9 @@ package struct VisibleConfiguration: Sendable {
     self.scope = scope
   }
 
+  /// The same configuration as another rule shows it.
+  package func seen(through scope: PeerScope) -> VisibleConfiguration { VisibleConfiguration(runtime, scope: scope) }
+
   /// The answer to `getInfo`, but for what changes by itself.
   package var info: ProcessInfo { runtime.info }
 
