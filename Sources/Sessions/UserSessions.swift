@@ -240,7 +240,8 @@ public final class UserSessions: Sendable, ConciseStringConvertible {
     _ token: Secret<String>, hint: String?, at issuer: SessionIssuer, for uid: UInt32 = PeerID.ownUID,
     deadline: Deadline = .never, trace: TraceContext? = nil
   ) async throws(SessionError) {
-    try await tasks.finish(for: uid, by: deadline, isWritten: false) { [shared] () async throws(SessionError) in
+    try await tasks.finish(for: uid, by: deadline, isLogin: false, isWritten: false) {
+      [shared] () async throws(SessionError) in
       try await shared.revocation.revoke(token, hint: hint, at: issuer, trace: trace)
     }
   }

@@ -107,6 +107,19 @@ import Testing
     _ = try await bench.complete(bench.begin(), replacing: own.handle)
     let left = try await bench.sessions.session(own.handle, ownedBy: 1).expiresAt.map { $0 - bench.clock.wallNow }
     #expect(left == .seconds(60))
+    func token() async throws(SessionError) -> AccessToken {
+      try await bench.sessions.token(of: own.handle, ownedBy: 1, at: bench.issuer)
+    }
+    _ = try await token()
+    // The issuer's token would live longer.
+    bench.clock.advance(by: .seconds(60))
+    let ended = await #expect(throws: SessionError.self) { try await token() }
+    guard case .expired? = ended?.kind else {
+      Issue.record("\(String(describing: ended))")
+      return
+    }
+    while try await bench.store.purge(expiredAt: bench.clock.wallNow + .seconds(1)) > 0 {}
+    #expect(try await bench.store.record(for: own.handle.key) == nil)
   }
 
   @Test(
@@ -114,15 +127,18 @@ import Testing
     arguments: [
       (Earlier(sid: "1"), "1", true), (Earlier(sid: "1"), "2", false), (Earlier(sid: "1"), nil, true),
       (Earlier(sid: nil), "1", true), (Earlier(sid: nil), nil, true), (Earlier(sid: "1", age: 60), "2", true),
-      (Earlier(sid: "1", age: 61), "2", false), (Earlier(issuer: "other", sid: "1"), "1", false),
-      (Earlier(subject: "bob", sid: "1"), "1", false), (Earlier(subject: nil, sid: nil), nil, false),
+      (Earlier(sid: "1", age: 61), "2", false), (Earlier(issuer: "admin", sid: "1"), "1", true),
+      (Earlier(issuer: "admin", subject: "pairwise", sid: "1"), "1", true),
+      (Earlier(issuer: "admin", sid: "1"), "2", false), (Earlier(identifier: "https://b.test", sid: "1"), "1", false),
+      (Earlier(subject: "bob", sid: "1"), "1", false), (Earlier(subject: "bob"), nil, false),
+      (Earlier(subject: nil, sid: nil), nil, false),
     ] as [(Earlier, String?, Bool)])
   func needed(earlier: Earlier, sid: String?, isNeeded: Bool) throws {
     let now = Timestamp(secondsSinceEpoch: 1_000_000)
     func contents(_ one: Earlier) throws -> SessionContents {
       let issuer = SessionIssuer(
         issuer: try Issuer(
-          name: one.issuer, identifier: "https://idp.test", clientID: "svc",
+          name: one.issuer, identifier: one.identifier, clientID: "svc",
           clientAuthentication: ClientSecretBasic(secret: Secret("s")), endpoints: [:],
           allowsPlainHTTPOnLoopback: false, usesDPoP: false), tokens: IDTokenConfiguration(issuer: "https://idp.test"),
         keys: StaticJWKSet(JWKSet([])))
@@ -131,12 +147,13 @@ import Testing
       contents.user.claims = .object(JSONObject(one.sid.map { [("sid", .string($0))] } ?? []))
       return contents
     }
-    let new = try contents(Earlier(sid: sid, age: 0)).session(.random())
+    let new = try contents(Earlier(sid: sid, age: 0))
     #expect(try contents(earlier).mayBeNeeded(beside: new, within: .seconds(60)) == isNeeded)
   }
 
   struct Earlier: Sendable {
     var issuer = "corp"
+    var identifier = "https://idp.test"
     var subject: String? = "alice"
     var sid: String?
     var age = 3600

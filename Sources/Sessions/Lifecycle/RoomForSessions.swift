@@ -5,77 +5,164 @@ import SessionRecords
 extension SessionRepository {
   /// How many sessions a person keeps, whoever else logs in.
   private static let keptOfPerson = 8
-  /// How many sessions end at a time: a search reads all sessions of the uid.
+  /// How many sessions end at a time.
   private static let maxEndedAtOnce = 64
-  /// How long after a search in vain none is made.
-  private static let searchInterval = Duration.seconds(60)
+  /// How often a write makes room: others may take it first.
+  private static let maxAttempts = 8
 
-  /// Writes, and where the uid has as much as it may have, has the sessions of one person make room: whoever logs in
-  /// again and again keeps nobody else of the uid from logging in.
+  /// Writes, and where the uid has as much as it may have, has other sessions make room: whoever logs in again and
+  /// again keeps nobody else of the uid from logging in.
   func withRoom<Value>(
     for uid: UInt32, _ write: () async throws(StoreError) -> Value
   ) async throws(StoreError) -> Value {
-    while true {
+    for _ in 1..<Self.maxAttempts {
       do throws(StoreError) {
         return try await write()
       } catch {
         guard error.kind == .overdrawn, await makeRoom(of: uid) else { throw error }
       }
     }
+    return try await write()
   }
 
-  /// Ends the least recently used sessions of the person who has most; false where nobody has many.
+  /// Ends what has expired, or else the sessions of the person who has most, those with the oldest tokens first; false
+  /// where nobody has many. Their tokens are not revoked: an issuer may end the person's other sessions with them.
   private func makeRoom(of uid: UInt32) async -> Bool {
-    let now = clock.monotonicNow
-    guard withoutRoom.withLock({ $0[uid].map { $0 <= now } ?? true }) else { return false }
-    let count = try? await roomFlights.value(for: uid) { [self] () async throws(SessionError) in
-      var people: [Person: [PersonsSession]] = [:]
+    let ended = try? await roomFlights.value(for: uid) { [self] () async throws(SessionError) in
+      if !census.isCurrent(for: uid, isShared: isShared, at: clock.monotonicNow) { try await takeCensus(of: uid) }
+      while let choice = census.choice(
+        for: uid, keeping: Self.keptOfPerson, atMost: Self.maxEndedAtOnce, at: clock.wallNow)
+      {
+        var count = 0
+        for session in choice.sessions {
+          census.remove(session.handle.key, ownedBy: uid)
+          guard try await end(session.handle, ownedBy: uid) != nil else { continue }
+          count += 1
+          observer?.observe(.ended(session.handle, issuer: session.issuer, uid: uid))
+        }
+        if let most = choice.countOfPerson {
+          observer?.observe(
+            .troubled(
+              "one person's oldest sessions end, so that others can log in",
+              detail: "user \(uid) has as many sessions as it may have, and \(most) of them are one person's"))
+        }
+        if count > 0 { return count }
+      }
+      return 0
+    }
+    return ended ?? 0 > 0
+  }
+
+  private func takeCensus(of uid: UInt32) async throws(SessionError) {
+    census.begin(for: uid, at: clock.monotonicNow)
+    do throws(SessionError) {
       try await forEachRecord(ownedBy: uid) { contents, handle, _ in
-        if let person = Person(contents) { people[person, default: []].append(PersonsSession(handle, contents)) }
+        census.note(contents, of: handle, ownedBy: uid)
         return true
       }
-      guard let most = people.values.max(by: { $0.count < $1.count }), most.count > Self.keptOfPerson else {
-        withoutRoom.withLock { $0[uid] = clock.monotonicNow + Self.searchInterval }
-        return 0
-      }
-      let ending = min(max(1, most.count / 4), most.count - Self.keptOfPerson, Self.maxEndedAtOnce)
-      var count = 0
-      for session in most.sorted(by: { $0.usedAt < $1.usedAt }).prefix(ending) {
-        guard try await end(session.handle, ownedBy: uid) != nil else { continue }
-        count += 1
-        observer?.observe(.ended(session.handle, issuer: session.issuer, uid: uid))
-      }
-      observer?.observe(
-        .troubled(
-          "one person's oldest sessions end, so that others can log in",
-          detail: "user \(uid) has as many sessions as it may have, and \(most.count) of them are one person's"))
-      return count
+    } catch {
+      census.forget(uid)
+      throw error
     }
-    return count ?? 0 > 0
   }
 }
 
-/// Whose a session is, where an ID token has named its user: nobody else's sessions are counted together.
-private struct Person: Hashable {
-  private let issuer: String
-  private let subject: [UInt8]
+/// Whose sessions a uid has, for uids that have as many as they may have: counted once, and kept up with what this
+/// process writes.
+final class SessionCensus: Sendable {
+  /// How long a count is used: in a shared store other processes write, too, and every store removes what has expired.
+  private static let life = (shared: Duration.seconds(60), own: Duration.seconds(600))
 
-  init?(_ contents: SessionContents) {
-    guard contents.kind == .user, let subject = contents.user.subject else { return nil }
-    issuer = contents.issuer.name
-    self.subject = Array(subject.utf8)
+  /// A session that is counted.
+  struct Session {
+    let handle: SessionHandle
+    let issuer: String
+    fileprivate let person: Person?
+    /// When the session last got a token: milliseconds since the epoch.
+    fileprivate let tokenAt: Int64
+    fileprivate let expiresAt: Int64?
+
+    fileprivate init(_ contents: SessionContents, _ handle: SessionHandle) {
+      self.handle = handle
+      issuer = contents.issuer.name
+      person = Person(contents)
+      tokenAt = contents.tokens.map(\.obtainedAt).max() ?? contents.life.createdAt
+      expiresAt = contents.life.expiresAt
+    }
   }
-}
 
-private struct PersonsSession {
-  let handle: SessionHandle
-  let issuer: String
-  /// When the session last got a token: milliseconds since the epoch.
-  let usedAt: Int64
+  /// Sessions that make room.
+  struct Choice {
+    let sessions: [Session]
+    /// How many the person has whose they are; nil: they have expired.
+    let countOfPerson: Int?
+  }
 
-  init(_ handle: SessionHandle, _ contents: SessionContents) {
-    self.handle = handle
-    issuer = contents.issuer.name
-    usedAt = contents.tokens.map(\.obtainedAt).max() ?? contents.life.createdAt
+  private struct Count {
+    let begunAt: MonotonicInstant
+    var sessions: [RecordKey: Session] = [:]
+    var people: [Person: Set<RecordKey>] = [:]
+
+    mutating func remove(_ key: RecordKey) {
+      guard let person = sessions.removeValue(forKey: key)?.person else { return }
+      people[person]?.remove(key)
+      if people[person]?.isEmpty == true { people[person] = nil }
+    }
+  }
+
+  private let counts = Locked<[UInt32: Count]>([:])
+
+  /// Whether there is a count that can be used.
+  func isCurrent(for uid: UInt32, isShared: Bool, at now: MonotonicInstant) -> Bool {
+    let life = isShared ? Self.life.shared : Self.life.own
+    return counts.withLock { $0[uid].map { now - $0.begunAt < life } ?? false }
+  }
+
+  /// Begins to count anew.
+  func begin(for uid: UInt32, at now: MonotonicInstant) { counts.withLock { $0[uid] = Count(begunAt: now) } }
+
+  /// Counts no more.
+  func forget(_ uid: UInt32) { counts.withLock { $0[uid] = nil } }
+
+  /// Notes a session as it is now, where the uid's are counted.
+  func note(_ contents: SessionContents, of handle: SessionHandle, ownedBy uid: UInt32) {
+    guard !contents.isReserved else { return }
+    counts.withLock { counts in
+      guard counts[uid] != nil else { return }
+      let session = Session(contents, handle)
+      counts[uid]?.remove(handle.key)
+      counts[uid]?.sessions[handle.key] = session
+      if let person = session.person { counts[uid]?.people[person, default: []].insert(handle.key) }
+    }
+  }
+
+  /// Notes that a session is over.
+  func remove(_ key: RecordKey, ownedBy uid: UInt32) { counts.withLock { $0[uid]?.remove(key) } }
+
+  /// What is to make room: sessions that have expired, or else a quarter of those of the person who has most, but for
+  /// `kept`; nil: nothing is.
+  func choice(for uid: UInt32, keeping kept: Int, atMost most: Int, at now: Timestamp) -> Choice? {
+    counts.withLock { counts in
+      guard let count = counts[uid] else { return nil }
+      let expired = count.sessions.values.lazy.filter { $0.expiresAt.map { $0 <= now.millisecondsSinceEpoch } ?? false }
+      let some = Array(expired.prefix(most))
+      guard some.isEmpty else { return Choice(sessions: some, countOfPerson: nil) }
+      guard let keys = count.people.values.max(by: { $0.count < $1.count }), keys.count > kept else { return nil }
+      let number = min(max(1, keys.count / 4), keys.count - kept, most)
+      let oldest = keys.compactMap { count.sessions[$0] }.sorted { $0.tokenAt < $1.tokenAt }.prefix(number)
+      return Choice(sessions: Array(oldest), countOfPerson: keys.count)
+    }
+  }
+
+  /// Whose a session is, where an ID token has named its user: nobody else's sessions are counted together.
+  fileprivate struct Person: Hashable {
+    private let issuer: String
+    private let subject: [UInt8]
+
+    init?(_ contents: SessionContents) {
+      guard contents.kind == .user, let subject = contents.user.subject else { return nil }
+      issuer = contents.issuer.name
+      self.subject = Array(subject.utf8)
+    }
   }
 }

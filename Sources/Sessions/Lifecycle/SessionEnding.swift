@@ -28,7 +28,8 @@ struct SessionEnding: SessionPart {
       return .none
     }
     // What comes after its one write concerns the issuer only.
-    return try await tasks.finish(for: uid, by: deadline, isWritten: false) { () async throws(SessionError) in
+    return try await tasks.finish(for: uid, by: deadline, isLogin: false, isWritten: false) {
+      () async throws(SessionError) in
       try await end(live, at: issuer, trace)
     }
   }
@@ -44,7 +45,8 @@ struct SessionEnding: SessionPart {
     guard earlier != new.handle else { return }
     do throws(SessionError) {
       let live = try await repository.live(earlier, ownedBy: uid)
-      guard live.contents.mayBeNeeded(beside: new, within: Self.otherTab) else {
+      let newer = try await repository.live(new.handle, ownedBy: uid).contents
+      guard live.contents.mayBeNeeded(beside: newer, within: Self.otherTab) else {
         guard let contents = try await repository.end(earlier, ownedBy: uid, knownAs: live.contents) else { return }
         suspended.remove(earlier)
         announceEnd(of: contents, earlier, uid)
@@ -54,6 +56,7 @@ struct SessionEnding: SessionPart {
       suspended.remove(earlier)
       let end = (clock.wallNow + Self.otherTab).millisecondsSinceEpoch
       try await repository.update(live.record, by: .reapply) { contents in
+        contents.isReplaced = true
         contents.grant.refreshToken = nil
         contents.signOn = SessionContents.SignOn()
         let last = contents.tokens.map(\.expiresAt.millisecondsSinceEpoch).max()
@@ -144,7 +147,7 @@ struct SessionEnding: SessionPart {
     of handle: SessionHandle, ownedBy uid: UInt32, at issuer: SessionIssuer, deadline: Deadline, trace: TraceContext?
   ) async throws(SessionError) {
     try await repository.live(handle, ownedBy: uid).check(issuer)
-    try await tasks.finish(for: uid, by: deadline) { () async throws(SessionError) in
+    try await tasks.finish(for: uid, by: deadline, isLogin: false) { () async throws(SessionError) in
       // Tokens of a refresh that comes in between are revoked in the next round.
       while true {
         guard let current = try await repository.read(handle) else { throw .notFound }
@@ -182,13 +185,14 @@ struct SessionEnding: SessionPart {
 extension SessionContents {
   /// Whether the session may be of the same login at the issuer as one that was made just now, or another tab's that
   /// came back at the same time.
-  func mayBeNeeded(beside new: Session, within moment: Duration) -> Bool {
-    guard issuer.name.hasSameBytes(as: new.issuer),
-      user.subject.map({ Array($0.utf8) }) == new.subject.map({ Array($0.utf8) })
-    else { return false }
-    guard let own = user.loginID, let other = new.claims?["sid"]?.stringValue, !own.hasSameBytes(as: other) else {
-      return true
-    }
-    return new.createdAt - Timestamp(millisecondsSinceEpoch: life.createdAt) <= moment
+  func mayBeNeeded(beside new: SessionContents, within moment: Duration) -> Bool {
+    guard issuer.identifier.hasSameBytes(as: new.issuer.identifier) else { return false }
+    let isSameUser = user.subject.map { Array($0.utf8) } == new.user.subject.map { Array($0.utf8) }
+    guard let own = user.loginID, let other = new.user.loginID else { return isSameUser }
+    // An issuer may be configured under several names, with a client each: its logins are the same, and their subjects
+    // need not be.
+    let isSameClient = issuer.name.hasSameBytes(as: new.issuer.name)
+    if own.hasSameBytes(as: other) { return isSameUser || !isSameClient }
+    return isSameUser && isSameClient && .milliseconds(new.life.createdAt - life.createdAt) <= moment
   }
 }

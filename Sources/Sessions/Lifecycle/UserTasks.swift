@@ -3,9 +3,11 @@ import SessionRecords
 
 /// Runs what must be completed although its caller leaves, in bounded numbers for each uid.
 package final class UserTasks: Sendable {
-  /// How many logins, ends and revocations of one uid may be running, whether or not a caller still waits for them.
+  /// How many logins, and how many ends and revocations, one uid may have running, whether or not a caller still waits
+  /// for them.
   private static let maxTasks = 256
-  /// How many there may be with those in the background. Twice as many, so that each that could begin may end.
+  /// How many logins there may be with the revocations in the background. Twice as many, so that each that could begin
+  /// may end.
   private static let maxTasksWithRevocations = 2 * maxTasks
   /// The `retryAfter` of one too many.
   private static let retryAfter = Duration.seconds(1)
@@ -13,7 +15,13 @@ package final class UserTasks: Sendable {
   private let store: any RecordStore
   private let clock: any EngineClock
   private let observer: (any SessionObserver)?
-  private let counts = Locked<[UInt32: Int]>([:])
+  /// Logins, with the revocations that they cause, take no place of a caller's ends, and those none of logins.
+  private struct Kind: Hashable {
+    let uid: UInt32
+    let isLogin: Bool
+  }
+
+  private let counts = Locked<[Kind: Int]>([:])
 
   init(store: any RecordStore, clock: any EngineClock, observer: (any SessionObserver)?) {
     self.store = store
@@ -27,16 +35,17 @@ package final class UserTasks: Sendable {
   /// Runs `body` to its end, although its caller may leave at its deadline or be cancelled: what the issuer returns may
   /// not be returned again. With `isWritten` this process keeps the store until then.
   package func finish<Value: Sendable>(
-    for uid: UInt32, by deadline: Deadline, isWritten: Bool = true,
+    for uid: UInt32, by deadline: Deadline, isLogin: Bool = true, isWritten: Bool = true,
     _ body: @escaping @Sendable () async throws(SessionError) -> Value
   ) async throws(SessionError) -> Value {
     let flight = SingleFlight<UInt32, Value, SessionError>(clock: clock, failure: SessionError.init(endOf:))
     return try await flight.value(for: uid, deadline: deadline) { [self] () async throws(SessionError) in
-      guard begin(for: uid, atMost: Self.maxTasks) else {
+      let kind = Kind(uid: uid, isLogin: isLogin)
+      guard begin(kind, atMost: Self.maxTasks) else {
         throw SessionError(
           .overloaded(retryAfter: Self.retryAfter), "too many logins and logouts of this peer are under way")
       }
-      defer { end(for: uid) }
+      defer { end(kind) }
       guard isWritten else { return try await body() }
       return try await store.whileRetained(SessionError.init, body)
     }
@@ -45,19 +54,20 @@ package final class UserTasks: Sendable {
   /// Runs a revocation in the background. It counts as the uid's, and is left out when there are too many: an endpoint
   /// that never answers would accumulate them.
   func revoke(for uid: UInt32, _ body: @escaping @Sendable () async -> Void) {
-    guard begin(for: uid, atMost: Self.maxTasksWithRevocations) else {
+    let kind = Kind(uid: uid, isLogin: true)
+    guard begin(kind, atMost: Self.maxTasksWithRevocations) else {
       observer?.observe(.troubled("tokens are not revoked", detail: "too many revocations of this peer are under way"))
       return
     }
     CurrentPeer.task { [self] in
-      defer { end(for: uid) }
+      defer { end(kind) }
       await body()
     }
   }
 
-  private func begin(for uid: UInt32, atMost most: Int) -> Bool {
-    counts.withLock { $0.countUp(uid, below: most) }
+  private func begin(_ kind: Kind, atMost most: Int) -> Bool {
+    counts.withLock { $0.countUp(kind, below: most) }
   }
 
-  private func end(for uid: UInt32) { counts.withLock { $0.countDown(uid) } }
+  private func end(_ kind: Kind) { counts.withLock { $0.countDown(kind) } }
 }

@@ -75,6 +75,7 @@ extension SessionContents {
 
   /// When a store may forget what is written at `now`.
   func purgeable(at now: Timestamp) -> Timestamp {
+    if isReplaced, let end = life.expiresAt { return Timestamp(millisecondsSinceEpoch: end) }
     if let expiresAt = life.expiresAt { return Timestamp(millisecondsSinceEpoch: expiresAt) + Self.grace }
     return max(now + Self.idleLife, (tokens.map(\.expiresAt).max() ?? now) + Self.grace)
   }

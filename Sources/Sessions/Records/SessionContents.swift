@@ -86,6 +86,8 @@ package struct SessionContents: Sendable, Codable {
   var tokens: [StoredToken] = []
   /// Whether this is a reservation, while the session's first token is requested. Nil in older records.
   private var reserved: Bool?
+  /// Whether a later login in the same browser has replaced it. Nil in older records.
+  private var replaced: Bool?
 
   /// Reads a record's contents; nil when they are not this.
   init?(_ record: StoredRecord) {
@@ -124,6 +126,16 @@ package struct SessionContents: Sendable, Codable {
     get { reserved == true }
     set { reserved = newValue ? true : nil }
   }
+
+  /// Whether a later login in the same browser has replaced the session: it ends at `life.expiresAt`, whatever its
+  /// tokens do, and no step-up gives it others.
+  var isReplaced: Bool {
+    get { replaced == true }
+    set { replaced = newValue ? true : nil }
+  }
+
+  /// Whether the session's own end has come.
+  func hasExpired(at now: Timestamp) -> Bool { life.expiresAt.map { $0 <= now.millisecondsSinceEpoch } ?? false }
 
   /// Whether the session is one of the login `sid`, and of `subject` where both are given, or one of `subject`.
   package func belongs(to subject: String?, sid: String?, at issuer: Issuer) -> Bool {

@@ -21,10 +21,10 @@ package final class SessionRepository: Sendable {
   let schedules = SessionSchedules()
   let clock: any EngineClock
   let observer: (any SessionObserver)?
-  /// Searches for sessions that make room, one for each uid at a time.
+  /// Whose sessions there are, of uids that have as many as they may have.
+  let census = SessionCensus()
+  /// What makes room, once for each uid at a time.
   let roomFlights: SingleFlight<UInt32, Int, SessionError>
-  /// Until when no search is made for a uid.
-  let withoutRoom = Locked<[UInt32: MonotonicInstant]>([:])
   let cache = Locked(SessionCache())
 
   init(
@@ -111,6 +111,7 @@ package final class SessionRepository: Sendable {
     _ contents: SessionContents, of handle: SessionHandle, uid: UInt32
   ) async throws(SessionError) -> LiveSession {
     let record = try await add(contents, of: handle, uid: uid, expiresAt: contents.purgeable(at: clock.wallNow))
+    census.note(contents, of: handle, ownedBy: uid)
     selections.forget(of: uid)
     return try await notLoggedOut(keep(record))
   }
@@ -222,6 +223,7 @@ package final class SessionRepository: Sendable {
 
   private func written(_ contents: SessionContents, over old: SessionRecord) -> LiveSession {
     cache.withLock { $0.unsaved.remove(old.handle.key) }
+    census.note(contents, of: old.handle, ownedBy: old.uid)
     if contents.life.expiresAt != old.contents.life.expiresAt || old.contents.isReserved {
       selections.forget(of: old.uid)
     }
@@ -330,6 +332,7 @@ package final class SessionRepository: Sendable {
   }
 
   private func forgetUpkeep(of key: RecordKey, ownedBy uid: UInt32) {
+    census.remove(key, ownedBy: uid)
     schedules.remove(key, of: uid)
     selections.forget(of: uid)
   }

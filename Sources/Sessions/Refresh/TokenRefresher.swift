@@ -84,7 +84,8 @@ final class TokenRefresher: Sendable {
     let live = try await repository.live(query.handle, ownedBy: query.uid)
     try live.check(query.issuer)
     try ImplicitLogin.checkTerms(of: live, at: query.issuer)
-    guard !live.contents.grant.isRejected else { throw SessionError(.expired, "the user has to log in again") }
+    let isOver = live.contents.isReplaced && live.contents.hasExpired(at: clock.wallNow)
+    guard !live.contents.grant.isRejected, !isOver else { throw SessionError(.expired, "the user has to log in again") }
     return (live, live.slot(of: query))
   }
 

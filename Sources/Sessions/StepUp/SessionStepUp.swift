@@ -91,6 +91,7 @@ package struct SessionStepUp: SessionPart {
       var old: String?
       do throws(SessionError) {
         try await repository.update(live.record, by: .reapply) { contents in
+          guard !contents.isReplaced else { return }
           old = contents.signOn.token
           contents.signOn.token = token.reveal()
           contents.signOn.unprovenToken = token.reveal()
@@ -142,6 +143,7 @@ package struct SessionStepUp: SessionPart {
     do throws(SessionError) {
       var retired: [RetiredToken] = []
       let updated = try await repository.update(live.record, by: .reapply) { contents in
+        guard !contents.isReplaced else { return }
         retired = contents.revocable(at: clock.wallNow)
         contents.tokens = []
         contents.grant.refreshToken = nil
@@ -149,6 +151,10 @@ package struct SessionStepUp: SessionPart {
         change(&contents)
         contents.take(answer, in: .session)
         if let idToken = answer.response.idToken, let claims { contents.user.take(idToken, claims) }
+      }
+      guard !updated.contents.isReplaced else {
+        revocation.revokeOrphaned(answer, issuer, of: live.uid)
+        throw SessionError(.expired, "the user has logged in again in the same browser, which replaced the session")
       }
       let stepped = try await repository.notLoggedOut(updated)
       refresher.backoffs.withLock { $0.remove(RefreshKey(key: live.handle.key, slot: .session)) }

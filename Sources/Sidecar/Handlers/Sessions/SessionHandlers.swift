@@ -87,9 +87,11 @@ struct SessionHandlers: Sendable {
     }
   }
 
-  /// The session that a browser had, as far as the call sees it: what a cookie has is no error.
+  /// The session that a browser had, where the call sees it and might end it: what a cookie has is not an error.
   private func earlier(_ text: String?, _ context: CallContext) async -> SessionHandle? {
-    guard let text, let handle = try? SessionHandle(text) else { return nil }
+    guard let text, let handle = try? SessionHandle(text),
+      context.chain.allows(EndSession.name, through: context.narrowing)
+    else { return nil }
     return try? await engine.visibleSession(handle, context).handle
   }
 
