@@ -15,8 +15,8 @@ public struct JourneyRequest: Sendable {
   let isForced: Bool
   /// A tag of the caller, returned when the journey is completed.
   public var tag: String?
-  /// The endpoint, or `narrow`, that the caller came through; nil: none. The journeys of one level displace none of
-  /// another.
+  /// The outermost endpoint, or `narrow`, that the caller came through; nil: none. The journeys of one level displace
+  /// none of another.
   package var level: String?
 
   /// A login by the tree of that name; nil: the realm's default. It makes a session, unless `withoutSession`.
@@ -48,11 +48,6 @@ public struct JourneyRequest: Sendable {
     self.isWithoutSession = isWithoutSession
     self.isForced = isForced
     self.isOfGivenToken = isOfGivenToken
-  }
-
-  /// Whose share the journey takes a place of; nil: that of all without a session or level.
-  var holder: String? {
-    session == nil && level == nil ? nil : "\(session?.text ?? "") \(level ?? "")"
   }
 
   private init(_ other: JourneyRequest, phases: [JourneyPhase]) {

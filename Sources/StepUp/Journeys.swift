@@ -179,7 +179,8 @@ public final class Journeys: Sendable {
     let life = state.fixedLife ?? AuthenticationID.life(of: state.authID, at: clock.wallNow)
     let continuation = SessionHandle.random().text
     let isKept = waiting.keep(
-      state, as: continuation, of: state.uid, holder: state.request.holder, byteCount: state.byteCount,
+      state, as: continuation, of: state.uid, holder: state.request.session?.text, level: state.request.level,
+      byteCount: state.byteCount,
       for: life)
     guard isKept else {
       throw JourneyError(.overloaded(retryAfter: .seconds(10)), "too many journeys of this peer wait")

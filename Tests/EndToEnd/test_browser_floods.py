@@ -79,6 +79,18 @@ def test_one_users_steps_up_keep_no_other_user_from_theirs(
         goes_on(program, flood[-1], flood_journeys[-1])
 
 
+def test_logins_by_journeys_of_a_narrowed_program_are_no_ones_share(
+    start: Start, settings: Dict[str, Any], playground: Playground
+) -> None:
+    """Catches a bound of one session for those who have none yet: all users who log in at that moment."""
+    with start(settings).connect() as program:
+        program.call("narrow", {"methods": ["authenticate", "fetchResource"]})
+        steps = [journeys.begin(program) for _ in range(40)]
+        for step in (steps[0], steps[-1]):
+            result = journeys.go_on(program, step, "alice", "alice-password")
+            assert result["state"] == "completed" and result["session"], result
+
+
 def begin(connection: Connection) -> Dict[str, Any]:
     answer: Dict[str, Any] = connection.call("beginAuthorization", {"issuer": "am", "redirectUri": REDIRECT})
     return answer

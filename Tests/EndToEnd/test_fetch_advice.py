@@ -317,6 +317,62 @@ def test_a_narrowed_program_does_not_answer_for_others(
         assert other.answer_to(fetch)["result"]["status"] == 200
 
 
+@pytest.mark.parametrize("level", ["endpoint", "narrow"])
+def test_a_narrowed_program_displaces_no_others_fetches_and_journeys(
+    sidecar: Sidecar, playground: Playground, level: str
+) -> None:
+    """All of them use one session, which may have 32 of each at each level."""
+    with ExitStack() as stack:
+        maker = stack.enter_context(sidecar.connect("stream"))
+        user = journeys.session(maker, playground)
+
+        def narrowed(path: str) -> Connection:
+            lists: Dict[str, Any] = {"resources": ["gate"], "paths": [path], "sessions": [user]}
+            if level == "endpoint":
+                return stack.enter_context(Endpoint(maker, **lists).connect("stream"))
+            connection = stack.enter_context(sidecar.connect("stream"))
+            connection.call("narrow", lists)
+            return connection
+
+        def begun(connection: Connection, path: str) -> Dict[str, str]:
+            """The continuations of a fetch that waits for a step-up, and of the step-up's journey."""
+            fetch = stopped(connection, user, path)
+            step = connection.call("authenticateWithAdvice", {"continuation": fetch["continuation"]})
+            return {"fetch": fetch["continuation"], "journey": step["continuation"]}
+
+        child, sibling = narrowed("service/harmless"), narrowed("service/pay")
+        others = [(connection, begun(connection, "service/pay")) for connection in (maker, sibling)]
+        own = [begun(child, "service/harmless") for _ in range(40)]
+        for connection, waiting in [*others, (child, own[-1])]:
+            assert satisfy(connection, {"continuation": waiting["journey"]})
+            assert connection.call("fetchResource", {"continuation": waiting["fetch"]})["status"] == 200
+        expect.fault(child.error("fetchResource", {"continuation": own[0]["fetch"]}), 3002, "/continuation")
+        expect.fault(
+            child.error("authenticateWithAdvice", {"continuation": own[0]["journey"], "answers": PASSWORD}), 3002,
+            "/continuation")
+
+
+def test_a_program_that_narrows_again_and_again_displaces_no_other_sessions_fetch(
+    start: Start, settings: Dict[str, Any], playground: Playground
+) -> None:
+    """Catches levels that are compared with sessions where a user has as many bytes as there may be: one session with
+    a little at each of many levels would have less than another one with a single fetch."""
+    refusal = {"advices": {SERVICE: ["/alpha:ConfirmPassword"]}}
+    gateway = DecisionDouble(lambda *_: (403, refusal, {}))
+    settings["resources"]["gate"]["baseUrl"] = gateway.url + "/"
+    with start(settings).connect("stream") as maker, ExitStack() as stack:
+        stack.callback(gateway.stop)
+        alice, bob = journeys.session(maker, playground), journeys.session(maker, playground, "bob")
+        kept = stopped(maker, bob, "pay", method="POST", body="x" * (3 << 20))["continuation"]
+        endpoint = Endpoint(maker, resources=["gate"], sessions=[alice], methods=["fetchResource", "narrow"])
+        for _ in range(17):
+            with endpoint.connect("stream") as child:
+                child.call("narrow", {})
+                stopped(child, alice, "pay", method="POST", body="x" * (2 << 20))
+        # It is still there, so that it is sent again, and stopped again.
+        expect.fault(maker.error("fetchResource", {"continuation": kept, "timeoutMs": 2000}), 1017)
+
+
 def test_a_delegate_that_says_no_and_one_that_says_nothing(connection: Connection, session: str) -> None:
     delegates(connection, RECEIVED)
     fetch = connection.request("fetchResource", gate(session, "service/x"))

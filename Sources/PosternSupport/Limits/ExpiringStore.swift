@@ -3,8 +3,9 @@
 /// that a few do not take all of it.
 ///
 /// A uid's values have holders: the sessions of an application's users, who are one uid. A holder with as many values
-/// as it may have loses its oldest to its newest. A uid at its bounds loses the oldest of the holder that has the most,
-/// so that no holder's values, however many, keep out another's. A value is rejected where nothing of its own uid's can
+/// at one level as it may have loses the oldest there to its newest: a program with fewer rights, at a level of its own,
+/// takes no place of the program that gave it those. A uid at its bounds loses the oldest of the holder that has the
+/// most, and of its level that has the most, so that no holder's values, however many, keep out another's. A value is rejected where nothing of its own uid's can
 /// make room for it: other uids' values are never replaced.
 ///
 /// In memory only. Callers choose the names, which must not be guessable.
@@ -15,7 +16,7 @@ public final class ExpiringStore<Value: Sendable>: Sendable {
     public let capacity: Int
     /// How many values of one uid.
     public let capacityPerUID: Int
-    /// How many values of one holder, where it has a name.
+    /// How many values of one holder at one level, where the holder has a name.
     public let capacityPerHolder: Int
     /// How many bytes.
     public let maxBytes: Int
@@ -47,17 +48,22 @@ public final class ExpiringStore<Value: Sendable>: Sendable {
     public var value: Value { entry.value }
   }
 
+  fileprivate struct Holder: Hashable {
+    /// Nil: of all that name none.
+    let name: String?
+    let level: String?
+  }
+
   fileprivate struct Entry {
     let value: Value
     let uid: UInt32
-    /// Nil: of all that name none.
-    let holder: String?
+    let holder: Holder
     let byteCount: Int
     let lifetime: Duration
     var expiry: MonotonicInstant
   }
 
-  /// The values of one holder.
+  /// The values of one holder at one level.
   private struct Holding {
     var order = ArrivalOrder<String>()
     var bytes = 0
@@ -68,7 +74,7 @@ public final class ExpiringStore<Value: Sendable>: Sendable {
   private struct Contents {
     var entries: [String: Entry] = [:]
     var counts: [UInt32: Int] = [:]
-    var holdings: [UInt32: [String?: Holding]] = [:]
+    var holdings: [UInt32: [Holder: Holding]] = [:]
     var bytes: SharedBudget
     private var lastNumber: Int64 = 0
     /// Before this instant nothing expires.
@@ -129,7 +135,7 @@ public final class ExpiringStore<Value: Sendable>: Sendable {
     }
 
     private func hasCapacity(inHolding entry: Entry, within limits: Limits) -> Bool {
-      entry.holder == nil || count(ofHolderOf: entry) < limits.capacityPerHolder
+      entry.holder.name == nil || count(ofHolderOf: entry) < limits.capacityPerHolder
     }
 
     private func hasCapacity(inNumber entry: Entry, within limits: Limits) -> Bool {
@@ -156,19 +162,26 @@ public final class ExpiringStore<Value: Sendable>: Sendable {
       return true
     }
 
-    /// The holder of `uid` that has the most, and among equals the one with the oldest value.
-    private func holder(of uid: UInt32, _ amount: (Holding) -> Int) -> String? {
-      var most: (holder: String?, amount: Int, oldest: Int64)?
-      for (holder, holding) in holdings[uid] ?? [:] {
-        let own = amount(holding)
-        if let most, (own, most.oldest) <= (most.amount, holding.oldest) { continue }
-        most = (holder, own, holding.oldest)
+    /// The holder of `uid` that has the most, at its level with the most; among equals the one with the oldest value.
+    private func holder(of uid: UInt32, _ amount: (Holding) -> Int) -> Holder? {
+      let own = holdings[uid] ?? [:]
+      let whole = own.reduce(into: [String?: (amount: Int, oldest: Int64)]()) { whole, one in
+        let before = whole[one.key.name]
+        whole[one.key.name] = (
+          (before?.amount ?? 0) + amount(one.value), min(before?.oldest ?? .max, one.value.oldest)
+        )
       }
-      return most?.holder
+      func isLess(_ left: (amount: Int, oldest: Int64), _ right: (amount: Int, oldest: Int64)) -> Bool {
+        (left.amount, right.oldest) < (right.amount, left.oldest)
+      }
+      guard let most = whole.max(by: { isLess($0.value, $1.value) }) else { return nil }
+      return own.filter { $0.key.name == most.key }.max {
+        isLess((amount($0.value), $0.value.oldest), (amount($1.value), $1.value.oldest))
+      }?.key
     }
 
-    private mutating func removeOldest(of holder: String?, _ uid: UInt32) {
-      if let first = holdings[uid]?[holder]?.order.first() { remove(first.name) }
+    private mutating func removeOldest(of holder: Holder?, _ uid: UInt32) {
+      if let holder, let first = holdings[uid]?[holder]?.order.first() { remove(first.name) }
     }
   }
 
@@ -190,14 +203,16 @@ public final class ExpiringStore<Value: Sendable>: Sendable {
     return contents.withLock { $0.entries.values.count { $0.expiry > now } }
   }
 
-  /// Keeps `value` of a holder, which takes `byteCount` bytes, for `lifetime`; false when there is no capacity for it.
+  /// Keeps `value` of a holder at a level, which takes `byteCount` bytes, for `lifetime`; false when there is no capacity for it.
   /// Values of its uid that it replaces are as gone as those that have expired.
   public func keep(
-    _ value: Value, as name: String, of uid: UInt32, holder: String? = nil, byteCount: Int, for lifetime: Duration
+    _ value: Value, as name: String, of uid: UInt32, holder: String? = nil, level: String? = nil, byteCount: Int,
+    for lifetime: Duration
   ) -> Bool {
     let now = clock.monotonicNow
     let entry = Entry(
-      value: value, uid: uid, holder: holder, byteCount: byteCount, lifetime: lifetime, expiry: now + lifetime)
+      value: value, uid: uid, holder: Holder(name: holder, level: level), byteCount: byteCount, lifetime: lifetime,
+      expiry: now + lifetime)
     return contents.withLock { contents in
       contents.dropExpired(at: now + (.zero - limits.grace))
       if !contents.hasCapacity(for: entry, within: limits) { contents.dropExpired(at: now) }

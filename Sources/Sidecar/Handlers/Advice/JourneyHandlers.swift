@@ -95,7 +95,7 @@ struct JourneyHandlers: Sendable {
     _ context: CallContext
   ) async throws(RPCFault) -> JourneyResult {
     var request = request
-    request.level = context.narrowing?.id
+    request.level = context.narrowing?.chain.first?.id
     do throws(JourneyError) {
       return result(
         try await engine.journeys.begin(

@@ -18,6 +18,8 @@ final class SuspendedFetches: Sendable {
     let stream: BodyStream?
     let task: String
     let wait: Duration
+    /// The outermost endpoint, or `narrow`, that the call came through; nil: none.
+    let level: String?
   }
 
   /// A suspended fetch.
@@ -26,8 +28,6 @@ final class SuspendedFetches: Sendable {
     let session: SessionHandle
     let advices: [PolicyAdvice]
     let progress: AdviceProgress
-    /// Whose share it takes a place of: the fetches through one endpoint displace none through another.
-    fileprivate var holder: String { "\(session.text) \(origin.options.context.narrowing ?? "")" }
   }
 
   /// A fetch that was taken, and can be put back.
@@ -54,7 +54,8 @@ final class SuspendedFetches: Sendable {
     let name = SessionHandle.random().text
     let origin = fetch.origin
     let isKept = store.keep(
-      fetch, as: name, of: origin.uid, holder: fetch.holder, byteCount: Self.size(of: fetch), for: origin.wait)
+      fetch, as: name, of: origin.uid, holder: fetch.session.text, level: origin.level, byteCount: Self.size(of: fetch),
+      for: origin.wait)
     return isKept ? name : nil
   }
 

@@ -144,7 +144,7 @@ struct FetchResourceHandler: Sendable {
       // Without anything of this connection's: it may be gone by then.
       let kept = SuspendedFetches.Origin(
         uid: uid, resource: server.name, baseURL: server.locations.baseURL, request: request, options: options,
-        stream: fetch.stream, task: task, wait: rules.wait)
+        stream: fetch.stream, task: task, wait: rules.wait, level: context.narrowing?.chain.first?.id)
       options.advice = advice(rules, kept, of: fetch, by: deadline, context)
     }
     options.tokenRules.tokenDelegate = TokenRefreshDelegate(

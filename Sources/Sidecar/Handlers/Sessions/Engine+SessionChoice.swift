@@ -149,7 +149,7 @@ extension Engine {
     guard case .adviceRequired(let pending) = error.kind,
       var request = Self.request(pending, session)
     else { return fault }
-    request.level = context.narrowing?.id
+    request.level = context.narrowing?.chain.first?.id
     guard let step = try? await journeys.hold(request, at: issuer, ownedBy: context.uid)
     else { return fault }
     context.note(begun: step.continuation)
