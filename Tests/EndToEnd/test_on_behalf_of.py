@@ -12,6 +12,7 @@ import pytest
 
 from harness import expect
 from harness.connection import Connection
+from harness.gateway import ask
 from harness.idpyoidc import IdpyOIDC
 from harness.issuer import Asked, IssuerDouble, document
 from harness.sidecar import Sidecar, StartError
@@ -359,6 +360,39 @@ def test_two_uids_with_one_inbound_token_share_nothing(
         tokens = [carried(alice, token), carried(bob, token), carried(alice, token), carried(bob, token)]
     assert tokens[0] == tokens[2] != tokens[1] == tokens[3]
     assert len(upstream.forms) == 2
+
+
+def keep_a_cookie(asked: Asked) -> Any:
+    """An application server that gives each user a cookie, and shows the ones it gets."""
+    cookie = asked.headers.get("cookie")
+    return document({"cookie": cookie}, Set_Cookie=f"login={asked.headers['authorization'].split()[1]}; Path=/")
+
+
+def test_cookies_go_with_their_own_inbound_token_only(
+    start: Start, connect: Connect, upstream: Upstream, directory: Path
+) -> None:
+    """All users have one uid and no session: nothing but the inbound token tells them apart."""
+    upstream.double.answers["/api/reports"] = keep_a_cookie
+    http = str(directory / "http.sock")
+    configuration = settings(upstream, RULES, gateway={"listen": {"path": http}})
+    configuration["resources"]["reports"]["cookies"] = {"store": True}
+    sidecar = start(configuration)
+    sidecar.awaits_log("gateway listening")
+    connection = connect(sidecar)
+
+    def over_rpc(token: str) -> Any:
+        return json.loads(connection.call("fetchResource", params(token))["body"])["cookie"]
+
+    def over_http(token: str) -> Any:
+        answer = ask(http, "GET", "/reports/reports", headers={"Postern-On-Behalf-Of": token})
+        assert answer.status == 200, answer.body
+        return answer.json["cookie"]
+
+    for fetch, number in ((over_rpc, 1), (over_http, 4)):
+        alice, bob, elsewhere = upstream.inbound(), upstream.inbound("bob"), upstream.inbound()
+        assert [fetch(token) for token in (alice, bob, elsewhere)] == [None, None, None]
+        assert [fetch(token) for token in (bob, elsewhere, alice)] == [
+            f"login=for-bob-{number + 1}", f"login=for-alice-{number + 2}", f"login=for-alice-{number}"]
 
 
 def test_a_peer_without_the_resource_learns_nothing(start: Start, connect: Connect, upstream: Upstream) -> None:

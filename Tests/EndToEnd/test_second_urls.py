@@ -8,8 +8,9 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 import pytest
 
-from harness.endpoints import Endpoint
-from harness.gateway import Upstream, ask
+from harness import expect
+from harness.endpoints import Endpoint, Maker
+from harness.gateway import Answer, Upstream, ask
 from harness.sidecar import Sidecar
 
 Start = Callable[..., Sidecar]
@@ -130,6 +131,104 @@ def test_the_same_over_json_rpc(sidecar: Sidecar, upstream: Upstream) -> None:
                 assert outcome(connection, {"Destination": "b"})["headers"]
                 assert outcome(connection, {"Destination": "../admin/b"}) == -32602
             assert sent(outcome(main, {"Destination": "../admin/b"}), "Destination") == "/tenant-a/admin/b"
+
+
+@pytest.mark.parametrize("name, inside, outside", [
+    ("Destination", "http://postern/files/inbox/b", "http://postern/files/admin/b"),
+    ("x-amz-copy-source", "/tenant-a/inbox/b", "/tenant-a/admin/b"),
+    ("x-ms-rename-source", "/tenant-a/inbox/b", "/tenant-a/admin/b"),
+])
+def test_a_field_that_is_not_sent_leaves_no_other_unjudged(
+    sidecar: Sidecar, upstream: Upstream, name: str, inside: str, outside: str
+) -> None:
+    """`X-Forwarded-*` is left out by the gateway, though its name may say that it names a resource."""
+    unsent = {"X-Forwarded-Copy-Source": "x", "X-Forwarded-Move-To": "x"}
+    unclear = {"x-acme-copy-source": "x"}
+    with sidecar.connect() as maker:
+        bounds = {"http": True, "resources": ["files"], "paths": ["inbox/"]}
+        path = maker.call("createEndpoint", bounds)["http"]["path"]
+
+        def put(value: str, beside: Dict[str, str], first: bool = False) -> Answer:
+            fields = {**beside, name: value} if first else {name: value, **beside}
+            return ask(path, "PUT", "/files/inbox/a", b"x", {**fields, "Host": "postern"})
+
+        for first in (False, True):
+            for value, beside in ((outside, unsent), (outside, unclear), (inside, unclear)):
+                answer = put(value, beside, first)
+                assert answer.status in (400, 403, 404), (value, beside, answer.body)
+                assert answer.json["outcome"] == "not_sent" and upstream.seen == []
+        answer = put(inside, unsent)
+        assert answer.status == 200, answer.body
+        assert sent(answer.json, name) is not None and all(sent(answer.json, field) is None for field in unsent)
+
+
+def test_a_maker_is_asked_about_the_fields_that_are_sent(sidecar: Sidecar, upstream: Upstream) -> None:
+    """With `approval`: a field that the gateway leaves out neither rejects a call nor hides where it leads."""
+    with sidecar.connect() as connection:
+        maker = Maker(connection, ["once"])
+        endpoint = maker.endpoint(http=True, resources=["files"], paths=["inbox/"])
+        path = endpoint.answer["http"]["path"]
+
+        def put(destination: str) -> Answer:
+            fields = {"X-Forwarded-Copy-Source": "x", "Destination": destination}
+            return ask(path, "PUT", "/files/inbox/a", b"x", fields)
+
+        assert put("/tenant-a/admin/b").status in (400, 403, 404) and upstream.seen == []
+        answer = maker.while_answering(1, lambda: put("/tenant-a/inbox/b"))
+        assert answer.status == 200 and sent(answer.json, "Destination") == "/tenant-a/inbox/b"
+        others = [{"header": "Destination", "url": f"{upstream.base}/tenant-a/inbox/b"}]
+        assert [question["otherUrls"] for question in maker.questions] == [others]
+
+
+#: An address of 4 KB: what a request names may have 64 KiB together, with the address for each of it.
+LONG = "inbox/" + "a" * 4090
+TOO_MANY = [
+    # 12 KB of tags with that address: 8 MB to resolve.
+    {"If": "<../b>" * 2000},
+    {"If": "<b>" * 17},
+    # Each of them is within the bound.
+    {"If": "<b>" * 14, "Destination": "/tenant-a/inbox/b", "x-amz-copy-source": "/tenant-a/inbox/c"},
+]
+
+
+@pytest.mark.parametrize("headers", TOO_MANY, ids=["very many tags", "many tags", "many with other fields"])
+def test_a_request_that_names_too_many_resources_is_rejected_before_they_are_resolved(
+    sidecar: Sidecar, upstream: Upstream, http: str, headers: Dict[str, str]
+) -> None:
+    params = {"resource": "files", "path": LONG, "method": "PUT", "body": "x", "headers": headers}
+    with sidecar.connect() as main, Endpoint(main, resources=["files"], paths=["inbox/"]).connect() as child:
+        for connection in (main, child):
+            error = connection.error("fetchResource", params)
+            assert expect.fault(error, 1005)["path"].rpartition("/")[2] in headers
+            assert "names too many resources" in error["message"]
+    answer = ask(http, "PUT", f"/files/{LONG}", b"x", {**headers, "Host": "postern"})
+    assert answer.status == 400 and answer.json["code"] == 1005, answer.body
+    assert answer.json["path"].rpartition("/")[2] in headers and "names too many resources" in answer.json["detail"]
+    assert upstream.seen == []
+
+
+def test_an_endless_if_to_an_endless_path_is_rejected_at_once(sidecar: Sidecar, upstream: Upstream) -> None:
+    """A message of 120 KB. It once kept a thread busy for 44 s, in which no caller was served."""
+    long = "/".join(["%20" * 40] * 480)
+    params = {"resource": "files", "path": long, "method": "PUT", "headers": {"If": "<../a>" * 10_900}}
+    with sidecar.connect() as connection:
+        error = connection.error("fetchResource", params)
+        expect.fault(error, 1005, "/headers/If")
+        assert "names too many resources" in error["message"]
+        assert connection.works() and upstream.seen == []
+
+
+def test_an_if_with_many_resources_is_sent(sidecar: Sidecar, upstream: Upstream, http: str) -> None:
+    """What programs send, and as many with a long address as may be."""
+    with sidecar.connect() as connection:
+        for path, count in (("inbox/a", 20), (LONG, 15)):
+            base = f"{upstream.base}/tenant-a/inbox"
+            value = " ".join(f"<{base}/{number}> (<urn:uuid:{number}>)" for number in range(count))
+            params = {"resource": "files", "path": path, "method": "PUT", "headers": {"If": value}}
+            result = connection.call("fetchResource", params)
+            assert result["status"] == 200 and sent(json.loads(result["body"]), "If") == value
+            answer = ask(http, "PUT", f"/files/{path}", b"x", {"If": value, "Host": "postern"})
+            assert answer.status == 200 and sent(answer.json, "If") == value
 
 
 def test_the_operator_may_know_better(start: Start, upstream: Upstream) -> None:

@@ -15,6 +15,7 @@ import pytest
 from harness import expect
 from harness.browser import announce_login, authorize, callback_of
 from harness.connection import Connection
+from harness.endpoints import Endpoint
 from harness.issuer import IssuerDouble, document
 from harness.playground import Playground
 from harness.recorder import Recorder
@@ -459,6 +460,49 @@ def test_a_login_replaces_the_session_that_the_browser_had(
     expect.fault(connection.error("refreshSession", {"session": bob}), 5002)
     assert fetch(connection, session=bob)["status"] == fetch(connection, session=again)["status"] == 200
     assert connection.call("endSession", {"session": again})["upstream"] == "ended"
+
+
+LOGIN_ONLY = ["beginAuthorization", "completeAuthorization"]
+
+
+def replace(connection: Connection, playground: Playground, replaced: str) -> str:
+    """The session of a login that replaces another session, of another user."""
+    announce_login(playground, "bob")
+    begun = connection.call("beginAuthorization", {"issuer": "shop", "redirectUri": REDIRECT})
+    return connection.call("completeAuthorization", {**callback_of(begun), "replaces": replaced})["session"]
+
+
+def test_a_login_through_an_endpoint_replaces_only_what_the_endpoint_may_end(
+    sidecar: Sidecar, playground: Playground, connect: Connect
+) -> None:
+    maker = connect(sidecar)
+    session = login(maker, playground)["session"]
+    makes = ["createEndpoint", *LOGIN_ONLY]
+    with Endpoint(maker, methods=["endSession", *makes]).connect() as child:
+        with Endpoint(child, methods=LOGIN_ONLY).connect() as grandchild:
+            assert replace(grandchild, playground, session)
+        with Endpoint(maker, methods=makes).connect() as other, Endpoint(other).connect() as grandchild:
+            expect.fault(grandchild.error("endSession", {"session": session}), -32020)
+            assert replace(other, playground, session) != replace(grandchild, playground, session)
+        with connect(sidecar) as narrowed:
+            narrowed.call("narrow", {"methods": LOGIN_ONLY})
+            assert replace(narrowed, playground, session)
+        assert fetch(maker, session=session)["status"] == 200, "none of them may end it"
+        with Endpoint(child, methods=["endSession", *LOGIN_ONLY]).connect() as grandchild:
+            assert replace(grandchild, playground, session)
+        expect.fault(maker.error("getSession", {"session": session}), 5001)
+
+
+def test_a_login_of_a_peer_that_may_not_end_sessions_replaces_none(
+    start: Start, settings: Dict[str, Any], playground: Playground, connect: Connect
+) -> None:
+    rule = {"uid": os.getuid(), "methods": ["fetchResource", *LOGIN_ONLY]}
+    sidecar = start({**settings, "peers": [rule]})
+    connection = connect(sidecar)
+    session = login(connection, playground)["session"]
+    expect.fault(connection.error("endSession", {"session": session}), -32020)
+    assert replace(connection, playground, session) != session
+    assert fetch(connection, session=session)["status"] == 200
 
 
 def test_unknown_handles_are_all_the_same(connection: Connection) -> None:

@@ -112,4 +112,24 @@ struct ParameterTests {
     #expect(error?.code == .invalidURL && error?.path?.jsonPointer == "/parameters")
     #expect(engine.transport.requests.isEmpty)
   }
+
+  /// The name is written for each element: kilobytes would stand for the 16 MiB that a form may have.
+  @Test(
+    "a form of many times its parameters' bytes is rejected before anything is sent, one of many short names is not")
+  func outOfProportion() async throws {
+    let engine = Engine { _, _ in .status(204) }
+    let long = String(repeating: "n", count: 15_000)
+    let ones = JSONValue.array(Array(repeating: 1, count: 1100))
+    let error = await #expect(throws: ResourceError.self) {
+      try await engine.fetcher.fetch(
+        ResourceRequest(path: "x", method: "POST", parameters: [long: ones], parametersEncoding: .formURL),
+        from: .testing(authentication: .none))
+    }
+    #expect(error?.path?.jsonPointer == "/parameters" && engine.transport.requests.isEmpty)
+    let elements = (0..<40_000).map { number in JSONValue.object(["street": .integer(Int64(number)), "city": "x"]) }
+    let parameters: JSONObject = ["customer": ["addresses": .array(elements)]]
+    let request = try await sent(
+      ResourceRequest(path: "x", method: "POST", parameters: parameters, parametersEncoding: .formURL))
+    #expect(request.body?.count ?? 0 > 2 << 20)
+  }
 }

@@ -83,6 +83,56 @@ import Testing
     #expect(bench.events.names.contains("ended") && bench.events.names.contains("troubled"))
   }
 
+  @Test("a live session ends while there are sessions that have expired, or a person is counted by those")
+  func expiredFirst() async throws {
+    let bench = try SessionBench(maxBytesPerUid: 96 << 10)
+    func ended(_ handle: SessionHandle) throws -> StoredRecord {
+      var contents = SessionContents(handle, at: bench.issuer, kind: .user, createdAt: bench.clock.wallNow)
+      contents.user.subject = "alice"
+      contents.life.expiresAt = bench.clock.wallNow.millisecondsSinceEpoch
+      return StoredRecord(key: handle.key, uid: 1, version: 1, expiresAt: nil, contents: try contents.storable())
+    }
+    let live = [
+      try await Self.write("alice", 0, bench, into: bench.store),
+      try await Self.write("alice", 0, bench, into: bench.store),
+    ]
+    for _ in 0..<17 { try await bench.store.insert(ended(.random())) }
+    var others: [SessionHandle] = []
+    while try await bench.store.usage(of: 1).bytes < 76 << 10 {
+      others.append(try await Self.write("bob", others.count, bench, into: bench.store))
+    }
+    for _ in 0..<24 { _ = try await bench.session() }
+    var left: Set<SessionHandle> = []
+    try await bench.sessions.forEachSession(ownedBy: 1) { session, _ in
+      left.insert(session.handle)
+      return true
+    }
+    #expect(left.isSuperset(of: live) && left.isSuperset(of: others) && left.count < 2 + 17 + others.count + 24)
+  }
+
+  @Test("logins wait for the ends of callers, or ends for logins")
+  func separateTasks() async throws {
+    let bench = try SessionBench()
+    let gate = Gate()
+    let tasks = bench.sessions.tasks
+    func begin(isLogin: Bool) -> Task<Bool, Never> {
+      Task {
+        (try? await tasks.finish(for: 1, by: .never, isLogin: isLogin) { () async throws(SessionError) in
+          await gate.pass()
+          return true
+        }) ?? false
+      }
+    }
+    let logins = (0..<256).map { _ in begin(isLogin: true) }
+    #expect(await eventually { gate.waiterCount == 256 })
+    #expect(await begin(isLogin: true).value == false)
+    let ends = (0..<256).map { _ in begin(isLogin: false) }
+    #expect(await eventually { gate.waiterCount == 512 })
+    #expect(await begin(isLogin: false).value == false)
+    gate.open()
+    for task in logins + ends { #expect(await task.value) }
+  }
+
   @Test("sessions of many people, or of nobody known, end so that others can log in")
   func nobodyHasMany() async throws {
     let bench = try SessionBench(maxBytesPerUid: 64 << 10)

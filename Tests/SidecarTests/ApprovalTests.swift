@@ -427,3 +427,15 @@ extension BenchConnection {
     send(#"{"jsonrpc":"2.0","id":"\#(question?["id"]?.stringValue ?? "")",\#(json)}"#)
   }
 }
+
+@Suite struct ReadableQuestionTests {
+  @Test("a question has a character that its reader does not see")
+  func invisible() {
+    for scalar in "\u{0}\u{7}\u{AD}\u{34F}\u{200B}\u{2028}\u{2029}\u{202E}\u{2800}\u{3164}\u{FE0F}\u{FEFF}\u{E01EF}"
+      .unicodeScalars
+    {
+      #expect(!CallQuestion.isReadable(["a": .string("x\(scalar)y")]), "U+\(String(scalar.value, radix: 16))")
+    }
+    #expect(CallQuestion.isReadable(["a": "häuser straße 東京 مدينة π ≠ 😀 ⠁"]))
+  }
+}

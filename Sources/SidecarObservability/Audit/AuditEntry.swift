@@ -36,6 +36,11 @@ package final class AuditEntry: Sendable {
   /// Adds which session was meant.
   package func note(session: SessionHandle) { state.withLock { $0.facts["session"] = AuditFact.session(session) } }
 
+  /// Adds which session a login replaces.
+  package func note(replaced session: SessionHandle) {
+    state.withLock { $0.facts["replaces"] = AuditFact.session(session) }
+  }
+
   /// Adds the resource, authentication and session of a fetch, with the defaults of what the params leave out.
   package func note(_ server: ResourceServer, _ session: FetchSession?) {
     state.withLock { state in

@@ -92,7 +92,9 @@ struct SessionHandlers: Sendable {
     guard let text, let handle = try? SessionHandle(text),
       context.chain.allows(EndSession.name, through: context.narrowing)
     else { return nil }
-    return try? await engine.visibleSession(handle, context).handle
+    guard let found = try? await engine.visibleSession(handle, context).handle else { return nil }
+    context.audit?.note(replaced: found)
+    return found
   }
 
   func beginDevice(
