@@ -153,9 +153,8 @@ class WebLogin {
     });
     if (session?.issuer !== issuer || session.kind !== "user") return undefined;
     const isOld = maxAgeSeconds !== undefined && Date.now() - Date.parse(session.createdAt) > maxAgeSeconds * 1000;
-    if (!isOld) return session;
-    await this.end(req, handle);
-    return undefined;
+    if (isOld) await this.end(req, handle);
+    return isOld || isOver(session) ? undefined : session;
   }
 
   /** Ends a session, here and at the issuer. The browser does without it whatever comes of that. */
@@ -369,6 +368,11 @@ class WebLogin {
     }
     next(given);
   }
+}
+
+/** Whether a session has expired, or its issuer has ended it: the sidecar still shows such a session. */
+function isOver({ expiresAt }) {
+  return expiresAt !== undefined && !(Date.parse(expiresAt) > Date.now());
 }
 
 function isReading({ method }) {

@@ -383,6 +383,38 @@ test("each browser is its own user, and what is no live session of this issuer i
   assert.equal(await who(`${SESSION}=${ALICE}`), "nobody");
 });
 
+for (const [what, seconds, isLive] of [
+  ...[["without an end", undefined, true], ["that ends later", 60, true], ["that ends now", 0, false]],
+  ...[["that has just ended", -0.001, false], ["that has ended yesterday", -86_400, false], ["whose end is no time", NaN, false]],
+]) {
+  test(`a session ${what} ${isLive ? "has" : "no longer has"} its user, though the sidecar shows it`, async (t) => {
+    const handler = async ({ url, posternSession }) => {
+      if (url === "/orders") throw nobody();
+      return posternSession?.subject;
+    };
+    const server = await serve(t, { handler });
+    const expiresAt = () => (Number.isNaN(seconds) ? "soon" : new Date(Date.now() + seconds * 1000).toISOString());
+    answers.getSession = (params) => ({ ...standard.getSession(params), ...(seconds !== undefined && { expiresAt: expiresAt() }) });
+    const cookies = { [SESSION]: ALICE };
+    const page = await send(server, "/", { cookies });
+    assert.deepEqual([page.text, page.headers["cache-control"]], isLive ? ["A", "no-store"] : ["nobody", undefined]);
+    const unknown = await send(server, "/callback?code=c&state=state-9", { cookies });
+    assert.equal(unknown.status, isLive ? 303 : 400);
+    // What a page of it raises leads to the login.
+    const failed = await send(server, "/orders", { cookies });
+    assert.equal(failed.status, isLive ? 500 : 401);
+    if (!isLive) assert.match(failed.text, /Your login has ended.*href="\/login\?next=%2Forders"/);
+    const script = await send(server, "/orders", { cookies, headers: { "sec-fetch-mode": "cors" } });
+    assert.equal(script.status, isLive ? 500 : 401);
+    const reached = [];
+    const req = { method: "GET", url: "/x", headers: { cookie: `${SESSION}=${ALICE}`, accept: "text/html" } };
+    const res = { setHeader() {}, getHeader() {}, end() {} };
+    await server.login.requireSession(req, res, (error) => reached.push(error?.name ?? req.posternSession.subject));
+    assert.deepEqual([reached, res.statusCode], isLive ? [["A"], undefined] : [[], 401]);
+    assert.deepEqual(calls("endSession"), [], "the login that follows replaces it");
+  });
+}
+
 test("a page of a user is for no cache, and what a request brings along is no session", async (t) => {
   const { login } = await serve(t);
   const req = { url: "/", headers: {}, posternSession: { subject: "root" } };

@@ -8,6 +8,7 @@ import json
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
 from typing import Annotated, Any, Callable
 from urllib.parse import parse_qs, parse_qsl, quote, urlencode, urlsplit
 
@@ -20,7 +21,7 @@ from double import Double, Peer
 import postern_auth
 import postern_auth.fastapi
 import postern_auth.flask
-from postern_auth import AdviceRequired, AsyncClient, Client, DeadlineExceeded, LoginRequired, _login
+from postern_auth import AdviceRequired, AsyncClient, Client, DeadlineExceeded, LoginRequired, Session, _login
 from postern_auth._login import HANDLE, MOST_FORM, MOST_PATH, LoginRules, local_path
 from postern_auth._login_cookies import MOST_LOGINS
 
@@ -630,6 +631,56 @@ def test_a_session_that_has_ended(browser: Browser, sidecar: Sidecar) -> None:
     assert browser.log_in("alice", "/login?next=/mine").header("Location") == "/mine"
 
 
+#: The end of a session in seconds from now, and whether its user is still logged in.
+ENDS: list[tuple[float | None, bool]] = [(None, True), (60, True), (0, False), (-0.001, False), (-86_400, False)]
+
+
+def end_in(seconds: float | None, session: dict[str, Any]) -> None:
+    """Gives a session of the double the end that the sidecar shows of one that is over."""
+    if seconds is not None:
+        end = datetime.now(timezone.utc) + timedelta(seconds=seconds)
+        session["expiresAt"] = end.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+@pytest.mark.parametrize(("seconds", "is_live"), ENDS, ids=[str(seconds) for seconds, _ in ENDS])
+def test_a_session_that_the_sidecar_still_shows(
+    browser: Browser, sidecar: Sidecar, seconds: float | None, is_live: bool
+) -> None:
+    """A user whom the issuer has logged out, and who is the application's user all the same."""
+    browser.log_in()
+    end_in(seconds, sidecar.sessions[browser.cookies[SESSION]])
+    assert browser.user == ("alice" if is_live else "nobody")
+    page, script = browser.get("/me"), browser.get("/me", Sec_Fetch_Mode="cors")
+    unknown = browser.get("/callback?code=alice&state=unknown")
+    if is_live:
+        assert (page.text, script.status, unknown.status) == ("alice", 200, 303)
+    else:
+        assert page.status == 401 and "Your login has ended" in page.text
+        assert (script.status, json.loads(script.text)) == (401, {"error": "login_required"})
+        assert unknown.status == 400 and "Please log in again" in unknown.text
+    assert browser.log_in("alice", "/login?next=/me").header("Location") == "/me"
+    assert browser.user == "alice"
+
+
+@pytest.mark.parametrize(("seconds", "is_live"), ENDS, ids=[str(seconds) for seconds, _ in ENDS])
+def test_the_error_of_a_session_that_the_sidecar_still_shows(seconds: float | None, is_live: bool) -> None:
+    """Another error than the sidecar's own, by which a program distinguishes nothing."""
+    session: dict[str, Any] = {"session": handle(1), "issuer": "corp", "kind": "user", "scope": ""}
+    end_in(seconds, session)
+    found = Session.from_json({**session, "createdAt": "2026-01-01T00:00:00.000Z"})
+    request = _login.Request("GET", "/", lambda name: [f"{SESSION}={handle(1)}"] if name == "cookie" else [])
+    walk = rules(public_url=URL).user(request)
+    next(walk)
+    if is_live:
+        with pytest.raises(StopIteration) as ended:
+            walk.send(found)
+        assert ended.value.value is found
+    else:
+        with pytest.raises(LoginRequired) as raised:
+            walk.send(found)
+        assert (raised.value.code, raised.value.reason) == (5002, "session_expired")
+
+
 FOREIGN: list[dict[str, str]] = [
     {"Sec_Fetch_Site": "cross-site"},
     {"Sec_Fetch_Site": "same-site"},
@@ -1039,6 +1090,23 @@ def test_a_websocket_of_another_page(sidecar: Sidecar, double: Double) -> None:
     for cookies, origin in ((browser.cookies, "https://evil.example.com"), ({}, URL), ({SESSION: handle(1)}, URL)):
         [message] = websocket(double.path, cookies, origin)
         assert (message["type"], message["code"]) == ("websocket.close", 1008)
+    next(send, None)
+
+
+@pytest.mark.parametrize(("seconds", "is_live"), ENDS, ids=[str(seconds) for seconds, _ in ENDS])
+def test_a_websocket_of_a_session_that_the_sidecar_still_shows(
+    sidecar: Sidecar, double: Double, seconds: float | None, is_live: bool
+) -> None:
+    """A user whom the issuer has logged out, and who opens a connection for as long as the page is there."""
+    send = fastapi_app(double.path, {"issuer": "corp", "public_url": URL})
+    browser = Browser(next(send))
+    browser.log_in()
+    end_in(seconds, sidecar.sessions[browser.cookies[SESSION]])
+    sent = websocket(double.path, browser.cookies, URL)
+    if is_live:
+        assert [message.get("text") for message in sent if message["type"] == "websocket.send"] == ["alice"]
+    else:
+        assert [(message["type"], message["code"]) for message in sent] == [("websocket.close", 1008)]
     next(send, None)
 
 

@@ -13,6 +13,7 @@ import logging
 import re
 from collections.abc import Generator, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from html import escape
 from typing import Any, Callable, Literal, NamedTuple, TypeVar
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
@@ -198,7 +199,7 @@ class LoginRules:
         return handle
 
     def user(self, request: Request) -> Walk[Session]:
-        """The browser's session, if its user has logged in at this issuer: other issuers' subjects are other users."""
+        """The browser's session, if it is live and of this issuer: other issuers' subjects are other users."""
         handle = self.required(request)
         try:
             session: Session = yield lambda client: client.get_session(handle, timeout=self.timeout)
@@ -207,6 +208,9 @@ class LoginRules:
             raise DeadlineExceeded(error.message, error.code, {**error.data, "retryable": True}) from error
         if session.issuer != self.issuer or session.kind != "user":
             raise LoginRequired("the session is another issuer's", 5001, {"reason": "session_not_found"})
+        # The sidecar still shows a session that has expired, or that its issuer has ended.
+        if session.expires_at is not None and session.expires_at <= datetime.now(timezone.utc):
+            raise LoginRequired("the user has to log in again", 5002, {"reason": "session_expired"})
         return session
 
     # MARK: the routes
