@@ -328,7 +328,8 @@ def pairs(client: Client, connections: List[Connection], count: int) -> List[Lis
         identifiers = {connection.request("validateRequest", request(f"DPoP {bound}", proof)): index
                        for index, proof in enumerate(proofs)}
         for identifier, index in identifiers.items():
-            found = code(connection.answer_to(identifier)["result"])
+            answer = connection.answer_to(identifier)
+            found = code(answer["result"]) if "result" in answer else str(answer["error"])
             with lock:
                 results[index].append(found)
 

@@ -296,6 +296,7 @@ package final class SessionRepository: Sendable {
       let cached = cache.withLock { $0.sessions[handle.key].flatMap { $0.uid == uid ? $0.contents : nil } }
       if case .store(let fault) = error.kind, fault.isOutage, var contents = unsaved(handle) ?? known ?? cached {
         contents.grant.isRejected = true
+        contents.life.expiresAt = clock.wallNow.millisecondsSinceEpoch
         cache.withLock { cache in
           cache.sessions.remove(handle.key)
           cache.unsaved.set(contents, for: handle.key, of: uid)
