@@ -167,6 +167,6 @@ package struct SessionContents: Sendable, Codable {
       createdAt: Timestamp(millisecondsSinceEpoch: life.createdAt),
       expiresAt: life.expiresAt.map { Timestamp(millisecondsSinceEpoch: $0) },
       accessTokenExpiresAt: tokens.first { $0.slot == .session }?.expiresAt, claims: claims,
-      acr: claims?["acr"]?.stringValue, authenticatedAt: authTime)
+      acr: claims?["acr"]?.stringValue, authenticatedAt: authTime, isReplaced: isReplaced)
   }
 }

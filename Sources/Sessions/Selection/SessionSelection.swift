@@ -85,7 +85,7 @@ struct SessionSelection: Sendable {
     return try await repository.selections.cache(name, of: uid) { () async throws(SessionError) in
       var live: [Session] = []
       try await repository.forEachSession(ownedBy: uid) { session, _ in
-        guard session.kind == kind, session.issuer == issuer else { return true }
+        guard session.kind == kind, session.issuer == issuer, !session.isReplaced else { return true }
         if session.expiresAt.map({ $0 > clock.wallNow }) ?? true { live.append(session) }
         return live.count < SessionError.countedSessions
       }

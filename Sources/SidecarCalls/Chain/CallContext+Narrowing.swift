@@ -145,7 +145,7 @@ extension Engine {
     let now = clock.wallNow
     var fitting: [Session] = []
     try await forEachVisibleSession(context) { session, _ in
-      let fits = session.kind == kind && issuer.map { $0 == session.issuer } ?? true
+      let fits = session.kind == kind && !session.isReplaced && issuer.map { $0 == session.issuer } ?? true
       if fits, session.expiresAt.map({ $0 > now }) ?? true { fitting.append(session) }
       return fitting.count < SessionError.countedSessions
     }
