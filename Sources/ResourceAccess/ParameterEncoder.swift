@@ -27,10 +27,10 @@ struct ParameterEncoder {
     self.isPercentEncoded = isPercentEncoded
   }
 
-  /// The most bytes for each byte of the parameters as JSON, beyond the first MiB: the names of deeply nested objects
-  /// take 20. A few kilobytes of a long name and many elements would stand for all that is allowed otherwise.
-  private static let mostPerByte = 32
-  private static let allowedAnyway = 1 << 20
+  /// The most bytes for each byte of the parameters as JSON, beyond the first 256 KiB: the names of nested objects take 5
+  /// to 15. A few kilobytes of a long name and many elements would stand for all that is allowed otherwise.
+  static let mostPerByte = 16
+  private static let allowedAnyway = 256 << 10
 
   private static func bound(_ parameters: JSONObject, _ limit: Int) -> Int {
     guard limit > allowedAnyway else { return limit }

@@ -14,7 +14,7 @@ struct PreparedRequest {
   /// The longest query that parameters may make; servers accept less.
   private static let maxQueryBytes = 64 << 10
   /// The longest form that parameters may make: what a message may hold.
-  private static let maxFormBytes = 16 << 20
+  fileprivate static let maxFormBytes = 16 << 20
   /// The longest multipart body: what the largest message may hold, and the parts' own lines.
   private static let maxMultipartBytes = 1 << 30
 
@@ -128,5 +128,16 @@ struct PreparedRequest {
     } catch {
       throw tooLarge(error)
     }
+  }
+}
+
+extension ResourceRequest {
+  /// The most bytes that the request's body may have when it is sent.
+  package var maxBodyBytes: Int {
+    let parts = (multipart ?? []).reduce(0) { $0 + $1.data.count + 1024 }
+    guard let parameters, body == nil else { return (body?.count ?? 0) + parts }
+    let given = JSONWriter().withBytes(of: .object(parameters)) { $0.count }
+    let isJSON = multipart == nil && parametersEncoding == .json
+    return parts + (isJSON ? given : min(PreparedRequest.maxFormBytes, ParameterEncoder.mostPerByte * given))
   }
 }

@@ -30,8 +30,8 @@ package struct SecondURLs: Sendable {
   /// What has been read of a request's fields.
   private struct Reading {
     var urls: [SecondURL] = []
-    /// How many bytes may still be read. A reference is resolved against the whole path of the request, so that a field
-    /// with many of them would cost its length times that of the path.
+    /// How many bytes may still be read. A reference is resolved against path and query of the request, so that a field
+    /// with many of them would cost its length times theirs.
     var budget = HeaderRules.maxBytes
   }
 
@@ -139,11 +139,11 @@ package struct SecondURLs: Sendable {
   private func target(
     _ value: String, _ form: SecondURLField.Form, of url: HTTPURL, at field: String, _ reading: inout Reading
   ) throws(ResourceError) -> Target {
-    reading.budget -= value.utf8.count + url.path.utf8.count
+    reading.budget -= value.utf8.count + url.path.utf8.count + (url.query?.utf8.count ?? 0)
     guard reading.budget >= 0 else {
       throw Self.fault(
         "the header names too many resources for the length of the request's path: all of them together may have "
-          + "\(HeaderRules.maxBytes) bytes, the path counted for each",
+          + "\(HeaderRules.maxBytes) bytes, the path and the query counted for each",
         at: field, .invalidHeaders)
     }
     do throws(HTTPURLError) {

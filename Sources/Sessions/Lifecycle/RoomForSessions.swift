@@ -6,7 +6,7 @@ extension SessionRepository {
   /// How many sessions a person keeps, whoever else logs in.
   private static let keptOfPerson = 8
   /// How many sessions end at a time.
-  private static let maxEndedAtOnce = 64
+  private static let maxEndedAtOnce = 8
   /// How often a write makes room: others may take it first.
   private static let maxAttempts = 8
 
@@ -36,6 +36,10 @@ extension SessionRepository {
         var count = 0
         for session in choice.sessions {
           census.remove(session.handle.key, ownedBy: uid)
+          // Another process may have changed it since.
+          guard let current = try await read(session.handle), census.isAsCounted(session, current.contents) else {
+            continue
+          }
           guard try await end(session.handle, ownedBy: uid) != nil else { continue }
           count += 1
           observer?.observe(.ended(session.handle, issuer: session.issuer, uid: uid))
@@ -136,11 +140,17 @@ final class SessionCensus: Sendable {
     }
   }
 
+  /// Whether a session is as it was counted.
+  func isAsCounted(_ session: Session, _ contents: SessionContents) -> Bool {
+    let current = Session(contents, session.handle)
+    return current.tokenAt == session.tokenAt && current.expiresAt == session.expiresAt
+  }
+
   /// Notes that a session is over.
   func remove(_ key: RecordKey, ownedBy uid: UInt32) { counts.withLock { $0[uid]?.remove(key) } }
 
-  /// What is to make room: sessions that have expired, or else a quarter of those of the person who has most, but for
-  /// `kept`; nil: nothing is.
+  /// What is to make room: sessions that have expired, or else some of those of the person who has most, but for `kept`;
+  /// nil: nothing is.
   func choice(for uid: UInt32, keeping kept: Int, atMost most: Int, at now: Timestamp) -> Choice? {
     counts.withLock { counts in
       guard let count = counts[uid] else { return nil }
@@ -148,7 +158,7 @@ final class SessionCensus: Sendable {
       let some = Array(expired.prefix(most))
       guard some.isEmpty else { return Choice(sessions: some, countOfPerson: nil) }
       guard let keys = count.people.values.max(by: { $0.count < $1.count }), keys.count > kept else { return nil }
-      let number = min(max(1, keys.count / 4), keys.count - kept, most)
+      let number = min(keys.count - kept, most)
       let oldest = keys.compactMap { count.sessions[$0] }.sorted { $0.tokenAt < $1.tokenAt }.prefix(number)
       return Choice(sessions: Array(oldest), countOfPerson: keys.count)
     }

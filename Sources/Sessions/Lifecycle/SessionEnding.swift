@@ -76,7 +76,8 @@ struct SessionEnding: SessionPart {
     suspended.remove(live.handle)
     guard let contents else { throw .notFound }
     announceEnd(of: contents, live.handle, live.uid)
-    guard let issuer, (try? live.check(issuer)) != nil else { return .none }
+    // The issuer's login may be that of the session which has replaced it.
+    guard let issuer, (try? live.check(issuer)) != nil, !contents.isReplaced else { return .none }
     return await endUpstream(contents, issuer, trace)
   }
 

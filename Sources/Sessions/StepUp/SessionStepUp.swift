@@ -90,12 +90,13 @@ package struct SessionStepUp: SessionPart {
       }
       var old: String?
       do throws(SessionError) {
-        try await repository.update(live.record, by: .reapply) { contents in
+        let updated = try await repository.update(live.record, by: .reapply) { contents in
           guard !contents.isReplaced else { return }
           old = contents.signOn.token
           contents.signOn.token = token.reveal()
           contents.signOn.unprovenToken = token.reveal()
         }
+        guard !updated.contents.isReplaced else { break }
         observer?.observe(.steppedUp(live.handle, uid: live.uid))
         end(old, replacedBy: token, at: issuer, of: live.uid)
         return

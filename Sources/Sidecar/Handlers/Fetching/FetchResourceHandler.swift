@@ -24,8 +24,7 @@ struct FetchResourceHandler: Sendable {
   let clock: any EngineClock
   let isTraced: @Sendable () -> Bool
   var trail: AuditTrail?
-  /// The bytes of requests under way, by uid; a uid alone gets half of them.
-  let memory = Locked(SharedBudget(capacity: 512 << 20, capacityPerUID: 256 << 20))
+  let memory = Locked(RequestMemory())
 
   func callAsFunction(
     _ params: consuming FetchResource.Params, _ context: CallContext
@@ -156,11 +155,11 @@ struct FetchResourceHandler: Sendable {
     let networkTask = NetworkTask(identifier: task, request: request, clock: clock)
     options.task = networkTask
     stream(&options)
-    let weight = request.byteCount
-    guard memory.withLock({ $0.take(weight, for: uid) }) else {
+    let use = RequestMemory.Use(bytes: request.maxBodyBytes, uid: uid, level: context.narrowing?.chain.first?.id)
+    guard memory.withLock({ $0.take(use) }) else {
       throw RPCFault.overloaded("Too many bytes of requests of this user under way")
     }
-    defer { memory.withLock { $0.giveBack(weight, for: uid) } }
+    defer { memory.withLock { $0.giveBack(use) } }
     let isNew = tasks.begin(networkTask, for: server.name, of: uid, through: context.narrowing)
     guard isNew else { throw Self.taskIsRunning }
     defer { tasks.end(networkTask, of: uid, through: context.narrowing) }

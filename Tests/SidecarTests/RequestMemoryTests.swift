@@ -1,0 +1,38 @@
+import Testing
+
+@testable import Sidecar
+
+@Suite struct RequestMemoryTests {
+  private static let large = 15 << 20
+
+  private func use(_ bytes: Int, uid: UInt32 = 1, level: String? = nil) -> RequestMemory.Use {
+    RequestMemory.Use(bytes: bytes, uid: uid, level: level)
+  }
+
+  /// Takes as many as it gets, at most 100.
+  private func takeAll(_ use: RequestMemory.Use, of memory: inout RequestMemory) -> Int {
+    for number in 0..<100 where !memory.take(use) { return number }
+    return 100
+  }
+
+  @Test("large bodies of one uid keep another from sending, or small requests of its own")
+  func uids() {
+    var memory = RequestMemory()
+    #expect(takeAll(use(Self.large), of: &memory) == 17)
+    #expect(takeAll(use(64 << 10), of: &memory) == 100)
+    #expect(takeAll(use(Self.large, uid: 2), of: &memory) > 0)
+    memory.giveBack(use(64 << 10))
+    memory.giveBack(use(Self.large))
+    #expect(takeAll(use(Self.large), of: &memory) <= 1)
+  }
+
+  @Test("the bodies of one level keep its maker, or a sibling, from sending")
+  func levels() {
+    var memory = RequestMemory()
+    #expect(takeAll(use(Self.large, level: "a"), of: &memory) == 4)
+    #expect(takeAll(use(Self.large, level: "b"), of: &memory) == 4)
+    #expect(takeAll(use(Self.large), of: &memory) == 9)
+    for _ in 0..<4 { memory.giveBack(use(Self.large, level: "a")) }
+    #expect(takeAll(use(Self.large, level: "a"), of: &memory) == 4)
+  }
+}
