@@ -207,10 +207,14 @@ def test_a_request_that_names_too_many_resources_is_rejected_before_they_are_res
     assert upstream.seen == []
 
 
-def test_an_endless_if_to_an_endless_path_is_rejected_at_once(sidecar: Sidecar, upstream: Upstream) -> None:
+@pytest.mark.parametrize(
+    "path, tags", [("/".join(["%20" * 40] * 480), "<../a>" * 10_900), ("x?" + "q" * 60_000, "<>" * 30_000)],
+    ids=["a path", "a query"])
+def test_an_endless_if_to_an_endless_path_is_rejected_at_once(
+    sidecar: Sidecar, upstream: Upstream, path: str, tags: str
+) -> None:
     """A message of 120 KB. It once kept a thread busy for 44 s, in which no caller was served."""
-    long = "/".join(["%20" * 40] * 480)
-    params = {"resource": "files", "path": long, "method": "PUT", "headers": {"If": "<../a>" * 10_900}}
+    params = {"resource": "files", "path": path, "method": "PUT", "headers": {"If": tags}}
     with sidecar.connect() as connection:
         error = connection.error("fetchResource", params)
         expect.fault(error, 1005, "/headers/If")
