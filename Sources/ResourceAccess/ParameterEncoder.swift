@@ -27,8 +27,8 @@ struct ParameterEncoder {
     self.isPercentEncoded = isPercentEncoded
   }
 
-  /// The most bytes for each byte of the parameters as JSON, beyond the first 256 KiB: the names of nested objects take 5
-  /// to 15. A few kilobytes of a long name and many elements would stand for all that is allowed otherwise.
+  /// The most encoded bytes for each byte of the parameters as JSON, if there are more than 256 KiB. Nested objects need 5
+  /// to 15. Without this bound a few kilobytes, a long name and many elements, could make a form of the largest size.
   static let mostPerByte = 16
   private static let allowedAnyway = 256 << 10
 

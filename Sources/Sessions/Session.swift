@@ -27,7 +27,7 @@ public struct Session: Sendable, ConciseStringConvertible {
   public let acr: String?
   /// When the user authenticated.
   public let authenticatedAt: Timestamp?
-  /// Whether a later login in the same browser has replaced it: it is none of those that a program may mean by `only`.
+  /// Whether a later login in the same browser has replaced it. `only` does not count such a session.
   package var isReplaced = false
 
   /// `session of alice at corp, expires 2026-01-02T03:04:05.678Z`.

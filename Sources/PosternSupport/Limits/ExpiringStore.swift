@@ -2,11 +2,11 @@
 /// each holder, each uid and all together. What one uid has is at most three times what it leaves free (`FairShare`), so
 /// that a few do not take all of it.
 ///
-/// A uid's values have holders: the sessions of an application's users, who are one uid. A holder with as many values
-/// at one level as it may have loses the oldest there to its newest: a program with fewer rights, at a level of its own,
-/// takes no place of the program that gave it those. A uid at its bounds loses the oldest of the holder that has the
-/// most, and of its level that has the most, so that no holder's values, however many, keep out another's. A value is rejected where nothing of its own uid's can
-/// make room for it: other uids' values are never replaced.
+/// A uid's values have holders: the sessions of an application's users, who share the uid. Each holder has a share for
+/// each level, so that a program with fewer rights does not displace the values of the program that gave it those. The
+/// newest value of a full share replaces the share's oldest. A uid at its limit loses the oldest value of the holder with
+/// the most values, in the largest of that holder's shares: one holder's values, however many, do not keep out another's.
+/// A value is rejected if removing values of its own uid cannot make room for it: other uids' values are never replaced.
 ///
 /// In memory only. Callers choose the names, which must not be guessable.
 public final class ExpiringStore<Value: Sendable>: Sendable {
@@ -49,7 +49,7 @@ public final class ExpiringStore<Value: Sendable>: Sendable {
   }
 
   fileprivate struct Holder: Hashable {
-    /// Nil: of all that name none.
+    /// Nil: shared by all values without a holder.
     let name: String?
     let level: String?
   }
@@ -203,8 +203,8 @@ public final class ExpiringStore<Value: Sendable>: Sendable {
     return contents.withLock { $0.entries.values.count { $0.expiry > now } }
   }
 
-  /// Keeps `value` of a holder at a level, which takes `byteCount` bytes, for `lifetime`; false when there is no capacity for it.
-  /// Values of its uid that it replaces are as gone as those that have expired.
+  /// Keeps `value`, of `byteCount` bytes, for `lifetime`. `holder` and `level` name the share that it counts in. False if
+  /// there is no room for it. Values that it replaces are treated as expired.
   public func keep(
     _ value: Value, as name: String, of uid: UInt32, holder: String? = nil, level: String? = nil, byteCount: Int,
     for lifetime: Duration

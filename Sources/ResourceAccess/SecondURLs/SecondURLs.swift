@@ -30,8 +30,8 @@ package struct SecondURLs: Sendable {
   /// What has been read of a request's fields.
   private struct Reading {
     var urls: [SecondURL] = []
-    /// How many bytes may still be read. A reference is resolved against path and query of the request, so that a field
-    /// with many of them would cost its length times theirs.
+    /// How many bytes may still be read. Each reference is resolved against the request's path and query, so a field with
+    /// many references would otherwise cost its length times theirs.
     var budget = HeaderRules.maxBytes
   }
 
@@ -142,8 +142,8 @@ package struct SecondURLs: Sendable {
     reading.budget -= value.utf8.count + url.path.utf8.count + (url.query?.utf8.count ?? 0)
     guard reading.budget >= 0 else {
       throw Self.fault(
-        "the header names too many resources for the length of the request's path: all of them together may have "
-          + "\(HeaderRules.maxBytes) bytes, the path and the query counted for each",
+        "the header names too many resources: a request may name \(HeaderRules.maxBytes) bytes of them in its headers, "
+          + "and its own path and query count once for each",
         at: field, .invalidHeaders)
     }
     do throws(HTTPURLError) {

@@ -7,11 +7,11 @@ extension SessionRepository {
   private static let keptOfPerson = 8
   /// How many sessions end at a time.
   private static let maxEndedAtOnce = 8
-  /// How often a write makes room: others may take it first.
+  /// How often a write is tried: another one may take the room that was made.
   private static let maxAttempts = 8
 
-  /// Writes, and where the uid has as much as it may have, has other sessions make room: whoever logs in again and
-  /// again keeps nobody else of the uid from logging in.
+  /// Runs `write`; if the uid is at its limit, ends other sessions of the uid and tries again, so that one person's many
+  /// logins do not keep others from logging in.
   func withRoom<Value>(
     for uid: UInt32, _ write: () async throws(StoreError) -> Value
   ) async throws(StoreError) -> Value {
@@ -25,8 +25,8 @@ extension SessionRepository {
     return try await write()
   }
 
-  /// Ends what has expired, or else the sessions of the person who has most, those with the oldest tokens first; false
-  /// where nobody has many. Their tokens are not revoked: an issuer may end the person's other sessions with them.
+  /// Ends expired sessions or, if there are none, those with the oldest tokens of the person with the most sessions. False
+  /// if nobody has many. Tokens are not revoked, because an issuer may end the person's other sessions with them.
   private func makeRoom(of uid: UInt32) async -> Bool {
     let ended = try? await roomFlights.value(for: uid) { [self] () async throws(SessionError) in
       if !census.isCurrent(for: uid, isShared: isShared, at: clock.monotonicNow) { try await takeCensus(of: uid) }
@@ -71,8 +71,8 @@ extension SessionRepository {
   }
 }
 
-/// Whose sessions a uid has, for uids that have as many as they may have: counted once, and kept up with what this
-/// process writes.
+/// Counts sessions by person, for uids at their limit. A uid's sessions are read once; after that the count follows what
+/// this process writes.
 final class SessionCensus: Sendable {
   /// How long a count is used: in a shared store other processes write, too, and every store removes what has expired.
   private static let life = (shared: Duration.seconds(60), own: Duration.seconds(600))
@@ -98,7 +98,7 @@ final class SessionCensus: Sendable {
   /// Sessions that make room.
   struct Choice {
     let sessions: [Session]
-    /// How many the person has whose they are; nil: they have expired.
+    /// How many sessions their person has; nil if they have expired.
     let countOfPerson: Int?
   }
 
@@ -149,8 +149,8 @@ final class SessionCensus: Sendable {
   /// Notes that a session is over.
   func remove(_ key: RecordKey, ownedBy uid: UInt32) { counts.withLock { $0[uid]?.remove(key) } }
 
-  /// What is to make room: sessions that have expired, or else some of those of the person who has most, but for `kept`;
-  /// nil: nothing is.
+  /// The sessions to end: expired ones or, if there are none, some of the person with the most, who keeps at least `kept`.
+  /// Nil if there are none to end.
   func choice(for uid: UInt32, keeping kept: Int, atMost most: Int, at now: Timestamp) -> Choice? {
     counts.withLock { counts in
       guard let count = counts[uid] else { return nil }
@@ -164,7 +164,7 @@ final class SessionCensus: Sendable {
     }
   }
 
-  /// Whose a session is, where an ID token has named its user: nobody else's sessions are counted together.
+  /// The user that an ID token named. Sessions without an ID token are not counted for anybody.
   fileprivate struct Person: Hashable {
     private let issuer: String
     private let subject: [UInt8]

@@ -15,7 +15,7 @@ package final class UserTasks: Sendable {
   private let store: any RecordStore
   private let clock: any EngineClock
   private let observer: (any SessionObserver)?
-  /// Logins, with the revocations that they cause, take no place of a caller's ends, and those none of logins.
+  /// Logins, with the revocations that they cause, and the ends that callers request are counted apart.
   private struct Kind: Hashable {
     let uid: UInt32
     let isLogin: Bool

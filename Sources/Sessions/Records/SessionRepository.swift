@@ -21,9 +21,9 @@ package final class SessionRepository: Sendable {
   let schedules = SessionSchedules()
   let clock: any EngineClock
   let observer: (any SessionObserver)?
-  /// Whose sessions there are, of uids that have as many as they may have.
+  /// Sessions by person, of uids at their limit.
   let census = SessionCensus()
-  /// What makes room, once for each uid at a time.
+  /// Makes room, one run for each uid at a time.
   let roomFlights: SingleFlight<UInt32, Int, SessionError>
   let cache = Locked(SessionCache())
 

@@ -22,7 +22,7 @@ package struct VisibleConfiguration: Sendable {
     self.scope = scope
   }
 
-  /// The same configuration as another rule shows it.
+  /// The same configuration, with what another rule shows of it.
   package func seen(through scope: PeerScope) -> VisibleConfiguration { VisibleConfiguration(runtime, scope: scope) }
 
   /// The answer to `getInfo`, but for what changes by itself.

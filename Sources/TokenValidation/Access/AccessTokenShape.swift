@@ -73,8 +73,8 @@ struct AccessTokenShape {
     return (name, claims.string(name))
   }
 
-  /// Why the token is not an access token of the format, or not evidently; nil where it is. `clientID` is the client of the
-  /// configuration.
+  /// Why the token is not, or not clearly, an access token of the format; nil if it is. `clientID` is the configured
+  /// client.
   func fault(clientID: String?) -> TokenFault? {
     switch format {
     case .rfc9068, .recognized: nil
@@ -137,7 +137,7 @@ struct AccessTokenShape {
       return Self.wrong("cid is missing: the token is not an access token of Okta", "cid")
     }
     guard claims.members["scp"]?.arrayValue?.isEmpty == false else {
-      return Self.wrong("scp is no list of scopes: the token is not an access token of Okta", "scp")
+      return Self.wrong("scp is not a list of scopes: the token is not an access token of Okta", "scp")
     }
     return nil
   }

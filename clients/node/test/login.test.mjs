@@ -385,7 +385,7 @@ test("each browser is its own user, and what is no live session of this issuer i
 
 for (const [what, seconds, isLive] of [
   ...[["without an end", undefined, true], ["that ends later", 60, true], ["that ends now", 0, false]],
-  ...[["that has just ended", -0.001, false], ["that has ended yesterday", -86_400, false], ["whose end is no time", NaN, false]],
+  ...[["that has just ended", -0.001, false], ["that ended yesterday", -86_400, false], ["whose expiresAt cannot be read", NaN, false]],
 ]) {
   test(`a session ${what} ${isLive ? "has" : "no longer has"} its user, though the sidecar shows it`, async (t) => {
     const handler = async ({ url, posternSession }) => {

@@ -48,8 +48,8 @@ final class SuspendedFetches: Sendable {
   /// How many are suspended.
   var count: Int { store.count }
 
-  /// Stores a fetch, in place of an older one where its session, at its level, or its uid has as many as it may have; nil when there is
-  /// no capacity.
+  /// Stores a fetch. It replaces an older one if its session, at its level, or its uid has reached its limit; nil if there
+  /// is no room.
   func hold(_ fetch: Fetch) -> String? {
     let name = SessionHandle.random().text
     let origin = fetch.origin
@@ -77,16 +77,13 @@ final class SuspendedFetches: Sendable {
   /// Starts the time of a fetch again, after the user has done their part. False when it is gone.
   func extend(_ name: String, of uid: UInt32) -> Bool { store.extend(name, of: uid) }
 
-  private static func size(of fetch: Fetch) -> Int { 4096 + fetch.origin.request.byteCount }
-}
-
-extension ResourceRequest {
-  /// About how many bytes the request has in memory.
-  var byteCount: Int {
-    let parts = (multipart ?? []).reduce(0) { $0 + $1.data.count + 1024 }
-    let fields = headers.lines.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count }
+  private static func size(of fetch: Fetch) -> Int {
+    let request = fetch.origin.request
+    let parts = (request.multipart ?? []).reduce(0) { $0 + $1.data.count + 1024 }
+    let fields = request.headers.lines.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count }
     // As a text: values nest, and a single one may have megabytes.
-    let values = parameters.map { JSONWriter().withBytes(of: .object($0)) { $0.count } + $0.count * 256 } ?? 0
-    return (body?.count ?? 0) + parts + fields + path.utf8.count + values
+    let parameters = request.parameters.map { JSONWriter().withBytes(of: .object($0)) { $0.count } } ?? 0
+    return 4096 + (request.body?.count ?? 0) + parts + fields + request.path.utf8.count + parameters
+      + (request.parameters?.count ?? 0) * 256
   }
 }

@@ -1,6 +1,6 @@
 import PosternSupport
 
-/// The memory that the bodies of requests under way take.
+/// The memory that request bodies use while their requests are in progress.
 struct RequestMemory {
   /// What one request takes.
   struct Use {
@@ -9,12 +9,12 @@ struct RequestMemory {
     /// The outermost endpoint, or `narrow`, that its call came through; nil: none.
     let level: String?
 
-    /// Small ones are not counted: large bodies keep no other requests of their uid from being sent.
+    /// Small requests are not counted, so that large bodies do not keep them from being sent.
     fileprivate var isCounted: Bool { bytes > RequestMemory.smallest }
   }
 
   private static let smallest = 64 << 10
-  /// The most of one level: a program with fewer rights leaves some to the one that gave it those.
+  /// The most of one level, so that a program with fewer rights leaves room for the program that gave it those.
   private static let mostOfLevel = 64 << 20
 
   /// A uid alone gets half of it.
