@@ -141,7 +141,7 @@ test-all: export STRICT_SKIPS := 1
 test-all: deps $(TEST_ALL) ## Every test, the package and the demo: before a release, and in CI; an hour on two cores
 
 .PHONY: test-architecture
-test-architecture: deps-test ## Module edges, build settings, links and wording of the documents; the tools of the tests
+test-architecture: deps-test ## Module edges, build settings, links and tables of the documents; the tools of the tests
 	$(call pytest,$(PYTHON)) Tests/Architecture Tests/Tools
 
 define build-tests
@@ -397,8 +397,12 @@ format: ## Let swift format rewrite the sources
 	$(SWIFT) format --in-place --parallel --recursive Package.swift Sources Tests examples/swift
 
 .PHONY: house
-house: ## Sizes of modules, types and files, with their goals (HOUSE_FLAGS=--list)
+house: ## Sizes of modules, types and files (HOUSE_FLAGS=--list)
 	@$(PYTHON) Tests/Architecture/house.py $(HOUSE_FLAGS)
+
+.PHONY: wording
+wording: ## Words that the glossary replaces, and comments that could be clearer (WORDING_FLAGS="--list all")
+	@$(PYTHON) Tests/Architecture/wording.py $(WORDING_FLAGS)
 
 GENERATED := openrpc.json configuration.schema.json postern.example.yaml
 

@@ -1,4 +1,4 @@
-"""The documents: links, what is written twice and must agree, and wording.
+"""The documents: links, and what is written twice and must agree.
 
 Run by itself: python3 -m pytest -q Tests/Architecture. Standard library only.
 """
@@ -99,7 +99,7 @@ def test_relative_links_resolve():
 NAMES_PROGRAMS = {"Tests/EndToEnd/test_gateway_programs.py", "Tests/Providers/programs.txt"}
 
 
-def test_wording():
+def test_no_file_has_unwanted_words():
     patterns = [re.compile(pattern, re.IGNORECASE) for pattern in UNWANTED_WORDING]
     found = []
     for path in repository_files():
@@ -343,3 +343,46 @@ def test_every_row_of_the_feature_table_has_tests_that_exist():
         missing += [f"{file}: {function}" for file, function in tests if not is_test(file, function)]
     assert len(rows) > 140, "the tables are not read"
     assert not missing, "\n".join(missing)
+
+
+# MARK: the glossary
+
+
+def term_rows():
+    """The rows of the tables of terms: term, meaning, source, where it is in Postern."""
+    glossary = (PAGES / "glossary.md").read_text(encoding="utf-8")
+    tables = re.findall(r"^\| term \|.*\n\|[-|]+\|\n((?:\|.*\n)+)", glossary, re.MULTILINE)
+    return [[cell.strip() for cell in row.strip("|").split("|")] for table in tables for row in table.splitlines()]
+
+
+METHOD = re.compile(r"(begin|complete|create|end|list|get|validate|introspect|revoke|register|reload|refresh)[A-Z]\w+")
+
+
+def configuration_paths(schema, prefix=""):
+    """Every key of the configuration as the documents write it: issuers.NAME.scope, peers.[].rate."""
+    for key, inner in schema.get("properties", {}).items():
+        yield prefix + key
+        yield from configuration_paths(inner, f"{prefix}{key}.")
+    for word, step in [("additionalProperties", "NAME."), ("items", "[].")]:
+        if isinstance(schema.get(word), dict):
+            yield from configuration_paths(schema[word], prefix + step)
+    for word in ["oneOf", "anyOf", "allOf"]:
+        for inner in schema.get(word, []):
+            yield from configuration_paths(inner, prefix)
+
+
+def test_configuration_keys_and_methods_in_the_glossary_exist():
+    """Catches a glossary that names a key or a method that was renamed."""
+    schema = json.loads((PAGES / "configuration.schema.json").read_text(encoding="utf-8"))
+    paths = set(configuration_paths(schema))
+    tops = {path.partition(".")[0] for path in paths}
+    openrpc = json.loads((PAGES / "openrpc.json").read_text(encoding="utf-8"))
+    methods = {method["name"] for method in openrpc["methods"]}
+    assert len(paths) > 100 and len(methods) > 20, "the scan of the generated documents finds too little"
+    for row in term_rows():
+        for span in re.findall(r"`([^`]+)`", row[3]):
+            path = span.partition(":")[0]
+            if "." in path and path.partition(".")[0] in tops:
+                assert path in paths | {top + ".NAME" for top in tops}, f"{row[0]}: no key {path}"
+            elif METHOD.fullmatch(path):
+                assert path in methods, f"{row[0]}: no method {path}"

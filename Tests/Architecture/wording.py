@@ -1,9 +1,13 @@
 """Finds the words that proto-docs/glossary.md replaces, headless doc comments and strings, and long comment lines.
 
-The rules are the tables of the glossary below "Words not used here"; this file decides what is scanned, and how.
-Standard library only. See test_wording.py for the test and the command line.
+The rules are the tables of the glossary below "Words not used here"; this file decides what is scanned, and how. It is
+a report: nothing fails by it. Standard library only.
+
+    python3 Tests/Architecture/wording.py                the number of findings of each rule (`make wording`)
+    python3 Tests/Architecture/wording.py --list RULE    each finding of a rule, or of `all`; PATH... restricts it
 """
 
+import argparse
 import os
 import re
 import subprocess
@@ -532,3 +536,24 @@ def totals(findings):
     for finding in findings:
         counts[finding.rule] += 1
     return counts
+
+
+def main():
+    parser = argparse.ArgumentParser(description="The words that proto-docs/glossary.md replaces.")
+    parser.add_argument("--list", metavar="RULE", choices=["all", *rule_names()], help="print each finding of the rule, or of all")
+    parser.add_argument("paths", nargs="*", help="with --list: only files under these paths")
+    options = parser.parse_args()
+    findings = scan()
+    if not options.list:
+        counts = totals(findings)
+        for rule, number in counts.items():
+            print(f"{rule:14} {number:6}")
+        print(f"{'all':14} {sum(counts.values()):6}")
+        return
+    for finding in findings:
+        if options.list in {"all", finding.rule} and (not options.paths or finding.file.startswith(tuple(options.paths))):
+            print(f"{finding.file}:{finding.line}: {finding.rule}: {finding.text}")
+
+
+if __name__ == "__main__":
+    main()
