@@ -56,8 +56,8 @@ package final class ConfiguredEngine: Sendable {
       if let kept { servers[name]?.cookies = kept.cookies }
       // It ends with the last call that has it.
       guard resource.http2 else { continue }
-      servers[name]?.connections.transport =
-        (isShareKept ? kept?.connections.transport : nil) ?? http2Transport?(name, sharing)
+      servers[name]?.transport =
+        (isShareKept ? kept?.transport : nil) ?? http2Transport?(name, sharing)
     }
     let adobePass = previous?.decisions.adobePass ?? AdobePassState(clock: clock)
     decisions = ConfiguredDecisionPoints(
@@ -216,7 +216,7 @@ private struct ConfiguredResources: Sendable {
     self.payloadKeys = payloadKeys
     var scopes: [String: [(resource: String, scope: String)]] = [:]
     for server in servers.values where server.authentication == .user {
-      guard let issuer = server.tokens.issuer?.name, let scope = server.tokens.scope else { continue }
+      guard let issuer = server.issuer?.name, let scope = server.scope else { continue }
       scopes[issuer, default: []].append((server.name, scope))
     }
     userScopes = scopes.mapValues { $0.sorted { $0.resource < $1.resource } }

@@ -14,7 +14,11 @@ public struct TransferOptions: Sendable, Hashable {
   public var allowsPlainHTTP: Bool
   /// The trust in the server, and the identity that is shown to it.
   public var tls: TLSSettings
-  private var route = Route()
+  /// Whether the address may be link-local (`IPAddress.isLinkLocal`). Only where the configuration itself contains that
+  /// address: others decide what a name resolves to.
+  public var allowsLinkLocal: Bool
+  /// Whether the request leaves without the transport's outbound proxy. Default false.
+  public var bypassesProxy = false
   /// Progress, pausing and streaming of the request. The time paused is added to the deadline.
   public var control: TransferControl?
   /// The peer for which the exchange is made. Of the waiting exchanges, those of the uid with the fewest in flight
@@ -25,12 +29,6 @@ public struct TransferOptions: Sendable, Hashable {
   /// Whether the exchange may use a persistent connection, and leave one. Off for requests with client credentials and
   /// responses with tokens, so that their connection is never used for another exchange.
   public var reusesConnections: Bool
-
-  /// The way to the server.
-  private struct Route: Hashable {
-    var allowsLinkLocal = false
-    var bypassesProxy = false
-  }
 
   /// Options of the given values.
   public init(
@@ -53,23 +51,12 @@ public struct TransferOptions: Sendable, Hashable {
     self.maxBodyBytes = maxBodyBytes
     self.allowsPlainHTTP = allowsPlainHTTP
     tls = TLSSettings(caFile: caFile, clientIdentity: clientIdentity, pins: pins)
-    route = Route(allowsLinkLocal: allowsLinkLocal)
+    self.allowsLinkLocal = allowsLinkLocal
     self.control = control
     self.peerID = peerID
     self.reusesConnections = reusesConnections
   }
 
-  /// Whether the address may be link-local (`IPAddress.isLinkLocal`). Only where the configuration itself contains that
-  /// address: others decide what a name resolves to.
-  public var allowsLinkLocal: Bool {
-    get { route.allowsLinkLocal }
-    set { route.allowsLinkLocal = newValue }
-  }
-  /// Whether the request leaves without the transport's outbound proxy. Default false.
-  public var bypassesProxy: Bool {
-    get { route.bypassesProxy }
-    set { route.bypassesProxy = newValue }
-  }
   /// See `TLSSettings.caFile`.
   public var caFile: String? {
     get { tls.caFile }

@@ -162,7 +162,7 @@ public final class Postern: Sendable {
     await patience.value
     if let ownTransport { await BlockingCall.run { ownTransport.close() } }
     for server in running.values.allServers {
-      guard let transport = server.connections.transport as? LazyTransport else { continue }
+      guard let transport = server.transport as? LazyTransport else { continue }
       await BlockingCall.run { transport.close() }
     }
   }

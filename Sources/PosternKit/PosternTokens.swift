@@ -87,7 +87,7 @@ public struct PosternTokens: Sendable {
     _ token: Secret<String>, for resource: String? = nil, audience: String? = nil
   ) async throws -> InboundToken {
     let server = try running.server(resource)
-    guard let exchange = server.tokens.exchange, let issuer = running.values.inboundIssuer(of: server.name) else {
+    guard let exchange = server.exchange, let issuer = running.values.inboundIssuer(of: server.name) else {
       throw ResourceError(
         .invalidRequest, "the resource is configured without an exchange of inbound tokens", path: ["resource"])
     }
@@ -108,7 +108,7 @@ public struct PosternTokens: Sendable {
     guard server.authentication != .credential else {
       throw .grantNotSupported("a resource's own credential is not handed out: use fetch")
     }
-    guard let issuer = server.tokens.issuer else {
+    guard let issuer = server.issuer else {
       throw .grantNotSupported("the resource is configured without an issuer")
     }
     let kind: SessionKind
@@ -119,7 +119,7 @@ public struct PosternTokens: Sendable {
     case .clientCredentials:
       guard handle == nil else { throw .invalid("a session goes with auth user or implicit", path: ["session"]) }
       let grant = ClientCredentialsGrant(
-        issuer: issuer, scope: server.tokens.scope, audience: server.tokens.audience)
+        issuer: issuer, scope: server.scope, audience: server.audience)
       let token: AccessToken
       do throws(TokenError) {
         token = try await engine.deviceTokens.token(for: grant)
@@ -134,8 +134,8 @@ public struct PosternTokens: Sendable {
     guard try await engine.sessions.session(handle, ownedBy: uid).kind == kind else { throw SessionError.notFound }
     return try Self.bearer(
       await engine.sessions.token(
-        of: handle, ownedBy: uid, at: running.sessionIssuer(issuer.name), scope: server.tokens.scope,
-        audience: server.tokens.audience))
+        of: handle, ownedBy: uid, at: running.sessionIssuer(issuer.name), scope: server.scope,
+        audience: server.audience))
   }
 
   private func serverOfToken(_ resource: String?) throws(SessionError) -> ResourceServer {
@@ -148,7 +148,7 @@ public struct PosternTokens: Sendable {
     } catch {
       throw .invalid(error.detail, path: ["resource"])
     }
-    guard server.tokens.senderConstraint != .dpop else { throw bound }
+    guard server.senderConstraint != .dpop else { throw bound }
     return server
   }
 

@@ -83,17 +83,17 @@ final class RunningEngine: Sendable {
         path: ["resource"])
     }
     // The single sign-on cookie is the engine's to send, never a caller's.
-    if let manager = server.tokens.issuer.flatMap({ values.issuers[$0.name]?.accessManager }),
+    if let manager = server.issuer.flatMap({ values.issuers[$0.name]?.accessManager }),
       let cookie = engine.sessions.cookieName(of: manager)
     {
-      server.headers.reservedCookies.insert(cookie)
+      server.reservedCookies.insert(cookie)
     }
     return server
   }
 
   /// The issuer of a resource's tokens.
   func sessionIssuer(of server: ResourceServer) throws(ResourceError) -> SessionIssuer {
-    guard let issuer = server.tokens.issuer else {
+    guard let issuer = server.issuer else {
       throw ResourceError(.invalidRequest, "the resource is configured without an issuer", path: ["resource"])
     }
     do throws(SessionError) {

@@ -30,7 +30,7 @@ struct LoadingRules: Sendable {
     }
     let resource = resources.first { $0.server.covers(url) }
     guard tokenManagementPolicy != nil || authorizationPolicy != nil else {
-      let isNamed = resources.contains { $0.server.locations.all.contains { url.lies(under: $0) } }
+      let isNamed = resources.contains { $0.server.locations.contains { url.lies(under: $0) } }
       return resource.map { .engine($0) }
         ?? (isNamed
           ? .rejected(Self.unusable("\(url.withoutQuery) is a resource's, and servers could read its path differently"))
@@ -59,7 +59,7 @@ struct LoadingRules: Sendable {
   /// Returns the options for the request to `resource`.
   func options(for resource: ProtectedResource) -> FetchOptions {
     var options = resource.options
-    options.tokenRules.tokenPolicy = tokenManagementPolicy ?? options.tokenRules.tokenPolicy
+    options.tokenPolicy = tokenManagementPolicy ?? options.tokenPolicy
     if let authorizationPolicy {
       var advice = options.advice ?? FetchAdvice()
       advice.policy = authorizationPolicy
@@ -83,7 +83,7 @@ struct LoadingRules: Sendable {
       var host = url.host?.lowercasedASCII()
     else { return false }
     while host.utf8.last == UInt8(ascii: ".") { host.removeLast() }
-    return resources.contains { $0.server.locations.all.contains { $0.origin.host == host } }
+    return resources.contains { $0.server.locations.contains { $0.origin.host == host } }
   }
 
   private static func url(of request: URLRequest) -> HTTPURL? { request.url.flatMap { try? HTTPURL($0) } }
@@ -118,7 +118,7 @@ extension LoadingRules {
       let options = options(for: resource)
       guard
         resource.server.applying(options).authentication != .user || options.session != nil
-          || options.tokenRules.tokenPolicy?.whenNoSession == .sendWithoutToken
+          || options.tokenPolicy?.whenNoSession == .sendWithoutToken
       else {
         throw Self.unusable("resource \(resource.server.name) has no session whose user could satisfy advice")
       }

@@ -50,7 +50,7 @@ final class FetchOperation {
     self.findTokens = findTokens
     task = fetch.task
     followsRedirects = fetch.followsRedirects
-    trace = fetch.context.trace
+    trace = fetch.trace
     self.timer = timer
     self.advice = advice
   }
@@ -243,7 +243,7 @@ final class FetchOperation {
 
   /// Whether the token may be sent to a resource that requires one bound to a key.
   private func satisfiesConstraint(_ token: AccessToken) -> Bool {
-    exchange.server.tokens.senderConstraint != .dpop || token.binding.key != nil
+    exchange.server.senderConstraint != .dpop || token.binding.key != nil
   }
 
   /// A newer token; nil when there is none, so that `answer` is the result. Cancellation and the deadline end the

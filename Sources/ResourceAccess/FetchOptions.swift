@@ -31,54 +31,7 @@ public struct BodySupply: Sendable {
 }
 
 /// The options that a caller may set for one fetch.
-@dynamicMemberLookup
 public struct FetchOptions: Sendable {
-  /// The call that a fetch is part of.
-  public struct Context: Sendable {
-    /// The deadline of the caller, whatever `timeout` is.
-    public var deadline = Deadline.never
-    /// The caller's distributed trace.
-    public var trace: TraceContext?
-    /// The uid and session whose cookies are sent, where the resource keeps any; nil: those of `session`, where that
-    /// names one.
-    public var cookieScope: CookieScope?
-    /// The peer for which the fetch is made: of fetches that wait, those of the uid with the fewest in flight go first.
-    public var peerID = PeerID.process
-    /// The inbound token for whose user the request is made, with `onBehalfOf`.
-    public var onBehalfOf: InboundToken?
-    /// Whether the request is forwarded for a program that speaks HTTP: it may have any method but CONNECT and TRACE,
-    /// and where its body is supplied nothing but `deadline` bounds the time until the response begins.
-    package var isForwarded = false
-    /// The URL by which the program of a forwarded request knows the resource's base URL.
-    package var gatewayURL: HTTPURL?
-    /// Identifies the endpoint, or the `narrow`, that the call came through; nil: none. Calls through another one have
-    /// connections and cookies of their own, and nothing is sent that cannot be judged.
-    package var narrowing: String?
-  }
-
-  /// The rules about tokens in place of the resource server's rules.
-  public struct TokenRules: Sendable {
-    /// Decides whether a response means that the token must be refreshed; nil: the resource's rule decides.
-    public var tokenDelegate: (any TokenManagementPolicyDelegate)?
-    /// The policy that replaces the resource's rules and `tokenDelegate`: which requests carry the token, and when it
-    /// must be refreshed. It covers none but the resource server's URLs. Nil: all of them carry it.
-    public var tokenPolicy: TokenManagementPolicy?
-  }
-
-  /// The receivers of a response in pieces, and the source of a request in pieces.
-  public struct Streaming: Sendable {
-    /// Takes the body in pieces, in order, before the response is returned, which has none then; nil: the response has
-    /// it. What does not return lets the server wait; false ends the transfer, and the fetch as `request_cancelled`.
-    public var deliver: (@Sendable ([UInt8]) async -> Bool)?
-    /// With `deliver`: takes the response's head, once, before the first piece and as soon as it is certain that no
-    /// other request follows. False ends the fetch as it does there.
-    public var deliverHead: (@Sendable (HTTPResponseHead) async -> Bool)?
-    /// The largest piece, in bytes: fewer and larger ones cost less.
-    public var pieceBytes = TransferControl.pieceBytes
-    /// The request's body, in place of the request's own; nil: that one.
-    public var supply: BodySupply?
-  }
-
   /// The kind of token that the request carries; nil: the resource server's.
   public var authentication: ResourceServer.Authentication?
   /// The session whose token the request carries, with `user` and `implicit`.
@@ -86,12 +39,19 @@ public struct FetchOptions: Sendable {
   /// The time that the whole fetch may take, token, redirects and retry included; nil: the resource server's. At most
   /// `ResourceServer.maxTimeout`.
   public var timeout: Duration?
-  /// The call that the fetch is part of.
-  public var context = Context()
+  /// The deadline of the caller, whatever `timeout` is.
+  public var deadline: Deadline
   /// Whether redirects are followed.
   public var followsRedirects: Bool
-  /// The rules about tokens in place of the resource server's rules.
-  public var tokenRules = TokenRules()
+  /// The caller's distributed trace.
+  public var trace: TraceContext?
+  /// The uid and session whose cookies are sent, where the resource keeps any; nil: those of `session`, where that
+  /// names one.
+  public var cookieScope: CookieScope?
+  /// The peer for which the fetch is made: of fetches that wait, those of the uid with the fewest in flight go first.
+  public var peerID = PeerID.process
+  /// The inbound token for whose user the request is made, with `onBehalfOf`.
+  public var onBehalfOf: InboundToken?
   /// How policy advice that the fetch meets is satisfied, where the server has rules for it or a policy is set here;
   /// nil: a response with advice is a response like any other, with `advices`.
   public var advice: FetchAdvice?
@@ -99,8 +59,32 @@ public struct FetchOptions: Sendable {
   public var task: NetworkTask?
   /// Where long bodies are encrypted and decrypted; nil: where the fetch is carried out.
   public var longWork: LongWork?
-  /// The receivers of the response in pieces.
-  public var streaming = Streaming()
+
+  /// Decides whether a response means that the token must be refreshed; nil: the resource's rule decides.
+  public var tokenDelegate: (any TokenManagementPolicyDelegate)?
+  /// The policy that replaces the resource's rules and `tokenDelegate`: which requests carry the token, and when it
+  /// must be refreshed. It covers none but the resource server's URLs. Nil: all of them carry it.
+  public var tokenPolicy: TokenManagementPolicy?
+
+  /// Takes the body in pieces, in order, before the response is returned, which has none then; nil: the response has
+  /// it. What does not return lets the server wait; false ends the transfer, and the fetch as `request_cancelled`.
+  public var deliver: (@Sendable ([UInt8]) async -> Bool)?
+  /// With `deliver`: takes the response's head, once, before the first piece and as soon as it is certain that no
+  /// other request follows. False ends the fetch as it does there.
+  public var deliverHead: (@Sendable (HTTPResponseHead) async -> Bool)?
+  /// The largest piece, in bytes: fewer and larger ones cost less.
+  public var pieceBytes = TransferControl.pieceBytes
+  /// The request's body, in place of the request's own; nil: that one.
+  public var supply: BodySupply?
+
+  /// Whether the request is forwarded for a program that speaks HTTP: it may have any method but CONNECT and TRACE,
+  /// and where its body is supplied nothing but `deadline` bounds the time until the response begins.
+  package var isForwarded = false
+  /// The URL by which the program of a forwarded request knows the resource's base URL.
+  package var gatewayURL: HTTPURL?
+  /// Identifies the endpoint, or the `narrow`, that the call came through; nil: none. Calls through another one have
+  /// connections and cookies of their own, and nothing is sent that cannot be judged.
+  package var narrowing: String?
 
   /// Options; the defaults are those of a caller that chooses nothing.
   public init(
@@ -109,20 +93,20 @@ public struct FetchOptions: Sendable {
   ) {
     self.authentication = authentication
     self.timeout = timeout
-    context.deadline = deadline
-    context.trace = trace
+    self.deadline = deadline
+    self.trace = trace
     self.followsRedirects = followsRedirects
   }
 
   /// Whether a delegate is there that may be called, with a task.
   var hasDelegate: Bool {
-    tokenRules.tokenDelegate != nil || tokenRules.tokenPolicy?.hasDelegate == true || advice?.delegate != nil
+    tokenDelegate != nil || tokenPolicy?.hasDelegate == true || advice?.delegate != nil
       || advice?.policy?.hasDelegate == true
   }
 
   /// Whether a delegate decides about responses.
   var consultsDelegate: Bool {
-    tokenRules.tokenDelegate != nil || tokenRules.tokenPolicy?.hasDelegate == true || advice?.consultsDelegate == true
+    tokenDelegate != nil || tokenPolicy?.hasDelegate == true || advice?.consultsDelegate == true
   }
 
   /// The same with that token, and no other session's.
@@ -133,27 +117,6 @@ public struct FetchOptions: Sendable {
     options.authentication = authentication
     options.session = session
     return options
-  }
-}
-
-// The members of the groups are the options' as well.
-extension FetchOptions {
-  /// A member of `context`.
-  public subscript<Value>(dynamicMember path: WritableKeyPath<Context, Value>) -> Value {
-    get { context[keyPath: path] }
-    set { context[keyPath: path] = newValue }
-  }
-
-  /// A member of `tokenRules`.
-  public subscript<Value>(dynamicMember path: WritableKeyPath<TokenRules, Value>) -> Value {
-    get { tokenRules[keyPath: path] }
-    set { tokenRules[keyPath: path] = newValue }
-  }
-
-  /// A member of `streaming`.
-  public subscript<Value>(dynamicMember path: WritableKeyPath<Streaming, Value>) -> Value {
-    get { streaming[keyPath: path] }
-    set { streaming[keyPath: path] = newValue }
   }
 }
 
@@ -177,18 +140,7 @@ extension FetchOptions: ConciseStringConvertible {
   public var description: String {
     Concise.text(
       "fetch options", authentication.map { "authentication \($0.rawValue)" }, session.map { "\($0)" },
-      context.onBehalfOf.map { "\($0)" }, timeout.map { "timeout \($0)" }, followsRedirects ? nil : "without redirects",
-      "\(streaming)")
-  }
-}
-
-extension FetchOptions.Context: ConciseStringConvertible {}
-
-extension FetchOptions.TokenRules: ConciseStringConvertible {}
-
-extension FetchOptions.Streaming: ConciseStringConvertible {
-  /// Whether bodies are streamed.
-  public var description: String {
-    Concise.text(deliver == nil ? "whole response" : "response in pieces", supply.map { "request of \($0)" })
+      onBehalfOf.map { "\($0)" }, timeout.map { "timeout \($0)" }, followsRedirects ? nil : "without redirects",
+      deliver == nil ? nil : "response in pieces", supply.map { "request of \($0)" })
   }
 }

@@ -16,16 +16,16 @@ struct FetchTimer {
   private let control: TransferControl?
 
   init(_ options: FetchOptions, _ server: ResourceServer, clock: any EngineClock) {
-    let timeout = min(options.timeout ?? server.bounds.timeout, ResourceServer.maxTimeout)
+    let timeout = min(options.timeout ?? server.timeout, ResourceServer.maxTimeout)
     started = clock.monotonicNow
-    limit = options.context.deadline
+    limit = options.deadline
     // How long a body takes to come is up to the program that sends it.
-    if !options.context.isForwarded || options.streaming.supply == nil {
+    if !options.isForwarded || options.supply == nil {
       limit = limit.earlier(Deadline(in: timeout, on: clock))
     }
     isBoundByCaller = options.timeout != nil
     self.clock = clock
-    callerDeadline = options.context.deadline
+    callerDeadline = options.deadline
     control = options.task?.control
   }
 

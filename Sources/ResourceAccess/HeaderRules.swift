@@ -18,8 +18,8 @@ struct HeaderRules {
 
   /// The rules of `server`.
   init(_ server: ResourceServer) {
-    reservedCookies = ReservedCookies(server.headers.reservedCookies)
-    allowed = Set(server.headers.allowedHeaders.map(HTTPFieldRules.canonical))
+    reservedCookies = ReservedCookies(server.reservedCookies)
+    allowed = Set(server.allowedHeaders.map(HTTPFieldRules.canonical))
     credential = server.credential
   }
 

@@ -19,22 +19,22 @@ struct PreparedRequest {
   private static let maxMultipartBytes = 1 << 30
 
   init(
-    _ request: ResourceRequest, to server: ResourceServer, supply: BodySupply?, _ context: FetchOptions.Context
+    _ request: ResourceRequest, to server: ResourceServer, _ options: FetchOptions
   ) throws(ResourceError) {
     // What is forwarded is sent as it came.
     method =
-      context.isForwarded ? try HTTPMethod(exactly: request.method) : try HTTPMethod(named: request.method)
-    let keepsCodings = context.isForwarded && server.keepsCodings
+      options.isForwarded ? try HTTPMethod(exactly: request.method) : try HTTPMethod(named: request.method)
+    let keepsCodings = options.isForwarded && server.keepsCodings
     var fields = try HeaderRules(server).checked(request.headers, keepsCodings: keepsCodings)
     var url = try server.url(forPath: request.path)
     try Self.checkQuery(of: url, for: server, path: ["path"])
-    (fields, secondURLs) = try SecondURLs(server, context).reading(fields, of: url)
+    (fields, secondURLs) = try SecondURLs(server, options).reading(fields, of: url)
     var body = request.body
     if let parts = request.multipart {
       let multipart = try Self.multipart(parts, of: request, method, fields)
       body = multipart.bytes
       fields["Content-Type"] = multipart.contentType
-    } else if body == nil, supply == nil, let parameters = request.parameters {
+    } else if body == nil, options.supply == nil, let parameters = request.parameters {
       if method.takesParametersInQuery {
         let query = try Self.encoded(parameters, limit: Self.maxQueryBytes)
         do throws(HTTPURLError) {
@@ -50,11 +50,11 @@ struct PreparedRequest {
       }
     }
     if body != nil, server.payloadEncryption != nil { try PayloadEncryption.check(fields) }
-    context.trace?.add(to: &fields)
+    options.trace?.add(to: &fields)
     var message = HTTPRequest(method: method.rawValue, url: url, fields: fields, body: body)
-    message.isForwarded = context.isForwarded
+    message.isForwarded = options.isForwarded
     message.keepsCodings = keepsCodings
-    if let supply {
+    if let supply = options.supply {
       try Self.check(supply, instead: body, of: method, server)
       message.streamedBody = StreamedRequestBody(length: supply.length)
     }

@@ -81,12 +81,6 @@ public struct ResourceError: Error, Sendable {
     }
   }
 
-  /// The party that is at fault, where it is not the resource server.
-  private struct Party: Sendable {
-    var issuer: String?
-    var proxyFault: TransportError.ProxyFault?
-  }
-
   /// Why there is no result.
   public let code: Code
   /// The parameter of the call that is not valid.
@@ -105,7 +99,10 @@ public struct ResourceError: Error, Sendable {
   public let stop: AdviceStop?
   /// The issuer's requirement on the user, with `interaction_required`.
   public let interaction: RequiredInteraction?
-  private var party = Party()
+  /// The issuer that gave no token, by its configured name; nil where the error is about something else.
+  public internal(set) var issuer: String?
+  /// The failure of the outbound proxy, where that is the reason.
+  public internal(set) var proxyFault: TransportError.ProxyFault?
 
   /// An error of the given parts.
   public init(
@@ -124,23 +121,13 @@ public struct ResourceError: Error, Sendable {
     self.interaction = interaction
   }
 
-  /// The issuer that gave no token, by its configured name; nil where the error is about something else.
-  public internal(set) var issuer: String? {
-    get { party.issuer }
-    set { party.issuer = newValue }
-  }
-  /// The failure of the outbound proxy, where that is the reason.
-  public internal(set) var proxyFault: TransportError.ProxyFault? {
-    get { party.proxyFault }
-    set { party.proxyFault = newValue }
-  }
-
   /// The same, of a fetch whose request was answered.
   var answered: ResourceError {
     var error = ResourceError(
       code, detail, path: path, outcome: .replied, upstream: upstream, retryable: retryable, retryAfter: retryAfter,
       stop: stop, interaction: interaction)
-    error.party = party
+    error.issuer = issuer
+    error.proxyFault = proxyFault
     return error
   }
 }

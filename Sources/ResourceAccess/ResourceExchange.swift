@@ -46,30 +46,30 @@ final class ResourceExchange {
     upstream: Upstream, limiter: OriginLimiter, prover: DPoPProver, server: ResourceServer, method: HTTPMethod,
     cookies: CallCookies?, fetch: FetchOptions, isBoundByCaller: Bool
   ) {
-    self.upstream = upstream.carried(by: server.connections.transport)
+    self.upstream = upstream.carried(by: server.transport)
     self.limiter = limiter
     self.prover = prover
     self.server = server
     self.method = method
     self.cookies = cookies
-    trace = fetch.context.trace
+    trace = fetch.trace
     longWork = fetch.longWork
-    supply = fetch.streaming.supply
+    supply = fetch.supply
     echo = CredentialEcho(fetch.longWork)
-    policy = fetch.tokenRules.tokenPolicy?.within(server) ?? server.tokenPolicy(fetch.tokenRules.tokenDelegate)
+    policy = fetch.tokenPolicy?.within(server) ?? server.tokenPolicy(fetch.tokenDelegate)
     var options = TransferOptions(
-      deadline: .never, maxBodyBytes: server.bounds.maxBodyBytes,
-      allowsPlainHTTP: server.locations.plainHTTP.allowsAny,
-      caFile: server.connections.caFile, clientIdentity: server.connections.clientIdentity,
-      pins: server.connections.pins, control: fetch.task?.control,
-      peerID: fetch.context.peerID)
+      deadline: .never, maxBodyBytes: server.maxBodyBytes,
+      allowsPlainHTTP: server.plainHTTP.allowsAny,
+      caFile: server.caFile, clientIdentity: server.clientIdentity,
+      pins: server.pins, control: fetch.task?.control,
+      peerID: fetch.peerID)
     // A stream without an end is no fault as long as its pieces come, unless the caller bounds all of the fetch.
-    if fetch.streaming.deliver != nil, !isBoundByCaller {
+    if fetch.deliver != nil, !isBoundByCaller {
       options.streaming = StreamBounds(
-        silence: server.bounds.idleTimeout, deadline: fetch.context.deadline)
+        silence: server.idleTimeout, deadline: fetch.deadline)
     }
-    options.bypassesProxy = server.connections.bypassesProxy
-    options.partition = ConnectionPartition(narrowing: fetch.context.narrowing, user: Self.user(fetch, server))
+    options.bypassesProxy = server.bypassesProxy
+    options.partition = ConnectionPartition(narrowing: fetch.narrowing, user: Self.user(fetch, server))
     self.options = options
   }
 
@@ -77,7 +77,7 @@ final class ResourceExchange {
   private static func user(_ fetch: FetchOptions, _ server: ResourceServer) -> Secret<String>? {
     switch server.authentication {
     case .user, .implicit: Secret(fetch.session?.handle?.text ?? "")
-    case .onBehalfOf: fetch.context.onBehalfOf?.value
+    case .onBehalfOf: fetch.onBehalfOf?.value
     case .clientCredentials, .credential, .none: nil
     }
   }
@@ -114,7 +114,7 @@ final class ResourceExchange {
     _ attempt: Attempt, by terms: DPoPTerms?, _ proof: inout DPoPProof?
   ) async throws(ResourceError) -> HTTPResponse {
     try await waitUntilResumed(mayHaveHadEffect: attempt.followsRedirect)
-    guard let limits = server.connections.limits else { return try await sendNow(attempt, by: terms, &proof) }
+    guard let limits = server.limits else { return try await sendNow(attempt, by: terms, &proof) }
     let came = upstream.clock.monotonicNow
     let slot: OriginLimiter.Slot
     do throws(OriginLimiter.Rejection) {
@@ -278,6 +278,6 @@ extension ResourceExchange {
   private func hadHalfOfTheTime(since began: MonotonicInstant) -> Bool {
     let now = clock.monotonicNow
     let paused = control?.pausedTime(at: now) ?? .zero
-    return now - began - paused >= server.bounds.timeout / 2
+    return now - began - paused >= server.timeout / 2
   }
 }

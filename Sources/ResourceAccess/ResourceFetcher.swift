@@ -48,7 +48,7 @@ public final class ResourceFetcher: Sendable {
   ) async throws(ResourceError) -> ResourceResponse {
     var options = options
     let server = server.applying(options)
-    if options.streaming.deliver != nil || options.streaming.supply != nil || options.hasDelegate, options.task == nil {
+    if options.deliver != nil || options.supply != nil || options.hasDelegate, options.task == nil {
       options.task = NetworkTask(request: request, clock: clock)
     }
     guard let task = options.task else { return try await carryOut(request, server, options) }
@@ -78,14 +78,14 @@ public final class ResourceFetcher: Sendable {
       exchange, tokens: tokens, fetch: options, timer: timer,
       advice: adviceRounds(options, server, tokens?.sessionTokens?.handle)
     ) { [self, options] () async throws(ResourceError) in try await tokenSource(options, server) }
-    guard let task = options.task, let deliver = options.streaming.deliver else {
+    guard let task = options.task, let deliver = options.deliver else {
       return try await operation.run(prepared.message)
     }
     task.control.takeBodies(
-      piecesOf: options.streaming.pieceBytes, withHead: options.streaming.deliverHead != nil,
+      piecesOf: options.pieceBytes, withHead: options.deliverHead != nil,
       where: server.streams(consultsDelegate: options.consultsDelegate))
     let delivery = BodyDelivery(
-      task: task, deliver: deliver, deliverHead: options.streaming.deliverHead, largest: options.streaming.pieceBytes,
+      task: task, deliver: deliver, deliverHead: options.deliverHead, largest: options.pieceBytes,
       echo: exchange.echo)
     async let taken = delivery.pump()
     // A fetch that fails has no use for the rest of the body: leaving cancels the pump and waits for it.
@@ -106,16 +106,15 @@ public final class ResourceFetcher: Sendable {
   private func prepare(
     _ request: ResourceRequest, _ server: ResourceServer, _ options: FetchOptions
   ) throws(ResourceError) -> PreparedRequest {
-    guard !server.connections.pinsRequired || server.connections.pins != nil else {
+    guard !server.pinsRequired || server.pins != nil else {
       throw ResourceError(.pinMismatch, "the resource requires pins and has none", retryable: false)
     }
-    if options.streaming.deliver != nil, server.payloadEncryption?.decryptsAnswers == true {
+    if options.deliver != nil, server.payloadEncryption?.decryptsAnswers == true {
       throw ResourceError(
         .payloadEncryptionFailed,
         "an encrypted response is authenticated at its end only: it cannot be delivered in pieces", retryable: false)
     }
-    let prepared = try PreparedRequest(
-      request, to: server, supply: options.streaming.supply, options.context)
+    let prepared = try PreparedRequest(request, to: server, options)
     try Self.checkPolicy(of: options, for: server, at: prepared.message.url)
     return prepared
   }
@@ -128,14 +127,14 @@ public final class ResourceFetcher: Sendable {
     guard let fetch = options.advice, let rules = server.advice ?? fetch.policy.map({ _ in .ofProgram }) else {
       return nil
     }
-    var own = AuthorizationPolicy(validatingURL: server.locations.all, delegate: fetch.delegate)
-    own.plainHTTP = server.locations.plainHTTP
+    var own = AuthorizationPolicy(validatingURL: server.locations, delegate: fetch.delegate)
+    own.plainHTTP = server.plainHTTP
     let policy = fetch.policy ?? own
     let session = server.authentication == .user ? session : nil
     guard session != nil || policy.hasDelegate && fetch.delegateID != nil else { return nil }
     return AdviceRounds(
       rules: rules, policy: policy.within(server), fetch: fetch, session: session, flights: flights,
-      level: options.context.narrowing, headers: HeaderRules(server), secondURLs: SecondURLs(server, options.context),
+      level: options.narrowing, headers: HeaderRules(server), secondURLs: SecondURLs(server, options),
       resource: server.name,
       observer: upstream.observer)
   }
@@ -153,7 +152,7 @@ public final class ResourceFetcher: Sendable {
   private func hasNoSession(
     _ options: FetchOptions, _ kind: SessionKind, _ server: ResourceServer
   ) async throws(ResourceError) -> Bool {
-    let rules = [server.tokens.whenNoSession, options.tokenRules.tokenPolicy?.whenNoSession]
+    let rules = [server.whenNoSession, options.tokenPolicy?.whenNoSession]
     guard rules.contains(.sendWithoutToken) else { return false }
     guard let session = options.session else { return true }
     guard session.handle == nil else { return false }
@@ -198,7 +197,7 @@ public final class ResourceFetcher: Sendable {
       guard let session = options.session else { throw .sessionMissing }
       return try await TokenSource.tokens(of: session, .implicit, reports: scopeReports)
     case .clientCredentials:
-      guard let grant = server.tokens.clientCredentials else {
+      guard let grant = server.clientCredentials else {
         throw ResourceError(
           .deviceNotAuthenticated, "the resource is configured without an issuer", retryable: false)
       }
@@ -213,7 +212,7 @@ public final class ResourceFetcher: Sendable {
           .invalidRequest, "the resource's tokens are on behalf of a user: an inbound token is needed",
           path: ["onBehalfOf"], retryable: false)
       }
-      return .exchanged(exchangedTokens, grant, inbound, uid: options.context.peerID.uid)
+      return .exchanged(exchangedTokens, grant, inbound, uid: options.peerID.uid)
     }
   }
 }
@@ -264,7 +263,7 @@ extension ResourceFetcher {
     let prepared = try prepare(request, server, options)
     let message = prepared.message
     let url = server.shown(message.url)
-    let base = server.locations.baseURL
+    let base = server.baseURL
     let below = url.pathAndQuery.utf8.dropFirst(base.path.utf8.count)
     let contentType = message.fields["Content-Type"]
     let body =
@@ -284,7 +283,7 @@ extension ResourceFetcher {
   package func isAdmitted(
     _ url: HTTPURL, method: HTTPMethod, from server: ResourceServer, for peer: PeerID
   ) throws(ResourceError) -> Bool {
-    guard let limits = server.connections.limits else { return true }
+    guard let limits = server.limits else { return true }
     switch limiter.preview(.init(resource: server.name, origin: url.origin), limits, for: peer) {
     case .success(let isAdmitted): return isAdmitted
     case .failure(let rejection):
@@ -303,7 +302,7 @@ extension ResourceFetcher {
         var preview = TokenPreview()
         preview.session = tokens.handle
         (preview.token, preview.canBeRequested) = try await tokens.current(
-          scope: server.tokens.scope, audience: server.tokens.audience)
+          scope: server.scope, audience: server.audience)
         return preview
       } catch {
         throw ResourceError(error, kind: kind, issuer: issuer.name)

@@ -33,12 +33,12 @@ enum TokenSource: Sendable {
     case .session(let tokens, let kind, let issuer, let reports):
       do throws(SessionError) {
         var token = try await tokens.token(
-          scope: server.tokens.scope, audience: server.tokens.audience, replacing: rejected, deadline: deadline,
+          scope: server.scope, audience: server.audience, replacing: rejected, deadline: deadline,
           trace: trace)
         // It was issued before there was a key to bind it to, or elsewhere: the next one is requested with a proof.
-        if server.tokens.senderConstraint == .dpop, case .none = token.binding, issuer.usesDPoP {
+        if server.senderConstraint == .dpop, case .none = token.binding, issuer.usesDPoP {
           token = try await tokens.token(
-            scope: server.tokens.scope, audience: server.tokens.audience, replacing: token, deadline: deadline,
+            scope: server.scope, audience: server.audience, replacing: token, deadline: deadline,
             trace: trace)
         }
         reports.check(token, of: tokens, for: server)
@@ -81,7 +81,7 @@ final class ScopeReports: Sendable {
 
   /// Looks at `token`, which a fetch from `server` is about to carry. A token of unknown scope lacks nothing.
   func check(_ token: AccessToken, of session: SessionTokens, for server: ResourceServer) {
-    guard let wanted = server.tokens.scope, let granted = token.scope, !ScopeText.covers(granted, wanted) else {
+    guard let wanted = server.scope, let granted = token.scope, !ScopeText.covers(granted, wanted) else {
       return
     }
     let report = Report(session: session.handle, resource: server.name)

@@ -17,7 +17,7 @@ public struct ProtectedResource: Sendable {
     self.fetcher = fetcher
     var options = options
     options.task = nil
-    options.streaming.deliver = nil
+    options.deliver = nil
     self.options = options
   }
 }

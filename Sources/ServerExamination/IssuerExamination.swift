@@ -98,11 +98,11 @@ package struct IssuerExamination: Sendable {
     let keys = begin("keys", "fetch the key set")
     var grants: [Grant] = []
     let servers = snapshot.allServers.filter { server in
-      server.authentication == .clientCredentials && server.tokens.issuer?.name == name
+      server.authentication == .clientCredentials && server.issuer?.name == name
     }
     for server in servers.sorted(by: { $0.name < $1.name }).prefix(maxGrants) {
-      guard let own = server.tokens.issuer else { continue }
-      let grant = ClientCredentialsGrant(issuer: own, scope: server.tokens.scope, audience: server.tokens.audience)
+      guard let own = server.issuer else { continue }
+      let grant = ClientCredentialsGrant(issuer: own, scope: server.scope, audience: server.audience)
       let check = begin(
         "token for resources.\(server.name)",
         "request one by client credentials, as \(issuer.clientID) by \(issuer.clientAuthentication.method)")

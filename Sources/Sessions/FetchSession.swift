@@ -88,7 +88,7 @@ package struct SessionTokens: Sendable {
     let (live, slot) = try await session.sessions.refresher.current(
       TokenQuery(
         handle: handle, uid: uid, issuer: session.issuer, scope: scope, audience: audience,
-        ownToken: (isNarrow: false, mayLackScope: true)))
+        mayLackScope: true))
     return (live.tokens[slot], live.contents.isRefreshable)
   }
 }

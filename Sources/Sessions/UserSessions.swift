@@ -190,7 +190,7 @@ public final class UserSessions: Sendable, ConciseStringConvertible {
     let found = try await refresher.token(
       TokenQuery(
         handle: handle, uid: uid, issuer: issuer, scope: scope, audience: audience,
-        ownToken: (isNarrow: isNarrow, mayLackScope: mayLackScope), rejected: rejected, minimumLife: minimumLife,
+        isNarrow: isNarrow, mayLackScope: mayLackScope, rejected: rejected, minimumLife: minimumLife,
         deadline: deadline, trace: trace))
     proactive.schedule(found, issuer)
     return found.token

@@ -52,14 +52,14 @@ struct FetchExplanation {
 
   private var resource: ExplanationStep {
     passes(
-      "resource", "Resource \(server.name) is at \(server.locations.baseURL)",
-      ["resource": .string(server.name), "baseUrl": .string(server.locations.baseURL.description)])
+      "resource", "Resource \(server.name) is at \(server.baseURL)",
+      ["resource": .string(server.name), "baseUrl": .string(server.baseURL.description)])
   }
 
   /// The settings of all fetches from the resource.
   private var protections: [ExplanationStep] {
     var steps: [ExplanationStep] = []
-    if server.connections.pins != nil { steps.append(passes("pins", "The server's keys are compared with pins")) }
+    if server.pins != nil { steps.append(passes("pins", "The server's keys are compared with pins")) }
     if let encryption = server.payloadEncryption {
       steps.append(passes("payloadEncryption", "Bodies are encrypted: \(encryption)"))
     }
@@ -71,7 +71,7 @@ struct FetchExplanation {
   }
 
   private func tokenSteps() async -> [ExplanationStep] {
-    let issuer = server.tokens.issuer
+    let issuer = server.issuer
     switch server.authentication {
     case .none: return [passes("token", "The request carries no token (auth: none)", ["auth": "none"])]
     case .credential:
@@ -111,7 +111,7 @@ struct FetchExplanation {
   }
 
   private func binding(_ issuer: Issuer) -> ExplanationStep {
-    let constraint = server.tokens.senderConstraint
+    let constraint = server.senderConstraint
     let summary =
       switch constraint {
       case .none: "The resource accepts bearer tokens"
@@ -123,7 +123,7 @@ struct FetchExplanation {
 
   /// The limits of the URL's origin, and their use.
   private func limits(_ method: HTTPMethod, _ url: HTTPURL) async -> ExplanationStep {
-    guard let limits = server.connections.limits else {
+    guard let limits = server.limits else {
       return passes("origin", "The resource has no limits (resources.\(server.name).limits)")
     }
     let state = engine.fetcher.originStates.first { $0.resource == server.name && $0.origin == url.origin }
@@ -147,16 +147,16 @@ struct FetchExplanation {
   private func ways(_ url: HTTPURL) async -> [ExplanationStep] {
     var steps: [ExplanationStep] = []
     if url.origin.scheme == "http" {
-      let rule = server.locations.plainHTTP
+      let rule = server.plainHTTP
       let reason =
         rule.allowsLoopback && url.origin.isLoopbackAddress ? "development.plainHTTPOnLoopback" : "outbound.plainHTTP"
       steps.append(passes("plainHTTP", "\(url.origin) may be reached without TLS (\(reason))"))
     }
     var port = url.origin.port
-    let proxy = server.connections.bypassesProxy ? nil : context.runtime.outboundProxy
+    let proxy = server.bypassesProxy ? nil : context.runtime.outboundProxy
     switch proxy?.route(to: url.origin) {
     case nil:
-      let reason = server.connections.bypassesProxy ? "the resource bypasses the proxy" : "no proxy is configured"
+      let reason = server.bypassesProxy ? "the resource bypasses the proxy" : "no proxy is configured"
       steps.append(passes("outbound", "Directly: \(reason)", ["route": "direct"]))
     case .direct:
       steps.append(

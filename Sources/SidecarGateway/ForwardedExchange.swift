@@ -52,7 +52,7 @@ final class ForwardedExchange: ForwardingProgram {
       content.body = bytes
       return content
     }
-    let patience = server.bounds.timeout
+    let patience = server.timeout
     body.watch.serverActs(within: patience)
     content.supply = BodySupply(
       length: body.length, next: { [body] in await body.next(patience: patience) }, rewind: { [body] in body.rewind() })

@@ -59,7 +59,7 @@ struct RequestFields {
   /// The fields that go to `server`: without those that programs send by themselves and that no caller may send. What
   /// is left is checked as the headers of `fetchResource` are.
   func forwarded(to server: ResourceServer) -> HTTPFields {
-    let reserved = ReservedCookies(server.headers.reservedCookies)
+    let reserved = ReservedCookies(server.reservedCookies)
     var result = HTTPFields()
     for line in others.lines {
       let canonical = HTTPFieldRules.canonical(line.name)

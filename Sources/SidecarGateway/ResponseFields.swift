@@ -32,7 +32,7 @@ struct ResponseFields {
   init(of server: ResourceServer) {
     self.server = server
     addresses = GatewayAddresses(of: server)
-    reserved = ReservedCookies(server.headers.reservedCookies)
+    reserved = ReservedCookies(server.reservedCookies)
   }
 
   /// The fields of `head`: without those of the hop to the server and those about its origin, with addresses that lead
@@ -126,7 +126,7 @@ struct GatewayAddresses {
 
   init(of server: ResourceServer) {
     prefix = "/\(server.name)"
-    base = server.locations.baseURL
+    base = server.baseURL
     credential = server.credential
     basePath = Self.withoutSlash(base.path)
   }

@@ -84,9 +84,9 @@ final class PassServer: Sendable {
     deviceID: String = "device-1", change: (inout AdobePassLoginSettings) -> Void = { _ in }
   ) throws -> Process {
     var settings = DecisionPoint.Settings()
-    settings.requests.maxBatch = 5
-    settings.requests.attempts = attempts
-    settings.requests.rateLimit = rateLimit
+    settings.maxBatch = 5
+    settings.attempts = attempts
+    settings.rateLimit = rateLimit
     var provider = AdobePassProvider.Settings(
       baseURL: try HTTPURL("https://adobe.test"), serviceProvider: serviceProvider, mvpd: mvpd,
       softwareStatement: Secret("the-statement"),

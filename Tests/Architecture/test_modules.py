@@ -305,16 +305,6 @@ def test_the_playground_does_without_foundation():
     assert imports and not [path for path, module in imports if module.startswith("Foundation")]
 
 
-DEPRECATED = re.compile(r"@available\(\*, deprecated[^\n]*\n\s*public (?:static )?(?:typealias|var|let|func) (\w+)")
-
-
-def test_deprecated_names_are_compiled_outside_of_the_package():
-    """Catches a deprecated name that nothing compiles: it could go, and the programs that have it would not build."""
-    declared = set(DEPRECATED.findall((ROOT / "Sources/AuthEngine/RenamedTypes.swift").read_text(encoding="utf-8")))
-    used = (PLAYGROUND / "Tests/PosternExamplesTests/DeprecatedNames.swift").read_text(encoding="utf-8")
-    assert declared and not {name for name in declared if not re.search(rf"\b{name}\b", used)}
-
-
 # MARK: imports in the sources
 
 IMPORT = re.compile(

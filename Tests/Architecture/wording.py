@@ -30,12 +30,6 @@ GENERATED = {
     "proto-docs/openrpc.json",
     "proto-docs/postern.example.yaml",
 }
-# Old names that programs still use, and nothing else.
-OLD_NAMES = {
-    "Sources/AuthEngine/RenamedTypes.swift",
-    "Sources/CurlTransport/CurlTransport+RenamedNames.swift",
-    "Tests/Playground/Tests/PosternExamplesTests/DeprecatedNames.swift",
-}
 GENERATED_FOLDERS = ("proto-docs/reference/",)
 
 # Decision records up to this number keep the words they were written in.
@@ -447,7 +441,7 @@ def repository_files():
 
 def is_scanned_for_words(name):
     path = Path(name)
-    if name in GENERATED or name in OLD_NAMES or name.startswith(GENERATED_FOLDERS):
+    if name in GENERATED or name.startswith(GENERATED_FOLDERS):
         return False
     if decision := re.match(r"proto-docs/decisions/(\d+)-", name):
         return int(decision.group(1)) > LAST_EXEMPT_DECISION

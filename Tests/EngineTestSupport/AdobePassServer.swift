@@ -62,7 +62,7 @@ package final class AdobePassServer: Sendable {
   /// A decision point at this server.
   package func point(_ change: (inout DecisionPoint.Settings) -> Void = { _ in }) throws -> DecisionPoint {
     var settings = DecisionPoint.Settings()
-    settings.requests.maxBatch = 5
+    settings.maxBatch = 5
     change(&settings)
     let provider = try AdobePassProvider(
       .init(

@@ -16,7 +16,7 @@ struct DecisionSharingTests {
 
   private static func point(_ provider: any DecisionProvider) -> DecisionPoint {
     var settings = DecisionPoint.Settings()
-    settings.requests.attempts = 1
+    settings.attempts = 1
     settings.action = "GET"
     return DecisionPoint(name: "pdp", settings: settings, provider: provider)
   }

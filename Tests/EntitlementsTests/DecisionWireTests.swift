@@ -21,7 +21,7 @@ struct DecisionWireTests {
 
   private static func point(_ provider: any DecisionProvider, attempts: Int = 1) -> DecisionPoint {
     var settings = DecisionPoint.Settings()
-    settings.requests.attempts = attempts
+    settings.attempts = attempts
     settings.action = "GET"
     return DecisionPoint(name: "pdp", settings: settings, provider: provider)
   }

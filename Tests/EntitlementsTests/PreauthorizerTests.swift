@@ -211,7 +211,7 @@ struct PreauthorizerTests {
   func rateLimit() async throws {
     let engine = DecisionEngine.authzen { .decisions($0.map { _ in true }) }
     let point = try engine.point { settings in
-      settings.requests.rateLimit = DecisionRateLimiter(perSecond: 1, burst: 2)
+      settings.rateLimit = DecisionRateLimiter(perSecond: 1, burst: 2)
       settings.permitLifetime = .zero
     }
     // The metadata are one request, too.

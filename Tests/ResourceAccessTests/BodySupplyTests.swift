@@ -58,7 +58,7 @@ struct BodySupplyTests {
 
   private func fetch(_ engine: Engine, _ source: Source) async throws -> ResourceResponse {
     var options = FetchOptions()
-    options.streaming.supply = source.supply
+    options.supply = source.supply
     return try await engine.fetcher.fetch(
       ResourceRequest(path: "x", method: "POST"), from: .testing(), options: options)
   }

@@ -178,7 +178,7 @@ struct SecondURLTests {
     var server = try ResourceServer.testing(
       baseURL: row.base, additionalOrigins: ["https://cdn.test"], authentication: .none)
     var options = FetchOptions()
-    options.context.narrowing = row.isNarrowed ? "level" : nil
+    options.narrowing = row.isNarrowed ? "level" : nil
     let request = ResourceRequest(
       path: "inbox/a", method: "PUT", headers: HTTPFields([.init(name: row.name, value: row.value)]))
     guard let sent = row.sent else {
@@ -254,7 +254,7 @@ struct SecondURLTests {
     let engine = Engine { _, _ in .status(201) }
     let server = try ResourceServer.testing(baseURL: Self.dav, authentication: .none)
     var options = FetchOptions()
-    options.context.gatewayURL = try HTTPURL("http://gw.test/files")
+    options.gatewayURL = try HTTPURL("http://gw.test/files")
     let fields: HTTPFields = ["Destination": value, "If": "<\(value)> (<urn:uuid:1>)"]
     let request = ResourceRequest(path: "inbox/a", method: "PUT", headers: fields)
     guard let sent else {

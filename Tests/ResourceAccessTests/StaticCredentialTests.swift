@@ -231,8 +231,8 @@ struct StaticCredentialTests {
     // And the head that comes before the body of a stream.
     let heads = Locked<[HTTPResponseHead]>([])
     var options = FetchOptions()
-    options.streaming.deliver = { _ in true }
-    options.streaming.deliverHead = { head in
+    options.deliver = { _ in true }
+    options.deliverHead = { head in
       heads.withLock { $0.append(head) }
       return true
     }

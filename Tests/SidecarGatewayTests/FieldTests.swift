@@ -57,7 +57,7 @@ struct RequestFieldTests {
   func isDropped(name: String) throws {
     let server = try resource("https://api.test/", .credential) {
       $0.credential = try? StaticCredential(.header(name: "X-Api-Key", prefix: "")) { Secret("s") }
-      $0.headers.allowedHeaders = ["X-Forwarded-Host"]
+      $0.allowedHeaders = ["X-Forwarded-Host"]
     }
     let fields = try RequestFields([name: "1", "Accept": "*/*"])
     #expect(fields.forwarded(to: server) == ["Accept": "*/*"])

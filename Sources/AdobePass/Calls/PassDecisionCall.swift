@@ -105,7 +105,7 @@ struct PassDecisionCall {
     var decisions = first
     guard exchange.options.tempPassIdentity == nil else { return decisions }
     var delays = PassExchange.PassDelays()
-    for _ in 1..<max(1, call.link.point.settings.requests.attempts) {
+    for _ in 1..<max(1, call.link.point.settings.attempts) {
       let open = decisions.indices.filter { decisions[$0].error?.isPassing == true }
       guard !open.isEmpty else { break }
       do throws(PassError) {

@@ -71,7 +71,7 @@ struct PassExchange: Sendable {
   /// Sends `request` over the connections of its user, or where others wait for the answer over one of its own.
   func answer(_ request: PassRequest, isShared: Bool = false) async throws(PassError) -> PassAnswer {
     // A poll of a code is not retried: the next one comes soon.
-    let attempts = request.endpoint == .profileOfCode ? 1 : max(1, link.point.settings.requests.attempts)
+    let attempts = request.endpoint == .profileOfCode ? 1 : max(1, link.point.settings.attempts)
     var delays = PassDelays()
     var hasReadAgain = false
     for attempt in 1... {
@@ -97,7 +97,7 @@ struct PassExchange: Sendable {
           code: AdobePassProvider.error(in: response)?.code, wait: wait, outcome: .replied)
         guard !isLast else { throw error }
         // The rate limiter has the pause, too, for other calls; without one this call waits by itself.
-        try await pause(for: link.point.settings.requests.rateLimit == nil ? wait : .zero, or: error, least: wait)
+        try await pause(for: link.point.settings.rateLimit == nil ? wait : .zero, or: error, least: wait)
         continue
       case 401: throw Self.rejection(response, trace: trace)
       case 300..<400: throw .format("a redirect is not followed", http: response.status, trace: trace)

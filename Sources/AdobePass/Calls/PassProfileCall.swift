@@ -234,7 +234,7 @@ struct PassProfileCall {
     let codes = call.state.codes
     let poller = exchange.poller
     let interval = call.provider.settings.login.pollInterval
-    let isLimited = call.link.point.settings.requests.rateLimit != nil
+    let isLimited = call.link.point.settings.rateLimit != nil
     @Sendable func known() -> (answer: PassCodes.Answer, next: MonotonicInstant)? {
       codes.entry(key, for: poller.uid).answer(for: poller, at: call.clock.monotonicNow)
     }

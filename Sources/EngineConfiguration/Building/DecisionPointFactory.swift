@@ -31,7 +31,7 @@ struct DecisionPointFactory {
       if let old = previous?.configuration.preauthorization[name], old.baseURL == given.baseURL,
         old.requests.rateLimit == given.requests.rateLimit
       {
-        settings.requests.rateLimit = previous?.decisionPoints[name]?.settings.rateLimit
+        settings.rateLimit = previous?.decisionPoints[name]?.settings.rateLimit
       }
       points[name] = DecisionPoint(
         name: name, settings: settings, provider: try provider(name, given, devices[name]))
@@ -57,17 +57,17 @@ struct DecisionPointFactory {
     settings.issuer = given.issuer
     settings.subjectClaims = given.evaluation.subjectClaims
     settings.action = given.evaluation.action
-    settings.requests.maxBatch = given.requests.maxBatch
-    settings.requests.timeout = given.requests.timeout
-    settings.requests.attempts = given.requests.attempts
-    settings.requests.rateLimit = given.requests.rateLimit.map {
+    settings.maxBatch = given.requests.maxBatch
+    settings.timeout = given.requests.timeout
+    settings.attempts = given.requests.attempts
+    settings.rateLimit = given.requests.rateLimit.map {
       DecisionRateLimiter(perSecond: $0.perSecond, burst: $0.burst)
     }
     settings.permitLifetime = given.cache.permit
     settings.denyLifetime = given.cache.deny
-    settings.requests.tls = TLSSettings(
+    settings.tls = TLSSettings(
       caFile: given.tls.caFile, pins: try EngineFactory.pins(given.tls, "preauthorization.\(name)"))
-    settings.requests.bypassesProxy = given.proxy == .none
+    settings.bypassesProxy = given.proxy == .none
     settings.plainHTTP = try OutboundFactory(configuration: configuration).plainHTTP()
     settings.degradation = given.degradation.map { degradation in
       switch degradation.rule {

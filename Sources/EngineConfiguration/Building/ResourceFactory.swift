@@ -85,13 +85,13 @@ struct ResourceFactory {
       server.scope = rules.scope
       server.audience = rules.audiences.isEmpty ? nil : rules.audiences.joined(separator: " ")
     }
-    server.bounds.idleTimeout = resource.bounds.idleTimeout
-    server.tokens.whenNoSession = TokenManagementPolicy.MissingSession(resource.tokens.whenNoSession)
-    server.locations.plainHTTP = try OutboundFactory(configuration: configuration).plainHTTP()
-    server.connections.bypassesProxy = resource.locations.proxy == .none
+    server.idleTimeout = resource.bounds.idleTimeout
+    server.whenNoSession = TokenManagementPolicy.MissingSession(resource.tokens.whenNoSession)
+    server.plainHTTP = try OutboundFactory(configuration: configuration).plainHTTP()
+    server.bypassesProxy = resource.locations.proxy == .none
     server.pinsRequired = resource.tls.trust.pinsRequired || configuration.hardening.pinsRequired
     server.advice = adviceRules(resource, configured)
-    server.headers.allowedHeaders = try allowedHeaders(resource, path)
+    server.allowedHeaders = try allowedHeaders(resource, path)
     return server
   }
 

@@ -13,7 +13,7 @@ struct BatchEvaluation {
     var verdicts: [DecisionVerdict] = []
     var pending = Array(resources.indices)
     var backoff = Backoff(first: .milliseconds(100), longest: .seconds(60))
-    for attempt in 1...max(1, point.settings.requests.attempts) {
+    for attempt in 1...max(1, point.settings.attempts) {
       var effort = Effort(for: pending.count)
       let answers = await ask(pending.map { resources[$0] }, &effort)
       if attempt == 1 {
@@ -28,7 +28,7 @@ struct BatchEvaluation {
         wait = max(wait ?? .zero, delay ?? pause)
         return true
       }
-      guard let wait, attempt < point.settings.requests.attempts,
+      guard let wait, attempt < point.settings.attempts,
         link.deadline.remaining(on: link.clock).map({ wait < $0 }) ?? true
       else { break }
       guard (try? await link.clock.sleep(for: wait)) != nil else { break }

@@ -123,17 +123,17 @@ public struct DecisionClient: Sendable {
     var request = request
     trace?.add(to: &request.fields)
     var options = TransferOptions(
-      deadline: Deadline(in: bounds.timeout ?? point.settings.requests.timeout, on: clock).earlier(deadline),
+      deadline: Deadline(in: bounds.timeout ?? point.settings.timeout, on: clock).earlier(deadline),
       maxBodyBytes: bounds.maxBodyBytes, allowsPlainHTTP: point.settings.plainHTTP.allowsAny,
       peerID: peerID, reusesConnections: purpose == .question)
-    options.tls = point.settings.requests.tls
-    options.bypassesProxy = point.settings.requests.bypassesProxy
+    options.tls = point.settings.tls
+    options.bypassesProxy = point.settings.bypassesProxy
     do throws(TransportError) {
       let response = try await upstream.send(
         request, options: options, for: .decision(point.name), trace: trace)
       if response.status == 429 {
         let pause = min(DecisionFault.pause(after: response), bounds.longestPause)
-        point.settings.requests.rateLimit?.pause(peerID.uid, for: pause, at: clock.monotonicNow, device: device)
+        point.settings.rateLimit?.pause(peerID.uid, for: pause, at: clock.monotonicNow, device: device)
       }
       return response
     } catch {
@@ -145,7 +145,7 @@ public struct DecisionClient: Sendable {
     _ peerID: PeerID, _ device: String, mayWait: Bool
   ) async throws(DecisionExchangeError) {
     guard !Task.isCancelled else { throw .cancelled }
-    guard let limiter = point.settings.requests.rateLimit else { return }
+    guard let limiter = point.settings.rateLimit else { return }
     let waiter = limiter.enqueue(for: peerID.uid, device: device)
     while true {
       let now = clock.monotonicNow

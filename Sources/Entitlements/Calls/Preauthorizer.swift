@@ -72,7 +72,7 @@ public final class Preauthorizer: Sendable {
     if let lookup = plan.refresh { refresh(plan.expiring, lookup, call) }
     guard plan.awaited > 0 else { return (plan.known, [:]) }
     if let lookup = plan.lookup {
-      let budget = Deadline(in: call.point.settings.requests.budget, on: upstream.clock)
+      let budget = Deadline(in: call.point.settings.budget, on: upstream.clock)
       // The call that waits longest decides how long the lookup may take.
       let bound = deadline.instant.map { Deadline(instant: max($0, budget.instant ?? $0)) } ?? budget
       let link = link(call, bound, trace)
@@ -97,7 +97,7 @@ public final class Preauthorizer: Sendable {
   /// Refreshes cached decisions that are in use and expire soon. No call waits for it: a decision that does not come is
   /// left to expire.
   private func refresh(_ resources: [ResourceName], _ lookup: UInt64, _ call: PreauthorizeCall) {
-    var link = link(call, Deadline(in: call.point.settings.requests.budget, on: upstream.clock), nil)
+    var link = link(call, Deadline(in: call.point.settings.budget, on: upstream.clock), nil)
     link.isRefresh = true
     let task = CurrentPeer.task { [self, link] in
       // A refresh of decisions that were removed meanwhile has been cancelled on purpose. The task's own flag does not

@@ -7,8 +7,14 @@ public import PosternSupport
 /// What is learnt of it is behind a lock. A changed configuration makes another decision point: no decision cached for
 /// the one is used for the other.
 public final class DecisionPoint: Sendable {
-  /// How requests are sent to a decision point.
-  public struct Requests: Sendable {
+  /// The settings of a decision point.
+  public struct Settings: Sendable {
+    /// The name of the issuer whose sessions are the subjects; nil when callers name the subjects.
+    public var issuer: String?
+    /// The claims of a session that are sent along.
+    public var subjectClaims: [String] = []
+    /// The action to decide about.
+    public var action = "view"
     /// The maximum number of resources in one request.
     public var maxBatch = 50
     /// The timeout of one request.
@@ -19,27 +25,8 @@ public final class DecisionPoint: Sendable {
     public var rateLimit: DecisionRateLimiter?
     /// The authorities and the pins of its servers. Default: the transport's authorities, no pins.
     public var tls = TLSSettings()
-    /// Whether they leave without the outbound proxy. Default false.
+    /// Whether requests leave without the outbound proxy. Default false.
     public var bypassesProxy = false
-
-    /// The defaults.
-    public init() {}
-
-    /// The timeout of a call that gives none.
-    var budget: Duration { timeout * attempts }
-  }
-
-  /// The settings of a decision point.
-  @dynamicMemberLookup
-  public struct Settings: Sendable {
-    /// The name of the issuer whose sessions are the subjects; nil when callers name the subjects.
-    public var issuer: String?
-    /// The claims of a session that are sent along.
-    public var subjectClaims: [String] = []
-    /// The action to decide about.
-    public var action = "view"
-    /// How requests are sent.
-    public var requests = Requests()
     /// The longest time for which a permit is cached.
     public var permitLifetime = Duration.seconds(60)
     /// The longest time for which a deny is cached.
@@ -59,11 +46,8 @@ public final class DecisionPoint: Sendable {
     /// The defaults.
     public init() {}
 
-    /// The members of `requests`.
-    public subscript<Value>(dynamicMember path: WritableKeyPath<Requests, Value>) -> Value {
-      get { requests[keyPath: path] }
-      set { requests[keyPath: path] = newValue }
-    }
+    /// The timeout of a call that gives none.
+    var budget: Duration { timeout * attempts }
   }
 
   /// A limit that a uid's requests have met.
@@ -117,7 +101,7 @@ public final class DecisionPoint: Sendable {
   }
 
   private func limit(_ learnt: Learnt?, at now: MonotonicInstant) -> Int {
-    guard let learnt, learnt.until > now else { return max(1, settings.requests.maxBatch) }
+    guard let learnt, learnt.until > now else { return max(1, settings.maxBatch) }
     return learnt.limit
   }
 }
@@ -169,13 +153,6 @@ public struct DecisionDegradation: Sendable, Hashable {
 extension DecisionPoint: ConciseStringConvertible {
   /// The name.
   public var description: String { "decision point \(Concise.name(name))" }
-}
-
-extension DecisionPoint.Requests: ConciseStringConvertible {
-  /// The limits.
-  public var description: String {
-    "at most \(Concise.count(maxBatch, "resource")), \(Concise.count(attempts, "attempt")) of \(timeout)"
-  }
 }
 
 extension DecisionPoint.Settings: ConciseStringConvertible {

@@ -14,20 +14,20 @@ struct CallCookies {
 
   /// Nil where none are kept, and where a session's cookies would be but the session is not known.
   init?(_ jars: CookieJars, _ server: ResourceServer, _ options: FetchOptions) {
-    guard let policy = server.cookies, let scope = options.context.cookieScope ?? Self.scope(options.session) else {
+    guard let policy = server.cookies, let scope = options.cookieScope ?? Self.scope(options.session) else {
       return nil
     }
     let authentication = server.authentication
     guard scope.session != nil || !authentication.isUsers else { return nil }
-    let inbound = options.context.onBehalfOf.map { StaticCredential.Fingerprint($0.value) }
+    let inbound = options.onBehalfOf.map { StaticCredential.Fingerprint($0.value) }
     guard inbound != nil || authentication != .onBehalfOf else { return nil }
     self.jars = jars
     self.policy = policy
     key = CookieJars.Key(
-      store: policy.store, scope: scope, authentication: authentication, level: options.context.narrowing,
+      store: policy.store, scope: scope, authentication: authentication, level: options.narrowing,
       inbound: authentication == .onBehalfOf ? inbound : nil)
-    hosts = Set(server.locations.all.map(\.origin.host))
-    reserved = ReservedCookies(server.headers.reservedCookies)
+    hosts = Set(server.locations.map(\.origin.host))
+    reserved = ReservedCookies(server.reservedCookies)
   }
 
   private static func scope(_ session: FetchSession?) -> CookieScope? {

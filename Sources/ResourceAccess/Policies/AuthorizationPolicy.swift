@@ -50,7 +50,7 @@ public struct AuthorizationPolicy: Sendable {
   /// The same, for no URLs but those of `server`, and no other access manager's advice than its.
   func within(_ server: ResourceServer) -> AuthorizationPolicy {
     var policy = self
-    policy.bounds = server.locations.coverage
+    policy.bounds = server.coverage
     policy.recognizer.accessManager = server.advice?.accessManager ?? recognizer.accessManager
     policy.recognizer.inSuccess = server.advice?.inSuccess ?? false
     return policy

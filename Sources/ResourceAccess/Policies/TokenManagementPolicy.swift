@@ -64,7 +64,7 @@ public struct TokenManagementPolicy: Sendable {
   /// The same, for no URLs but those of `server`.
   func within(_ server: ResourceServer) -> TokenManagementPolicy {
     var policy = self
-    policy.bounds = server.locations.coverage
+    policy.bounds = server.coverage
     return policy
   }
 

@@ -40,11 +40,11 @@ package struct SecondURLs: Sendable {
   /// Whether an endpoint bounds the caller.
   let isNarrowed: Bool
 
-  /// The checks for requests to `server` in that context.
-  package init(_ server: ResourceServer, _ context: FetchOptions.Context = FetchOptions.Context()) {
+  /// The checks for requests to `server` with those options.
+  package init(_ server: ResourceServer, _ options: FetchOptions = FetchOptions()) {
     self.server = server
-    gateway = context.gatewayURL
-    isNarrowed = context.narrowing != nil
+    gateway = options.gatewayURL
+    isNarrowed = options.narrowing != nil
   }
 
   /// The fields of a request to `url` as they are sent, and the resources that they name. Throws for a resource outside
@@ -65,7 +65,7 @@ package struct SecondURLs: Sendable {
         throw Self.fault(
           "the header is given twice: servers differ in which one they take", at: line.name, .invalidHeaders)
       }
-      guard !server.headers.allowedHeaders.contains(where: { HTTPFieldRules.canonical($0) == name }) else { continue }
+      guard !server.allowedHeaders.contains(where: { HTTPFieldRules.canonical($0) == name }) else { continue }
       let sent = try self.value(value, form, of: url, at: line.name, &reading)
       lines[index] = HTTPFields.Field(name: line.name, value: sent)
     }
@@ -109,7 +109,7 @@ package struct SecondURLs: Sendable {
   ) throws(ResourceError) -> String {
     switch target {
     case .unclear:
-      guard !isNarrowed, server.locations.baseURL.path == "/" else {
+      guard !isNarrowed, server.baseURL.path == "/" else {
         throw Self.fault(
           "the header names another resource in a form that cannot be compared with what the call may use", at: field,
           .invalidHeaders)
@@ -147,7 +147,7 @@ package struct SecondURLs: Sendable {
         at: field, .invalidHeaders)
     }
     do throws(HTTPURLError) {
-      let names = ObjectNames(base: server.locations.baseURL)
+      let names = ObjectNames(base: server.baseURL)
       switch form {
       case .reference, .conditions: return try reference(value, of: url, names)
       case .object where HTTPURL.hasScheme(value) && !ObjectNames.isARN(value):
@@ -205,7 +205,7 @@ package struct SecondURLs: Sendable {
     guard rest.isEmpty || rest.first == UInt8(ascii: "/") else { return nil }
     guard !rest.starts(with: "//".utf8) else { throw HTTPURLError(.missingAuthority) }
     let path = String(Substring(rest))
-    return try server.locations.baseURL.appending(relativePath: url.query.map { "\(path)?\($0)" } ?? path)
+    return try server.baseURL.appending(relativePath: url.query.map { "\(path)?\($0)" } ?? path)
   }
 
   // MARK: - Errors

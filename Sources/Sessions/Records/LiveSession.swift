@@ -37,11 +37,11 @@ package struct LiveSession: Sendable {
   /// refresh token is good for no scope that was not granted (RFC 6749 section 6).
   func slot(of query: TokenQuery) -> TokenSlot {
     let slot = TokenSlot(scope: query.scope, audience: query.audience)
-    guard !query.ownToken.isNarrow, query.audience == nil else { return slot }
+    guard !query.isNarrow, query.audience == nil else { return slot }
     guard let scope = query.scope, let granted = contents.grant.scope, !ScopeText.covers(granted, scope) else {
       return .session
     }
-    return query.ownToken.mayLackScope && tokens[slot] == nil && !contents.mayGetOtherScopes ? .session : slot
+    return query.mayLackScope && tokens[slot] == nil && !contents.mayGetOtherScopes ? .session : slot
   }
 
   /// The session as callers see it.

@@ -17,9 +17,10 @@ struct TokenQuery: Sendable {
   let issuer: SessionIssuer
   var scope: String?
   var audience: String?
-  /// Whether the session's own token never replaces one for `scope` and `audience`, or will do where `scope` was not
-  /// granted.
-  var ownToken = (isNarrow: false, mayLackScope: false)
+  /// Whether the session's own token never replaces one for `scope` and `audience`.
+  var isNarrow = false
+  /// Whether the session's own token will do if the issuer does not grant `scope`.
+  var mayLackScope = false
   /// A token that was rejected.
   var rejected: AccessToken?
   var minimumLife: Duration?
@@ -70,7 +71,7 @@ final class TokenRefresher: Sendable {
     do throws(SessionError) {
       return try await tokenInScope(query)
     } catch {
-      guard query.ownToken.mayLackScope, query.scope != nil, query.audience == nil, query.rejected == nil,
+      guard query.mayLackScope, query.scope != nil, query.audience == nil, query.rejected == nil,
         error.isScopeRejected
       else { throw error }
       var any = query

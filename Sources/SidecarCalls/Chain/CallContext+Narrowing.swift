@@ -83,7 +83,7 @@ extension CallContext {
   /// Whether the request, as it is sent by a fetch in that context, is within the chain: its method, its URL, and the
   /// resources that its fields name. Throws for a field that cannot be judged.
   package func allows(
-    _ request: ResourceRequest, to server: ResourceServer, _ fetch: FetchOptions.Context
+    _ request: ResourceRequest, to server: ResourceServer, _ fetch: FetchOptions
   ) throws(ResourceError) -> Bool {
     guard boundsFetches, let lists = narrowing?.effective else { return true }
     // What is forwarded is sent as it came; a name in small letters is not one of the list.
@@ -94,7 +94,7 @@ extension CallContext {
   }
 
   private static func allows(
-    _ lists: Restriction, _ request: ResourceRequest, _ server: ResourceServer, _ fetch: FetchOptions.Context
+    _ lists: Restriction, _ request: ResourceRequest, _ server: ResourceServer, _ fetch: FetchOptions
   ) throws(ResourceError) -> Bool {
     guard let url = try? server.url(forPath: request.path), lists.allows(path: path(of: url, on: server)) else {
       return false
@@ -111,7 +111,7 @@ extension CallContext {
 
   /// The path below the server's base URL; nil: it lies elsewhere.
   private static func path(of url: HTTPURL, on server: ResourceServer) -> String? {
-    let base = server.locations.baseURL
+    let base = server.baseURL
     guard url.lies(under: base) else { return nil }
     let path = url.path.utf8.dropFirst(base.path.utf8.count)
     let hasSlash = base.path.utf8.last != UInt8(ascii: "/") && path.first == UInt8(ascii: "/")

@@ -9,7 +9,10 @@ package struct CallEnvironment: Sendable {
   /// The configuration in force. A call keeps it from its start to its end.
   let snapshot: @Sendable () -> ConfigurationSnapshot
   package let clock: any EngineClock
-  private let pools: (long: FairPool, short: FairPool)
+  /// Threads for work that may occupy a processor for long.
+  let pool: FairPool
+  /// Threads for short tasks that calls start in addition; in `pool` they would wait for long ones.
+  let background = FairPool()
   package let rateLimit: RateLimitStep
   package let concurrency: ConcurrencyStep
   let trace: TraceStep
@@ -17,10 +20,6 @@ package struct CallEnvironment: Sendable {
   package let approval: ApprovalStep
   package let log: CallLog
 
-  /// Threads for work that may occupy a processor for long.
-  var pool: FairPool { pools.long }
-  /// Threads for short tasks that calls start in addition; in `pool` they would wait for long ones.
-  var background: FairPool { pools.short }
   var deadline: DeadlineStep { DeadlineStep(clock: clock) }
 
   package init(
@@ -31,7 +30,7 @@ package struct CallEnvironment: Sendable {
     self.methods = methods
     self.snapshot = snapshot
     self.clock = clock
-    pools = (long: pool, short: FairPool())
+    self.pool = pool
     self.rateLimit = rateLimit
     self.concurrency = concurrency
     self.trace = trace

@@ -91,7 +91,7 @@ package struct VisibleConfiguration: Sendable {
   /// The access manager behind the issuer of a resource, also where the rule hides the issuer: its cookie stays
   /// reserved.
   package func accessManager(behind server: ResourceServer) -> AccessManager? {
-    server.tokens.issuer.flatMap { runtime.issuers[$0.name]?.accessManager }
+    server.issuer.flatMap { runtime.issuers[$0.name]?.accessManager }
   }
 
   /// Finds configured issuers by name; `hidden` is the error for one that the rule hides, else that of one that is not

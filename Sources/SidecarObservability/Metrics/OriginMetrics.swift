@@ -6,8 +6,8 @@ package enum OriginMetrics {
   /// The families; `servers` are the configured ones, `states` the recorded ones.
   package static func exposition(_ servers: [ResourceServer], _ states: [OriginState]) -> String {
     var rows: [OriginState] = []
-    for server in servers.sorted(by: { $0.name < $1.name }) where server.connections.limits != nil {
-      let origins = Set(server.locations.all.map(\.origin))
+    for server in servers.sorted(by: { $0.name < $1.name }) where server.limits != nil {
+      let origins = Set(server.locations.map(\.origin))
       for origin in origins.sorted(by: { $0.description < $1.description }) {
         let state = states.first { $0.resource == server.name && $0.origin == origin }
         rows.append(state ?? OriginState(resource: server.name, origin: origin))

@@ -70,20 +70,7 @@ public struct IDTokenConfiguration: Sendable {
 }
 
 /// The requirements of one call for an ID token.
-@dynamicMemberLookup
 public struct IDTokenExpectations: Sendable {
-  /// Settings of one call that replace configured ones; nil keeps what is configured.
-  public struct Overrides: Sendable {
-    /// The accepted signature algorithms; they may only narrow the configured ones.
-    public var algorithms: [SignatureAlgorithm]?
-    /// Replaces the configured additional audiences.
-    public var trustedAudiences: [String]?
-    /// Replaces the configured clock skew; at most 300 s.
-    public var clockSkew: Duration?
-    /// Replaces the configured requirement of `azp`.
-    public var requiresAuthorizedParty: Bool?
-  }
-
   /// The client that the token must be for.
   public var clientID: String
   /// The nonce of the authorization request. Nil: none was sent, and one in the token is ignored.
@@ -102,8 +89,15 @@ public struct IDTokenExpectations: Sendable {
   public var flow: TokenFlow
   /// The time of the validation; nil for now.
   public var now: Timestamp?
-  /// The settings that replace configured ones. Its members can be used without naming it.
-  public var overrides = Overrides()
+
+  /// The accepted signature algorithms; they may only narrow the configured ones. Nil: the configured ones.
+  public var algorithms: [SignatureAlgorithm]?
+  /// Replaces the configured additional audiences; nil keeps them.
+  public var trustedAudiences: [String]?
+  /// Replaces the configured clock skew; at most 300 s. Nil keeps it.
+  public var clockSkew: Duration?
+  /// Replaces the configured requirement of `azp`; nil keeps it.
+  public var requiresAuthorizedParty: Bool?
 
   /// Expectations of the given parts; the others keep their defaults until they are set.
   public init(
@@ -116,12 +110,6 @@ public struct IDTokenExpectations: Sendable {
     self.accessToken = accessToken
     self.flow = flow
     acrValues = []
-  }
-
-  /// A member of `overrides`.
-  public subscript<Value>(dynamicMember member: WritableKeyPath<Overrides, Value>) -> Value {
-    get { overrides[keyPath: member] }
-    set { overrides[keyPath: member] = newValue }
   }
 }
 

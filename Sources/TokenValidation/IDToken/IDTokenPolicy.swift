@@ -13,16 +13,16 @@ struct IDTokenPolicy: Sendable {
   let configuration: IDTokenConfiguration
   let expectations: IDTokenExpectations
 
-  var algorithms: [SignatureAlgorithm] { configuration.algorithms(narrowedTo: expectations.overrides.algorithms) }
+  var algorithms: [SignatureAlgorithm] { configuration.algorithms(narrowedTo: expectations.algorithms) }
 
-  var trustedAudiences: [String] { expectations.overrides.trustedAudiences ?? configuration.trustedAudiences }
+  var trustedAudiences: [String] { expectations.trustedAudiences ?? configuration.trustedAudiences }
 
   var requiresAuthorizedParty: Bool {
-    expectations.overrides.requiresAuthorizedParty ?? configuration.requiresAuthorizedParty
+    expectations.requiresAuthorizedParty ?? configuration.requiresAuthorizedParty
   }
 
   var clockSkew: Duration {
-    IDTokenConfiguration.bounded(expectations.overrides.clockSkew ?? configuration.clockSkew)
+    IDTokenConfiguration.bounded(expectations.clockSkew ?? configuration.clockSkew)
   }
 
   /// The profile of OpenID Connect Core section 3.1.3.7, in the documented order.
@@ -139,13 +139,13 @@ extension IDTokenExpectations {
     fingerprint.add(state)
     fingerprint.add(maxAge)
     fingerprint.add(acrValues)
-    fingerprint.add(overrides.algorithms != nil)
-    fingerprint.add((overrides.algorithms ?? []).map(\.name))
+    fingerprint.add(algorithms != nil)
+    fingerprint.add((algorithms ?? []).map(\.name))
     fingerprint.add(flow.fingerprint)
-    fingerprint.add(overrides.trustedAudiences != nil)
-    fingerprint.add(overrides.trustedAudiences ?? [])
-    fingerprint.add(overrides.clockSkew)
-    fingerprint.add(overrides.requiresAuthorizedParty.map { $0 ? "true" : "false" })
+    fingerprint.add(trustedAudiences != nil)
+    fingerprint.add(trustedAudiences ?? [])
+    fingerprint.add(clockSkew)
+    fingerprint.add(requiresAuthorizedParty.map { $0 ? "true" : "false" })
   }
 }
 

@@ -102,7 +102,7 @@ extension PrintedValuesTests {
       "VerdictCache": VerdictCache(),
       "IDTokenConfiguration": IDTokenConfiguration(
         issuer: foreign, clientSecret: Secret(secret)),
-      "IDTokenExpectations": expectations, "IDTokenExpectations.Overrides": expectations.overrides,
+      "IDTokenExpectations": expectations,
       "TokenFlow": expectations.flow, "TokenEncryptionPolicy": TokenEncryptionPolicy.none,
       "IDTokenValidator": IDTokenValidator(clock: clock),
       "TokenInspector.Expectations": TokenInspector.Expectations(issuer: foreign, audience: foreign),

@@ -22,7 +22,7 @@ extension PrintedValuesTests {
       path: "orders?token=\(secret)", method: "POST", parameters: ["password": .string(secret)], body: bytes,
       multipart: [part], headers: ["X-Key": secret])
     var options = FetchOptions(authentication: .user, timeout: .seconds(1))
-    options.tokenRules.tokenPolicy = TokenManagementPolicy(validatingURL: [url])
+    options.tokenPolicy = TokenManagementPolicy(validatingURL: [url])
     let stop = AdviceStop(
       advices: [PolicyAdvice(type: PolicyAdvice.Name.transaction, value: secret)], response: .sample(url),
       progress: AdviceProgress(), session: nil, continuation: secret)
@@ -33,8 +33,7 @@ extension PrintedValuesTests {
       "ResourceError": ResourceError(.adviceRequired, "the user has to confirm", stop: stop),
       "ResourceError.Upstream": ResourceError.Upstream(status: 400, code: "invalid_grant", description: secret),
       "MultipartPart": part, "AdviceStop": stop, "AdviceProgress": stop.progress, "FetchAdvice": FetchAdvice(),
-      "FetchOptions": options, "FetchOptions.Context": options.context,
-      "FetchOptions.TokenRules": options.tokenRules, "FetchOptions.Streaming": options.streaming,
+      "FetchOptions": options,
       "BodySupply": BodySupply(length: nil) { .bytes(bytes) }, "BodySupply.Read": BodySupply.Read.bytes(bytes),
       "AuthorizationPolicy": AuthorizationPolicy(validatingURL: [url]),
       "TokenManagementPolicy": TokenManagementPolicy(validatingURL: [url]),
@@ -56,11 +55,10 @@ extension PrintedValuesTests {
     let bench = try SessionBench()
     let key = JWK(.symmetric(SymmetricKey(Array(secret.utf8.prefix(32)))))
     return [
-      "ResourceServer": server, "ResourceServer.Locations": server.locations, "ResourceServer.Tokens": server.tokens,
-      "ResourceServer.HeaderPermissions": server.headers, "ResourceServer.Bounds": server.bounds,
+      "ResourceServer": server,
       "StaticCredential": credential, "StaticCredential.Form": credential.form,
       "StaticCredentialError": StaticCredential.fault(in: "", as: credential.form) as Any? ?? "",
-      "ResourceServer.Connections": server.connections, "AdviceRules": AdviceRules(accessManager: url),
+      "AdviceRules": AdviceRules(accessManager: url),
       "CookieJars": engine.fetcher.cookies, "CookiePolicy": CookiePolicy(), "CookieScope": CookieScope(uid: 1),
       "OriginLimits": limits, "OriginLimits.Breaker": limits.breaker as Any? ?? "",
       "OriginState": OriginState(resource: "billing", origin: url.origin),
@@ -96,7 +94,7 @@ extension PrintedValuesTests {
       "PreauthorizeResponse": PreauthorizeResponse(outcome: .response, decisions: [decision], status: status),
       "Decision": decision, "Status": status, "DecisionFault": fault, "DecisionFault.Retry": fault.retry,
       "DecisionSelection": DecisionSelection(uid: 1, provider: foreign, resources: [foreign]), "DecisionPoint": point,
-      "DecisionPoint.Requests": settings.requests, "DecisionPoint.Settings": settings,
+      "DecisionPoint.Settings": settings,
       "DecisionCredential": settings.credential,
       "DecisionDegradation": DecisionDegradation(
         isPermit: false, until: engine.clock.wallNow),

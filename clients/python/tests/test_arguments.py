@@ -89,16 +89,14 @@ def test_two_bodies_are_an_error(members: dict[str, Any], body: Any, json: Any, 
 
 
 def test_seconds_become_milliseconds() -> None:
-    assert milliseconds(None, None, "timeout") is None
-    assert milliseconds(math.inf, None, "timeout") is None
-    assert milliseconds(1.5, None, "timeout") == 1500
-    assert milliseconds(1e-9, None, "timeout") == 1
-    assert milliseconds(3600, None, "timeout") == 600_000, "the protocol's longest"
+    assert milliseconds(None, "timeout") is None
+    assert milliseconds(math.inf, "timeout") is None
+    assert milliseconds(1.5, "timeout") == 1500
+    assert milliseconds(1e-9, "timeout") == 1
+    assert milliseconds(3600, "timeout") == 600_000, "the protocol's longest"
     for wrong in (0, -1, -math.inf, math.nan):
         with pytest.raises(ValueError, match="total_timeout must be more than 0 seconds"):
-            milliseconds(wrong, None, "total_timeout")
-    with pytest.warns(DeprecationWarning, match="write timeout=0.25, in seconds"):
-        assert milliseconds(None, 250, "timeout") == 250
+            milliseconds(wrong, "total_timeout")
 
 
 def test_the_protocol_gets_them(double: Double) -> None:

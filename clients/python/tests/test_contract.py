@@ -41,8 +41,8 @@ STANDS_FOR = {
     ("$/cancelRequest", "id"): "identifier",
 }
 #: Methods of the clients that are none of the protocol.
-#: Parameters in the manner of HTTP libraries, and former names.
-ADDED = {"fetch_resource": {"params", "json", "data", "timeout_ms"}, "preauthorize": {"timeout_ms"}}
+#: Parameters in the manner of HTTP libraries.
+ADDED = {"fetch_resource": {"params", "json", "data"}}
 OWN = {
     "endpoint",
     "from_descriptor",

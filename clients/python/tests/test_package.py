@@ -32,7 +32,7 @@ def test_the_wheel_holds_the_package(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     modules = {"__init__.py", "py.typed", "types.py", "requests.py"}
     assert {f"postern_auth/{name}" for name in modules} <= set(names)
-    assert {name.partition("/")[0] for name in names} == {"postern_auth", "postern_auth-0.1.0.dist-info", "postern.py"}
+    assert {name.partition("/")[0] for name in names} == {"postern_auth", "postern_auth-0.1.0.dist-info"}
 
 
 def test_the_metadata_is_complete(wheel: Path) -> None:
@@ -62,28 +62,6 @@ def test_the_license_is_in_both_archives(wheel: Path) -> None:
     with tarfile.open(source) as archive:
         member = archive.extractfile("postern_auth-0.1.0/LICENSE")
         assert member is not None and member.read() == license_text
-
-
-def test_the_former_name_is_an_error_that_names_the_new_one(tmp_path: Path) -> None:
-    """Old code that gets "No module named 'postern'", or that imports a stranger's package without a word."""
-    environment = {**os.environ, "PYTHONPATH": str(PACKAGE / "src")}
-    for statement in ("import postern", "from postern.requests import PosternAdapter"):
-        done = subprocess.run(
-            [sys.executable, "-c", statement], env=environment, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 1
-        assert "ImportError: the Python client of Postern is imported as `postern_auth`" in done.stderr, done.stderr
-    done = subprocess.run(
-        [sys.executable, "-m", "postern"], env=environment, capture_output=True, text=True, check=False
-    )
-    assert "is imported as `postern_auth`" in done.stderr
-    # The other project of that name, in the same folder: a package, which Python prefers.
-    (tmp_path / "postern").mkdir()
-    (tmp_path / "postern" / "__init__.py").write_text("whose = 'theirs'\n")
-    (tmp_path / "postern.py").write_bytes((PACKAGE / "src" / "postern.py").read_bytes())
-    statement = "import postern; print(postern.whose)"
-    done = subprocess.run([sys.executable, "-c", statement], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.stdout == "theirs\n", done.stderr
 
 
 def test_the_wheel_installs_and_works(wheel: Path, tmp_path: Path, sidecar: Sidecar) -> None:

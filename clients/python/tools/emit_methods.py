@@ -193,9 +193,7 @@ def _method(method: Method, types: Types, asynchronous: bool, streaming: bool) -
         keywords += [] if timeout == "timeout" else [f"{timeout}: Optional[float] = None"]
     keywords += ["timeout: Optional[float] = None"]
     if timeout:
-        members.append(f'"timeoutMs": milliseconds({timeout}, timeout_ms, "{timeout}")')
-        documented.append(f"timeout_ms: Deprecated: `{timeout}`, in milliseconds.")
-        keywords.append("timeout_ms: Optional[int] = None")
+        members.append(f'"timeoutMs": milliseconds({timeout}, "{timeout}")')
     keywords.append("traceparent: Optional[str] = None")
     result, decode = _result(method, types)
     if streaming:

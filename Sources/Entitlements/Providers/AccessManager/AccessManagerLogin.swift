@@ -55,7 +55,7 @@ final class AccessManagerLogin: Sendable {
     return try await flights.value(for: Self.run, deadline: link.deadline) { [self] () async throws(DecisionFault) in
       if let token = current.withLock({ $0 }), token.generation > generation { return token }
       let value = try await logIn(
-        name, password, over: link.forSharedRequest(timeout: link.point.settings.requests.budget))
+        name, password, over: link.forSharedRequest(timeout: link.point.settings.budget))
       return current.withLock { current in
         let token = AccessManagerToken(value: value, generation: (current?.generation ?? 0) + 1)
         current = token

@@ -55,7 +55,7 @@ final class AuthZENDiscovery: Sendable {
     if let endpoints = fresh(at: link.clock.monotonicNow) { return endpoints }
     return try await flights.value(for: identifier, deadline: link.deadline) { [self] () async throws(DecisionFault) in
       if let endpoints = fresh(at: link.clock.monotonicNow) { return endpoints }
-      return try await fetch(over: link.forSharedRequest(timeout: link.point.settings.requests.budget))
+      return try await fetch(over: link.forSharedRequest(timeout: link.point.settings.budget))
     }
   }
 

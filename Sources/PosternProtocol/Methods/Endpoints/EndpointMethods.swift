@@ -14,7 +14,13 @@ public enum CreateEndpoint: RPCMethod {
   public static let resultSummary = "The endpoint"
 
   public struct Params: RPCObject {
-    public var limits: EndpointLimits
+    public var resources: [String]?
+    public var methods: [String]?
+    public var httpMethods: [String]?
+    public var paths: [String]?
+    public var sessions: [String]?
+    public var rate: EndpointRate?
+    public var concurrency: Int?
     public var expiresInMs: Int64?
     public var bindTo: EndpointBinding?
     public var label: String?
@@ -23,43 +29,11 @@ public enum CreateEndpoint: RPCMethod {
     public var descriptor: Bool?
     public var http: Bool?
 
-    /// The limits are members of the same object.
-    private enum CodingKeys: CodingKey {
-      case resources, methods, httpMethods, paths, sessions, rate, concurrency
-      case expiresInMs, bindTo, label, session, approval, descriptor, http
-    }
-
-    /// Decodes an object with the members of `EndpointLimits` and its own.
-    public init(from decoder: any Decoder) throws {
-      let members = try decoder.container(keyedBy: CodingKeys.self)
-      limits = EndpointLimits(
-        resources: try members.decodeIfPresent([String].self, forKey: .resources),
-        methods: try members.decodeIfPresent([String].self, forKey: .methods),
-        httpMethods: try members.decodeIfPresent([String].self, forKey: .httpMethods),
-        paths: try members.decodeIfPresent([String].self, forKey: .paths),
-        sessions: try members.decodeIfPresent([String].self, forKey: .sessions),
-        rate: try members.decodeIfPresent(EndpointRate.self, forKey: .rate),
-        concurrency: try members.decodeIfPresent(Int.self, forKey: .concurrency))
-      expiresInMs = try members.decodeIfPresent(Int64.self, forKey: .expiresInMs)
-      bindTo = try members.decodeIfPresent(EndpointBinding.self, forKey: .bindTo)
-      label = try members.decodeIfPresent(String.self, forKey: .label)
-      session = try members.decodeIfPresent(String.self, forKey: .session)
-      approval = try members.decodeIfPresent(EndpointApproval.self, forKey: .approval)
-      descriptor = try members.decodeIfPresent(Bool.self, forKey: .descriptor)
-      http = try members.decodeIfPresent(Bool.self, forKey: .http)
-    }
-
-    /// The same form.
-    public func encode(to encoder: any Encoder) throws {
-      try limits.encode(to: encoder)
-      var members = encoder.container(keyedBy: CodingKeys.self)
-      try members.encodeIfPresent(expiresInMs, forKey: .expiresInMs)
-      try members.encodeIfPresent(bindTo, forKey: .bindTo)
-      try members.encodeIfPresent(label, forKey: .label)
-      try members.encodeIfPresent(session, forKey: .session)
-      try members.encodeIfPresent(approval, forKey: .approval)
-      try members.encodeIfPresent(descriptor, forKey: .descriptor)
-      try members.encodeIfPresent(http, forKey: .http)
+    /// The lists and limits.
+    public var limits: EndpointLimits {
+      EndpointLimits(
+        resources: resources, methods: methods, httpMethods: httpMethods, paths: paths, sessions: sessions, rate: rate,
+        concurrency: concurrency)
     }
 
     public static let memberDocs = EndpointLimits.memberDocs.merging([

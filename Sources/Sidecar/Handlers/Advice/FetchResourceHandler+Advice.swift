@@ -43,11 +43,11 @@ extension FetchResourceHandler {
       throw Self.unknown
     }
     let server = try server(known.origin.resource, known.origin.options, context)
-    var fetch = known.origin.options.context
+    var fetch = known.origin.options
     fetch.narrowing = context.narrowing?.id
     try context.check(known.origin.request, to: server, fetch)
-    guard server.locations.baseURL == known.origin.baseURL else { throw Self.unknown }
-    let session = try await engine.session(known.session.text, .user, server.tokens.issuer, context)
+    guard server.baseURL == known.origin.baseURL else { throw Self.unknown }
+    let session = try await engine.session(known.session.text, .user, server.issuer, context)
     context.audit?.note(server, session)
     return Suspended(known: known, server: server, session: session)
   }
@@ -65,10 +65,10 @@ extension FetchResourceHandler {
     let origin = taken.value.origin
     var options = origin.options
     options.session = found.session
-    options.context.deadline = context.deadline
-    options.context.narrowing = context.narrowing?.id
+    options.deadline = context.deadline
+    options.narrowing = context.narrowing?.id
     options.timeout = timeout ?? options.timeout
-    options.context.trace = context.traceContext
+    options.trace = context.traceContext
     do throws(RPCFault) {
       return try await body(
         Fetch(

@@ -46,12 +46,12 @@ struct FetchBodies: Sendable {
   /// Has a fetch with `options` use the descriptors.
   func apply(to options: inout FetchOptions) {
     if let writer {
-      options.streaming.deliver = writer.write
+      options.deliver = writer.write
       // All that waits, with one call of the body's thread.
-      options.streaming.pieceBytes = TransferControl.window
+      options.pieceBytes = TransferControl.window
     }
     guard let reader else { return }
-    options.streaming.supply = BodySupply(
+    options.supply = BodySupply(
       length: reader.length,
       next: {
         if let bytes = await reader.next() { return .bytes(bytes) }

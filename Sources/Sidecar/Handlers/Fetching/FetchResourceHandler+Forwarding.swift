@@ -21,10 +21,10 @@ extension FetchResourceHandler {
     }
     let server = try server(forwarded.resource, context)
     var options = options(of: forwarded, context)
-    try context.check(forwarded.shownRequest, to: server, options.context)
+    try context.check(forwarded.shownRequest, to: server, options)
     options.session = try await session(forwarded.session, server, context)
     context.audit?.note(server, options.session)
-    options.context.cookieScope = CookieScope(uid: context.uid, session: options.session?.handle)
+    options.cookieScope = CookieScope(uid: context.uid, session: options.session?.handle)
     let content = try await program.content(for: server)
     let inbound = forwarded.onBehalfOf.map { OnBehalfOf(token: $0.reveal()) }
     let fetch = Fetch(
@@ -36,10 +36,10 @@ extension FetchResourceHandler {
   /// The options of a fetch of a program.
   func options(of forwarded: ForwardedFetch, _ context: CallContext) -> FetchOptions {
     var options = FetchOptions(deadline: context.deadline, followsRedirects: false, trace: context.traceContext)
-    options.context.isForwarded = true
-    options.context.gatewayURL = forwarded.gatewayURL
-    options.context.narrowing = context.narrowing?.id
-    options.context.peerID = context.caller.peerID
+    options.isForwarded = true
+    options.gatewayURL = forwarded.gatewayURL
+    options.narrowing = context.narrowing?.id
+    options.peerID = context.caller.peerID
     return options
   }
 
@@ -53,7 +53,7 @@ extension FetchResourceHandler {
     }
     let found = try await suspended(continuation, context)
     if forwarded.session != nil {
-      let session = try await engine.session(forwarded.session, .user, found.server.tokens.issuer, context)
+      let session = try await engine.session(forwarded.session, .user, found.server.issuer, context)
       guard session?.handle == found.known.session else {
         throw .invalidParams("The continuation is of another session", path: "/session")
       }
@@ -62,7 +62,7 @@ extension FetchResourceHandler {
     if let whole = content.whole { content.body = await whole() }
     let origin = found.known.origin
     guard content.supply == nil || content.body != nil, origin.resource == forwarded.resource,
-      origin.options.context.isForwarded,
+      origin.options.isForwarded,
       forwarded.request(with: content).isSame(as: origin.request)
     else {
       throw .invalidParams("The continuation is of another request", path: "/continuation")
@@ -79,11 +79,11 @@ extension FetchResourceHandler {
     // What is encrypted as a whole is decrypted as a whole.
     let streams = server.payloadEncryption?.decryptsAnswers != true
     let outcome = try await run(fetch, context) { options in
-      options.streaming.supply = supply
+      options.supply = supply
       guard streams else { return }
-      options.streaming.deliverHead = { await program.begin($0, from: server) }
-      options.streaming.deliver = program.deliver
-      options.streaming.pieceBytes = TransferControl.window
+      options.deliverHead = { await program.begin($0, from: server) }
+      options.deliver = program.deliver
+      options.pieceBytes = TransferControl.window
     }
     switch outcome {
     case .failure(let error): throw await fault(error, of: fetch, context)

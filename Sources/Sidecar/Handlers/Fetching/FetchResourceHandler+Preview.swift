@@ -19,8 +19,8 @@ extension FetchResourceHandler {
     if let continuation = params.continuation { return try await preview(continuation, context) }
     var options = FetchOptions()
     options.authentication = params.auth.map(ResourceServer.Authentication.init)
-    options.context.narrowing = context.narrowing?.id
-    if params.bodyFrom != nil { options.streaming.supply = Self.supply(params.contentLength) }
+    options.narrowing = context.narrowing?.id
+    if params.bodyFrom != nil { options.supply = Self.supply(params.contentLength) }
     let server = try server(resourceName(params, context), options, context)
     var shown = try preview(ResourceRequest(params), server, options, context)
     shown["session"] = try await shownSession(params.session, server, context)
@@ -45,7 +45,7 @@ extension FetchResourceHandler {
   private func preview(_ continuation: String, _ context: CallContext) async throws(RPCFault) -> JSONObject {
     let found = try await suspended(continuation, context)
     var options = found.known.origin.options
-    options.context.narrowing = context.narrowing?.id
+    options.narrowing = context.narrowing?.id
     var shown = try preview(found.known.origin.request, found.server, options, context)
     shown["session"] = .string(found.known.session.text)
     return shown
@@ -61,7 +61,7 @@ extension FetchResourceHandler {
   private func preview(
     _ request: ResourceRequest, _ server: ResourceServer, _ options: FetchOptions, _ context: CallContext
   ) throws(RPCFault) -> JSONObject {
-    try context.check(request, to: server, options.context)
+    try context.check(request, to: server, options)
     let preview: ResourceFetcher.RequestPreview
     do throws(ResourceError) {
       preview = try engine.fetcher.preview(request, from: server, options: options)

@@ -49,12 +49,12 @@ struct FetchResourceHandler: Sendable {
     let request = try ResourceRequest(params)
     var options = FetchOptions(deadline: context.deadline, followsRedirects: params.followRedirects ?? true)
     options.authentication = params.auth.map(ResourceServer.Authentication.init)
-    options.context.trace = context.traceContext
-    options.context.peerID = context.caller.peerID
-    options.context.narrowing = context.narrowing?.id
+    options.trace = context.traceContext
+    options.peerID = context.caller.peerID
+    options.narrowing = context.narrowing?.id
     options.timeout = try Self.timeout(params)
     let server = try server(name, options, context)
-    try context.check(request, to: server, options.context)
+    try context.check(request, to: server, options)
     if context.boundsFetches { options.followsRedirects = false }
     let stream = try BodyStream.requested(by: params, hasFrames: context.caller.conversation?.hasFrames ?? false)
     if stream != nil, server.payloadEncryption?.decryptsAnswers == true {
@@ -65,7 +65,7 @@ struct FetchResourceHandler: Sendable {
     options.session = try await session(params.session, server, context)
     let inbound = params.onBehalfOf.take()
     context.audit?.note(server, options.session)
-    options.context.cookieScope = CookieScope(uid: context.uid, session: options.session?.handle)
+    options.cookieScope = CookieScope(uid: context.uid, session: options.session?.handle)
     guard params.task.map({ (1...128).contains($0.utf8.count) }) ?? true else {
       throw .invalidParams("A task's name has 1 to 128 bytes", path: "/task")
     }
@@ -103,8 +103,8 @@ struct FetchResourceHandler: Sendable {
     let outcome = try await run(fetch, context) { [stream = fetch.stream] options in
       if case .pieces(let withHead, let asFrames) = stream {
         let delivery = ChunkDelivery(to: context.caller, task: task, asFrames: asFrames)
-        options.streaming.deliver = delivery.deliver
-        if withHead { options.streaming.deliverHead = delivery.deliver }
+        options.deliver = delivery.deliver
+        if withHead { options.deliverHead = delivery.deliver }
       }
       bodies?.apply(to: &options)
     }
@@ -138,17 +138,17 @@ struct FetchResourceHandler: Sendable {
     let uid = context.caller.peer.uid
     let (request, server, task) = (fetch.request, fetch.server, fetch.task)
     var options = fetch.options
-    let deadline = Deadline(instant: options.timeout.map { clock.monotonicNow + $0 }).earlier(options.context.deadline)
+    let deadline = Deadline(instant: options.timeout.map { clock.monotonicNow + $0 }).earlier(options.deadline)
     if let rules = server.advice, server.authentication == .user {
       // Without anything of this connection's: it may be gone by then.
       let kept = SuspendedFetches.Origin(
-        uid: uid, resource: server.name, baseURL: server.locations.baseURL, request: request, options: options,
+        uid: uid, resource: server.name, baseURL: server.baseURL, request: request, options: options,
         stream: fetch.stream, task: task, wait: rules.wait, level: context.narrowing?.chain.first?.id)
       options.advice = advice(rules, kept, of: fetch, by: deadline, context)
     }
-    options.tokenRules.tokenDelegate = TokenRefreshDelegate(
+    options.tokenDelegate = TokenRefreshDelegate(
       caller: context.caller, task: task, deadline: deadline, clock: clock)
-    options.context.narrowing = context.narrowing?.id
+    options.narrowing = context.narrowing?.id
     options.longWork = LongWork(from: JSONRPCConnection.longText) { [pool, caller = context.caller] in
       caller.executor(in: pool)
     }
@@ -165,7 +165,7 @@ struct FetchResourceHandler: Sendable {
     defer { tasks.end(networkTask, of: uid, through: context.narrowing) }
     if fetch.inbound != nil || server.authentication == .onBehalfOf {
       // The caller's time limit is that of the validation as well.
-      options.context.deadline = deadline
+      options.deadline = deadline
       options.onBehalfOf = try await inboundToken(fetch.inbound, server, networkTask, by: deadline, context)
     }
     do throws(ResourceError) {
@@ -186,15 +186,15 @@ struct FetchResourceHandler: Sendable {
       throw .invalidParams("The resource's answers are encrypted, which are decrypted as a whole", path: "/bodyTo")
     }
     return try await FetchBodies(
-      params, descriptors, patience: options.timeout ?? server.bounds.timeout)
+      params, descriptors, patience: options.timeout ?? server.timeout)
   }
 
   /// The configured resource server, with the cookie that no caller may send.
   func server(_ name: String, _ context: CallContext) throws(RPCFault) -> ResourceServer {
     var server = try context.runtime.server(name)
-    if let name = cookieName(of: server, context) { server.headers.reservedCookies.insert(name) }
+    if let name = cookieName(of: server, context) { server.reservedCookies.insert(name) }
     // Such a field could make another request of it than the one that was checked.
-    if context.boundsFetches { server.headers.allowedHeaders = [] }
+    if context.boundsFetches { server.allowedHeaders = [] }
     return server
   }
 
@@ -225,7 +225,7 @@ struct FetchResourceHandler: Sendable {
       return nil
     }
     return try await engine.session(
-      handle, kind, server.tokens.issuer, mayBeMissing: server.tokens.whenNoSession == .sendWithoutToken, context)
+      handle, kind, server.issuer, mayBeMissing: server.whenNoSession == .sendWithoutToken, context)
   }
 
   /// The validated inbound token; nil also when the task was cancelled meanwhile: then its fetch ends at once.
@@ -238,7 +238,7 @@ struct FetchResourceHandler: Sendable {
         () async throws(RPCFault) in try await check(given, server, by: deadline, context)
       } ?? nil
     } catch {
-      let isHidden = server.tokens.issuer.map { !context.runtime.scope.contains(issuer: $0.name) } ?? false
+      let isHidden = server.issuer.map { !context.runtime.scope.contains(issuer: $0.name) } ?? false
       throw isHidden && error.code != .invalidParams ? ErrorMap.withoutIssuer(error) : error
     }
   }

@@ -193,14 +193,14 @@ struct AccessTokenHandler: Sendable {
       let server = try context.runtime.server(name)
       let authentication = wish ?? server.authentication
       guard authentication != .credential else { throw Self.ownCredential }
-      guard let issuer = server.tokens.issuer, context.runtime.scope.contains(issuer: issuer.name) else {
+      guard let issuer = server.issuer, context.runtime.scope.contains(issuer: issuer.name) else {
         throw .invalidParams("the resource is configured without an issuer", path: "/resource")
       }
       let isNarrow = context.runtime.scope.resources != nil
-      if isNarrow, !isOwn(server, scope: server.tokens.scope, context) { throw Self.wider }
+      if isNarrow, !isOwn(server, scope: server.scope, context) { throw Self.wider }
       return Target(
-        issuer: issuer, authentication: authentication, scope: server.tokens.scope, audience: server.tokens.audience,
-        senderConstraint: server.tokens.senderConstraint, narrowed: isNarrow ? server : nil, resource: server)
+        issuer: issuer, authentication: authentication, scope: server.scope, audience: server.audience,
+        senderConstraint: server.senderConstraint, narrowed: isNarrow ? server : nil, resource: server)
     }
     guard let name = params.issuer else { throw .invalidParams("resource or issuer is needed", path: "/resource") }
     guard context.runtime.scope.resources == nil else {
@@ -221,20 +221,20 @@ struct AccessTokenHandler: Sendable {
 
   /// Rejects a token that the issuer has given more scope than requested, if a hidden resource accepts it.
   private func rejectWider(_ token: AccessToken, _ server: ResourceServer, _ context: CallContext) throws(RPCFault) {
-    guard isOwn(server, scope: token.scope ?? server.tokens.scope, context) else { throw Self.wider }
+    guard isOwn(server, scope: token.scope ?? server.scope, context) else { throw Self.wider }
   }
 
   /// Whether a token of a resource, with that scope, is valid for nothing that the peer may not use, as far as the
   /// configuration shows: it is narrowed to a scope or an audience, and no hidden resource of the same issuer is
   /// satisfied with them. Of one with neither nothing is known.
   private func isOwn(_ server: ResourceServer, scope: String?, _ context: CallContext) -> Bool {
-    guard scope != nil || server.tokens.audience != nil else { return false }
+    guard scope != nil || server.audience != nil else { return false }
     func words(_ scope: String?) -> Set<Substring> { Set((scope ?? "").split(atByte: " ")) }
     return !context.runtime.hiddenServers.contains { hidden in
-      hidden.tokens.issuer?.identifier == server.tokens.issuer?.identifier
-        && hidden.tokens.audience == server.tokens.audience
-        && (hidden.tokens.scope != nil || hidden.tokens.audience != nil)
-        && words(hidden.tokens.scope).isSubset(of: words(scope))
+      hidden.issuer?.identifier == server.issuer?.identifier
+        && hidden.audience == server.audience
+        && (hidden.scope != nil || hidden.audience != nil)
+        && words(hidden.scope).isSubset(of: words(scope))
     }
   }
 

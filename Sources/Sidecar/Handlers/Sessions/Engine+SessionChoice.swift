@@ -99,7 +99,7 @@ extension Engine {
     // An endpoint without a session would be what the maker asked not to have.
     guard let named = try NamedSession(text, context) else { throw Self.sessionMissing }
     let servers = (params.limits.resources ?? []).compactMap { try? context.runtime.server($0) }
-    let issuers = Set(servers.filter { $0.authentication == .user }.compactMap { $0.tokens.issuer?.name })
+    let issuers = Set(servers.filter { $0.authentication == .user }.compactMap { $0.issuer?.name })
     let issuer = issuers.count == 1 ? issuers.first : nil
     do throws(SessionError) {
       switch named {
@@ -168,7 +168,7 @@ extension CallContext {
   /// Throws unless the request is within the chain that the call came through: what a resource that is not configured is
   /// answered with, or the fault of a field that cannot be judged.
   func check(
-    _ request: ResourceRequest, to server: ResourceServer, _ fetch: FetchOptions.Context
+    _ request: ResourceRequest, to server: ResourceServer, _ fetch: FetchOptions
   ) throws(RPCFault) {
     let isWithin: Bool
     do throws(ResourceError) {

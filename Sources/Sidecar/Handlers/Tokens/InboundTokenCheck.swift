@@ -47,7 +47,7 @@ struct InboundTokenCheck: Sendable {
       }
       return nil
     }
-    guard let exchange = server.tokens.exchange, let issuer = context.runtime.inboundIssuer(of: server) else {
+    guard let exchange = server.exchange, let issuer = context.runtime.inboundIssuer(of: server) else {
       throw .invalidParams("The resource is configured without an exchange of inbound tokens", path: "/auth")
     }
     guard let given else {

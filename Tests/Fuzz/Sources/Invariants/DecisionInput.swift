@@ -45,7 +45,7 @@ struct DecisionInput: Sendable {
   /// A decision point that answers so.
   func point(clock: any EngineClock) throws -> DecisionPoint {
     var settings = DecisionPoint.Settings()
-    settings.requests.attempts = 1
+    settings.attempts = 1
     settings.action = "GET"
     settings.denyLifetime = .seconds(60)
     return DecisionPoint(name: "fuzz", settings: settings, provider: try provider(clock: clock))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json as _json
 import math
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Union, cast
 from urllib.parse import quote, urlencode
@@ -84,16 +83,12 @@ def _default_type(members: dict[str, Any], content_type: str) -> None:
         members["headers"] = {**headers, "Content-Type": content_type}
 
 
-def milliseconds(seconds: float | None, old: int | None, name: str) -> int | None:
+def milliseconds(seconds: float | None, name: str) -> int | None:
     """`timeoutMs`, for a timeout in seconds; None if there is none.
 
-    :param old: The former argument `timeout_ms`, which takes precedence.
-    :param name: The argument that replaces it.
+    :param name: The argument, for the error.
     :raises ValueError: It is not positive.
     """
-    if old is not None:
-        warnings.warn(f"timeout_ms is deprecated: write {name}={old / 1000:g}, in seconds", DeprecationWarning, 3)
-        return old
     if seconds is None or seconds == math.inf:
         return None
     if not seconds > 0:

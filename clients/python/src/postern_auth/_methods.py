@@ -369,7 +369,6 @@ class Methods:
         task: str | None = None,
         continuation: str | None = None,
         timeout: float | None = None,
-        timeout_ms: int | None = None,
         traceparent: str | None = None,
     ) -> FetchResult:
         """Fetches a protected resource with the token it needs.
@@ -403,7 +402,6 @@ class Methods:
             may be combined with it.
         :param timeout: Seconds for the whole call, the user's step-up included, in place of the resource's own
             timeout, at most 600 there.
-        :param timeout_ms: Deprecated: `timeout`, in milliseconds.
         """
         members: dict[str, Any] = present(
             {
@@ -420,7 +418,7 @@ class Methods:
                 "followRedirects": follow_redirects,
                 "task": task,
                 "continuation": continuation,
-                "timeoutMs": milliseconds(timeout, timeout_ms, "timeout"),
+                "timeoutMs": milliseconds(timeout, "timeout"),
             }
         )
         return self._fetch(
@@ -448,7 +446,6 @@ class Methods:
         task: str | None = None,
         total_timeout: float | None = None,
         timeout: float | None = None,
-        timeout_ms: int | None = None,
         traceparent: str | None = None,
     ) -> ResourceStream:
         """Fetches a protected resource whose body comes in pieces.
@@ -477,7 +474,6 @@ class Methods:
         :param follow_redirects: Whether redirects are followed (default true); credentials never cross origins.
         :param task: The caller's name for the task; default: generated.
         :param total_timeout: Seconds for the whole fetch, at most 600; default: no limit after the head.
-        :param timeout_ms: Deprecated: `total_timeout`, in milliseconds.
         """
         members: dict[str, Any] = present(
             {
@@ -493,7 +489,7 @@ class Methods:
                 "headers": headers,
                 "followRedirects": follow_redirects,
                 "task": task,
-                "timeoutMs": milliseconds(total_timeout, timeout_ms, "total_timeout"),
+                "timeoutMs": milliseconds(total_timeout, "total_timeout"),
             }
         )
         return self._stream(members, compose(members, body, params=params, json=json, data=data), timeout, traceparent)
@@ -597,7 +593,6 @@ class Methods:
         context: Mapping[str, Any] | None = None,
         decision_timeout: float | None = None,
         timeout: float | None = None,
-        timeout_ms: int | None = None,
         traceparent: str | None = None,
     ) -> Preauthorization:
         """Returns a decision point's decisions about resources.
@@ -618,7 +613,6 @@ class Methods:
             user's IP address, and context.pass has mvpd, device, visitor_id, platform, service_token and partner,
             as in adobe_pass.list_profiles: the MVPD is that one, else the remembered one, else the configured one.
         :param decision_timeout: Seconds, at most 600; the resources left then are network_error.
-        :param timeout_ms: Deprecated: `decision_timeout`, in milliseconds.
         """
         params: dict[str, Any] = present(
             {
@@ -627,7 +621,7 @@ class Methods:
                 "provider": provider,
                 "session": session,
                 "context": context,
-                "timeoutMs": milliseconds(decision_timeout, timeout_ms, "decision_timeout"),
+                "timeoutMs": milliseconds(decision_timeout, "decision_timeout"),
             }
         )
         return self._invoke("preauthorize", params, Preauthorization.from_json, timeout, traceparent)

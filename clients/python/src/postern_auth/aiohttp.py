@@ -193,7 +193,6 @@ class PosternSession:
         `aiohttp.ClientResponseError`; or an asynchronous callable that checks it. A request may have its own.
     :param streaming: Returns responses before their bodies, which then have no size limit: use them with `async with`.
     :param total_timeout: Seconds for each fetch in the sidecar, at most 600; default: the resource's timeout.
-    :param timeout_ms: Deprecated: `total_timeout`, in milliseconds.
     :param on_behalf_of: The inbound token on whose user's behalf the resource is fetched, or a function that returns
         the one of the request in progress, called for each request.
     """
@@ -210,14 +209,13 @@ class PosternSession:
         raise_for_status: RaiseForStatus = False,
         streaming: bool = False,
         total_timeout: float | None = None,
-        timeout_ms: int | None = None,
         on_behalf_of: InboundToken | None = None,
     ) -> None:
         self.client = client
         self._streaming = streaming
         self._options = (resource, auth, session)
         self._on_behalf_of = on_behalf_of
-        self._timeout_ms = milliseconds(total_timeout, timeout_ms, "total_timeout")
+        self._timeout_ms = milliseconds(total_timeout, "total_timeout")
         self._headers = dict(headers or {})
         self._timeout = timeout
         self._raise = raise_for_status

@@ -168,7 +168,6 @@ class PosternTransport(_Transport, httpx.BaseTransport):
     :param streaming: Returns responses before their bodies, which then have no size limit; `httpx` reads them
         unless it streams.
     :param total_timeout: Seconds for each fetch in the sidecar, at most 600; default: the resource's timeout.
-    :param timeout_ms: Deprecated: `total_timeout`, in milliseconds.
     :param on_behalf_of: The inbound token on whose user's behalf the resource is fetched, or a function that returns
         the one of the request in progress, called for each request.
     """
@@ -183,10 +182,9 @@ class PosternTransport(_Transport, httpx.BaseTransport):
         follow_redirects: bool | None = None,
         streaming: bool = False,
         total_timeout: float | None = None,
-        timeout_ms: int | None = None,
         on_behalf_of: InboundToken | None = None,
     ) -> None:
-        bound = milliseconds(total_timeout, timeout_ms, "total_timeout")
+        bound = milliseconds(total_timeout, "total_timeout")
         super().__init__(Target(resource, auth, session, follow_redirects, bound, on_behalf_of), streaming)
         self.client = client
 
@@ -227,10 +225,9 @@ class AsyncPosternTransport(_Transport, httpx.AsyncBaseTransport):
         follow_redirects: bool | None = None,
         streaming: bool = False,
         total_timeout: float | None = None,
-        timeout_ms: int | None = None,
         on_behalf_of: InboundToken | None = None,
     ) -> None:
-        bound = milliseconds(total_timeout, timeout_ms, "total_timeout")
+        bound = milliseconds(total_timeout, "total_timeout")
         super().__init__(Target(resource, auth, session, follow_redirects, bound, on_behalf_of), streaming)
         self.client = client
 

@@ -157,7 +157,6 @@ class PosternAdapter(BaseAdapter):
     :param follow_redirects: Whether the sidecar follows redirects; default: for `http+postern` URLs. Otherwise
         `requests` does, and reports them in `history`.
     :param total_timeout: Seconds for each fetch in the sidecar, at most 600; default: the resource's timeout.
-    :param timeout_ms: Deprecated: `total_timeout`, in milliseconds.
     :param on_behalf_of: The inbound token on whose user's behalf the resource is fetched, or a function that returns
         the one of the request in progress, called for each request.
     """
@@ -171,12 +170,11 @@ class PosternAdapter(BaseAdapter):
         session: SessionSource | None = None,
         follow_redirects: bool | None = None,
         total_timeout: float | None = None,
-        timeout_ms: int | None = None,
         on_behalf_of: InboundToken | None = None,
     ) -> None:
         super().__init__()
         self.client = client
-        bound = milliseconds(total_timeout, timeout_ms, "total_timeout")
+        bound = milliseconds(total_timeout, "total_timeout")
         self._target = Target(resource, auth, session, follow_redirects, bound, on_behalf_of)
 
     def send(  # noqa: PLR0917 - as requests calls it
