@@ -193,7 +193,7 @@ struct Decodings {
       return .success(response)
     case .tooLarge:
       let detail = "the body is larger than \(work.exchange.options.maxBodyBytes) bytes"
-      return .failure(TransportError(code: .responseTooLarge, outcome: .replied, detail: detail))
+      return .failure(TransportError(code: .responseTooLarge, outcome: .replied, detail: detail, limit: .bodySize))
     case .broken:
       let detail = "the body's content coding cannot be undone"
       return .failure(TransportError(code: .protocolError, outcome: .replied, detail: detail))

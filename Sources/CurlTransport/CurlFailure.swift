@@ -26,7 +26,8 @@ struct CurlFailure {
 
   var transportError: TransportError {
     let (code, words) = meaning
-    return TransportError(code: code, outcome: outcome, detail: words)
+    let isBodySize = self.code == CURLE_FILESIZE_EXCEEDED
+    return TransportError(code: code, outcome: outcome, detail: words, limit: isBodySize ? .bodySize : nil)
   }
 
   /// The error's code, and what to say of it: libcurl's texts are for users of curl.

@@ -8,7 +8,7 @@ final class ResponseReception {
   /// Why a callback made libcurl stop.
   enum Fault {
     /// The transport does not accept the response, or its connection.
-    case rejected(TransportError.Code, detail: String)
+    case rejected(TransportError.Code, detail: String, limit: TransportError.Limit?)
     /// The response was sent before a byte of the request had arrived.
     case earlyResponse
     /// The response is the proxy's.
@@ -89,9 +89,9 @@ final class ResponseReception {
   var streamMovedAt: MonotonicInstant? { stream?.movedAt }
 
   /// The exchange fails, and its connection is not used any more.
-  func reject(_ code: TransportError.Code, _ detail: String) {
+  func reject(_ code: TransportError.Code, _ detail: String, limit: TransportError.Limit? = nil) {
     handle.forbidReuse()
-    fault = .rejected(code, detail: detail)
+    fault = .rejected(code, detail: detail, limit: limit)
   }
 
   // MARK: - libcurl's callbacks
@@ -316,11 +316,13 @@ final class ResponseReception {
   }
 
   private func rejectBody() -> Reaction {
-    rejected(.responseTooLarge, "the body is larger than \(maxBodyBytes) bytes")
+    rejected(.responseTooLarge, "the body is larger than \(maxBodyBytes) bytes", limit: .bodySize)
   }
 
-  private func rejected(_ code: TransportError.Code, _ detail: String) -> Reaction {
-    reject(code, detail)
+  private func rejected(
+    _ code: TransportError.Code, _ detail: String, limit: TransportError.Limit? = nil
+  ) -> Reaction {
+    reject(code, detail, limit: limit)
     return .rejected
   }
 }

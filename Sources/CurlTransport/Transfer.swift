@@ -134,11 +134,15 @@ extension Transfer {
   /// The result of the exchange, after libcurl has ended it.
   func result(of code: CURLcode, now: MonotonicInstant) -> Result<HTTPResponse, TransportError> {
     let outcome = outcome
-    func failure(_ code: TransportError.Code, _ detail: String) -> Result<HTTPResponse, TransportError> {
-      .failure(TransportError(code: code, outcome: outcome, detail: detail))
+    func failure(
+      _ code: TransportError.Code, _ detail: String, limit: TransportError.Limit? = nil
+    ) -> Result<HTTPResponse, TransportError> {
+      .failure(TransportError(code: code, outcome: outcome, detail: detail, limit: limit))
     }
     if case .proxyRejection(let error) = reception.fault { return .failure(error) }
-    if case .rejected(let code, let detail) = reception.fault { return failure(code, detail) }
+    if case .rejected(let code, let detail, let limit) = reception.fault {
+      return failure(code, detail, limit: limit)
+    }
     if let discarded { return .failure(discarded.error(outcome: outcome)) }
     guard code == CURLE_OK else { return .failure(error(of: code, outcome: outcome)) }
     report(sent: handle.offset(CURLINFO_SIZE_UPLOAD_T))

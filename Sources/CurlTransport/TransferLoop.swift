@@ -153,7 +153,10 @@ final class TransferLoop {
       } else if let transfer = exchange.transfer {
         let isSilent = exchange.isSilent(at: now)
         let detail = isSilent ? "nothing more of the body came in time" : "the deadline passed"
-        abort(transfer, code: .timedOut, detail: detail)
+        abort(
+          transfer,
+          with: TransportError(
+            code: .timedOut, outcome: transfer.outcome, detail: detail, limit: isSilent ? .silence : nil))
       } else if queue.removeWaiting(exchange) {
         end(exchange, code: .timedOut, detail: "the deadline passed while it waited for a connection")
       } else {

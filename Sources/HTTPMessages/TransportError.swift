@@ -31,13 +31,14 @@ public struct TransportError: Error, Sendable {
   }
 
   /// Whether the request may have had an effect.
-  public enum Outcome: String, Sendable, Hashable, CaseIterable {
-    /// No byte was sent: safe to retry.
-    case notSent = "not_sent"
-    /// Bytes were sent, and no complete response head was received.
-    case sentNoReply = "sent_no_reply"
-    /// A response had started.
-    case replied = "replied"
+  public typealias Outcome = RequestOutcome
+
+  /// The limit that a code is about, where several limits have that code.
+  public enum Limit: Sendable, Hashable {
+    /// `TransferOptions.maxBodyBytes`.
+    case bodySize
+    /// The silence in a streamed body (`StreamBounds`).
+    case silence
   }
 
   /// The failure of the outbound proxy, not of the server behind it.
@@ -65,13 +66,16 @@ public struct TransportError: Error, Sendable {
   public let detail: String
   /// The part that the outbound proxy has in it; nil: the error is not the proxy's.
   public let proxy: ProxyFault?
+  /// The limit that was exceeded, with `responseTooLarge` and `timedOut`; nil: another one.
+  public let limit: Limit?
 
   /// An error of the given parts.
-  public init(code: Code, outcome: Outcome, detail: String, proxy: ProxyFault? = nil) {
+  public init(code: Code, outcome: Outcome, detail: String, proxy: ProxyFault? = nil, limit: Limit? = nil) {
     self.code = code
     self.outcome = outcome
     self.detail = detail
     self.proxy = proxy
+    self.limit = limit
   }
 }
 

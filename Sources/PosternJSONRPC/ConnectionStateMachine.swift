@@ -105,20 +105,19 @@ struct ConnectionStateMachine {
       let rule =
         limit < limits.messageBytes
         ? "the limit of a user that no rule of peers matches" : "limits.messageBytes"
-      let data: JSONObject = ["limitBytes": .integer(Int64(limit))]
-      rejectDiscarded(RPCFault(.messageTooLarge, "The message is over \(rule): \(limit) bytes", data: data), &act)
+      let message = "The message is over \(rule): \(limit) bytes"
+      rejectDiscarded(RPCFault(.messageTooLarge, message, details: ["limitBytes": .integer(Int64(limit))]), &act)
     case .tooComplex(let limit, _):
-      let data: JSONObject = ["limitValues": .integer(Int64(limit))]
       let message = "The message has more JSON values than limits.jsonValues: \(limit)"
-      rejectDiscarded(RPCFault(.messageTooComplex, message, data: data), &act)
+      rejectDiscarded(RPCFault(.messageTooComplex, message, details: ["limitValues": .integer(Int64(limit))]), &act)
     case .violation(let reason):
       reject(RPCFault(.parseError, reason), &act)
       end(&act)
     case .crowded(let limit):
-      let data: JSONObject = [
-        "limitBytes": .integer(Int64(limit)), "retryable": true, "retryAfterMs": 1000, "outcome": "not_sent",
-      ]
-      reject(RPCFault(.overloaded, "Too many bytes of unfinished messages of this user", data: data), &act)
+      reject(
+        RPCFault(
+          .overloaded, "Too many bytes of unfinished messages of this user", outcome: .notSent, isRetryable: true,
+          retryAfter: .seconds(1), details: ["limitBytes": .integer(Int64(limit))]), &act)
       end(&act)
     }
   }
@@ -149,7 +148,7 @@ struct ConnectionStateMachine {
   mutating func finish(with fault: RPCFault? = nil, _ act: inout [Action]) {
     let fault =
       fault
-      ?? RPCFault(.shuttingDown, Self.unfinished, data: ["retryable": false, "outcome": "sent_no_reply"])
+      ?? RPCFault(.shuttingDown, Self.unfinished, outcome: .sentNoReply, isRetryable: false)
     guard !closed else { return }
     draining = true
     // In the order they came.
@@ -211,7 +210,7 @@ struct ConnectionStateMachine {
     guard !members.isEmpty else { return reject(RPCFault(.invalidRequest, "An empty batch"), &act) }
     guard members.count <= limits.batch else {
       let message = "The batch has more members than limits.batch: \(limits.batch)"
-      return reject(RPCFault(.batchTooLarge, message, data: ["limit": .integer(Int64(limits.batch))]), &act)
+      return reject(RPCFault(.batchTooLarge, message, details: ["limit": .integer(Int64(limits.batch))]), &act)
     }
     let batch = takeKey()
     // Counted as open once more until all members are in, so that it is not answered half-read.
@@ -248,16 +247,16 @@ struct ConnectionStateMachine {
     _ id: RPCID, _ method: String, _ batch: UInt64?, _ slot: Int, _ act: inout [Action]
   ) -> UInt64? {
     if draining {
-      reject(id, RPCFault(.shuttingDown, data: ["retryable": true, "outcome": "not_sent"]), batch, slot, &act)
+      reject(id, RPCFault(.shuttingDown, outcome: .notSent, isRetryable: true), batch, slot, &act)
       return nil
     }
     guard hasRoom(for: method) else {
-      let data: JSONObject = [
-        "limit": .integer(Int64(limits.inFlight)), "retryable": true, "retryAfterMs": 100, "outcome": "not_sent",
-      ]
       act.append(.rejectedUnread)
       let message = "Too many requests in flight on this connection (limits.inFlightPerConnection)"
-      reject(id, RPCFault(.overloaded, message, data: data), batch, slot, &act)
+      let fault = RPCFault(
+        .overloaded, message, outcome: .notSent, isRetryable: true, retryAfter: .milliseconds(100),
+        details: ["limit": .integer(Int64(limits.inFlight))])
+      reject(id, fault, batch, slot, &act)
       return nil
     }
     let key = takeKey()

@@ -1,25 +1,115 @@
 public import PosternJSON
 public import PosternSupport
 
-/// An error as it goes over the wire: code, message, and data with at least `reason`.
+/// The error of a call: code and message, and what callers can act on. `jsonValue` writes it for the wire.
 public struct RPCFault: Error, Sendable {
+  /// The answer of another server that led to the error.
+  public struct Upstream: Sendable, Hashable {
+    /// Its HTTP status.
+    public let status: Int?
+    /// Its own error code.
+    public let code: String?
+
+    /// The parts that are known; nil if there are none.
+    public init?(status: Int? = nil, code: String?) {
+      guard status != nil || code != nil else { return nil }
+      self.status = status
+      self.code = code
+    }
+
+    fileprivate var json: JSONValue {
+      var members = JSONObject()
+      members["status"] = status.map { .integer(Int64($0)) }
+      members["code"] = code.map { .string($0) }
+      return .object(members)
+    }
+  }
+
+  /// A call that waits for the user, and can be continued.
+  public struct Continuation: Sendable, Hashable {
+    /// Names the call that waits.
+    public let text: String
+    /// When it is forgotten.
+    public let expiresAt: Timestamp
+
+    /// A continuation of that name, until then.
+    public init(_ text: String, expiresAt: Timestamp) {
+      self.text = text
+      self.expiresAt = expiresAt
+    }
+  }
+
   /// Code and reason.
   public let code: RPCErrorCode
   /// A sentence for people; never holds a secret.
   public let message: String
-  /// Members of `data` in addition to `reason`.
-  public var data: JSONObject
+  /// A JSON Pointer to the param that is at fault.
+  public var path: String?
+  /// Whether the request that the call is about may have had an effect.
+  public var outcome: RequestOutcome?
+  /// Whether the same call may succeed later; nil if the question makes no sense.
+  public var isRetryable: Bool?
+  /// How long to wait before that.
+  public var retryAfter: Duration?
+  /// The answer of another server.
+  public var upstream: Upstream?
+  /// `detail`: a word for programs that says more than the reason does.
+  public var word: String?
+  /// The call that waits for the user.
+  public var continuation: Continuation?
+  /// The trace of the call, in the log.
+  public var traceID: String?
+  /// Members that only this kind of error has.
+  public var details: JSONObject
 
   /// A fault; without a message it has the code's summary.
-  public init(_ code: RPCErrorCode, _ message: String? = nil, data: JSONObject = JSONObject()) {
+  public init(
+    _ code: RPCErrorCode, _ message: String? = nil, path: String? = nil, outcome: RequestOutcome? = nil,
+    isRetryable: Bool? = nil, retryAfter: Duration? = nil, upstream: Upstream? = nil, word: String? = nil,
+    details: JSONObject = JSONObject()
+  ) {
     self.code = code
     self.message = message ?? code.summary
-    self.data = data
+    self.path = path
+    self.outcome = outcome
+    self.isRetryable = isRetryable
+    self.retryAfter = retryAfter
+    self.upstream = upstream
+    self.word = word
+    self.details = details
+  }
+
+  /// The same with another code or message.
+  public func with(code: RPCErrorCode? = nil, message: String? = nil) -> RPCFault {
+    var fault = RPCFault(
+      code ?? self.code, message ?? self.message, path: path, outcome: outcome, isRetryable: isRetryable, retryAfter: retryAfter,
+      upstream: upstream, word: word, details: details)
+    fault.continuation = continuation
+    fault.traceID = traceID
+    return fault
   }
 
   /// The params are invalid: `path` is a JSON Pointer into them.
   public static func invalidParams(_ message: String, path: String) -> RPCFault {
-    RPCFault(.invalidParams, message, data: ["path": .string(path)])
+    RPCFault(.invalidParams, message, path: path)
+  }
+
+  /// The members of `data` beside `reason` and `docs`.
+  public var data: JSONObject {
+    var members = JSONObject()
+    members["path"] = path.map { .string($0) }
+    members["retryable"] = isRetryable.map { .bool($0) }
+    members["retryAfterMs"] = retryAfter.map { .integer($0.wholeMillisecondsUp) }
+    members["outcome"] = outcome.map { .string($0.rawValue) }
+    members["upstream"] = upstream?.json
+    members["detail"] = word.map { .string($0) }
+    for member in details.members { members[member.name] = member.value }
+    if let continuation {
+      members["continuation"] = .string(continuation.text)
+      members["expiresAt"] = .string(continuation.expiresAt.rfc3339)
+    }
+    members["traceId"] = traceID.map { .string($0) }
+    return members
   }
 
   /// The `error` member. `data.docs` is the error's entry among the documents: page and anchor on their site.

@@ -47,6 +47,8 @@ public final class Postern: Sendable {
   private let notes: Locked<[String]>
   private let reloading = Locked(())
   private let ownTransport: CurlTransport?
+  /// The store that the configuration names; nil: it is in memory, or the program's.
+  private let ownStore: DeferredRecordStore?
   private let proxy = OutboundProxySetting()
   private let refreshing: Task<Void, Never>
 
@@ -85,7 +87,8 @@ public final class Postern: Sendable {
       let own = try CurlTransport(configuration: CurlTransport.Configuration(configuration, proxy))
       (transport, ownTransport) = (own, own)
     }
-    let storage = try Self.storage(configuration, options.storage)
+    let configured = options.storage == nil ? try Self.configuredStore(configuration) : nil
+    let storage = options.storage ?? Self.storage(configuration, configured)
     // Now, and not with the first session.
     if options.storage == nil, StoreAssembly.isNeeded(by: configuration) { try await storage.store.check() }
     let engine = PosternEngine(
@@ -94,6 +97,7 @@ public final class Postern: Sendable {
     let running = RunningEngine(engine, values, uid: options.uid)
     self.running = running
     store = storage.store
+    ownStore = configured
     self.options = options
     self.read = read
     notes = Locked(loaded.warnings.map(\.description) + values.notes)
@@ -153,8 +157,8 @@ public final class Postern: Sendable {
       await BlockingCall.run { ownTransport.close() }
     }
     let sessions = running.engine.sessions
-    if options.storage == nil, let store = store as? DeferredRecordStore {
-      await store.giveUp { await sessions.writeUnsaved() }
+    if let ownStore {
+      await ownStore.giveUp { await sessions.writeUnsaved() }
     } else {
       await sessions.writeUnsaved()
     }
@@ -167,17 +171,19 @@ public final class Postern: Sendable {
     }
   }
 
-  private static func storage(
-    _ configuration: PosternConfiguration, _ given: PosternEngine.SessionStorage?
-  ) throws(ConfigurationProblems) -> PosternEngine.SessionStorage {
-    if let given { return given }
-    var storage = PosternEngine.SessionStorage()
-    storage.maxBytesPerUid = configuration.limits.sessionBytesPerUid
-    storage.isShared = configuration.store.kind == .redis
+  private static func configuredStore(
+    _ configuration: PosternConfiguration
+  ) throws(ConfigurationProblems) -> DeferredRecordStore? {
     let isNeeded = StoreAssembly.isNeeded(by: configuration)
-    let assembly = try StoreAssembly(configuration.store, isNeeded: isNeeded)
-    if let configured = assembly.store(report: { _ in }) { storage.store = configured }
-    return storage
+    return try StoreAssembly(configuration.store, isNeeded: isNeeded).store(report: { _ in })
+  }
+
+  private static func storage(
+    _ configuration: PosternConfiguration, _ store: DeferredRecordStore?
+  ) -> PosternEngine.SessionStorage {
+    PosternEngine.SessionStorage(
+      store ?? MemoryRecordStore(), isShared: configuration.store.kind == .redis,
+      maxBytesPerUid: configuration.limits.sessionBytesPerUid)
   }
 
   /// Transports of their own for resources with HTTP/2, as in the sidecar; a program's own transport carries all.

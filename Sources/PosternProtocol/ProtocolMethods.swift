@@ -19,6 +19,17 @@ public enum ProtocolMethods {
   /// How the lists of endpoints bound each, by its name.
   public static let chainRules: [String: ChainRule] = Dictionary(uniqueKeysWithValues: all.map { ($0.name, $0.chain) })
 
+  private static let traits: [String: MethodTraits] = Dictionary(
+    uniqueKeysWithValues: all.lazy.filter { !$0.traits.isEmpty }.map { ($0.name, $0.traits) })
+
+  /// How the steps of a call treat the method of that name.
+  public static func traits(of name: String) -> MethodTraits { traits[name] ?? [] }
+
+  /// The names of the methods with those traits.
+  public static func names(with wanted: MethodTraits) -> Set<String> {
+    Set(traits.lazy.filter { $0.value.isSuperset(of: wanted) }.map(\.key))
+  }
+
   /// Their descriptions, for the OpenRPC document.
   public static var descriptions: [MethodDescription] {
     all.map { describe($0) }

@@ -17,6 +17,8 @@ public protocol RPCMethod: Sendable {
   static var bounds: PeerBounds { get }
   /// How the lists of endpoints bound it. Without a default, too.
   static var chain: ChainRule { get }
+  /// Which steps of a call treat it in another way than others.
+  static var traits: MethodTraits { get }
   /// One line.
   static var summary: String { get }
   /// Further documentation for callers; Markdown.
@@ -30,6 +32,8 @@ public protocol RPCMethod: Sendable {
 }
 
 extension RPCMethod {
+  /// Like most methods.
+  public static var traits: MethodTraits { [] }
   /// Nothing beyond the summary.
   public static var explanation: String { "" }
   /// None beyond the common ones.
@@ -137,4 +141,26 @@ public struct EndpointLists: OptionSet, Sendable, Hashable {
   public static let sessions = EndpointLists(rawValue: 1 << 3)
   /// Every list.
   public static let all: EndpointLists = [.resources, .httpMethods, .paths, .sessions]
+}
+
+/// How the steps of a call treat a method, if in another way than others.
+public struct MethodTraits: OptionSet, Sendable, Hashable {
+  public let rawValue: Int
+
+  public init(rawValue: Int) { self.rawValue = rawValue }
+
+  /// Its calls need no slot (`limits.inFlight`, `concurrency`): they are answered, or change something, when no slot is
+  /// free, so that an endpoint can be revoked whatever its child does. Lists and explanations have limits of their own:
+  /// they show which tasks can be cancelled to get a free slot, and why there is none.
+  public static let needsNoSlot = MethodTraits(rawValue: 1 << 0)
+  /// A caller answers a question about a user's step-up by it: the call behind the question has a slot, and does not end
+  /// before.
+  public static let answersQuestion = MethodTraits(rawValue: 1 << 1)
+  /// Its calls may wait and need no approval: they show or end something, compute, or make an endpoint, whose calls need
+  /// the approval of its makers in turn.
+  public static let needsNoApproval = MethodTraits(rawValue: 1 << 2)
+  /// It checks whether the sidecar is healthy: such calls have a rate of their own, and no trace.
+  public static let isProbe = MethodTraits(rawValue: 1 << 3)
+  /// It gives rights up, which is possible on a connection whose other calls are at their limit.
+  public static let givesRightsUp = MethodTraits(rawValue: 1 << 4)
 }

@@ -9,13 +9,11 @@ extension ResourceError {
   init(_ error: TransportError, resource: String, method: HTTPMethod, mayHaveHadEffect: Bool) {
     let outcome = mayHaveHadEffect ? .replied : error.outcome
     let limit =
-      switch error.code {
+      switch (error.code, error.limit) {
       // The other limits of responses have no key.
-      case .responseTooLarge where error.detail.startsWithBytes(of: "the body is larger"):
-        " (resources.\(resource).maxBodyBytes)"
-      case .timedOut where error.detail.startsWithBytes(of: "nothing more of the body"):
-        " (resources.\(resource).idleTimeout)"
-      case .timedOut: " (timeoutMs, without it resources.\(resource).timeout)"
+      case (.responseTooLarge, .bodySize): " (resources.\(resource).maxBodyBytes)"
+      case (.timedOut, .silence): " (resources.\(resource).idleTimeout)"
+      case (.timedOut, _): " (timeoutMs, without it resources.\(resource).timeout)"
       default: ""
       }
     self.init(

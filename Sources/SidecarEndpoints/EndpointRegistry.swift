@@ -73,7 +73,7 @@ package final class EndpointRegistry: Sendable {
     let paths = EndpointPaths(path: opened.path, httpPath: opened.httpPath)
     guard state.withLock({ $0.tree.opened(id, at: paths) }) else {
       sockets.close(id)
-      throw RPCFault(.peerForbidden, "The endpoint has ended with what it depends on", data: ["outcome": "not_sent"])
+      throw RPCFault(.peerForbidden, "The endpoint has ended with what it depends on", outcome: .notSent)
     }
     guard !Task.isCancelled else {
       discard(id)
@@ -87,7 +87,7 @@ package final class EndpointRegistry: Sendable {
   private func add(_ narrowing: Narrowing, _ facts: EndpointFacts) throws(RPCFault) -> any EndpointSockets {
     let outcome = state.withLock { state -> Result<any EndpointSockets, RPCFault> in
       guard !state.isDraining else {
-        return .failure(RPCFault(.shuttingDown, data: ["retryable": true, "outcome": "not_sent"]))
+        return .failure(RPCFault(.shuttingDown, outcome: .notSent, isRetryable: true))
       }
       guard let sockets = state.sockets else { return .failure(RPCFault(.internalError)) }
       do throws(EndpointTree.Rejection) {
@@ -247,7 +247,7 @@ package enum EndpointEnd: String, Sendable, CaseIterable {
 
   /// The error of calls that were under way.
   var fault: RPCFault {
-    RPCFault(.peerForbidden, message, data: ["retryable": false, "outcome": "sent_no_reply"])
+    RPCFault(.peerForbidden, message, outcome: .sentNoReply, isRetryable: false)
   }
 }
 

@@ -145,11 +145,10 @@ package struct ExplainHandler: Sendable {
     switch fault.code {
     case .sessionNotFound, .sessionExpired: return "session"
     case .debuggerAttached: return "debugger"
-    case .peerForbidden where fault.data["path"] == nil: return "tokens"
+    case .peerForbidden where fault.path == nil: return "tokens"
     default: break
     }
-    let path = fault.data["path"]?.stringValue ?? ""
-    switch path.split(atByte: "/").first {
+    switch (fault.path ?? "").split(atByte: "/").first {
     case "resource"?: return "resource"
     case "session"?: return "session"
     case "issuer"?: return "issuer"

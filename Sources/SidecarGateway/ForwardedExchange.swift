@@ -110,7 +110,7 @@ final class ForwardedExchange: ForwardingProgram {
     case (.rejected, _):
       let fault = RPCFault(
         .protocolError, "a field of the server's response has control characters",
-        data: ["outcome": .string(TransportError.Outcome.replied.rawValue)])
+        outcome: TransportError.Outcome.replied)
       await Problem(traced(fault)).send(response)
     case (.begun, .failure), (.gone, _): break
     }

@@ -17,16 +17,14 @@ struct Problem: Sendable {
   init(_ fault: RPCFault, status given: Int? = nil) {
     status = given ?? Self.status(of: fault)
     // `detail` of an error's data is a word for programs, that of a problem a sentence for people: both are in it.
-    let word = fault.data["detail"]?.stringValue.map { "\($0): " } ?? ""
+    let word = fault.word.map { "\($0): " } ?? ""
     var members: JSONObject = [
       "type": .string("urn:postern:error:\(fault.code.reason)"), "title": .string(fault.code.summary),
       "status": .integer(Int64(status)), "detail": .string(word + fault.message),
       "code": .integer(Int64(fault.code.code)), "reason": .string(fault.code.reason),
     ]
     if Self.unsent.contains(fault.code) { members["outcome"] = "not_sent" }
-    for member in fault.data.members where !Self.isPartOfMessages(member.name, member.value) {
-      members[member.name] = member.value
-    }
+    for member in Self.withoutMessages(fault).data.members { members[member.name] = member.value }
     body = JSONWriter().write(.object(members))
     var fields: HTTPFields = ["Content-Type": "application/problem+json", "Cache-Control": "no-store"]
     switch status {
@@ -34,18 +32,21 @@ struct Problem: Sendable {
     case 401: fields.append("WWW-Authenticate", "Postern error=\"\(fault.code.reason)\"")
     case 405: fields.append("Allow", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS")
     case 503:
-      let milliseconds = fault.data["retryAfterMs"]?.integerValue ?? 1000
+      let milliseconds = fault.retryAfter?.wholeMillisecondsUp ?? 1000
       fields.append("Retry-After", String(max(1, (milliseconds + 999) / 1000)))
     default: break
     }
     self.fields = fields
   }
 
-  /// Whether the member of an error is about a message: `response` has the body of a resource server's response, a path
-  /// leads to a member of params, except that of a header field, and `detail` is part of the problem's own.
-  private static func isPartOfMessages(_ name: String, _ value: JSONValue) -> Bool {
-    name == "response" || name == "detail"
-      || name == "path" && value.stringValue?.startsWithBytes(of: "/headers") != true
+  /// The error without what is about a message: `response` has the body of a resource server's response, a path leads to
+  /// a member of params, except that of a header field, and the word is part of the problem's own detail.
+  private static func withoutMessages(_ fault: RPCFault) -> RPCFault {
+    var fault = fault
+    fault.details["response"] = nil
+    fault.word = nil
+    if fault.path?.startsWithBytes(of: "/headers") != true { fault.path = nil }
+    return fault
   }
 
   /// The errors of a request that the sidecar has only looked at, unless their data has another outcome.
@@ -55,7 +56,7 @@ struct Problem: Sendable {
   ]
 
   private static func status(of fault: RPCFault) -> Int {
-    if fault.code == .invalidParams, fault.data["path"] == "/resource" { return 404 }
+    if fault.code == .invalidParams, fault.path == "/resource" { return 404 }
     return statuses[fault.code] ?? 500
   }
 

@@ -34,7 +34,7 @@ package struct SidecarGateway: GatewayResponder {
     case .reserved(let path): await reserved(path, request, response)
     case .rejected(let reason):
       await reject(
-        RPCFault(.invalidURL, "the path \(reason)", data: ["outcome": "not_sent"]), request, response)
+        RPCFault(.invalidURL, "the path \(reason)", outcome: .notSent), request, response)
     }
   }
 
@@ -87,7 +87,7 @@ package struct SidecarGateway: GatewayResponder {
         return .failure(
           RPCFault(
             .deadlineExceeded, "nothing moved within the resource's timeout while the request's body was sent",
-            data: ["outcome": "sent_no_reply"]))
+            outcome: .sentNoReply))
       }
       defer { group.cancelAll() }
       while let first = await group.next() {

@@ -20,7 +20,7 @@ package final class ReadinessWatch: Sendable {
   private let running: RunningConfiguration
   private let engine: Engine
   /// The store of the process.
-  private let store: any RecordStore
+  private let storage: SessionStorage
   /// The store that the engine uses.
   private let watchedStore: WatchedRecordStore
   private let health: HealthReporter
@@ -29,12 +29,12 @@ package final class ReadinessWatch: Sendable {
   private let clock: any EngineClock
 
   package init(
-    _ running: RunningConfiguration, _ engine: Engine, store: any RecordStore, _ watchedStore: WatchedRecordStore,
+    _ running: RunningConfiguration, _ engine: Engine, _ storage: SessionStorage, _ watchedStore: WatchedRecordStore,
     _ health: HealthReporter, _ demand: ReadinessDemand, logger: Logger, clock: any EngineClock
   ) {
     self.running = running
     self.engine = engine
-    self.store = store
+    self.storage = storage
     self.watchedStore = watchedStore
     self.health = health
     self.demand = demand
@@ -46,7 +46,7 @@ package final class ReadinessWatch: Sendable {
   package func prepare() {
     demand.prepare()
     health.watchIssuersOnDemand()
-    if (store as? DeferredRecordStore)?.isNeeded == true { health.monitor.awaitStore() }
+    if storage.deferred?.isNeeded == true { health.monitor.awaitStore() }
   }
 
   /// Runs until the calling task is cancelled.
@@ -131,9 +131,9 @@ package final class ReadinessWatch: Sendable {
   private func checkStore() async -> Bool {
     defer { health.publishChange() }
     do throws(StoreError) {
-      try await store.check()
-      let isOpen = (store as? DeferredRecordStore)?.isOpen ?? true
-      let isMemory = store is MemoryRecordStore
+      try await storage.store.check()
+      let isOpen = storage.deferred?.isOpen ?? true
+      let isMemory = storage.store is MemoryRecordStore
       health.monitor.store(fault: nil, detail: isMemory ? "memory" : isOpen ? nil : "not needed yet")
       return true
     } catch {

@@ -56,7 +56,7 @@ struct ExchangeTests {
     Task { await upload.run() }
     return ForwardedExchange(request, try RequestFields([:]), response, upload) { fault in
       var fault = fault
-      if fault.data["traceId"] == nil { fault.data["traceId"] = "0a" }
+      if fault.traceID == nil { fault.traceID = "0a" }
       return fault
     }
   }
@@ -198,7 +198,7 @@ struct ExchangeTests {
   @Test("An error before the response is not the response")
   func error() async throws {
     await (try exchange()).end(
-      with: .failure(RPCFault(.serverUnreachable, "connection refused", data: ["outcome": "not_sent"])))
+      with: .failure(RPCFault(.serverUnreachable, "connection refused", outcome: .notSent)))
     let contents = response.contents.withLock { $0 }
     #expect(contents.status == 502)
     #expect(contents.hasEnded)
@@ -301,7 +301,7 @@ struct ProblemTests {
     for code in [RPCErrorCode.invalidParams, .sessionNotFound, .peerForbidden, .issuerUnknown] {
       #expect(try JSONParser().parse(Problem(RPCFault(code)).body)["outcome"] == "not_sent", "\(code.reason)")
     }
-    let ended = Problem(RPCFault(.peerForbidden, data: ["outcome": "sent_no_reply"]))
+    let ended = Problem(RPCFault(.peerForbidden, outcome: .sentNoReply))
     #expect(try JSONParser().parse(ended.body)["outcome"] == "sent_no_reply")
     #expect(try JSONParser().parse(Problem(RPCFault(.internalError)).body)["outcome"] == nil)
   }
@@ -309,7 +309,7 @@ struct ProblemTests {
   /// Catches a delay of no time, by which programs would try again at once.
   @Test("The delay before another try is rounded down", arguments: [(1, "1"), (1000, "1"), (1001, "2"), (0, "1")])
   func retryAfter(milliseconds: Int64, expected: String) {
-    let problem = Problem(RPCFault(.overloaded, data: ["retryAfterMs": .integer(milliseconds)]))
+    let problem = Problem(RPCFault(.overloaded, retryAfter: .milliseconds(milliseconds)))
     #expect(problem.fields["Retry-After"] == expected)
   }
 

@@ -6,6 +6,7 @@ public enum GetInfo: RPCMethod {
   public static let name = "getInfo"
   public static let bounds: PeerBounds = []
   public static let chain: ChainRule = .open
+  public static let traits: MethodTraits = .isProbe
   public static let summary = "Name, version and build of the running sidecar"
   public static let resultSummary = "Name, version and build"
 

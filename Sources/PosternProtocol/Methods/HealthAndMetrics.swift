@@ -6,6 +6,7 @@ public enum Health: RPCMethod {
   public static let name = "health"
   public static let bounds: PeerBounds = .all
   public static let chain: ChainRule = .checked
+  public static let traits: MethodTraits = [.needsNoSlot, .needsNoApproval, .isProbe]
   public static let summary = "Whether the sidecar can do its work, by check"
   public static let explanation =
     "Never calls an identity provider: it reports what the last real use showed. `degraded` means that some calls will fail, `down` that all will."
@@ -96,6 +97,7 @@ public enum ReloadConfig: RPCMethod {
   public static let name = "reloadConfig"
   public static let bounds: PeerBounds = .all
   public static let chain: ChainRule = .beyond(.all)
+  public static let traits: MethodTraits = .needsNoSlot
   public static let summary = "Reads the configuration again"
   public static let explanation =
     "Read and checked whole before anything changes: with any problem the running configuration stays. Calls in flight finish on the configuration they began with."

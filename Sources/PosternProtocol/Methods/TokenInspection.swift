@@ -6,6 +6,7 @@ public enum VerifyJWS: RPCMethod {
   public static let name = "verifyJws"
   public static let bounds: PeerBounds = []
   public static let chain: ChainRule = .open
+  public static let traits: MethodTraits = .needsNoApproval
   public static let summary = "Verifies a compact JWS with given keys, offline"
   public static let explanation =
     "For tooling and conformance vectors: only the signature is checked, no claim. Exactly one of jwks and jwk."

@@ -33,7 +33,7 @@ extension ErrorMap {
         upstreamCode: reason.code.rawValue, isRetryable: false)
     case .unanswered(let error):
       var fault = Self.fault(unanswered: error)
-      if let outcome = error.outcome { fault.data["outcome"] = .string(outcome.rawValue) }
+      fault.outcome = error.outcome ?? fault.outcome
       return fault
     }
   }
@@ -70,12 +70,8 @@ extension ErrorMap {
     _ code: RPCErrorCode, _ detail: String, status: Int? = nil, upstreamCode: String? = nil, isRetryable: Bool,
     retryAfter: Duration? = nil
   ) -> RPCFault {
-    var data: JSONObject = ["retryable": .bool(isRetryable)]
-    if isRetryable, let retryAfter { data["retryAfterMs"] = .integer(retryAfter.wholeMillisecondsUp) }
-    var upstream = JSONObject()
-    if let status { upstream["status"] = .integer(Int64(status)) }
-    if let upstreamCode { upstream["code"] = .string(upstreamCode) }
-    if !upstream.members.isEmpty { data["upstream"] = .object(upstream) }
-    return RPCFault(code, detail, data: data)
+    RPCFault(
+      code, detail, isRetryable: isRetryable, retryAfter: isRetryable ? retryAfter : nil,
+      upstream: RPCFault.Upstream(status: status, code: upstreamCode))
   }
 }

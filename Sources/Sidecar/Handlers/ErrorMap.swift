@@ -12,37 +12,30 @@ import SidecarAccess
 enum ErrorMap {
   /// The error of a fetch.
   static func fault(_ error: ResourceError) -> RPCFault {
-    var data = JSONObject()
-    if let path = error.path { data["path"] = .string(path.jsonPointer) }
-    if let retryable = error.retryable { data["retryable"] = .bool(retryable) }
-    if let retryAfter = error.retryAfter { data["retryAfterMs"] = .integer(retryAfter.wholeMillisecondsUp) }
-    data["outcome"] = .string(error.outcome.rawValue)
-    if let upstream = error.upstream {
-      var members = JSONObject()
-      if let status = upstream.status { members["status"] = .integer(Int64(status)) }
-      if let code = upstream.code { members["code"] = .string(code) }
-      data["upstream"] = .object(members)
-      // As with every method that has `token_endpoint_error`.
-      if error.code == .tokenEndpointError, upstream.status != nil {
-        data["error"] = upstream.code.map { .string($0) }
-        data["errorDescription"] = upstream.description.map { .string($0) }
-        data["status"] = members["status"]
-      }
+    var fault = RPCFault(
+      RPCErrorCode(error.code), error.detail, path: error.path?.jsonPointer, outcome: error.outcome,
+      isRetryable: error.retryable, retryAfter: error.retryAfter,
+      upstream: error.upstream.flatMap { RPCFault.Upstream(status: $0.status, code: $0.code) })
+    // As with every method that has `token_endpoint_error`.
+    if error.code == .tokenEndpointError, let upstream = error.upstream, let status = upstream.status {
+      fault.details["error"] = upstream.code.map { .string($0) }
+      fault.details["errorDescription"] = upstream.description.map { .string($0) }
+      fault.details["status"] = .integer(Int64(status))
     }
     if let interaction = error.interaction {
-      data["claims"] = interaction.claims.map { .string($0) }
-      data["wwwAuthenticate"] = interaction.challenge.map { .string($0) }
+      fault.details["claims"] = interaction.claims.map { .string($0) }
+      fault.details["wwwAuthenticate"] = interaction.challenge.map { .string($0) }
     }
-    return RPCFault(RPCErrorCode(error.code), error.detail, data: data)
+    return fault
   }
 }
 
 extension ErrorMap {
   /// `fault` without the name, the addresses and the words of an issuer that the caller's rule hides.
   static func withoutIssuer(_ fault: RPCFault) -> RPCFault {
-    var data = fault.data
-    data["errorDescription"] = nil
-    return RPCFault(fault.code, "no token from the resource's issuer", data: data)
+    var hidden = fault.with(message: "no token from the resource's issuer")
+    hidden.details["errorDescription"] = nil
+    return hidden
   }
 }
 
@@ -85,15 +78,15 @@ extension ErrorMap {
   /// from whom some are hidden is sent to the log.
   static func fault(_ failure: ReloadFailure, for scope: PeerScope) -> RPCFault {
     switch failure {
-    case .busy: RPCFault(.overloaded, "Another reload is at work", data: ["retryable": true, "retryAfterMs": 1000])
+    case .busy: RPCFault(.overloaded, "Another reload is at work", isRetryable: true, retryAfter: .seconds(1))
     case .problems(let problems):
       RPCFault(
         .configurationInvalid,
-        data: [
+        isRetryable: false,
+        details: [
           "problems": .array(
             scope.isEverything
-              ? problems.problems.map { JSONValue.string($0.description) } : ["the sidecar's log has the problems"]),
-          "retryable": false,
+              ? problems.problems.map { JSONValue.string($0.description) } : ["the sidecar's log has the problems"])
         ])
     }
   }

@@ -78,7 +78,7 @@ extension SidecarService {
     preview: MethodTable.Preview? = nil
   ) async -> Result<RPCResult, RPCFault> {
     guard !lifetime.isDraining else {
-      return .failure(RPCFault(.shuttingDown, data: ["retryable": true, "outcome": "not_sent"]))
+      return .failure(RPCFault(.shuttingDown, outcome: .notSent, isRetryable: true))
     }
     return await hub.counted {
       await CallChain(caller: caller, environment: calls).carryOut(call, by: body, preview: preview)

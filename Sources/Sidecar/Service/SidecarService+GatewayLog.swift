@@ -9,7 +9,7 @@ extension SidecarService {
   /// Returns the error of a request of `uid` with the id of its trace. The error of no call has none: then the request is
   /// logged, with that of `traceparent`, if it is valid, else with a new one.
   package func traced(_ fault: RPCFault, continuing traceparent: String?, of uid: UInt32) -> RPCFault {
-    guard fault.data["traceId"] == nil else { return fault }
+    guard fault.traceID == nil else { return fault }
     let trace = CallTrace(continuing: traceparent)
     callersLog.log(
       .notice, "gateway: a request was rejected", of: uid,
@@ -18,7 +18,7 @@ extension SidecarService {
         .traceId: .string(trace.traceID),
       ]))
     var fault = fault
-    fault.data["traceId"] = .string(trace.traceID)
+    fault.traceID = trace.traceID
     return fault
   }
 

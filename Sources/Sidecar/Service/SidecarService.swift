@@ -72,7 +72,7 @@ package final class SidecarService: Sendable {
         transportState: dependencies.transports.state),
       running, demand, hub: hub, clock: clock)
     readinessWatch = ReadinessWatch(
-      running, engine, store: dependencies.storage.store, watchedStore, health, demand, logger: logger, clock: clock)
+      running, engine, dependencies.storage, watchedStore, health, demand, logger: logger, clock: clock)
     let callLimiter = ConcurrencyLimiter(snapshot.callLimits, clock: clock)
     reloader = ConfigurationReloader(
       dependencies, identity, running, engine, callLimiter, health, metrics, callersLog, hub: hub)
@@ -179,7 +179,7 @@ extension SidecarService {
     calls.log.metrics.connectionRejected(reason.rawValue)
     calls.log.connections.rejected(peer, why: reason.rawValue)
     let fault = RPCFault(
-      .overloaded, reason.message, data: ["retryable": true, "retryAfterMs": 1000, "outcome": "not_sent"])
+      .overloaded, reason.message, outcome: .notSent, isRetryable: true, retryAfter: .seconds(1))
     return JSONWriter().write(["jsonrpc": "2.0", "id": .null, "error": fault.jsonValue])
   }
 

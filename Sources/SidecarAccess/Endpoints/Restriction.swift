@@ -123,7 +123,7 @@ extension Restriction {
   static func more(_ list: String, _ entry: String, _ entries: [String]?) -> RPCFault {
     RPCFault(
       .peerForbidden, "An entry of \(list) is unknown, or the maker may not use it",
-      data: ["path": .string(path(list, entry, entries))])
+      path: path(list, entry, entries))
   }
 
   private static func path(_ list: String, _ entry: String, _ entries: [String]?) -> String {

@@ -25,13 +25,6 @@ package final class ApprovalStep: Sendable {
   /// The most bytes of a text in a question, and of all of it: what is longer could not be judged.
   package static let (textBytes, questionBytes) = (4096, 64 << 10)
 
-  /// The methods that wait and are not put to anybody: they show or end something, compute, or make an endpoint, whose
-  /// calls are put to its makers in turn. Every other one is.
-  static let harmless: Set<String> = [
-    Health.name, ListTasks.name, ListSessions.name, GetSession.name, ParseAdvice.name, VerifyJWS.name,
-    CreateEndpoint.name, ListEndpoints.name, RevokeEndpoint.name, ExplainCall.name,
-  ]
-
   private let levels = Locked<[String: ApprovingLevel]>([:])
   private let counts = Locked<[String: UInt64]>([:])
   private let clock: any EngineClock
@@ -59,7 +52,7 @@ package final class ApprovalStep: Sendable {
 
   /// Whether calls of `method` through `narrowing` need an approval.
   package func requires(_ method: String, through narrowing: Narrowing?) -> Bool {
-    guard let narrowing, !Self.harmless.contains(method) else { return false }
+    guard let narrowing, !ProtocolMethods.traits(of: method).contains(.needsNoApproval) else { return false }
     let chain = narrowing.chain
     return levels.withLock { levels in chain.contains { levels[$0.id] != nil } }
   }
@@ -92,13 +85,13 @@ package final class ApprovalStep: Sendable {
   /// The error of a call that was not approved.
   static let rejection = RPCFault(
     .peerForbidden, "The call was not approved by the endpoint's maker",
-    data: ["retryable": false, "outcome": "not_sent"])
+    outcome: .notSent, isRetryable: false)
 
   /// The error of a call whose texts are too long to be put to anybody.
   fileprivate static let unshown = RPCFault(
     .peerForbidden,
     "The call was not approved: a name or URL of it has more than \(textBytes) bytes, or characters without a shape",
-    data: ["retryable": false, "outcome": "not_sent"])
+    outcome: .notSent, isRetryable: false)
 }
 
 /// An endpoint whose calls are put to its maker.

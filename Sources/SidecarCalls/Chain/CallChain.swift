@@ -124,7 +124,7 @@ package final class CallChain: CallDispatcher {
                   await environment.deadline.bounded(context) { () throws(RPCFault) in
                     // While the call waited its endpoint may have ended.
                     guard context.narrowing?.isOver(at: environment.clock.monotonicNow) != true else {
-                      throw RPCFault(.peerForbidden, Self.over, data: ["retryable": false, "outcome": "not_sent"])
+                      throw RPCFault(.peerForbidden, Self.over, outcome: .notSent, isRetryable: false)
                     }
                     var context = context
                     // While a person was asked, a reload may have taken the caller's right.

@@ -25,7 +25,7 @@ extension CallContext {
         try runtime.check(resource: name)
       } catch {
         // The maker has no more of it than of one that its rule hides.
-        throw RPCFault(.peerForbidden, error.message, data: ["path": .string("/resources/\(index)")])
+        throw RPCFault(.peerForbidden, error.message, path: "/resources/\(index)")
       }
     }
     return level
@@ -58,7 +58,7 @@ extension CallContext {
     guard selectsSessions, authentication != own, ![.user, .implicit, .none].contains(authentication) else { return }
     throw RPCFault(
       .peerForbidden, "This endpoint is for certain sessions: auth \(authentication.rawValue) uses none of them",
-      data: ["path": "/auth", "outcome": "not_sent", "retryable": false])
+      path: "/auth", outcome: .notSent, isRetryable: false)
   }
 
   // MARK: - What goes on over several calls

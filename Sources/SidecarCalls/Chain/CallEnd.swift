@@ -108,7 +108,7 @@ struct CallEnd: Sendable {
     }
     log.metrics.callEnded(label, fault.code.reason, after: duration)
     let line = log.line(for: fault, of: caller.peer.uid)
-    if !trace.traceID.isEmpty { fault.data["traceId"] = .string(trace.traceID) }
+    if !trace.traceID.isEmpty { fault.traceID = trace.traceID }
     let outcome = Result<RPCResult, RPCFault>.failure(fault)
     if let line { log(outcome, at: line.level, fault.code.reason, duration, trace, notLogged: line.notLogged) }
     return outcome

@@ -34,7 +34,10 @@ extension ExplanationStep {
   /// A step that rejects a call with `fault`, in the fault's words.
   package init(_ step: String, rejectedBy fault: RPCFault, _ details: [String: JSONValue] = [:]) {
     var details = details
-    for name in ["path", "retryAfterMs"] where details[name] == nil { details[name] = fault.data[name] }
+    if details["path"] == nil { details["path"] = fault.path.map { .string($0) } }
+    if details["retryAfterMs"] == nil {
+      details["retryAfterMs"] = fault.retryAfter.map { .integer($0.wholeMillisecondsUp) }
+    }
     details["reason"] = .string(fault.code.reason)
     self.init(
       step: step, verdict: .rejects, summary: fault.message, details: details, errorCode: fault.code.code)

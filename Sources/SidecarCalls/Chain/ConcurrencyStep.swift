@@ -8,17 +8,6 @@ package import SidecarObservability
 /// Bounds how many calls run at a time: for each peer by its rule (`peers.[].concurrency`), for each
 /// endpoint, and for all together, where calls wait in a queue (`limits.inFlight`, `limits.queue`).
 package struct ConcurrencyStep: Sendable {
-  /// Methods without a slot: they are answered, or change something, when no slot is free; so that an endpoint can be
-  /// revoked whatever its child does. Lists and
-  /// explanations have limits of their own: they show which tasks can be cancelled to get a free slot, and why there is
-  /// none.
-  private static let exempt: Set<String> = [
-    ReloadConfig.name, Health.name, ListTasks.name, ListEndpoints.name, RevokeEndpoint.name, ExplainCall.name,
-  ]
-  /// Methods by which a caller answers a question about a user's step-up: the call behind the question has a slot, and
-  /// does not end before.
-  private static let answering: Set<String> = [Authenticate.name, AuthenticateWithAdvice.name]
-
   /// The slot of a call, to be given back.
   struct Slot: Sendable {
     fileprivate let peerSlot: PeerRateLimiter.Slot?
@@ -56,8 +45,9 @@ package struct ConcurrencyStep: Sendable {
     _ narrowing: Narrowing?
   ) throws(RPCFault) -> Slot {
     do throws(Narrowing.Limit) {
-      let isAnswer = Self.answering.contains(method)
-      try narrowing?.begin(isBounded: !Self.exempt.contains(method)) { isAnswer ? questionCount(through: $0) : 0 }
+      let traits = ProtocolMethods.traits(of: method)
+      let isAnswer = traits.contains(.answersQuestion)
+      try narrowing?.begin(isBounded: !traits.contains(.needsNoSlot)) { isAnswer ? questionCount(through: $0) : 0 }
     } catch {
       metrics.callRejected(PeerRateLimiter.Rejection.concurrency.rawValue)
       throw error.fault
@@ -95,7 +85,7 @@ package struct ConcurrencyStep: Sendable {
 
   private static func fault(_ limit: Int) -> RPCFault {
     var fault = RPCFault.overloaded("Too many calls of this user under way (concurrency of its rule in peers)")
-    fault.data["limit"] = .integer(Int64(limit))
+    fault.details["limit"] = .integer(Int64(limit))
     return fault
   }
 
@@ -111,7 +101,7 @@ package struct ConcurrencyStep: Sendable {
 
   /// The use of the limits of a call, which is not counted; nil when it needs no slot.
   func standing(of method: String, _ rule: AccessRules.Rule, _ caller: PeerConnection) -> Standing? {
-    guard !Self.exempt.contains(method), !Self.answering.contains(method) else { return nil }
+    guard ProtocolMethods.traits(of: method).isDisjoint(with: [.needsNoSlot, .answersQuestion]) else { return nil }
     let inFlight = peers.inFlight(rule, uid: caller.peer.uid)
     return Standing(
       inFlight: inFlight, fault: rule.concurrency.flatMap { inFlight >= $0 ? Self.fault($0) : nil },
@@ -148,8 +138,9 @@ package struct ConcurrencyStep: Sendable {
 
   /// For each unanswered question that the sidecar has sent to the uid, one call needs no slot.
   private func exemption(of method: String, _ uid: UInt32) -> LimitExemption? {
-    if Self.exempt.contains(method) { return .always }
-    guard Self.answering.contains(method) else { return nil }
+    let traits = ProtocolMethods.traits(of: method)
+    if traits.contains(.needsNoSlot) { return .always }
+    guard traits.contains(.answersQuestion) else { return nil }
     return peers.beginAnswering(uid: uid, among: questionCount(of: uid)) ? .answering : nil
   }
 
@@ -178,7 +169,7 @@ extension ConcurrencyLimiter.Rejection {
   package func fault(_ message: String? = nil) -> RPCFault {
     switch self {
     case .cancelled: RPCFault(.requestCancelled)
-    case .deadlineExceeded: RPCFault(.deadlineExceeded, data: ["retryable": true, "outcome": "not_sent"])
+    case .deadlineExceeded: RPCFault(.deadlineExceeded, outcome: .notSent, isRetryable: true)
     case .queueFull:
       .overloaded(message ?? "Too many calls under way (limits.inFlight), and too many wait (limits.queue)")
     case .queueTimeExceeded:
@@ -194,9 +185,6 @@ extension RPCFault {
   /// The error `overloaded` of a call that has done nothing.
   package static func overloaded(_ message: String, retryAfter wait: Duration? = nil) -> RPCFault {
     RPCFault(
-      .overloaded, message,
-      data: [
-        "retryable": true, "retryAfterMs": .integer(max(1, (wait ?? pause).wholeMillisecondsUp)), "outcome": "not_sent",
-      ])
+      .overloaded, message, outcome: .notSent, isRetryable: true, retryAfter: max(.milliseconds(1), wait ?? pause))
   }
 }

@@ -7,9 +7,6 @@ package import SidecarObservability
 
 /// Rejects a call when its user calls too often (`peers.[].rate`), or an endpoint that it came through has a rate.
 package struct RateLimitStep: Sendable {
-  /// The methods that check whether the sidecar is healthy; they are limited by themselves.
-  static let probes: Set<String> = [Health.name, GetInfo.name]
-
   package let limiter: PeerRateLimiter
   private let metrics: MetricsRegistry
 
@@ -31,7 +28,7 @@ package struct RateLimitStep: Sendable {
     return true
   }
 
-  private func isProbe(_ method: String) -> Bool { Self.probes.contains(method) }
+  private func isProbe(_ method: String) -> Bool { ProtocolMethods.traits(of: method).contains(.isProbe) }
 
   /// Counts a call of an endpoint at every level of its chain; throws when it is one too many.
   func admit(_ narrowing: Narrowing?, at now: MonotonicInstant) throws(RPCFault) {
@@ -85,7 +82,7 @@ extension Narrowing.Limit {
     case .concurrency(let limit):
       var fault = RPCFault.overloaded(
         "Too many calls under way (concurrency of this endpoint, or of one that it was made through)")
-      fault.data["limit"] = .integer(Int64(limit))
+      fault.details["limit"] = .integer(Int64(limit))
       return fault
     }
   }

@@ -24,7 +24,7 @@ package struct TraceStep: Sendable {
   func start(
     _ method: String, continuing received: String?, since start: MonotonicInstant, _ context: inout CallContext
   ) {
-    guard !RateLimitStep.probes.contains(method) else { return }
+    guard !ProtocolMethods.traits(of: method).contains(.isProbe) else { return }
     let trace = trace(continuing: received)
     context.trace = trace
     guard let spans, trace.isSampled else { return }

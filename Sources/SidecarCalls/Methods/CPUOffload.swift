@@ -24,7 +24,7 @@ package struct CPUOffload: Sendable {
       await Task.yield()
       guard !Task.isCancelled else { throw RPCFault(.requestCancelled) }
       guard !context.deadline.hasPassed(on: clock) else {
-        throw RPCFault(.deadlineExceeded, data: ["retryable": true])
+        throw RPCFault(.deadlineExceeded, isRetryable: true)
       }
       return try await body()
     }

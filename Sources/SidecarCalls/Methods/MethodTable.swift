@@ -35,7 +35,7 @@ package struct MethodTable: Sendable {
     return RPCFault(
       .methodNotFound,
       Suggestion.appended(to: RPCErrorCode.methodNotFound.summary, for: name, among: allowed),
-      data: ["method": .string(CallEnd.shortened(name))])
+      details: ["method": .string(CallEnd.shortened(name))])
   }
 
   package subscript(name: String) -> Handler? { handlers[name] }

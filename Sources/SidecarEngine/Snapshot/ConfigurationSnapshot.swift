@@ -48,7 +48,7 @@ package final class ConfigurationSnapshot: Sendable {
     var result = ConversationLimits(
       inFlight: limits.inFlightPerConnection, batch: limits.batch, outgoing: limits.inFlightPerConnection,
       messageBytes: limits.messageBytes, depth: limits.depth)
-    result.alwaysAdmitted = [Narrow.name, RevokeEndpoint.name]
+    result.alwaysAdmitted = ProtocolMethods.names(with: .givesRightsUp)
     return result
   }
 
@@ -124,7 +124,7 @@ extension ConfigurationSnapshot {
     RPCFault(
       .issuerUnknown,
       Suggestion.appended(to: RPCErrorCode.issuerUnknown.summary, for: name, among: issuerNames(in: scope)),
-      data: ["path": "/issuer"])
+      path: "/issuer")
   }
 
   /// The same, for sessions.

@@ -5,6 +5,8 @@ package import PosternConfiguration
 package struct SessionStorage: Sendable {
   /// The store.
   package let store: any RecordStore
+  /// The same store if it is opened when it is first needed; nil: it is open.
+  package let deferred: DeferredRecordStore?
   /// Whether other processes use it too.
   package let isShared: Bool
 
@@ -15,6 +17,14 @@ package struct SessionStorage: Sendable {
   /// Sessions in `store`.
   package init(_ store: any RecordStore, isShared: Bool = false) {
     self.store = store
+    deferred = nil
+    self.isShared = isShared
+  }
+
+  /// Sessions in a store that is opened when it is first needed.
+  package init(deferred store: DeferredRecordStore, isShared: Bool) {
+    self.store = store
+    deferred = store
     self.isShared = isShared
   }
 }

@@ -26,9 +26,9 @@ package struct AuditTrail: Sendable {
   }
 
   /// The error of a call that was not started because it could not be recorded.
-  package static let rejection = RPCFault(.auditUnavailable, data: ["retryable": true, "outcome": "not_sent"])
+  package static let rejection = RPCFault(.auditUnavailable, outcome: .notSent, isRetryable: true)
   /// The error of a call that was carried out and could not be recorded.
-  private static let withheld = RPCFault(.auditUnavailable, data: ["retryable": false, "outcome": "replied"])
+  private static let withheld = RPCFault(.auditUnavailable, outcome: .replied, isRetryable: false)
 
   /// The entry of a call; nil when it is not recorded.
   package func entry(for method: String, _ params: JSONValue?, _ narrowing: Narrowing? = nil) -> AuditEntry? {
@@ -141,7 +141,7 @@ package struct AuditTrail: Sendable {
       let code = isHidden ? .peerForbidden : fault.code
       members["outcome"] = code == .peerForbidden ? "refused" : "fault"
       facts["reason"] = .string(code.reason)
-      facts["upstream"] = fault.data["upstream"]?["code"].flatMap(AuditFact.bounded)
+      facts["upstream"] = fault.upstream?.code.flatMap { AuditFact.bounded(.string($0)) }
     }
     members["method"] = .string(method)
     add(caller, entry.narrowing, to: &members)

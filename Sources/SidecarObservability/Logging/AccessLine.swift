@@ -28,7 +28,7 @@ package struct AccessLine {
   /// may have the name of a member that the caller made up.
   package mutating func add(_ fault: RPCFault) {
     if fault.code != .invalidParams { metadata[.error] = .string(fault.message) }
-    if let status = fault.data["upstream"]?["status"]?.integerValue { metadata[.status] = .stringConvertible(status) }
+    if let status = fault.upstream?.status { metadata[.status] = .stringConvertible(status) }
   }
 
   /// Adds the size of the text that the call came in, and of its result or error. The outcome stays as it is: what reads

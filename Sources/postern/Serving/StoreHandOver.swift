@@ -17,7 +17,7 @@ final class StoreHandOver: Sendable {
 
   /// The process drains from now on.
   init(_ storage: SessionStorage, writing: @escaping @Sendable () async -> Void) {
-    let store = storage.store as? DeferredRecordStore
+    let store = storage.deferred
     self.store = store
     self.writing = writing
     guard let store, !storage.isShared else {

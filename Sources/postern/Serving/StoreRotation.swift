@@ -9,7 +9,7 @@ import SidecarObservability
 /// The session store with what it is opened with: its keys and passwords change with the configuration while it runs.
 final class StoreRotation: Sendable {
   private let inForce: Locked<StoreConfiguration>
-  private let store: (any RecordStore)?
+  private let store: DeferredRecordStore?
   private let isNeeded: Bool
   private let replacements: FileReloadMonitor
   private let logger: Logger
@@ -39,7 +39,9 @@ final class StoreRotation: Sendable {
 
   /// The store as the sidecar uses it.
   var storage: SessionStorage {
-    var storage = SessionStorage(store ?? MemoryRecordStore(), isShared: inForce.withLock { $0.kind == .redis })
+    var storage =
+      store.map { SessionStorage(deferred: $0, isShared: inForce.withLock { $0.kind == .redis }) }
+      ?? SessionStorage(MemoryRecordStore())
     storage.prepare = { [self] configuration throws(ConfigurationProblems) in try prepare(configuration) }
     return storage
   }
@@ -53,7 +55,7 @@ final class StoreRotation: Sendable {
   private func take(_ next: StoreConfiguration, _ assembly: StoreAssembly) {
     let current = inForce.withLock { $0 }
     // Another location requires a restart, which was logged.
-    guard next.isSameLocation(as: current), let store = store as? DeferredRecordStore else { return }
+    guard next.isSameLocation(as: current), let store else { return }
     guard next != current else { return replacements.store(problem: nil) }
     store.exchange(assembly.opening(report: Self.log(to: logger))) { [self] error in
       if let error { return replacements.store(problem: "\(error)") }

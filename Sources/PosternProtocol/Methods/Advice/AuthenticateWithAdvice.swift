@@ -6,6 +6,7 @@ public enum AuthenticateWithAdvice: RPCMethod {
   public static let name = "authenticateWithAdvice"
   public static let bounds: PeerBounds = [.resources, .issuers]
   public static let chain: ChainRule = .checked
+  public static let traits: MethodTraits = .answersQuestion
   public static let summary = "Lets a user do what policy advice requires, step by step"
   public static let explanation =
     "Begin with the session and advice, advices or the response that contained them; go on with continuation and callbacks, as with authenticate. A transaction comes last. An advice of RFC 9470 is a step of its own: a RedirectCallback whose redirectUrl is for the user's browser, and whose input callbackUrl takes the URL that the issuer led back to. When the access manager gives another login the session gets new tokens, all at once."
@@ -40,6 +41,7 @@ public enum Authenticate: RPCMethod {
   public static let name = "authenticate"
   public static let bounds: PeerBounds = .issuers
   public static let chain: ChainRule = .makesSessions
+  public static let traits: MethodTraits = .answersQuestion
   public static let summary = "Logs a user in at an access manager, step by step"
   public static let explanation =
     "Begin with issuer and service or tree (the realm's default without), go on with continuation and callbacks. Callbacks come as the access manager sent them and go back with their inputs filled in: as many, in the same order. A step without inputs (a wait, a text) is taken on with its continuation alone."
@@ -77,6 +79,7 @@ public enum ParseAdvice: RPCMethod {
   public static let name = "parseAdvice"
   public static let bounds: PeerBounds = []
   public static let chain: ChainRule = .open
+  public static let traits: MethodTraits = .needsNoApproval
   public static let summary = "Finds policy advice in an HTTP response, offline"
   public static let explanation =
     "Looks into WWW-Authenticate (SSOADVICE, RFC 9470, UMA), then into the Location of a redirect, then into a JSON body, and ends where it finds something. A body that is an advice map by itself counts at 401 and 403 only."

@@ -5,6 +5,7 @@ public enum CreateEndpoint: RPCMethod {
   public static let name = "createEndpoint"
   public static let bounds: PeerBounds = .resources
   public static let chain: ChainRule = .checked
+  public static let traits: MethodTraits = .needsNoApproval
   public static let summary = "Makes a socket that can do a part of what this connection can"
   public static let explanation = """
     A list that is left out is the maker's, an empty one is nothing; more than the maker has is -32020. What is outside of the lists \
@@ -78,6 +79,7 @@ public enum Narrow: RPCMethod {
   public static let name = "narrow"
   public static let bounds: PeerBounds = .resources
   public static let chain: ChainRule = .checked
+  public static let traits: MethodTraits = .givesRightsUp
   public static let summary = "Gives up a part of what this connection can do, for good"
   public static let explanation =
     "The lists are those of createEndpoint. It holds for everything behind it, also in the same write; calls that came before go on."
@@ -91,6 +93,7 @@ public enum ListEndpoints: RPCMethod {
   public static let name = "listEndpoints"
   public static let bounds: PeerBounds = []
   public static let chain: ChainRule = .checked
+  public static let traits: MethodTraits = [.needsNoSlot, .needsNoApproval]
   public static let summary =
     "Lists endpoints: on the main socket those of the caller's uid, on an endpoint those made through it"
   public static let resultSummary = "A page of them, the oldest first; and where the next page begins"
@@ -112,6 +115,7 @@ public enum RevokeEndpoint: RPCMethod {
   public static let name = "revokeEndpoint"
   public static let bounds: PeerBounds = []
   public static let chain: ChainRule = .checked
+  public static let traits: MethodTraits = [.needsNoSlot, .needsNoApproval, .givesRightsUp]
   public static let summary = "Ends an endpoint and all that were made through it, with their calls in flight"
   public static let resultSummary = "How many endpoints have ended"
 

@@ -6,6 +6,7 @@ public enum ExplainCall: RPCMethod {
   public static let name = "explainCall"
   public static let bounds: PeerBounds = .all
   public static let chain: ChainRule = .checked
+  public static let traits: MethodTraits = [.needsNoSlot, .needsNoApproval]
   public static let summary = "Shows what a call would come to, and why, without carrying it out"
   public static let explanation =
     "Nothing is sent, counted or recorded, and no secret is shown. Only what this connection may see is named."

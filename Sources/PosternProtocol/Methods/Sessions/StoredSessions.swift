@@ -5,6 +5,7 @@ public enum ListSessions: RPCMethod {
   public static let name = "listSessions"
   public static let bounds: PeerBounds = .issuers
   public static let chain: ChainRule = .checked
+  public static let traits: MethodTraits = .needsNoApproval
   public static let summary = "Lists the sessions of the caller's user id"
   public static let explanation =
     "A page of them, and where the next one begins. A session that exists during the whole listing is on exactly one page."
@@ -29,6 +30,7 @@ public enum GetSession: RPCMethod {
   public static let name = "getSession"
   public static let bounds: PeerBounds = .issuers
   public static let chain: ChainRule = .checked
+  public static let traits: MethodTraits = .needsNoApproval
   public static let summary = "Shows a session"
   public static let resultSummary = "The session"
   public static let errors: [RPCErrorCode] = [.sessionNotFound, .storeUnavailable]

@@ -5,6 +5,7 @@ public enum ListTasks: RPCMethod {
   public static let name = "listTasks"
   public static let bounds: PeerBounds = .resources
   public static let chain: ChainRule = .checked
+  public static let traits: MethodTraits = [.needsNoSlot, .needsNoApproval]
   public static let summary = "Lists the caller's tasks"
   public static let explanation =
     "A page of those of the caller's uid, on whatever connection: first those that run, then those that have ended, the newest first; and where the next page begins. Through an endpoint: those that were begun through it, or below."

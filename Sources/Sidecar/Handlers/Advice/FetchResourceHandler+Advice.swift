@@ -28,7 +28,7 @@ extension FetchResourceHandler {
     }
   }
 
-  private static let unknown = RPCFault(.continuationUnknown, data: ["path": "/continuation"])
+  private static let unknown = RPCFault(.continuationUnknown, path: "/continuation")
 
   /// A suspended fetch with its server and session in the current configuration.
   struct Suspended {
@@ -76,9 +76,7 @@ extension FetchResourceHandler {
           progress: taken.value.progress))
     } catch {
       // What the user has agreed to is as good as it was, unless the fetch waits under another continuation already.
-      if error.data["outcome"] == .string(TransportError.Outcome.notSent.rawValue), error.data["continuation"] == nil {
-        stopped.putBack(taken)
-      }
+      if error.outcome == .notSent, error.continuation == nil { stopped.putBack(taken) }
       throw error
     }
   }

@@ -73,7 +73,7 @@ struct JourneyHandlers: Sendable {
       advices = try recognizer.finding(in: AdviceParsing.response(response, path: "/response"))?.advices ?? []
     }
     guard let request = JourneyRequest.stepUp(handle, advices: advices) else {
-      throw RPCFault(.adviceNotRecognised, data: ["retryable": false])
+      throw RPCFault(.adviceNotRecognised, isRetryable: false)
     }
     return try await begin(request, issuer, answers, context)
   }
@@ -84,7 +84,7 @@ struct JourneyHandlers: Sendable {
   ) async throws(RPCFault) -> JourneyResult {
     let (handle, issuer) = try await session(fetch.session.text, context)
     guard var request = JourneyRequest.stepUp(handle, advices: fetch.advices) else {
-      throw RPCFault(.adviceNotRecognised, data: ["retryable": false])
+      throw RPCFault(.adviceNotRecognised, isRetryable: false)
     }
     request.tag = continuation
     return try await begin(request, issuer, answers, life: fetch.origin.wait, context)

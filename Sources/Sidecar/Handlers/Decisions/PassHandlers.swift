@@ -87,7 +87,7 @@ struct PassHandlers: Sendable {
       reason = "the decision point is not of kind adobe-pass"
     }
     throw RPCFault(
-      .passNotConfigured, reason, data: ["path": "/provider", "retryable": false, "outcome": "not_sent"])
+      .passNotConfigured, reason, path: "/provider", outcome: .notSent, isRetryable: false)
   }
 
   /// The profiles that a call is about, of which it names at most one kind.
@@ -139,25 +139,22 @@ extension PassPlatformToken.Platform {
 extension ErrorMap {
   /// The error of a call to Adobe Pass.
   static func fault(_ error: PassError) -> RPCFault {
-    var data: JSONObject = [
-      "retryable": .bool(error.isRetryable), "outcome": .string(error.outcome.rawValue),
-    ]
-    data["retryAfterMs"] = error.retryAfter.map { .integer($0.wholeMillisecondsUp) }
-    if let upstream = error.upstream {
-      var members: JSONObject = ["status": .integer(Int64(upstream.status))]
-      members["code"] = upstream.code.map { .string($0) }
-      data["upstream"] = .object(members)
+    func fault(_ code: RPCErrorCode, _ message: String? = nil) -> RPCFault {
+      RPCFault(
+        code, message, outcome: error.outcome, isRetryable: error.isRetryable, retryAfter: error.retryAfter,
+        upstream: error.upstream.flatMap { RPCFault.Upstream(status: $0.status, code: $0.code) })
     }
     switch error.kind {
     case .invalidParameter(let parameter):
       return .invalidParams(error.detail, path: parameter.path.jsonPointer)
     case .rejected:
-      data["error"] = error.status?.json
-      data["next"] = error.next.map { .string($0.rawValue) }
-      return RPCFault(.passError, error.detail, data: data)
-    case .unreachable: return RPCFault(.passUnreachable, error.detail, data: data)
-    case .storeUnavailable: return RPCFault(.storeUnavailable, error.detail, data: data)
-    case .deadlineExceeded: return RPCFault(.deadlineExceeded, data: data)
+      var rejected = fault(.passError, error.detail)
+      rejected.details["error"] = error.status?.json
+      rejected.details["next"] = error.next.map { .string($0.rawValue) }
+      return rejected
+    case .unreachable: return fault(.passUnreachable, error.detail)
+    case .storeUnavailable: return fault(.storeUnavailable, error.detail)
+    case .deadlineExceeded: return fault(.deadlineExceeded)
     case .cancelled: return RPCFault(.requestCancelled)
     }
   }

@@ -104,8 +104,6 @@ struct FetchBodies: Sendable {
       }
     return RPCFault(
       code, error.description,
-      data: [
-        "path": .string(path), "outcome": .string(outcome.rawValue), "retryable": .bool(code == .overloaded),
-      ])
+      path: path, outcome: outcome, isRetryable: code == .overloaded)
   }
 }

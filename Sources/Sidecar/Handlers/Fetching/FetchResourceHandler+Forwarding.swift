@@ -92,7 +92,7 @@ extension FetchResourceHandler {
       let head = HTTPResponseHead(
         status: response.status, reason: response.reason, url: response.url, fields: response.fields)
       guard await program.begin(head, from: server), await program.deliver(response.body) else {
-        throw RPCFault(.requestCancelled, data: ["outcome": .string(TransportError.Outcome.replied.rawValue)])
+        throw RPCFault(.requestCancelled, outcome: TransportError.Outcome.replied)
       }
     }
   }

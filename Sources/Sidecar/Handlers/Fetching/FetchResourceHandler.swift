@@ -76,7 +76,7 @@ struct FetchResourceHandler: Sendable {
   /// Throws when a debugger is attached, and the configuration wants nothing fetched then.
   func checkForDebugger(_ context: CallContext) throws(RPCFault) {
     guard context.runtime.checksForDebugger, isTraced() else { return }
-    throw RPCFault(.debuggerAttached, data: ["outcome": "not_sent", "retryable": false])
+    throw RPCFault(.debuggerAttached, outcome: .notSent, isRetryable: false)
   }
 
   /// A fetch whose parts have been checked.

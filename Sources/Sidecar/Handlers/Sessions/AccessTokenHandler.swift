@@ -204,7 +204,7 @@ struct AccessTokenHandler: Sendable {
     }
     guard let name = params.issuer else { throw .invalidParams("resource or issuer is needed", path: "/resource") }
     guard context.runtime.scope.resources == nil else {
-      throw RPCFault(.peerForbidden, "This peer may use named resources only", data: ["path": "/issuer"])
+      throw RPCFault(.peerForbidden, "This peer may use named resources only", path: "/issuer")
     }
     let issuer = try context.runtime.sessionIssuer(name, engine)
     // An empty text is a user who is not logged in, never the client.
@@ -217,7 +217,7 @@ struct AccessTokenHandler: Sendable {
   private static let wider = RPCFault(
     .peerForbidden,
     "The token would be valid for more than this peer's resources: its scope and audience are not this resource's alone",
-    data: ["path": "/resource"])
+    path: "/resource")
 
   /// Rejects a token that the issuer has given more scope than requested, if a hidden resource accepts it.
   private func rejectWider(_ token: AccessToken, _ server: ResourceServer, _ context: CallContext) throws(RPCFault) {

@@ -80,14 +80,14 @@ extension Engine {
     .notAuthenticated,
     "No session is named, so nobody is logged in: pass `session`, the handle that the login returned, or \"only\" "
       + "where this uid is the user",
-    data: ["outcome": "not_sent", "retryable": false, "detail": "session_missing"])
+    outcome: .notSent, isRetryable: false, word: "session_missing")
 
   /// The call asks for the only live session, of which there is none.
   static func noOnlySession(_ kind: SessionKind, at issuer: String? = nil) -> RPCFault {
     let place = issuer.map { " at issuer \($0)" } ?? ""
     return RPCFault(
       .notAuthenticated, "This uid has no live \(kind.rawValue) session\(place): log the user in first",
-      data: ["outcome": "not_sent", "retryable": false, "detail": "session_missing"])
+      outcome: .notSent, isRetryable: false, word: "session_missing")
   }
 
   /// The handle of the session that an endpoint is bound to; `only` is the creator's only live user session now, at the
@@ -142,8 +142,8 @@ extension Engine {
     if session != nil, case .tokenEndpoint(let failure) = error.kind,
       let interaction = failure.oauthError?.interaction
     {
-      fault = RPCFault(.notAuthenticated, fault.message, data: fault.data)
-      fault.data["claims"] = interaction.claims.map { .string($0) }
+      fault = fault.with(code: .notAuthenticated)
+      fault.details["claims"] = interaction.claims.map { .string($0) }
       return fault
     }
     guard case .adviceRequired(let pending) = error.kind,
@@ -153,8 +153,7 @@ extension Engine {
     guard let step = try? await journeys.hold(request, at: issuer, ownedBy: context.uid)
     else { return fault }
     context.note(begun: step.continuation)
-    fault.data["continuation"] = .string(step.continuation)
-    fault.data["expiresAt"] = .string(step.expiresAt.rfc3339)
+    fault.continuation = RPCFault.Continuation(step.continuation, expiresAt: step.expiresAt)
     return fault
   }
 

@@ -130,7 +130,7 @@ struct SessionHandlers: Sendable {
           deadline: context.deadline, trace: context.traceContext))
     } catch {
       var fault = ErrorMap.fault(error)
-      if case .stateUnknown = error.kind { fault.data["path"] = "/handle" }
+      if case .stateUnknown = error.kind { fault.path = "/handle" }
       throw fault
     }
   }
@@ -247,7 +247,7 @@ struct SessionHandlers: Sendable {
 extension SessionHandle {
   /// The handle of a call; a text that cannot be a handle is reported as not found.
   static func given(_ text: String) throws(RPCFault) -> SessionHandle {
-    guard let handle = try? SessionHandle(text) else { throw RPCFault(.sessionNotFound, data: ["path": "/session"]) }
+    guard let handle = try? SessionHandle(text) else { throw RPCFault(.sessionNotFound, path: "/session") }
     return handle
   }
 }

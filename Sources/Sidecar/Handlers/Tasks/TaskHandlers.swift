@@ -39,7 +39,7 @@ struct TaskHandlers: Sendable {
   ) throws(RPCFault) -> TaskDescription {
     let scope = context.runtime.scope
     guard let known = tasks.known(params.task, of: context.uid, in: scope, through: context.narrowing) else {
-      throw RPCFault(.taskNotFound, data: ["path": "/task"])
+      throw RPCFault(.taskNotFound, path: "/task")
     }
     if case .running(let task) = known { action(task) }
     return known.description

@@ -65,11 +65,11 @@ struct InboundTokenCheck: Sendable {
     case .invalid(let violation):
       fault = RPCFault(
         .notAuthenticated, "the inbound token is not valid: \(violation.message)",
-        data: ["upstream": ["code": .string(violation.code.rawValue)], "retryable": false])
+        isRetryable: false, upstream: RPCFault.Upstream(code: violation.code.rawValue))
     case .undecided(let cause): fault = ErrorMap.fault(cause)
     case .notIntrospected(let cause): fault = ErrorMap.fault(cause)
     }
-    fault.data["outcome"] = .string(TransportError.Outcome.notSent.rawValue)
+    fault.outcome = .notSent
     return fault
   }
 }

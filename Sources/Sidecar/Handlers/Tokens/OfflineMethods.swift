@@ -81,7 +81,7 @@ package enum OfflineMethods {
 
   private static func key(_ json: JSONValue) throws(RPCFault) -> JWK {
     guard let members = json.objectValue else {
-      throw RPCFault(.jwksInvalid, "a JWK is an object", data: ["path": "/jwk"])
+      throw RPCFault(.jwksInvalid, "a JWK is an object", path: "/jwk")
     }
     return try jose("/jwk") { () throws(JOSEError) in try JWK(json: members) }
   }
@@ -92,7 +92,7 @@ package enum OfflineMethods {
     do throws(JOSEError) {
       return try body()
     } catch {
-      throw RPCFault(.jwksInvalid, error.message, data: ["path": .string(path)])
+      throw RPCFault(.jwksInvalid, error.message, path: path)
     }
   }
 

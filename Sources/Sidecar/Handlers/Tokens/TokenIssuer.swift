@@ -70,7 +70,7 @@ struct TokenIssuer: Sendable {
         let given = try keySets.given.set(set, of: context.uid)
         return (StaticJWKSet(given.keys), given.isCheap)
       } catch {
-        throw RPCFault(.jwksInvalid, error.message, data: ["path": "/jwks"])
+        throw RPCFault(.jwksInvalid, error.message, path: "/jwks")
       }
     case (nil, let text?):
       let url: HTTPURL
@@ -80,7 +80,7 @@ struct TokenIssuer: Sendable {
         throw .invalidParams("jwksUrl \(error.phrase)", path: "/jwksUrl")
       }
       guard rules.keySetOrigins.contains(url.origin) else {
-        throw RPCFault(.jwksURLNotAllowed, data: ["path": "/jwksUrl"])
+        throw RPCFault(.jwksURLNotAllowed, path: "/jwksUrl")
       }
       let source = keySets.source(
         at: url, for: context.uid, amongOrigins: rules.keySetOrigins.count,
