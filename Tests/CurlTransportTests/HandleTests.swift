@@ -2,6 +2,7 @@ import CurlTransport
 import Glibc
 import HTTPMessages
 import PosternSupport
+import PosternTestSupport
 import Testing
 
 /// Leftovers of a failed exchange must not affect another one. libcurl 7.88 keeps the buffer of a handle whose name did
@@ -130,8 +131,9 @@ struct HandleTests {
       try await withThrowingTaskGroup(of: Void.self) { group in
         for worker in 0..<12 {
           group.addTask {
+            var generator = SeededGenerator(seed: UInt64(worker))
             for _ in 0..<50 {
-              try await fail(Failure.allCases.randomElement() ?? .connection, transport, server, broken)
+              try await fail(Failure.allCases.randomElement(using: &generator) ?? .connection, transport, server, broken)
               if worker == 0 { try await expectAllWorks(transport, [server]) }
             }
           }

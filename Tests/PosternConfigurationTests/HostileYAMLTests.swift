@@ -1,3 +1,4 @@
+import PosternTestSupport
 import Testing
 
 @testable import ConfigurationReading
@@ -241,7 +242,7 @@ struct HostileYAMLTests {
 
   @Test("Every byte of a good configuration may be any other: nothing traps")
   func mutations() {
-    var generator = SplitMix(state: 7)
+    var generator = SeededGenerator(seed: 7)
     let bytes = Array(ContractExample.yaml.utf8)
     for _ in 0..<150 {
       var fixture = Fixture("")
@@ -253,18 +254,5 @@ struct HostileYAMLTests {
       }
       if case .failure(let problems) = fixture.load() { #expect(!problems.problems.isEmpty) }
     }
-  }
-}
-
-/// A small repeatable generator.
-private struct SplitMix: RandomNumberGenerator {
-  var state: UInt64
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var mixed = state
-    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-    return mixed ^ (mixed >> 31)
   }
 }

@@ -1,4 +1,5 @@
 import PosternSupport
+import PosternTestSupport
 import Testing
 
 @Suite("The closest known name")
@@ -33,7 +34,7 @@ struct SuggestionTests {
 
   @Test("another name is found than the closest one, or one that is not close")
   func definition() {
-    var random = SystemRandomNumberGenerator()
+    var random = SeededGenerator(seed: 7)
     func word() -> String {
       let letters = (0..<Int.random(in: 0...12, using: &random)).map { _ in UInt8.random(in: 97...99, using: &random) }
       return String(decoding: letters, as: UTF8.self)

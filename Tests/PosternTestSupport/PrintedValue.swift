@@ -24,7 +24,7 @@ public enum PrintedValue {
 
   private static func faults(in text: String) -> [String] {
     let line = text.hasSuffix("\n") ? text.dropLast() : Substring(text)
-    let inner = modules.map { $0 + "." } + ["Optional(", "(unknown context", "Locked<", "Mutex", "0x"]
+    let inner = modules.map { $0 + "." } + ["Optional(", "(unknown context", "Locked<", "Mutex"]
     // Bytes are printed as numbers.
     let bytes = Array(secret.utf8.prefix(6)).map(String.init).joined(separator: ", ")
     let checks = [
@@ -32,6 +32,8 @@ public enum PrintedValue {
       ("is too long", line.count > maxCharacters),
       ("has a secret", line.contains(secret.prefix(12)) || line.contains(bytes)),
       ("has an inner name", inner.contains { line.contains($0) }),
+      // Eight digits: base64url of a random key has "0x" by chance.
+      ("has an address", line.contains(#/0x[0-9a-f]{8}/#)),
     ]
     return checks.filter(\.1).map(\.0)
   }

@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import PosternSupport
+import PosternTestSupport
 import SessionRecords
 import Testing
 
@@ -45,7 +46,7 @@ struct CrashTests {
     let folder = TemporaryFolder()
     await (try await FileRecordStore.open(.init(directory: folder.store))).close()
     var expected: [Int: UInt64] = [:]
-    var random = SplitMix64(state: 7)
+    var random = SeededGenerator(seed: 7)
     for round in 0..<100 {
       let writer = try Writer(folder.store)
       let lines = writer.kill(afterLines: Int(random.next() % 60) + 1, microseconds: UInt32(random.next() % 3000))

@@ -1,6 +1,7 @@
 import CPosternSQLite
 import Foundation
 import PosternSupport
+import PosternTestSupport
 
 /// A virtual file system for SQLite that records what has been synced, and computes the possible contents of a disk
 /// after a loss of power: everything synced, and of the rest any part in any order.
@@ -23,7 +24,7 @@ final class PowerLossDisk: @unchecked Sendable {
     var operations = 0
     var failAt: Int?
     var image: [String: [UInt8]]?
-    var random: SplitMix64
+    var random: SeededGenerator
     var syncs = 0
   }
 
@@ -37,7 +38,7 @@ final class PowerLossDisk: @unchecked Sendable {
 
   init(seed: UInt64, failAt: Int?, onFailure: @escaping @Sendable () -> Void) {
     name = "power-loss-\(UUID().uuidString)"
-    state = Locked(State(failAt: failAt, random: SplitMix64(state: seed)))
+    state = Locked(State(failAt: failAt, random: SeededGenerator(seed: seed)))
     original = sqlite3_vfs_find(nil)
     cName = strdup(name)
     ours = .allocate(capacity: 1)
@@ -92,7 +93,7 @@ final class PowerLossDisk: @unchecked Sendable {
     }
   }
 
-  private static func survivors(of file: File, _ random: inout SplitMix64) -> [UInt8] {
+  private static func survivors(of file: File, _ random: inout SeededGenerator) -> [UInt8] {
     var bytes = file.durable
     // Writes reach the disk in sectors.
     var operations: [Operation] = []
@@ -139,18 +140,6 @@ final class PowerLossDisk: @unchecked Sendable {
       }
     }
     file.pending = []
-  }
-}
-
-struct SplitMix64: RandomNumberGenerator {
-  var state: UInt64
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var mixed = state
-    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-    return mixed ^ (mixed >> 31)
   }
 }
 

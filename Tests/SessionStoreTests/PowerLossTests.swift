@@ -1,5 +1,6 @@
 import Foundation
 import PosternSupport
+import PosternTestSupport
 import SessionRecords
 import Testing
 
@@ -54,7 +55,7 @@ struct PowerLossTests {
     let folder = TemporaryFolder()
     let key = StoreKey.random()
     await (try await FileRecordStore.open(.init(directory: folder.store, key: key))).close()
-    var random = SplitMix64(state: seed)
+    var random = SeededGenerator(seed: seed)
     let ledger = Locked(Ledger())
     let disk = PowerLossDisk(seed: seed, failAt: Int(random.next() % 900) + 20) {
       ledger.withLock { ledger in

@@ -26,14 +26,14 @@ struct ChainPropertyTests {
       b: { baseUrl: "https://b.test", auth: none }
       c: { baseUrl: "https://c.test/", auth: none }
     """
-  private static let methods = [
+  fileprivate static let methods = [
     "fetchResource", "getAccessToken", "createSession", "beginAuthorization", "authenticate", "getSession", "health",
     "validateLogoutToken", "invalidateDecisions", "reloadConfig", "pass.authorize", "listTasks",
   ]
-  private static let resources = ["a", "b", "c"]
-  private static let httpMethods = ["GET", "POST", "DELETE"]
-  private static let paths = ["orders", "orders/", "orders/1", "orders/1/", "items/", "caf%C3%A9/"]
-  private static let sessions = ["one", "two"]
+  fileprivate static let resources = ["a", "b", "c"]
+  fileprivate static let httpMethods = ["GET", "POST", "DELETE"]
+  fileprivate static let paths = ["orders", "orders/", "orders/1", "orders/1/", "items/", "caf%C3%A9/"]
+  fileprivate static let sessions = ["one", "two"]
   /// Paths of fetches as they are given, and what they mean; nil: nothing that a list can have.
   private static let fetched: [(given: String, meant: String?)] = [
     ("orders", "orders"), ("/orders", "orders"), ("orders/", "orders/"), ("orders/1", "orders/1"),
@@ -42,35 +42,6 @@ struct ChainPropertyTests {
     ("caf%c3%a9/1", "caf%C3%A9/1"), ("items", "items"), ("items/orders/1", "items/orders/1"),
     ("orders2/1", "orders2/1"),
   ]
-
-  /// SplitMix64: the same chains at every run.
-  private struct Generator: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-      state &+= 0x9E37_79B9_7F4A_7C15
-      var mixed = state
-      mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-      mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-      return mixed ^ (mixed >> 31)
-    }
-
-    /// No list, or some of `all`, mostly of those that `isAllowed`.
-    mutating func list(of all: [String], where isAllowed: (String) -> Bool) -> [String]? {
-      guard Int.random(in: 0..<3, using: &self) == 0 else { return nil }
-      let isHonest = Int.random(in: 0..<8, using: &self) > 0
-      return all.filter { (!isHonest || isAllowed($0)) && Int.random(in: 0..<4, using: &self) > 0 }
-    }
-
-    mutating func limits(under model: ChainModel) -> EndpointLimits {
-      EndpointLimits(
-        resources: list(of: ChainPropertyTests.resources, where: model.allows(resource:)),
-        methods: list(of: ChainPropertyTests.methods, where: model.allows(method:)),
-        httpMethods: list(of: ChainPropertyTests.httpMethods, where: model.allows(httpMethod:)),
-        paths: list(of: ChainPropertyTests.paths, where: { model.allows(path: $0) }),
-        sessions: list(of: ChainPropertyTests.sessions, where: model.allows(session:)))
-    }
-  }
 
   private final class Program: ForwardingProgram {
     func content(for server: ResourceServer) async throws(RPCFault) -> ForwardedFetch.Content {
@@ -94,7 +65,7 @@ struct ChainPropertyTests {
   }
 
   /// A chain of random length; a level that is more than the one above is not made, as the model has it.
-  private func chain(_ rule: AccessRules.Rule, _ random: inout Generator, _ now: MonotonicInstant) -> Chain {
+  private func chain(_ rule: AccessRules.Rule, _ random: inout SeededGenerator, _ now: MonotonicInstant) -> Chain {
     var chain = Chain(
       model: ChainModel(ruleMethods: rule.methods, ruleResources: rule.scope.resources, levels: []), level: nil)
     for depth in 0..<Int.random(in: 1...8, using: &random) {
@@ -117,7 +88,7 @@ struct ChainPropertyTests {
     "A call through a chain is carried out that the model rejects, or the other way round", arguments: [1, 2, 3, 4])
   func calls(seed: Int) async throws {
     let bench = try SidecarBench(Self.yaml, level: .critical)
-    var random = Generator(state: UInt64(seed))
+    var random = SeededGenerator(seed: UInt64(seed))
     let access = bench.service.snapshot.access
     for number in 0..<2500 {
       let peer = Peer(uid: number.isMultiple(of: 2) ? 7 : 8, gid: 0)
@@ -137,7 +108,7 @@ struct ChainPropertyTests {
   }
 
   private func fetch(
-    _ chain: Chain, _ calls: CallChain, _ caller: PeerConnection, _ bench: SidecarBench, _ random: inout Generator
+    _ chain: Chain, _ calls: CallChain, _ caller: PeerConnection, _ bench: SidecarBench, _ random: inout SeededGenerator
   ) async throws {
     let resource = try #require(Self.resources.randomElement(using: &random))
     let method = try #require(Self.httpMethods.randomElement(using: &random))
@@ -160,5 +131,23 @@ struct ChainPropertyTests {
   private static func code<Value>(of result: Result<Value, RPCFault>) -> RPCErrorCode? {
     guard case .failure(let fault) = result else { return nil }
     return fault.code
+  }
+}
+
+extension SeededGenerator {
+  /// No list, or some of `all`, mostly of those that `isAllowed`.
+  fileprivate mutating func list(of all: [String], where isAllowed: (String) -> Bool) -> [String]? {
+    guard Int.random(in: 0..<3, using: &self) == 0 else { return nil }
+    let isHonest = Int.random(in: 0..<8, using: &self) > 0
+    return all.filter { (!isHonest || isAllowed($0)) && Int.random(in: 0..<4, using: &self) > 0 }
+  }
+
+  fileprivate mutating func limits(under model: ChainModel) -> EndpointLimits {
+    EndpointLimits(
+      resources: list(of: ChainPropertyTests.resources, where: model.allows(resource:)),
+      methods: list(of: ChainPropertyTests.methods, where: model.allows(method:)),
+      httpMethods: list(of: ChainPropertyTests.httpMethods, where: model.allows(httpMethod:)),
+      paths: list(of: ChainPropertyTests.paths, where: { model.allows(path: $0) }),
+      sessions: list(of: ChainPropertyTests.sessions, where: model.allows(session:)))
   }
 }

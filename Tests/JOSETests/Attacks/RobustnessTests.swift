@@ -1,24 +1,12 @@
 import JOSE
 import PosternJSON
+import PosternTestSupport
 import Testing
 
 @Suite("Attacks: mutated input")
 struct RobustnessTests {
-  /// SplitMix64: the same mutations at every run.
-  struct Generator: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-      state &+= 0x9e37_79b9_7f4a_7c15
-      var mixed = state
-      mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
-      mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
-      return mixed ^ (mixed >> 31)
-    }
-  }
-
   /// `text` with a few bytes changed, taken out, doubled or put in.
-  static func mutated(_ text: [UInt8], _ generator: inout Generator) -> [UInt8] {
+  static func mutated(_ text: [UInt8], _ generator: inout SeededGenerator) -> [UInt8] {
     var text = text
     for _ in 0...Int.random(in: 0...4, using: &generator) where !text.isEmpty {
       let position = Int.random(in: text.indices, using: &generator)
@@ -40,7 +28,7 @@ struct RobustnessTests {
     entries.append(.object(try TestKeys.p384.privateJSONRevealingSecrets()))
     entries += try Vector.load("rfc-keys").flatMap { try $0.keys() }.filter { $0["x5c"] != nil }.map { .object($0) }
     let text = JSONWriter().write(["keys": .array(entries)])
-    var generator = Generator(state: 1)
+    var generator = SeededGenerator(seed: 1)
     for _ in 0..<1500 {
       guard let set = try? JWKSet(text: Self.mutated(text, &generator), origin: origin) else { continue }
       #expect(set.keys.count + set.rejected.count <= 8)
@@ -54,7 +42,7 @@ struct RobustnessTests {
     let encrypted = Array(
       try CompactJWE.encrypt([1], for: TestKeys.p256, algorithm: .ecdhESA128KW, encryption: .a128GCM).utf8)
     let keys = JWKSet([TestKeys.p256])
-    var generator = Generator(state: 2)
+    var generator = SeededGenerator(seed: 2)
     for _ in 0..<3000 {
       let changed = Self.mutated(token, &generator)
       if changed != token {
@@ -74,7 +62,7 @@ struct RobustnessTests {
     let header = Array(
       #"{"alg":"ECDH-ES","enc":"A128GCM","epk":{"kty":"EC","crv":"P-256","x":"AA","y":"AA"},"apu":"AA","p2c":1,"crit":["b64"],"b64":false}"#
         .utf8)
-    var generator = Generator(state: 3)
+    var generator = SeededGenerator(seed: 3)
     for _ in 0..<3000 {
       let text = String(decoding: Self.mutated(header, &generator), as: UTF8.self)
       _ = try? CompactJWS(compact(text, "{}"))
@@ -85,7 +73,7 @@ struct RobustnessTests {
   @Test("No mutation of a PEM text traps", arguments: Vector.load("pem"))
   func privateKeys(_ vector: Vector) {
     let text = Array(vector.string("pem").utf8)
-    var generator = Generator(state: 4)
+    var generator = SeededGenerator(seed: 4)
     for _ in 0..<60 { _ = try? JWK(pem: Self.mutated(text, &generator)) }
   }
 }

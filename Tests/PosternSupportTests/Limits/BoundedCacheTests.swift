@@ -1,4 +1,5 @@
 import PosternSupport
+import PosternTestSupport
 import Testing
 
 /// The cache against a plain list in order of use.
@@ -7,7 +8,7 @@ import Testing
   func againstModel(capacity: Int) {
     var cache = BoundedCache<Int, Int>(capacity: capacity)
     var model: [(key: Int, value: Int)] = []
-    var random = SplitMix(state: UInt64(capacity))
+    var random = SeededGenerator(seed: UInt64(capacity))
     for step in 0..<5000 {
       let key = Int(random.next() % UInt64(capacity * 2))
       let index = model.firstIndex { $0.key == key }
@@ -29,18 +30,6 @@ import Testing
     for entry in model {
       let value = cache[entry.key]
       #expect(value == entry.value)
-    }
-  }
-
-  private struct SplitMix {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-      state &+= 0x9E37_79B9_7F4A_7C15
-      var mixed = state
-      mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-      mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-      return mixed ^ (mixed >> 31)
     }
   }
 }

@@ -1,20 +1,11 @@
 import PosternSupport
+import PosternTestSupport
 import Testing
 
 /// Properties of random sequences of requests, and the order of a few.
 @Suite("State of a concurrency limiter")
 struct ConcurrencyLimiterStateTests {
   typealias State = ConcurrencyLimiterState<Int, Int>
-
-  /// Numbers that are the same in each run.
-  private struct Generator: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-      state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-      return state ^ (state >> 29)
-    }
-  }
 
   private struct Slot {
     let key: Int
@@ -47,7 +38,7 @@ struct ConcurrencyLimiterStateTests {
   )
   func invariants(seed: Int) {
     for sharing in Self.sharings {
-      var random = Generator(state: UInt64(seed) &* 977 &+ 1)
+      var random = SeededGenerator(seed: UInt64(seed) &* 977 &+ 1)
       let limits = State.Limits(
         capacity: Int.random(in: 1...12, using: &random), capacityPerKey: Int.random(in: 1...8, using: &random),
         capacityPerUID: Int.random(in: 1...12, using: &random), queue: Int.random(in: 0...20, using: &random),
