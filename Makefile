@@ -157,7 +157,7 @@ build-tests: deps-test # The debug build that test-unit and make test run
 # playground block threads, and in one process hundreds of them starve each other until their limits of time end them.
 # Those that take longest come first.
 UNIT_JOBS ?= 2
-UNIT_LONGEST := SessionStoreTests CurlTransportTests PosternAuditTests AuthEngineTests
+UNIT_LONGEST := SessionStoreTests CurlTransportTests LocalServerTests PosternObservabilityTests AuthEngineTests
 UNIT_TARGETS := $(notdir $(wildcard Tests/*Tests Tests/Playground/Tests/*Tests))
 UNIT_IN_ORDER := $(filter $(UNIT_TARGETS),$(UNIT_LONGEST)) $(filter-out $(UNIT_LONGEST),$(UNIT_TARGETS))
 # The unit tests of a build, so many targets at once, under a command if there is one.
@@ -410,7 +410,7 @@ GENERATED := openrpc.json configuration.schema.json postern.example.yaml
 DOCC := .build/docc
 DOCC_MODULES := AuthEngine HTTPMessages PosternKit PosternURLLoading
 # What AuthEngine re-exports is documented as its own.
-DOCC_REEXPORTS_AuthEngine := OAuthClient,KeySets,TokenValidation,SessionRecords,AccessManagement,Sessions,StepUp,ResourceAccess,Entitlements,SDKCompatibility
+DOCC_REEXPORTS_AuthEngine := OAuthClient,SessionRecords,TokenValidation,Sessions,StepUp,ResourceAccess,Entitlements,SDKCompatibility
 .PHONY: docc
 docc: deps build ## Swift reference of PosternKit and the engine: .build/docc (serve it, or read documentation/posternkit)
 	@rm -rf $(DOCC) $(DOCC)-graphs $(DOCC)-catalogue.docc; mkdir -p $(DOCC)-graphs $(DOCC)-catalogue.docc

@@ -42,1055 +42,257 @@ let package = Package(
     .target(name: "CPosternStart"),
     .target(name: "CPosternTLS", linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
 
-    // MARK: - Layer 0: Support
+    // MARK: - Layer 0
 
     .target(name: "PosternSupport", dependencies: ["CPosternLinux"]),
-    .testTarget(
-      name: "PosternSupportTests",
-      dependencies: [
-        "PosternSupport",
-        "PosternTestSupport",
-      ]),
+    .testTarget(name: "PosternSupportTests", dependencies: ["PosternSupport", "PosternTestSupport"]),
 
-    // MARK: - Layer 0: Hardening
+    // MARK: - Layer 1
 
-    .target(name: "PosternHardening", dependencies: ["CPosternLinux"]),
-    .testTarget(
-      name: "PosternHardeningTests",
-      dependencies: [
-        "PosternHardening",
-        "PosternTestSupport",
-      ]),
-    // A program that PosternHardeningTests start: it puts itself into a sandbox and tries what is forbidden there.
+    .target(name: "PosternRuntime", dependencies: ["CPosternLinux", "PosternSupport"]),
+    .testTarget(name: "PosternRuntimeTests", dependencies: ["PosternRuntime", "PosternSupport", "PosternTestSupport"]),
+    // A program that PosternRuntimeTests start: it puts itself into a sandbox and tries what is forbidden there.
     .executableTarget(
-      name: "PosternHardeningProbe",
-      dependencies: ["CPosternLinux", "PosternHardening"],
-      path: "Tests/PosternHardeningProbe"
-    ),
-
-    // MARK: - Layer 1: JSON
-
+      name: "PosternHardeningProbe", dependencies: ["CPosternLinux", "PosternRuntime"],
+      path: "Tests/PosternHardeningProbe"),
     .target(name: "PosternJSON", dependencies: ["CPosternJansson", "PosternSupport"]),
-    .testTarget(
-      name: "PosternJSONTests",
-      dependencies: [
-        "PosternJSON"
-      ]),
-
-    // MARK: - Layer 1: Crypto
-
+    .testTarget(name: "PosternJSONTests", dependencies: ["CPosternJansson", "PosternJSON", "PosternTestSupport"]),
     .target(name: "PosternCrypto", dependencies: ["CPosternOpenSSL", "PosternSupport"]),
-    .testTarget(
-      name: "PosternCryptoTests",
-      dependencies: [
-        "PosternCrypto",
-        "PosternSupport",
-      ]),
-
-    // MARK: - Layer 1: EventLoops
-
-    .target(name: "EventLoops", dependencies: ["CPosternLinux", "PosternSupport"]),
-    .testTarget(
-      name: "EventLoopsTests",
-      dependencies: [
-        "EventLoops",
-        "PosternSupport",
-        "PosternTestSupport",
-      ]),
-
-    // MARK: - Layer 1: HTTPMessages
-
+    .testTarget(name: "PosternCryptoTests", dependencies: ["PosternCrypto", "PosternSupport"]),
     .target(name: "HTTPMessages", dependencies: ["PosternSupport"]),
-    .testTarget(
-      name: "HTTPMessagesTests",
+    .testTarget(name: "HTTPMessagesTests", dependencies: ["HTTPMessages", "PosternSupport", "PosternTestSupport"]),
+
+    // MARK: - Layer 2
+
+    .target(
+      name: "PosternObservability",
       dependencies: [
-        "HTTPMessages",
-        "PosternSupport",
-        "PosternTestSupport",
+        "HTTPMessages", "PosternCrypto", "PosternJSON", "PosternSupport",
+        .product(name: "Logging", package: "swift-log"),
       ]),
-
-    // MARK: - Layer 1: XML
-
-    .target(name: "PosternXML", dependencies: ["CPosternExpat"]),
     .testTarget(
-      name: "PosternXMLTests",
-      dependencies: [
-        "PosternXML"
-      ]),
-
-    // MARK: - Layer 1: YAML
-
-    .target(name: "PosternYAML", dependencies: ["CPosternYAML"]),
-
-    // MARK: - Layer 1: ProcessControl, signals and limits of processes
-
-    .target(name: "ProcessControl", dependencies: ["CPosternLinux", "PosternSupport"]),
-
-    // MARK: - Layer 2: Audit
-
-    .target(name: "PosternAudit", dependencies: ["PosternCrypto", "PosternJSON", "PosternSupport"]),
-    .testTarget(
-      name: "PosternAuditTests",
-      dependencies: [
-        "PosternAudit",
-        "PosternJSON",
-        "PosternSupport",
-        "PosternTestSupport",
-      ]),
-
-    // MARK: - Layer 2: CurlTransport
-
+      name: "PosternObservabilityTests",
+      dependencies: ["HTTPMessages", "PosternJSON", "PosternObservability", "PosternSupport", "PosternTestSupport"]),
     .target(
       name: "CurlTransport",
       dependencies: ["CPosternCurl", "CPosternLinux", "CPosternTLS", "CPosternZlib", "HTTPMessages", "PosternSupport"]),
     .testTarget(
       name: "CurlTransportTests",
-      dependencies: [
-        "CurlTransport",
-        "HTTPMessages",
-        "PosternSupport",
-        "PosternTestSupport",
-      ]),
-
-    // MARK: - Layer 2: Telemetry
-
-    .target(name: "PosternTelemetry", dependencies: ["HTTPMessages", "PosternJSON", "PosternSupport"]),
-    .testTarget(
-      name: "PosternTelemetryTests",
-      dependencies: [
-        "HTTPMessages",
-        "PosternJSON",
-        "PosternSupport",
-        "PosternTelemetry",
-        "PosternTestSupport",
-      ]),
-
-    // MARK: - Layer 2: JOSE
-
+      dependencies: ["CPosternCurl", "CurlTransport", "HTTPMessages", "PosternSupport", "PosternTestSupport"]),
     .target(name: "JOSE", dependencies: ["PosternCrypto", "PosternJSON", "PosternSupport"]),
     .testTarget(
       name: "JOSETests",
-      dependencies: [
-        "JOSE",
-        "PosternCrypto",
-        "PosternJSON",
-        "PosternSupport",
-      ],
-      exclude: ["Vectors"]
-    ),
-
-    // MARK: - Layer 2: JSONRPC
-
+      dependencies: ["JOSE", "PosternCrypto", "PosternJSON", "PosternSupport", "PosternTestSupport"],
+      exclude: ["Vectors"]),
     .target(name: "PosternJSONRPC", dependencies: ["PosternJSON", "PosternSupport"]),
     .testTarget(
       name: "PosternJSONRPCTests",
-      dependencies: [
-        "PosternJSON",
-        "PosternJSONRPC",
-        "PosternSupport",
-        "PosternTestSupport",
-      ]),
-
-    // MARK: - Layer 2: BodyDescriptors
-
-    .target(name: "BodyDescriptors", dependencies: ["CPosternLinux", "PosternSupport"]),
-    .testTarget(
-      name: "BodyDescriptorsTests",
-      dependencies: [
-        "BodyDescriptors",
-        "PosternSupport",
-        "PosternTestSupport",
-      ]),
-
-    // MARK: - Layer 2: SocketServer
-
+      dependencies: ["PosternJSON", "PosternJSONRPC", "PosternSupport", "PosternTestSupport"]),
     .target(
-      name: "SocketServer",
+      name: "LocalServer",
       dependencies: [
-        "CPosternLinux",
-        "EventLoops",
-        .product(name: "NIOCore", package: nio),
-        "PosternSupport",
-      ]
-    ),
-    .testTarget(
-      name: "SocketServerTests",
-      dependencies: [
-        "PosternSupport",
-        "PosternTestSupport",
-        "SocketServer",
-      ]),
-
-    // MARK: - Layer 2: StatusServer, HTTP for probes and metrics
-
-    .target(
-      name: "StatusServer",
-      dependencies: [
-        .product(name: "NIOCore", package: nio),
-        .product(name: "NIOHTTP1", package: nio),
+        "CPosternLinux", "HTTPMessages", "PosternCrypto", "PosternRuntime", "PosternSupport",
+        .product(name: "NIOCore", package: nio), .product(name: "NIOHTTP1", package: nio),
         .product(name: "NIOPosix", package: nio),
-        "PosternSupport",
-      ]
-    ),
-    .testTarget(
-      name: "StatusServerTests",
-      dependencies: [
-        "PosternSupport",
-        "PosternTestSupport",
-        "StatusServer",
       ]),
-
-    // MARK: - Layer 2: GatewayServer, HTTP for programs that cannot be changed
-
-    .target(
-      name: "GatewayServer",
-      dependencies: [
-        "HTTPMessages",
-        .product(name: "NIOCore", package: nio),
-        .product(name: "NIOHTTP1", package: nio),
-        .product(name: "NIOPosix", package: nio),
-        "PosternCrypto",
-        "PosternSupport",
-        "SocketServer",
-      ]
-    ),
     .testTarget(
-      name: "GatewayServerTests",
+      name: "LocalServerTests",
       dependencies: [
-        "GatewayServer",
-        "HTTPMessages",
-        "PosternSupport",
-        "PosternTestSupport",
-        "SocketServer",
+        "HTTPMessages", "LocalServer", "PosternSupport", "PosternTestSupport", .product(name: "NIOCore", package: nio),
       ]),
-
-    // MARK: - Layer 2: LoopbackLogin, the end of a login in a browser on this machine
-
     .target(name: "LoopbackLogin", dependencies: ["HTTPMessages", "PosternSupport"]),
 
-    // MARK: - Layer 3: OAuthClient, requests to identity providers
+    // MARK: - Layer 3
 
     .target(
       name: "OAuthClient",
-      dependencies: [
-        "HTTPMessages",
-        "JOSE",
-        "PosternCrypto",
-        "PosternJSON",
-        "PosternSupport",
-      ]
-    ),
+      dependencies: ["CPosternExpat", "HTTPMessages", "JOSE", "PosternCrypto", "PosternJSON", "PosternSupport"]),
     .testTarget(
       name: "OAuthClientTests",
       dependencies: [
-        "AuthEngine",
-        "EngineTestSupport",
-        "HTTPMessages",
-        "JOSE",
-        "OAuthClient",
-        "PosternCrypto",
-        "PosternJSON",
-        "PosternSupport",
-        "PosternTestSupport",
-        "ResourceAccess",
-        "SessionRecords",
-        "Sessions",
-        "TokenValidation",
-      ]
-    ),
-
-    // MARK: - Layer 3: KeySets
-
-    .target(
-      name: "KeySets",
-      dependencies: [
-        "HTTPMessages",
-        "JOSE",
-        "OAuthClient",
-        "PosternJSON",
-        "PosternSupport",
-      ]
-    ),
-    .testTarget(
-      name: "KeySetsTests",
-      dependencies: [
-        "AuthEngine",
-        "EngineTestSupport",
-        "HTTPMessages",
-        "JOSE",
-        "KeySets",
-        "OAuthClient",
-        "PosternJSON",
-        "PosternSupport",
-        "PosternTestSupport",
-      ]
-    ),
-
-    // MARK: - Layer 3: TokenValidation
-
+        "AuthEngine", "EngineTestSupport", "HTTPMessages", "JOSE", "OAuthClient", "PosternCrypto", "PosternJSON",
+        "PosternSupport", "PosternTestSupport", "ResourceAccess", "SessionRecords", "Sessions", "TokenValidation",
+      ]),
+    .target(name: "SessionRecords", dependencies: ["PosternCrypto", "PosternJSON", "PosternSupport"]),
     .target(
       name: "TokenValidation",
       dependencies: [
-        "HTTPMessages",
-        "JOSE",
-        "KeySets",
-        "OAuthClient",
-        "PosternCrypto",
-        "PosternJSON",
-        "PosternSupport",
-      ]
-    ),
+        "HTTPMessages", "JOSE", "OAuthClient", "PosternCrypto", "PosternJSON", "PosternSupport", "SessionRecords",
+      ]),
     .testTarget(
       name: "TokenValidationTests",
       dependencies: [
-        "AuthEngine",
-        "EngineTestSupport",
-        "HTTPMessages",
-        "JOSE",
-        "OAuthClient",
-        "PosternCrypto",
-        "PosternJSON",
-        "PosternSupport",
-        "PosternTestSupport",
-        "TokenValidation",
-      ]
-    ),
-
-    // MARK: - Layer 3: SessionRecords
-
-    .target(
-      name: "SessionRecords",
-      dependencies: [
-        "PosternCrypto",
-        "PosternJSON",
-        "PosternSupport",
-      ]
-    ),
-
-    // MARK: - Layer 3: RequestValidation, whether a request may pass an API
-
-    .target(
-      name: "RequestValidation",
-      dependencies: [
-        "HTTPMessages",
-        "JOSE",
-        "KeySets",
-        "OAuthClient",
-        "PosternCrypto",
-        "PosternJSON",
-        "PosternSupport",
-        "SessionRecords",
-        "TokenValidation",
-      ]
-    ),
-    .testTarget(
-      name: "RequestValidationTests",
-      dependencies: [
-        "AuthEngine",
-        "EngineTestSupport",
-        "HTTPMessages",
-        "JOSE",
-        "KeySets",
-        "OAuthClient",
-        "PosternCrypto",
-        "PosternJSON",
-        "PosternSupport",
-        "PosternTestSupport",
-        "RequestValidation",
-        "SessionRecords",
-        "TokenValidation",
+        "AuthEngine", "EngineTestSupport", "HTTPMessages", "JOSE", "OAuthClient", "PosternCrypto", "PosternJSON",
+        "PosternSupport", "PosternTestSupport", "TokenValidation",
       ]),
-
-    // MARK: - Layer 3: AccessManagement
-
-    .target(
-      name: "AccessManagement",
-      dependencies: [
-        "HTTPMessages",
-        "OAuthClient",
-        "PosternJSON",
-        "PosternSupport",
-        "PosternXML",
-      ]
-    ),
-
-    // MARK: - Layer 3: Sessions
-
     .target(
       name: "Sessions",
       dependencies: [
-        "AccessManagement",
-        "HTTPMessages",
-        "JOSE",
-        "KeySets",
-        "OAuthClient",
-        "PosternCrypto",
-        "PosternJSON",
-        "PosternSupport",
-        "SessionRecords",
+        "HTTPMessages", "JOSE", "OAuthClient", "PosternCrypto", "PosternJSON", "PosternSupport", "SessionRecords",
         "TokenValidation",
-      ]
-    ),
+      ]),
     .testTarget(
       name: "SessionsTests",
       dependencies: [
-        "AuthEngine",
-        "EngineTestSupport",
-        "HTTPMessages",
-        "JOSE",
-        "OAuthClient",
-        "PosternCrypto",
-        "PosternJSON",
-        "PosternSupport",
-        "PosternTestSupport",
-        "SessionRecords",
-        "Sessions",
-      ]
-    ),
-
-    // MARK: - Layer 3: StepUp
-
+        "AuthEngine", "EngineTestSupport", "HTTPMessages", "JOSE", "OAuthClient", "PosternCrypto", "PosternJSON",
+        "PosternSupport", "PosternTestSupport", "SessionRecords", "Sessions",
+      ]),
     .target(
-      name: "StepUp",
-      dependencies: [
-        "AccessManagement",
-        "HTTPMessages",
-        "OAuthClient",
-        "PosternJSON",
-        "PosternSupport",
-        "Sessions",
-      ]
-    ),
+      name: "StepUp", dependencies: ["HTTPMessages", "OAuthClient", "PosternJSON", "PosternSupport", "Sessions"]),
     .testTarget(
       name: "StepUpTests",
       dependencies: [
-        "AuthEngine",
-        "EngineTestSupport",
-        "HTTPMessages",
-        "PosternJSON",
-        "PosternSupport",
-        "PosternTestSupport",
-        "StepUp",
-      ]
-    ),
-
-    // MARK: - Layer 3: ResourceAccess
-
-    .target(
-      name: "OriginLimiting",
-      dependencies: [
-        "HTTPMessages",
-        "OAuthClient",
-        "PosternSupport",
-      ]
-    ),
-
+        "AuthEngine", "EngineTestSupport", "HTTPMessages", "PosternJSON", "PosternSupport", "PosternTestSupport",
+      ]),
     .target(
       name: "ResourceAccess",
       dependencies: [
-        "AccessManagement",
-        "HTTPMessages",
-        "JOSE",
-        "OAuthClient",
-        "OriginLimiting",
-        "PosternCrypto",
-        "PosternJSON",
-        "PosternSupport",
-        "SessionRecords",
+        "HTTPMessages", "JOSE", "OAuthClient", "PosternCrypto", "PosternJSON", "PosternSupport", "SessionRecords",
         "Sessions",
-      ]
-    ),
+      ]),
     .testTarget(
       name: "ResourceAccessTests",
       dependencies: [
-        "AccessManagement",
-        "AuthEngine",
-        "EngineTestSupport",
-        "HTTPMessages",
-        "JOSE",
-        "OriginLimiting",
-        "PosternCrypto",
-        "PosternJSON",
-        "PosternSupport",
-        "PosternTestSupport",
-        "ResourceAccess",
-        "Sessions",
-      ]
-    ),
-
-    // MARK: - Layer 3: Entitlements
-
+        "AuthEngine", "EngineTestSupport", "HTTPMessages", "JOSE", "OAuthClient", "PosternCrypto", "PosternJSON",
+        "PosternSupport", "PosternTestSupport", "ResourceAccess", "Sessions",
+      ]),
     .target(
       name: "Entitlements",
       dependencies: [
-        "AccessManagement",
-        "HTTPMessages",
-        "OAuthClient",
-        "PosternCrypto",
-        "PosternJSON",
-        "PosternSupport",
-        "SessionRecords",
-        "Sessions",
-        "TokenValidation",
-      ]
-    ),
+        "HTTPMessages", "OAuthClient", "PosternJSON", "PosternSupport", "SessionRecords", "Sessions", "TokenValidation",
+      ]),
     .testTarget(
       name: "EntitlementsTests",
       dependencies: [
-        "AdobePass",
-        "AuthEngine",
-        "EngineTestSupport",
-        "Entitlements",
-        "HTTPMessages",
-        "JOSE",
-        "OAuthClient",
-        "PosternJSON",
-        "PosternSupport",
-        "PosternTestSupport",
-        "SDKCompatibility",
-        "SessionRecords",
-        "Sessions",
-      ]
-    ),
-
-    // MARK: - Layer 3: AdobePass
-
+        "AdobePass", "AuthEngine", "EngineTestSupport", "Entitlements", "HTTPMessages", "JOSE", "OAuthClient",
+        "PosternJSON", "PosternSupport", "PosternTestSupport", "SDKCompatibility", "Sessions",
+      ]),
     .target(
       name: "AdobePass",
       dependencies: [
-        "Entitlements",
-        "HTTPMessages",
-        "JOSE",
-        "OAuthClient",
-        "PosternCrypto",
-        "PosternJSON",
-        "PosternSupport",
+        "Entitlements", "HTTPMessages", "JOSE", "OAuthClient", "PosternCrypto", "PosternJSON", "PosternSupport",
         "SessionRecords",
-      ]
-    ),
+      ]),
     .testTarget(
       name: "AdobePassTests",
       dependencies: [
-        "AdobePass",
-        "AuthEngine",
-        "EngineTestSupport",
-        "Entitlements",
-        "HTTPMessages",
-        "JOSE",
-        "OAuthClient",
-        "PosternCrypto",
-        "PosternJSON",
-        "PosternSupport",
-        "PosternTestSupport",
-        "SessionRecords",
-      ]
-    ),
-
-    // MARK: - Layer 3: SDKCompatibility
-
+        "AdobePass", "AuthEngine", "EngineTestSupport", "Entitlements", "HTTPMessages", "OAuthClient", "PosternJSON",
+        "PosternSupport", "PosternTestSupport", "SessionRecords",
+      ]),
     .target(
       name: "SDKCompatibility",
       dependencies: [
-        "Entitlements",
-        "HTTPMessages",
-        "KeySets",
-        "OAuthClient",
-        "PosternJSON",
-        "PosternSupport",
-        "ResourceAccess",
-        "Sessions",
+        "Entitlements", "HTTPMessages", "OAuthClient", "PosternJSON", "PosternSupport", "ResourceAccess", "Sessions",
         "TokenValidation",
-      ]
-    ),
+      ]),
     .testTarget(
       name: "SDKCompatibilityTests",
       dependencies: [
-        "AuthEngine",
-        "EngineTestSupport",
-        "HTTPMessages",
-        "PosternJSON",
-        "PosternSupport",
-        "PosternTestSupport",
-        "SDKCompatibility",
-      ]
-    ),
-
-    // MARK: - Layer 3: AuthEngine, the engine as one module
-
+        "AuthEngine", "EngineTestSupport", "HTTPMessages", "PosternJSON", "PosternSupport", "PosternTestSupport",
+      ]),
     .target(
       name: "AuthEngine",
       dependencies: [
-        "AccessManagement",
-        "AdobePass",
-        "Entitlements",
-        "HTTPMessages",
-        "KeySets",
-        "OAuthClient",
-        "OriginLimiting",
-        "PosternJSON",
-        "PosternSupport",
-        "RequestValidation",
-        "ResourceAccess",
-        "SDKCompatibility",
-        "SessionRecords",
-        "Sessions",
-        "StepUp",
-        "TokenValidation",
-      ]
-    ),
-
+        "AdobePass", "Entitlements", "HTTPMessages", "OAuthClient", "PosternJSON", "PosternSupport", "ResourceAccess",
+        "SDKCompatibility", "SessionRecords", "Sessions", "StepUp", "TokenValidation",
+      ]),
     .testTarget(
       name: "AuthEngineTests",
       dependencies: [
-        "AccessManagement",
-        "AuthEngine",
-        "EngineTestSupport",
-        "Entitlements",
-        "HTTPMessages",
-        "JOSE",
-        "KeySets",
-        "OAuthClient",
-        "PosternCrypto",
-        "PosternJSON",
-        "PosternSupport",
-        "PosternTestSupport",
-        "ResourceAccess",
-        "SDKCompatibility",
-        "SessionRecords",
-        "Sessions",
-        "StepUp",
-      ]
-    ),
+        "AdobePass", "AuthEngine", "EngineTestSupport", "Entitlements", "HTTPMessages", "JOSE", "OAuthClient",
+        "PosternCrypto", "PosternJSON", "PosternSupport", "PosternTestSupport", "ResourceAccess", "SDKCompatibility",
+        "SessionRecords", "Sessions", "StepUp", "TokenValidation",
+      ]),
 
-    // MARK: - Layer 4: PosternURLLoading, the engine behind Foundation's URLSession; no part of the sidecar
+    // MARK: - Layer 4
 
     .target(name: "PosternURLLoading", dependencies: ["AuthEngine", "HTTPMessages", "PosternSupport"]),
     .testTarget(
       name: "PosternURLLoadingTests",
       dependencies: [
-        "AuthEngine",
-        "Entitlements",
-        "HTTPMessages",
-        "KeySets",
-        "OAuthClient",
-        "PosternSupport",
-        "PosternTestSupport",
-        "PosternURLLoading",
-        "ResourceAccess",
-        "SessionRecords",
-        "Sessions",
-        "StepUp",
-        "TokenValidation",
-      ]
-    ),
-
-    // MARK: - Layer 3: Protocol
-
-    .target(name: "PosternProtocol", dependencies: ["PosternJSON", "PosternJSONRPC", "PosternSupport"]),
-    .testTarget(
-      name: "PosternProtocolTests",
-      dependencies: [
-        "PosternJSON",
-        "PosternJSONRPC",
-        "PosternProtocol",
+        "AuthEngine", "Entitlements", "HTTPMessages", "OAuthClient", "PosternSupport", "PosternTestSupport",
+        "PosternURLLoading", "ResourceAccess", "SessionRecords", "Sessions", "StepUp", "TokenValidation",
       ]),
-
-    // MARK: - Layer 4: SessionStore
-
     .target(
       name: "SessionStore",
       dependencies: ["CPosternHiredis", "CPosternSQLite", "PosternCrypto", "PosternSupport", "SessionRecords"]),
     .testTarget(
       name: "SessionStoreTests",
       dependencies: [
-        "CPosternSQLite",
-        "PosternCrypto",
-        "PosternSupport",
-        "PosternTestSupport",
-        "SessionRecords",
-        "SessionStore",
-      ]
-    ),
-
-    // MARK: - Layer 4: Configuration
-
-    .target(
-      name: "ConfigurationReading",
-      dependencies: [
-        "PosternJSON",
-        "PosternSupport",
-        "PosternYAML",
-      ]
-    ),
-
+        "CPosternSQLite", "PosternCrypto", "PosternSupport", "PosternTestSupport", "SessionRecords", "SessionStore",
+      ]),
+    .target(name: "PosternProtocol", dependencies: ["PosternJSON", "PosternJSONRPC", "PosternSupport"]),
+    .testTarget(name: "PosternProtocolTests", dependencies: ["PosternJSON", "PosternJSONRPC", "PosternProtocol"]),
     .target(
       name: "PosternConfiguration",
       dependencies: [
-        "ConfigurationReading",
-        "HTTPMessages",
-        "PosternJSON",
-        "PosternSupport",
-        "PosternYAML",
-      ]
-    ),
+        "AuthEngine", "CPosternYAML", "HTTPMessages", "JOSE", "PosternCrypto", "PosternJSON", "PosternSupport",
+        "SessionStore", "TokenValidation",
+      ]),
     .testTarget(
       name: "PosternConfigurationTests",
-      dependencies: [
-        "ConfigurationReading",
-        "PosternConfiguration",
-        "PosternJSON",
-        "PosternSupport",
-        "PosternYAML",
-      ]),
-
-    // MARK: - Layer 4: EngineConfiguration, the engine's values of a configuration
-
-    .target(
-      name: "EngineConfiguration",
-      dependencies: [
-        "AuthEngine",
-        "HTTPMessages",
-        "JOSE",
-        "PosternConfiguration",
-        "PosternCrypto",
-        "PosternJSON",
-        "PosternSupport",
-        "RequestValidation",
-        "SessionStore",
-      ]
-    ),
-
-    // MARK: - Layer 4: PosternKit, the sidecar's configuration and engine in a program's own process
-
+      dependencies: ["PosternConfiguration", "PosternJSON", "PosternSupport", "PosternTestSupport"]),
     .target(
       name: "PosternKit",
       dependencies: [
-        "AuthEngine",
-        "ConfigurationReading",
-        "CurlTransport",
-        "EngineConfiguration",
-        "HTTPMessages",
-        "LoopbackLogin",
-        "PosternConfiguration",
-        "PosternJSON",
-        "PosternSupport",
-        "SessionStore",
-      ]
-    ),
+        "AuthEngine", "CurlTransport", "HTTPMessages", "LoopbackLogin", "PosternConfiguration", "PosternJSON",
+        "PosternSupport", "SessionStore",
+      ]),
     .testTarget(
       name: "PosternKitTests",
       dependencies: [
-        "AuthEngine",
-        "CurlTransport",
-        "HTTPMessages",
-        "PosternJSON",
-        "PosternKit",
-        "PosternSupport",
+        "AuthEngine", "CurlTransport", "HTTPMessages", "PosternJSON", "PosternKit", "PosternSupport",
         "PosternTestSupport",
-      ]
-    ),
-
-    // MARK: - Layer 4: SidecarAccess, who calls and how much
-
-    .target(
-      name: "SidecarAccess",
-      dependencies: [
-        "HTTPMessages",
-        "PosternJSON",
-        "PosternJSONRPC",
-        "PosternProtocol",
-        "PosternSupport",
-      ]
-    ),
-
-    // MARK: - Layer 4: SidecarObservability, what the process reports about itself
-
-    .target(
-      name: "SidecarObservability",
-      dependencies: [
-        "AuthEngine",
-        "HTTPMessages",
-        .product(name: "Logging", package: "swift-log"),
-        "PosternAudit",
-        "PosternConfiguration",
-        "PosternCrypto",
-        "PosternJSON",
-        "PosternJSONRPC",
-        "PosternProtocol",
-        "PosternSupport",
-        "PosternTelemetry",
-        "SidecarAccess",
-      ]
-    ),
-
-    // MARK: - Layer 4: SidecarEngine, the engine as the configuration has it
-
-    .target(
-      name: "SidecarEngine",
-      dependencies: [
-        "AuthEngine",
-        "EngineConfiguration",
-        "HTTPMessages",
-        "PosternConfiguration",
-        "PosternJSON",
-        "PosternJSONRPC",
-        "PosternProtocol",
-        "PosternSupport",
-        "SidecarAccess",
-        "SidecarObservability",
-      ]
-    ),
-
-    // MARK: - Layer 4: SidecarHealth, whether the sidecar can do its work
-
-    .target(
-      name: "SidecarHealth",
-      dependencies: [
-        "AuthEngine",
-        "EngineConfiguration",
-        .product(name: "Logging", package: "swift-log"),
-        "PosternConfiguration",
-        "PosternJSON",
-        "PosternProtocol",
-        "PosternSupport",
-        "SidecarAccess",
-        "SidecarEngine",
-        "SidecarObservability",
-      ]
-    ),
-
-    // MARK: - Layer 4: SidecarCalls, the call chain
-
-    .target(
-      name: "SidecarCalls",
-      dependencies: [
-        "AuthEngine",
-        "EngineConfiguration",
-        "HTTPMessages",
-        .product(name: "Logging", package: "swift-log"),
-        "PosternCrypto",
-        "PosternJSON",
-        "PosternJSONRPC",
-        "PosternProtocol",
-        "PosternSupport",
-        "PosternTelemetry",
-        "SidecarAccess",
-        "SidecarEngine",
-        "SidecarObservability",
-      ]
-    ),
-
-    // MARK: - Layer 4: ServerExamination, what `postern doctor` looks for at other servers
-
-    .target(
-      name: "ServerExamination",
-      dependencies: [
-        "AuthEngine",
-        "EngineConfiguration",
-        "HTTPMessages",
-        "PosternConfiguration",
-        "PosternJSON",
-        "PosternSupport",
-        "SidecarEngine",
-        "SidecarObservability",
-      ]
-    ),
-
-    // MARK: - Layer 4: SidecarEndpoints, sockets for one child, and explanations of calls
-
-    .target(
-      name: "SidecarEndpoints",
-      dependencies: [
-        "AuthEngine",
-        "EngineConfiguration",
-        "HTTPMessages",
-        "PosternConfiguration",
-        "PosternCrypto",
-        "PosternJSON",
-        "PosternJSONRPC",
-        "PosternProtocol",
-        "PosternSupport",
-        "SidecarAccess",
-        "SidecarCalls",
-        "SidecarEngine",
-        "SidecarObservability",
-      ]
-    ),
-    .testTarget(
-      name: "SidecarEndpointsTests",
-      dependencies: [
-        "AuthEngine",
-        "HTTPMessages",
-        "PosternConfiguration",
-        "PosternJSON",
-        "PosternJSONRPC",
-        "PosternProtocol",
-        "PosternSupport",
-        "PosternTestSupport",
-        "SidecarAccess",
-        "SidecarCalls",
-        "SidecarEndpoints",
-        "SidecarEngine",
-      ]
-    ),
-
-    // MARK: - Layer 4: Sidecar
-
+      ]),
     .target(
       name: "Sidecar",
       dependencies: [
-        "AuthEngine",
-        "BodyDescriptors",
-        "EngineConfiguration",
-        "HTTPMessages",
-        "JOSE",
+        "AuthEngine", "HTTPMessages", "JOSE", "PosternConfiguration", "PosternCrypto", "PosternJSON", "PosternJSONRPC",
+        "PosternObservability", "PosternProtocol", "PosternRuntime", "PosternSupport", "TokenValidation",
         .product(name: "Logging", package: "swift-log"),
-        "PosternAudit",
-        "PosternConfiguration",
-        "PosternJSON",
-        "PosternJSONRPC",
-        "PosternProtocol",
-        "PosternSupport",
-        "PosternTelemetry",
-        "RequestValidation",
-        "SidecarAccess",
-        "SidecarCalls",
-        "SidecarEndpoints",
-        "SidecarEngine",
-        "SidecarHealth",
-        "SidecarObservability",
-      ]
-    ),
+      ]),
     .testTarget(
       name: "SidecarTests",
       dependencies: [
-        "AdobePass",
-        "AuthEngine",
-        "EngineConfiguration",
-        "Entitlements",
-        "HTTPMessages",
+        "AdobePass", "AuthEngine", "Entitlements", "HTTPMessages", "JOSE", "OAuthClient", "PosternConfiguration",
+        "PosternJSON", "PosternJSONRPC", "PosternObservability", "PosternProtocol", "PosternSupport",
+        "PosternTestSupport", "ResourceAccess", "Sessions", "Sidecar", "StepUp",
         .product(name: "Logging", package: "swift-log"),
-        "PosternAudit",
-        "PosternConfiguration",
-        "PosternJSON",
-        "PosternJSONRPC",
-        "PosternProtocol",
-        "PosternSupport",
-        "PosternTestSupport",
-        "Sidecar",
-        "SidecarAccess",
-        "SidecarCalls",
-        "SidecarEndpoints",
-        "SidecarEngine",
-        "SidecarHealth",
-        "SidecarObservability",
-      ]
-    ),
-
-    // MARK: - Layer 4: ForwardAuthentication, what front proxies want to know of a request
-
-    .target(
-      name: "ForwardAuthentication",
-      dependencies: ["HTTPMessages", "PosternConfiguration", "PosternJSON", "PosternSupport"]),
-    .testTarget(
-      name: "ForwardAuthenticationTests",
-      dependencies: ["ForwardAuthentication", "HTTPMessages", "PosternConfiguration", "PosternJSON", "PosternSupport"]),
-
-    // MARK: - Layer 4: SidecarGateway, HTTP requests as calls
-
+      ]),
     .target(
       name: "SidecarGateway",
       dependencies: [
-        "AuthEngine",
-        "ForwardAuthentication",
-        "GatewayServer",
-        "HTTPMessages",
-        "PosternConfiguration",
-        "PosternJSON",
-        "PosternJSONRPC",
-        "PosternProtocol",
-        "PosternSupport",
-        "Sidecar",
-        "SidecarAccess",
-        "SidecarCalls",
-        "SidecarEndpoints",
-        "SidecarEngine",
-        "SidecarObservability",
-      ]
-    ),
+        "AuthEngine", "HTTPMessages", "LocalServer", "PosternConfiguration", "PosternJSON", "PosternJSONRPC",
+        "PosternProtocol", "PosternSupport", "Sidecar",
+      ]),
     .testTarget(
       name: "SidecarGatewayTests",
       dependencies: [
-        "AuthEngine",
-        "GatewayServer",
-        "HTTPMessages",
-        "PosternJSON",
-        "PosternJSONRPC",
-        "PosternProtocol",
-        "PosternSupport",
-        "PosternTestSupport",
-        "SidecarCalls",
-        "SidecarGateway",
+        "AuthEngine", "HTTPMessages", "LocalServer", "PosternConfiguration", "PosternJSON", "PosternJSONRPC",
+        "PosternProtocol", "PosternSupport", "PosternTestSupport", "Sidecar", "SidecarGateway",
       ]),
 
-    // MARK: - Layer 5: postern, the command line
+    // MARK: - Layer 5
 
     .executableTarget(
       name: "postern",
       dependencies: [
+        "AuthEngine", "CPosternLinux", "CPosternStart", "CurlTransport", "HTTPMessages", "LocalServer", "LoopbackLogin",
+        "PosternConfiguration", "PosternJSON", "PosternJSONRPC", "PosternObservability", "PosternProtocol",
+        "PosternRuntime", "PosternSupport", "Sidecar", "SidecarGateway",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
-        "AuthEngine",
-        "CPosternLinux",
-        "CPosternStart",
-        "ConfigurationReading",
-        "CurlTransport",
-        "EngineConfiguration",
-        "GatewayServer",
-        "HTTPMessages",
         .product(name: "Logging", package: "swift-log"),
-        "LoopbackLogin",
-        "PosternAudit",
-        "PosternConfiguration",
-        "PosternHardening",
-        "PosternJSON",
-        "PosternJSONRPC",
-        "PosternProtocol",
-        "PosternSupport",
-        "PosternTelemetry",
-        "ProcessControl",
-        "ServerExamination",
-        "SessionStore",
-        "Sidecar",
-        "SidecarAccess",
-        "SidecarEndpoints",
-        "SidecarEngine",
-        "SidecarGateway",
-        "SidecarObservability",
-        "SocketServer",
-        "StatusServer",
-      ]
-    ),
+      ]),
 
     // MARK: - Test support: may import everything, imported by tests only
 
     .target(
-      name: "PosternTestSupport",
-      dependencies: ["HTTPMessages", "PosternSupport"],
-      path: "Tests/PosternTestSupport"
-    ),
+      name: "PosternTestSupport", dependencies: ["HTTPMessages", "PosternSupport"], path: "Tests/PosternTestSupport"),
     .target(
       name: "EngineTestSupport",
       dependencies: [
-        "AuthEngine",
-        "HTTPMessages",
-        "JOSE",
-        "PosternCrypto",
-        "PosternJSON",
-        "PosternSupport",
-        "PosternTestSupport",
-      ],
-      path: "Tests/EngineTestSupport"
-    ),
+        "AuthEngine", "HTTPMessages", "JOSE", "PosternCrypto", "PosternJSON", "PosternSupport", "PosternTestSupport",
+      ], path: "Tests/EngineTestSupport"),
   ],
   swiftLanguageModes: [.v6]
 )

@@ -1,6 +1,5 @@
 public import PosternJSON
 public import PosternSupport
-import RequestValidation
 import SessionRecords
 public import Sessions
 public import TokenValidation

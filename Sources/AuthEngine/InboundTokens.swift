@@ -1,8 +1,6 @@
-public import KeySets
 public import OAuthClient
 import PosternJSON
 public import PosternSupport
-import RequestValidation
 public import TokenValidation
 
 /// Why an inbound token is not exchanged.

@@ -1,6 +1,6 @@
 package import OAuthClient
 package import PosternSupport
-package import RequestValidation
+package import TokenValidation
 
 extension PosternEngine {
   /// Removes what its issuer has reported about a token that was revoked.

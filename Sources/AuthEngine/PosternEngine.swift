@@ -1,9 +1,7 @@
 public import Entitlements
 public import HTTPMessages
-public import KeySets
 public import OAuthClient
 public import PosternSupport
-import RequestValidation
 public import ResourceAccess
 public import SDKCompatibility
 public import SessionRecords

@@ -1,4 +1,5 @@
 public import PosternJSON
+import PosternSupport
 
 /// One connection's conversation as a pure state machine: events in, actions out; no sockets, no tasks, no clock.
 ///

@@ -82,7 +82,8 @@ public struct RPCFault: Error, Sendable {
   /// The same with another code or message.
   public func with(code: RPCErrorCode? = nil, message: String? = nil) -> RPCFault {
     var fault = RPCFault(
-      code ?? self.code, message ?? self.message, path: path, outcome: outcome, isRetryable: isRetryable, retryAfter: retryAfter,
+      code ?? self.code, message ?? self.message, path: path, outcome: outcome, isRetryable: isRetryable,
+      retryAfter: retryAfter,
       upstream: upstream, word: word, details: details)
     fault.continuation = continuation
     fault.traceID = traceID

@@ -7,5 +7,5 @@
 @_exported public import SessionStore
 
 // The rest of that module is the configuration's text as values, with names that the engine has, too.
-@_exported public import struct ConfigurationReading.ConfigurationProblem
-@_exported public import struct ConfigurationReading.ConfigurationProblems
+@_exported public import struct PosternConfiguration.ConfigurationProblem
+@_exported public import struct PosternConfiguration.ConfigurationProblems

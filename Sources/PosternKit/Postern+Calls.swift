@@ -1,5 +1,5 @@
 public import AuthEngine
-import EngineConfiguration
+import PosternConfiguration
 public import PosternJSON
 import PosternSupport
 

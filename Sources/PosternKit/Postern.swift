@@ -1,6 +1,5 @@
 public import AuthEngine
 import CurlTransport
-import EngineConfiguration
 public import HTTPMessages
 public import PosternConfiguration
 public import PosternJSON

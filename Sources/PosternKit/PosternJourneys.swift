@@ -1,7 +1,7 @@
 public import AuthEngine
-import EngineConfiguration
 import HTTPMessages
 import LoopbackLogin
+import PosternConfiguration
 public import PosternSupport
 
 /// Authentications by access managers' trees, and step-up by policy advice.

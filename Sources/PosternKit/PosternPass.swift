@@ -1,5 +1,5 @@
 public import AuthEngine
-import EngineConfiguration
+import PosternConfiguration
 public import PosternSupport
 
 /// The logins of devices at television providers, through Adobe Pass: the calls of a configured service provider.

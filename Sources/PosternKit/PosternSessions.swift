@@ -1,6 +1,6 @@
 public import AuthEngine
-import EngineConfiguration
 import LoopbackLogin
+import PosternConfiguration
 public import PosternSupport
 
 /// Logins and sessions of this program's users. A session is named by its handle; no method returns a token.

@@ -1,5 +1,4 @@
 public import AuthEngine
-import EngineConfiguration
 import PosternConfiguration
 public import PosternSupport
 

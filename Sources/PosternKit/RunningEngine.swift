@@ -1,6 +1,6 @@
 import AuthEngine
-import EngineConfiguration
 import HTTPMessages
+import PosternConfiguration
 import PosternSupport
 
 /// The engine with the configuration that is in force, for the calls of one uid.

@@ -1,6 +1,5 @@
 package import HTTPMessages
 package import OAuthClient
-import OriginLimiting
 import PosternSupport
 
 extension ResourceError {

@@ -1,6 +1,5 @@
 import HTTPMessages
 import OAuthClient
-import OriginLimiting
 import PosternSupport
 import Sessions
 

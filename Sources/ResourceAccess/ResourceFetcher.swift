@@ -1,6 +1,5 @@
 public import HTTPMessages
 public import OAuthClient
-public import OriginLimiting
 public import PosternSupport
 import SessionRecords
 package import Sessions

@@ -13,15 +13,15 @@ extension ResourceServer {
     guard !path.utf8.starts(with: "//".utf8) else { throw Self.invalid("must not begin with two slashes") }
     let url: HTTPURL
     do throws(HTTPURLError) {
-      url = isAbsolute ? try HTTPURL(path) : try locations.baseURL.appending(relativePath: path)
+      url = isAbsolute ? try HTTPURL(path) : try baseURL.appending(relativePath: path)
     } catch {
       throw Self.invalid(error.phrase)
     }
     // Of a metadata service the origin is what is wrong, though it has only plain http.
-    guard locations.plainHTTP.permits(url) || url.origin.isMetadataService else {
+    guard plainHTTP.permits(url) || url.origin.isMetadataService else {
       throw Self.invalid("must be https (plain http only where the configuration allows it)")
     }
-    guard isAbsolute || url.lies(under: locations.baseURL) else {
+    guard isAbsolute || url.lies(under: baseURL) else {
       throw Self.invalid("leads out of the resource's base URL")
     }
     if let fault = PathInspection.fault(in: url.path) { throw Self.invalid(fault) }
@@ -35,13 +35,13 @@ extension ResourceServer {
 
   /// Whether requests may go to `url`: under `baseURL` or an additional origin, secure, and without a path that another
   /// server could read differently. It applies to redirects, too.
-  public func covers(_ url: HTTPURL) -> Bool { locations.coverage.covers(url) }
+  public func covers(_ url: HTTPURL) -> Bool { coverage.covers(url) }
 
   /// The policy by which requests to this server carry tokens.
   func tokenPolicy(_ delegate: (any TokenManagementPolicyDelegate)? = nil) -> TokenManagementPolicy {
     var policy = TokenManagementPolicy(
-      validatingURL: locations.all, delegate: delegate, refreshOn: tokens.refreshOn)
-    policy.plainHTTP = locations.plainHTTP
+      validatingURL: locations, delegate: delegate, refreshOn: refreshOn)
+    policy.plainHTTP = plainHTTP
     return policy
   }
 
@@ -67,7 +67,7 @@ extension ResourceServer {
 
   /// The grant for tokens on behalf of users; nil without an issuer, or where none are exchanged.
   package var exchangeGrant: ExchangeGrant? {
-    guard let issuer = tokens.issuer, let exchange = tokens.exchange else { return nil }
+    guard let issuer = issuer, let exchange = exchange else { return nil }
     return ExchangeGrant(issuer: issuer, resource: name, exchange: exchange)
   }
 
@@ -90,7 +90,7 @@ extension ResourceServer {
   /// arrives: not where the response may be a redirect, a rejected token, or a challenge. Those are small; where one
   /// is the last all the same, its body is delivered at its end.
   func streams(consultsDelegate: Bool) -> @Sendable (Int) -> Bool {
-    let refreshOn = tokens.refreshOn
+    let refreshOn = self.refreshOn
     return { status in
       if (300..<400).contains(status) || status == 401 || status == 403 { return false }
       if let refreshOn, refreshOn.contains(status) { return false }

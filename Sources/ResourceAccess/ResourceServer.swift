@@ -1,6 +1,5 @@
 public import HTTPMessages
 public import OAuthClient
-public import OriginLimiting
 public import PosternSupport
 
 /// A configured resource server: where it is, and how requests to it are authenticated and bounded.

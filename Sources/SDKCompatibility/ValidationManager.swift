@@ -1,5 +1,4 @@
 public import HTTPMessages
-public import KeySets
 public import PosternJSON
 public import PosternSupport
 public import TokenValidation

@@ -1,4 +1,3 @@
-import AccessManagement
 import OAuthClient
 import PosternJSON
 import PosternSupport

@@ -1,7 +1,7 @@
-package import KeySets
 public import OAuthClient
 public import PosternSupport
 public import SessionRecords
+package import TokenValidation
 
 /// Why a session could not be made, used or ended.
 public struct SessionError: Error, Sendable, ConciseStringConvertible {

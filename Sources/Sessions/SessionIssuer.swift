@@ -1,5 +1,3 @@
-public import AccessManagement
-public import KeySets
 public import OAuthClient
 public import PosternSupport
 public import TokenValidation

@@ -1,4 +1,3 @@
-public import AccessManagement
 public import HTTPMessages
 public import OAuthClient
 public import PosternSupport

@@ -1,11 +1,11 @@
 import AuthEngine
-import GatewayServer
 import HTTPMessages
+import LocalServer
 import PosternJSON
 import PosternJSONRPC
 import PosternProtocol
 import PosternSupport
-import SidecarCalls
+import Sidecar
 
 /// A request of a program and its response, as the fetch between them sees the program.
 final class ForwardedExchange: ForwardingProgram {

@@ -1,14 +1,11 @@
-import ForwardAuthentication
-import GatewayServer
 import HTTPMessages
+import LocalServer
 import PosternConfiguration
 import PosternJSON
 import PosternJSONRPC
 import PosternProtocol
 import PosternSupport
 import Sidecar
-import SidecarAccess
-import SidecarEngine
 
 /// The gateway's own paths, below `/.postern/`.
 extension SidecarGateway {

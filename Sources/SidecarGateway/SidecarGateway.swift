@@ -1,13 +1,11 @@
-package import GatewayServer
 import Glibc
 import HTTPMessages
+package import LocalServer
 import PosternJSON
 import PosternJSONRPC
 import PosternProtocol
 package import PosternSupport
 package import Sidecar
-package import SidecarAccess
-import SidecarCalls
 
 /// Answers the requests of programs on the gateway's listener: `/NAME/…` is a fetch from the resource NAME, with all
 /// rules of `fetchResource`; `/.postern/…` is the gateway's own.

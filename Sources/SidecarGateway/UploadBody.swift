@@ -1,5 +1,5 @@
 import AuthEngine
-import GatewayServer
+import LocalServer
 import PosternJSONRPC
 import PosternProtocol
 import PosternSupport

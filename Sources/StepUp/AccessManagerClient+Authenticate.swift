@@ -1,4 +1,3 @@
-import AccessManagement
 import HTTPMessages
 import OAuthClient
 import PosternJSON

@@ -1,5 +1,5 @@
-import AccessManagement
 import HTTPMessages
+import OAuthClient
 import PosternJSON
 import PosternSupport
 

@@ -1,4 +1,3 @@
-import AccessManagement
 public import OAuthClient
 public import PosternJSON
 public import PosternSupport

@@ -1,7 +1,8 @@
 import ArgumentParser
 import CPosternLinux
 import CPosternStart
-import SidecarObservability
+import PosternObservability
+import Sidecar
 
 /// `postern`: the sidecar and its tools.
 @main

@@ -17,22 +17,22 @@ PLAYGROUND = ROOT / "Tests" / "Playground"
 # A module name (or a prefix ending in *) and the only modules under Sources/ that may import it.
 CONFINED = {
     "CPosternCurl": {"CurlTransport"},
-    "CPosternExpat": {"PosternXML"},
+    "CPosternExpat": {"OAuthClient"},
     "CPosternHiredis": {"SessionStore"},
     "CPosternJansson": {"PosternJSON"},
     "CPosternOpenSSL": {"PosternCrypto"},
-    "CPosternLinux": {"BodyDescriptors", "CurlTransport", "EventLoops", "PosternHardening", "SocketServer", "PosternSupport", "ProcessControl", "postern"},
+    "CPosternLinux": {"CurlTransport", "LocalServer", "PosternRuntime", "PosternSupport", "postern"},
     "CPosternSQLite": {"SessionStore"},
     "CPosternTLS": {"CurlTransport"},
-    "CPosternYAML": {"PosternYAML"},
+    "CPosternYAML": {"PosternConfiguration"},
     "CPosternZlib": {"CurlTransport"},
-    "NIO*": {"GatewayServer", "SocketServer", "StatusServer"},
+    "NIO*": {"LocalServer"},
 }
 
 # The engine, bottom-up. A module imports only modules to the left of it.
 ENGINE = [
-    "OAuthClient", "KeySets", "TokenValidation", "SessionRecords", "RequestValidation", "AccessManagement", "Sessions", "StepUp",
-    "OriginLimiting", "ResourceAccess", "Entitlements", "AdobePass", "SDKCompatibility", "AuthEngine",
+    "OAuthClient", "SessionRecords", "TokenValidation", "Sessions", "StepUp", "ResourceAccess", "Entitlements", "AdobePass",
+    "SDKCompatibility", "AuthEngine",
 ]
 
 # In Tests/, not in Sources/: no product may reach them.

@@ -1,6 +1,7 @@
 import CurlTransport
 import Foundation
 import HTTPMessages
+import PosternSupport
 import Testing
 
 @Suite("Content codings", .timeLimit(.minutes(3)))

@@ -1,5 +1,6 @@
 import Glibc
 import HTTPMessages
+import PosternSupport
 import Testing
 
 @testable import CurlTransport

@@ -1,5 +1,6 @@
 import CurlTransport
 import HTTPMessages
+import PosternSupport
 import Testing
 
 @Suite("Exchanges", .timeLimit(.minutes(3)))

@@ -133,7 +133,8 @@ struct HandleTests {
           group.addTask {
             var generator = SeededGenerator(seed: UInt64(worker))
             for _ in 0..<50 {
-              try await fail(Failure.allCases.randomElement(using: &generator) ?? .connection, transport, server, broken)
+              try await fail(
+                Failure.allCases.randomElement(using: &generator) ?? .connection, transport, server, broken)
               if worker == 0 { try await expectAllWorks(transport, [server]) }
             }
           }

@@ -1,7 +1,6 @@
 import PosternJSON
 import Testing
 
-@testable import ConfigurationReading
 @testable import PosternConfiguration
 
 @Suite("The documents that follow from the schema")

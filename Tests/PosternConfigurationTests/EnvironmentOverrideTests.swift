@@ -1,7 +1,6 @@
 import PosternSupport
 import Testing
 
-@testable import ConfigurationReading
 @testable import PosternConfiguration
 
 @Suite("Environment overrides")

@@ -1,7 +1,6 @@
 import PosternTestSupport
 import Testing
 
-@testable import ConfigurationReading
 @testable import PosternConfiguration
 
 @Suite("Hostile and broken YAML")

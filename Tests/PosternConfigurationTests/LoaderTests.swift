@@ -2,7 +2,6 @@ import Glibc
 import PosternSupport
 import Testing
 
-@testable import ConfigurationReading
 @testable import PosternConfiguration
 
 @Suite("The loader on a real disk")

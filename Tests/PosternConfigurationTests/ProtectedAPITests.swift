@@ -1,6 +1,5 @@
 import Testing
 
-@testable import ConfigurationReading
 @testable import PosternConfiguration
 
 /// `gateway.protect.NAME`.

@@ -1,7 +1,6 @@
 import PosternSupport
 import Testing
 
-@testable import ConfigurationReading
 @testable import PosternConfiguration
 
 @Suite("What a configuration leads to is noted while it is read")

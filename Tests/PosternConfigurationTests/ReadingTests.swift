@@ -1,7 +1,5 @@
-import PosternYAML
 import Testing
 
-@testable import ConfigurationReading
 @testable import PosternConfiguration
 
 @Suite("Reading without describing")

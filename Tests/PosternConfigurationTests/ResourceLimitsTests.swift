@@ -1,6 +1,5 @@
 import Testing
 
-@testable import ConfigurationReading
 @testable import PosternConfiguration
 
 /// `resources.NAME.limits`.

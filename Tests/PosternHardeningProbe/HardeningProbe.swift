@@ -1,6 +1,6 @@
 import CPosternLinux
 import Glibc
-import PosternHardening
+import PosternRuntime
 
 /// A program that enters a sandbox and tries one operation there.
 ///

@@ -1,11 +1,11 @@
 import AuthEngine
 import Foundation
 import HTTPMessages
+import PosternSupport
 import PosternURLLoading
 import Testing
 
 @testable import Entitlements
-@testable import KeySets
 @testable import OAuthClient
 @testable import ResourceAccess
 @testable import SessionRecords

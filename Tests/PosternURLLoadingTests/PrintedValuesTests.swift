@@ -1,5 +1,6 @@
 import AuthEngine
 import HTTPMessages
+import PosternSupport
 import PosternTestSupport
 import PosternURLLoading
 import Testing

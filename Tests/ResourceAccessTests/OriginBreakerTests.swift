@@ -5,7 +5,6 @@ import PosternSupport
 import PosternTestSupport
 import Testing
 
-@testable import OriginLimiting
 @testable import ResourceAccess
 
 @Suite("Circuit breakers of origins", .timeLimit(.minutes(1)))

@@ -5,7 +5,6 @@ import PosternSupport
 import PosternTestSupport
 import Testing
 
-@testable import OriginLimiting
 @testable import ResourceAccess
 
 /// A limiter with one origin and a manual clock.

@@ -5,7 +5,6 @@ import PosternSupport
 import PosternTestSupport
 import Testing
 
-@testable import OriginLimiting
 @testable import ResourceAccess
 
 /// The limits of a resource's origins: which requests are sent, wait or are rejected, and that nothing is left behind.

@@ -1,12 +1,12 @@
 import AuthEngine
-import GatewayServer
 import HTTPMessages
+import LocalServer
 import PosternJSON
 import PosternJSONRPC
 import PosternProtocol
 import PosternSupport
 import PosternTestSupport
-import SidecarCalls
+import Sidecar
 import Testing
 
 @testable import SidecarGateway
@@ -279,12 +279,10 @@ struct ProblemTests {
   /// Catches members that programs need and lose, and a response's body that is shown twice.
   @Test("The members of an error are not those of the problem")
   func members() throws {
-    let fault = RPCFault(
-      .adviceRequired,
-      data: [
-        "continuation": "c", "expiresAt": "t", "advices": [["type": "a"]], "traceId": "0f", "path": "/continuation",
-        "response": ["body": "secret"],
-      ])
+    var fault = RPCFault(
+      .adviceRequired, path: "/continuation", details: ["advices": [["type": "a"]], "response": ["body": "secret"]])
+    fault.continuation = RPCFault.Continuation("c", expiresAt: Timestamp(secondsSinceEpoch: 0))
+    fault.traceID = "0f"
     let problem = try JSONParser().parse(Problem(fault).body)
     #expect(problem["continuation"] == "c")
     #expect(problem["advices"]?.arrayValue?.first?["type"] == "a")

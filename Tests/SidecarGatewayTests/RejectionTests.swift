@@ -1,4 +1,4 @@
-import GatewayServer
+import LocalServer
 import PosternJSONRPC
 import PosternProtocol
 import Testing

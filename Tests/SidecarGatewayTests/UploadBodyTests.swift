@@ -1,5 +1,5 @@
 import AuthEngine
-import GatewayServer
+import LocalServer
 import PosternSupport
 import PosternTestSupport
 import Testing

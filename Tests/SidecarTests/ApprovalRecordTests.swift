@@ -1,13 +1,11 @@
 import Glibc
-import PosternAudit
 import PosternJSON
+import PosternObservability
 import PosternSupport
 import PosternTestSupport
 import Testing
 
 @testable import Sidecar
-@testable import SidecarAccess
-@testable import SidecarCalls
 
 /// Questions to the makers of endpoints, and their answers, in the audit log.
 @Suite("Records of approvals", .timeLimit(.minutes(1)))

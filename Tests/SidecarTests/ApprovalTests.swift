@@ -5,8 +5,6 @@ import PosternTestSupport
 import Testing
 
 @testable import Sidecar
-@testable import SidecarAccess
-@testable import SidecarCalls
 
 /// A maker, and a child at an endpoint whose calls are put to it.
 struct ApprovalPair {

@@ -1,11 +1,9 @@
 import Glibc
 import PosternJSON
 import PosternJSONRPC
+import PosternObservability
 import PosternSupport
 import Sidecar
-import SidecarAccess
-import SidecarEngine
-import SidecarObservability
 
 extension SidecarBench {
   static var ownUID: UInt32 { getuid() }

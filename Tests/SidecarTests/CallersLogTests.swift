@@ -4,12 +4,8 @@ import PosternSupport
 import PosternTestSupport
 import Testing
 
+@testable import PosternObservability
 @testable import Sidecar
-@testable import SidecarAccess
-@testable import SidecarCalls
-@testable import SidecarEngine
-@testable import SidecarHealth
-@testable import SidecarObservability
 
 @Suite("Log messages that callers cause")
 struct CallersLogTests {

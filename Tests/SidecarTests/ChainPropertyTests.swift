@@ -8,11 +8,8 @@ import PosternSupport
 import PosternTestSupport
 import Testing
 
+@testable import PosternObservability
 @testable import Sidecar
-@testable import SidecarAccess
-@testable import SidecarCalls
-@testable import SidecarEngine
-@testable import SidecarObservability
 
 /// Random chains against `ChainModel`, through the calls of JSON-RPC connections and of programs that speak HTTP.
 @Suite("Random chains of endpoints", .timeLimit(.minutes(5)))

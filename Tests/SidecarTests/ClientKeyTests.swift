@@ -2,7 +2,7 @@ import JOSE
 import PosternSupport
 import Testing
 
-@testable import EngineConfiguration
+@testable import PosternConfiguration
 
 /// The files in which providers hand out a client's key. The key is the one of RFC 7515 appendix A.3.
 @Suite struct ClientKeyTests {

@@ -2,10 +2,8 @@ import PosternSupport
 import PosternTestSupport
 import Testing
 
+@testable import PosternObservability
 @testable import Sidecar
-@testable import SidecarAccess
-@testable import SidecarEngine
-@testable import SidecarObservability
 
 @Suite("Log messages about connections")
 struct ConnectionLogTests {

@@ -1,10 +1,8 @@
 import PosternSupport
 import Testing
 
+@testable import PosternObservability
 @testable import Sidecar
-@testable import SidecarAccess
-@testable import SidecarEngine
-@testable import SidecarObservability
 
 @Suite("What calls of preauthorize hold")
 struct DecisionLoadTests {

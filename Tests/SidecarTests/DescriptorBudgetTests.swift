@@ -1,9 +1,7 @@
 import Testing
 
+@testable import PosternObservability
 @testable import Sidecar
-@testable import SidecarAccess
-@testable import SidecarEngine
-@testable import SidecarObservability
 
 @Suite("How descriptors are shared out")
 struct DescriptorBudgetTests {

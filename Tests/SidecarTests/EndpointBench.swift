@@ -1,8 +1,6 @@
 import PosternJSON
 import PosternSupport
 import Sidecar
-import SidecarAccess
-import SidecarEndpoints
 
 /// The sockets of endpoints, without sockets.
 final class ScriptedSockets: EndpointSockets {

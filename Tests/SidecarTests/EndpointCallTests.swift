@@ -7,11 +7,8 @@ import PosternSupport
 import PosternTestSupport
 import Testing
 
+@testable import PosternObservability
 @testable import Sidecar
-@testable import SidecarAccess
-@testable import SidecarCalls
-@testable import SidecarEngine
-@testable import SidecarObservability
 
 /// Calls through endpoints, and on connections that have given something up.
 @Suite("Calls through endpoints", .timeLimit(.minutes(1)))

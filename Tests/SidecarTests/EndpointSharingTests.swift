@@ -8,8 +8,6 @@ import PosternTestSupport
 import Testing
 
 @testable import Sidecar
-@testable import SidecarAccess
-@testable import SidecarCalls
 
 /// What the levels of a chain, which all are of one user, could have in common.
 @Suite("Levels share nothing but their maker's rights", .timeLimit(.minutes(1)))

@@ -4,10 +4,8 @@ import PosternSupport
 import PosternTestSupport
 import Testing
 
+@testable import PosternObservability
 @testable import Sidecar
-@testable import SidecarAccess
-@testable import SidecarEndpoints
-@testable import SidecarObservability
 
 /// `createEndpoint`, `listEndpoints`, `revokeEndpoint`, and what ends an endpoint.
 @Suite("Endpoints", .timeLimit(.minutes(1)))

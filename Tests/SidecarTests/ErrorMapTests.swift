@@ -3,6 +3,7 @@ import HTTPMessages
 import PosternJSON
 import PosternJSONRPC
 import PosternProtocol
+import PosternSupport
 import Testing
 
 @testable import OAuthClient

@@ -1,8 +1,8 @@
 import HTTPMessages
 import PosternJSON
+import PosternObservability
 import PosternSupport
 import PosternTestSupport
-import SidecarObservability
 import Testing
 
 @testable import Sidecar

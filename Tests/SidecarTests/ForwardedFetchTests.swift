@@ -2,15 +2,11 @@ import AuthEngine
 import HTTPMessages
 import PosternJSON
 import PosternJSONRPC
+import PosternObservability
 import PosternProtocol
 import PosternSupport
 import PosternTestSupport
 import Sidecar
-import SidecarAccess
-import SidecarCalls
-import SidecarEndpoints
-import SidecarEngine
-import SidecarObservability
 import Testing
 
 /// A program whose request is forwarded, and what it gets.

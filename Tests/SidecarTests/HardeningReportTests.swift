@@ -1,10 +1,8 @@
 import PosternJSON
+import PosternObservability
 import PosternSupport
 import PosternTestSupport
 import Sidecar
-import SidecarAccess
-import SidecarEngine
-import SidecarObservability
 import Testing
 
 @Suite("What getInfo and health say of the process's protections")

@@ -4,11 +4,8 @@ import PosternSupport
 import PosternTestSupport
 import Testing
 
+@testable import PosternObservability
 @testable import Sidecar
-@testable import SidecarAccess
-@testable import SidecarEngine
-@testable import SidecarHealth
-@testable import SidecarObservability
 
 @Suite("Rate of health notifications")
 struct HealthAnnouncementTests {

@@ -6,11 +6,8 @@ import PosternSupport
 import PosternTestSupport
 import Testing
 
+@testable import PosternObservability
 @testable import Sidecar
-@testable import SidecarAccess
-@testable import SidecarEngine
-@testable import SidecarHealth
-@testable import SidecarObservability
 
 /// The health report; and that the watch makes a sidecar ready without a call.
 @Suite("Health", .timeLimit(.minutes(1)))

@@ -1,8 +1,7 @@
-import PosternConfiguration
 import PosternTestSupport
 import Testing
 
-@testable import EngineConfiguration
+@testable import PosternConfiguration
 
 @Suite("Issuers that a reload keeps")
 struct KeptIssuerTests {

@@ -6,11 +6,8 @@ import PosternSupport
 import PosternTestSupport
 import Testing
 
+@testable import PosternObservability
 @testable import Sidecar
-@testable import SidecarAccess
-@testable import SidecarCalls
-@testable import SidecarEngine
-@testable import SidecarObservability
 
 /// `listTasks` and `listSessions`: pages, cursors, and the order of users.
 @Suite("Lists", .timeLimit(.minutes(2)))

@@ -2,10 +2,8 @@ import Dispatch
 import Glibc
 import Testing
 
+@testable import PosternObservability
 @testable import Sidecar
-@testable import SidecarAccess
-@testable import SidecarEngine
-@testable import SidecarObservability
 
 /// A reader that does not read must block no writer: where it does, these tests do not end.
 @Suite("Standard error as the log's end", .timeLimit(.minutes(1)))

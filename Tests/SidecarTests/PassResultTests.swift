@@ -8,7 +8,6 @@ import Testing
 
 @testable import AdobePass
 @testable import Sidecar
-@testable import SidecarCalls
 
 /// `pass.*`: the engine's values as results and errors of the wire.
 @Suite("Results and errors of Adobe Pass")

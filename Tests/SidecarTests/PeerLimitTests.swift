@@ -5,11 +5,8 @@ import PosternSupport
 import PosternTestSupport
 import Testing
 
+@testable import PosternObservability
 @testable import Sidecar
-@testable import SidecarAccess
-@testable import SidecarCalls
-@testable import SidecarEngine
-@testable import SidecarObservability
 
 /// `rate` and `concurrency` of a rule of `peers`.
 @Suite("Limits of callers", .timeLimit(.minutes(1)))

@@ -1,12 +1,10 @@
 import AuthEngine
 import HTTPMessages
 import PosternJSON
+import PosternObservability
 import PosternSupport
 import PosternTestSupport
 import Sidecar
-import SidecarAccess
-import SidecarEngine
-import SidecarObservability
 import Testing
 
 /// A sidecar with two of everything, and two processes of one uid: the rule of one of them shows half of it.

@@ -1,10 +1,8 @@
 import PosternJSON
+import PosternObservability
 import PosternProtocol
 import PosternTestSupport
 import Sidecar
-import SidecarAccess
-import SidecarEngine
-import SidecarObservability
 import Testing
 
 /// The names that the lists of a peer's rule hide.

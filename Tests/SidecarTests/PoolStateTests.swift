@@ -1,10 +1,8 @@
 import PosternSupport
 import Testing
 
+@testable import PosternObservability
 @testable import Sidecar
-@testable import SidecarAccess
-@testable import SidecarEngine
-@testable import SidecarObservability
 
 /// The caller that adds work learns whether a thread will do it.
 @Suite("State of a pool of threads", .timeLimit(.minutes(1)))

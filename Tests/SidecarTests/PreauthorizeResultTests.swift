@@ -5,11 +5,8 @@ import PosternSupport
 import Testing
 
 @testable import Entitlements
+@testable import PosternObservability
 @testable import Sidecar
-@testable import SidecarAccess
-@testable import SidecarCalls
-@testable import SidecarEngine
-@testable import SidecarObservability
 
 @Suite("preauthorize: the answer on the wire")
 struct PreauthorizeResultTests {

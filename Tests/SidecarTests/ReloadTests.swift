@@ -1,10 +1,8 @@
 import PosternJSON
+import PosternObservability
 import PosternSupport
 import PosternTestSupport
 import Sidecar
-import SidecarAccess
-import SidecarEngine
-import SidecarObservability
 import Testing
 
 @Suite("Reload and events")

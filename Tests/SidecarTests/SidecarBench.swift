@@ -4,12 +4,10 @@ import Logging
 import PosternConfiguration
 import PosternJSON
 import PosternJSONRPC
+import PosternObservability
 import PosternSupport
 import PosternTestSupport
 import Sidecar
-import SidecarAccess
-import SidecarEngine
-import SidecarObservability
 
 /// A sidecar without socket and network: texts in, answers out.
 final class SidecarBench: Sendable {

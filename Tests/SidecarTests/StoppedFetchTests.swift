@@ -1,12 +1,10 @@
 import AuthEngine
 import HTTPMessages
 import PosternJSON
+import PosternObservability
 import PosternSupport
 import PosternTestSupport
 import Sidecar
-import SidecarAccess
-import SidecarEngine
-import SidecarObservability
 import Testing
 
 /// Fetches that wait for advice, by their continuations: for how long, for whom, how many, and that they stay what they

@@ -4,11 +4,8 @@ import PosternSupport
 import PosternTestSupport
 import Testing
 
+@testable import PosternObservability
 @testable import Sidecar
-@testable import SidecarAccess
-@testable import SidecarEngine
-@testable import SidecarHealth
-@testable import SidecarObservability
 
 /// The state of the session store that its writes report.
 @Suite("Writes into the session store", .timeLimit(.minutes(1)))

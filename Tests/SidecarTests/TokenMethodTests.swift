@@ -1,6 +1,7 @@
 import HTTPMessages
 import PosternJSON
 import PosternProtocol
+import PosternSupport
 import PosternTestSupport
 import Testing
 

@@ -4,11 +4,8 @@ import PosternSupport
 import PosternTestSupport
 import Testing
 
+@testable import PosternObservability
 @testable import Sidecar
-@testable import SidecarAccess
-@testable import SidecarCalls
-@testable import SidecarEngine
-@testable import SidecarObservability
 
 @Suite("The reported state of the transports, and which resource uses which")
 struct TransportStateTests {

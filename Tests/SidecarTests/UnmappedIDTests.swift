@@ -3,10 +3,8 @@ import PosternSupport
 import PosternTestSupport
 import Testing
 
+@testable import PosternObservability
 @testable import Sidecar
-@testable import SidecarAccess
-@testable import SidecarEngine
-@testable import SidecarObservability
 
 @Suite("Users whom the user namespace does not map")
 struct UnmappedIDTests {

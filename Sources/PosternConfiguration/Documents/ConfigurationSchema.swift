@@ -1,4 +1,3 @@
-import ConfigurationReading
 public import PosternJSON
 
 /// The documents that follow from the declaration of the keys.

@@ -1,6 +1,4 @@
-import ConfigurationReading
 import PosternJSON
-import PosternYAML
 
 /// Writes the annotated example, key by key.
 struct ExampleWriter {

@@ -1,6 +1,4 @@
-public import ConfigurationReading
 import PosternSupport
-import PosternYAML
 
 /// Reads a configuration: one YAML (or JSON) file, overridden by environment variables, secrets fetched, everything
 /// checked.

@@ -1,6 +1,3 @@
-import ConfigurationReading
-import PosternYAML
-
 /// `POSTERN__LIMITS__DEPTH=64` in place of `limits: { depth: 64 }`.
 ///
 /// A variable's name is the path in upper case, `__` between the levels; within a name every character that variables

@@ -1,6 +1,4 @@
-import ConfigurationReading
 import PosternSupport
-import PosternYAML
 
 /// Finds the keys that the name of an overriding variable can mean.
 ///

@@ -1,6 +1,4 @@
-package import ConfigurationReading
 import PosternJSON
-import PosternYAML
 
 /// The access manager (PingAM, ForgeRock AM) behind an issuer.
 public struct AccessManagerConfiguration: Sendable, Equatable {

@@ -1,7 +1,5 @@
-public import ConfigurationReading
 import PosternJSON
 public import PosternSupport
-import PosternYAML
 
 /// Further settings of `kind: adobe-pass`. Its keys are in the decision point's own section.
 public struct AdobePassConfiguration: Sendable, Equatable {

@@ -1,7 +1,5 @@
-public import ConfigurationReading
 import PosternJSON
 public import PosternSupport
-import PosternYAML
 
 /// How the sidecar authenticates at a decision point.
 public struct DecisionCredentials: Sendable, Equatable {

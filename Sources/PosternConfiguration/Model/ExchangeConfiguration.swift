@@ -1,4 +1,3 @@
-package import ConfigurationReading
 import PosternJSON
 
 /// How inbound tokens are exchanged for those of a resource, with `auth: onBehalfOf`.

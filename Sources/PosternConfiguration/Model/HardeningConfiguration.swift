@@ -1,4 +1,3 @@
-package import ConfigurationReading
 import PosternJSON
 
 /// How the process protects itself.

@@ -1,7 +1,5 @@
-public import ConfigurationReading
 import PosternJSON
 public import PosternSupport
-import PosternYAML
 
 /// The requirements on ID tokens of an issuer (OpenID Connect Core 1.0 section 3.1.3.7).
 public struct IDTokenConfiguration: Sendable, Equatable {

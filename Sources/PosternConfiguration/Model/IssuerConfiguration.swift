@@ -1,7 +1,5 @@
-public import ConfigurationReading
 import PosternJSON
 public import PosternSupport
-import PosternYAML
 
 /// An OAuth 2.0 authorization server or OpenID provider, and who we are to it.
 public struct IssuerConfiguration: Sendable, Equatable {

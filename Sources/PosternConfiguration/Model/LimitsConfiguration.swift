@@ -1,5 +1,3 @@
-package import ConfigurationReading
-
 /// Limits on callers.
 public struct LimitsConfiguration: Sendable, Equatable {
   /// The longest message in bytes. Default 16 MiB.

@@ -1,8 +1,6 @@
-public import ConfigurationReading
 import HTTPMessages
 import PosternJSON
 public import PosternSupport
-import PosternYAML
 
 /// How requests leave the machine.
 public struct OutboundConfiguration: Sendable, Equatable {

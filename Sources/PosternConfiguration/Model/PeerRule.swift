@@ -1,4 +1,3 @@
-package import ConfigurationReading
 import PosternJSON
 
 /// One access rule: a peer with the uid and the gid, as far as they are given, may call the methods on the resources.

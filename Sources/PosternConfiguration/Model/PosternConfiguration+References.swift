@@ -1,6 +1,4 @@
-import ConfigurationReading
 import PosternSupport
-import PosternYAML
 
 extension PosternConfiguration {
   /// Checks across sections: names that refer to other sections, and requirements of sections on each other.

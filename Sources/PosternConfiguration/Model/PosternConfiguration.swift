@@ -1,6 +1,3 @@
-@_exported public import ConfigurationReading
-import PosternYAML
-
 /// The whole configuration of a sidecar, checked: whatever it refers to is there, and every number is within its range.
 public struct PosternConfiguration: Sendable, Equatable {
   /// Where callers connect.

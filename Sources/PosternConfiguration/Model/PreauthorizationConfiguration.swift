@@ -1,6 +1,4 @@
-package import ConfigurationReading
 import PosternJSON
-import PosternYAML
 
 /// A decision point that answers `preauthorize`.
 public struct PreauthorizationConfiguration: Sendable, Equatable {

@@ -1,8 +1,6 @@
-package import ConfigurationReading
 import HTTPMessages
 import PosternJSON
 import PosternSupport
-import PosternYAML
 
 /// An API whose requests a front proxy has checked by Postern (forward authentication).
 public struct ProtectedAPIConfiguration: Sendable, Equatable {

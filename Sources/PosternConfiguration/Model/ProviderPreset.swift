@@ -1,4 +1,3 @@
-import ConfigurationReading
 import PosternSupport
 
 /// The kinds of providers whose deviations are known, for `issuers.NAME.provider`.

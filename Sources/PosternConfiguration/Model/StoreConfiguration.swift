@@ -1,4 +1,3 @@
-public import ConfigurationReading
 import PosternJSON
 public import PosternSupport
 

@@ -1,4 +1,4 @@
-import AccessManagement
+import OAuthClient
 import PosternCrypto
 import PosternSupport
 import Sessions

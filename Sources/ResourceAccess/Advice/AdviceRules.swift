@@ -1,5 +1,5 @@
-import AccessManagement
 public import HTTPMessages
+import OAuthClient
 public import PosternSupport
 
 /// How policy advice of a resource server's answers is dealt with.

@@ -1,4 +1,4 @@
-public import AccessManagement
+public import OAuthClient
 public import PosternSupport
 public import Sessions
 

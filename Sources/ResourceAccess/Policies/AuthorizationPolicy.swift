@@ -1,5 +1,5 @@
-public import AccessManagement
 public import HTTPMessages
+public import OAuthClient
 public import PosternSupport
 public import Sessions
 

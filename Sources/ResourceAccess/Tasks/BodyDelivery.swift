@@ -1,4 +1,5 @@
 import HTTPMessages
+import PosternSupport
 
 /// Delivers a response in pieces to its caller, while the exchange runs.
 struct BodyDelivery {

@@ -1,4 +1,3 @@
-import KeySets
 import OAuthClient
 import PosternJSON
 import PosternSupport

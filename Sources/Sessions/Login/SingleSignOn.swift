@@ -1,4 +1,3 @@
-import AccessManagement
 import HTTPMessages
 package import OAuthClient
 import PosternCrypto

@@ -1,5 +1,5 @@
-public import AccessManagement
 import HTTPMessages
+public import OAuthClient
 import PosternJSON
 public import PosternSupport
 

@@ -1,4 +1,4 @@
-import AccessManagement
+import OAuthClient
 import PosternSupport
 import SessionRecords
 

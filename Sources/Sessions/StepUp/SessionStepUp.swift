@@ -1,4 +1,3 @@
-package import AccessManagement
 import HTTPMessages
 package import OAuthClient
 import PosternJSON

@@ -4,7 +4,6 @@ import PosternJSON
 import PosternJSONRPC
 import PosternProtocol
 import PosternSupport
-import SidecarCalls
 
 extension ErrorMap {
   /// A journey's error.

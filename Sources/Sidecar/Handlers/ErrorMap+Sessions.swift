@@ -4,7 +4,6 @@ import PosternJSON
 import PosternJSONRPC
 import PosternProtocol
 import PosternSupport
-import SidecarCalls
 
 extension ErrorMap {
   /// A session's error. `path` is put before the path of a fault in the caller's own input.

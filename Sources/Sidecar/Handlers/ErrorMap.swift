@@ -5,7 +5,6 @@ import PosternJSON
 import PosternJSONRPC
 import PosternProtocol
 import PosternSupport
-import SidecarAccess
 
 /// Maps the engine's errors to errors of the wire. Every switch is exhaustive: a new kind of error does not compile
 /// until its code on the wire is decided.

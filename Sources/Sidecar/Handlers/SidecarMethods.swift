@@ -1,14 +1,9 @@
 import AuthEngine
 import PosternJSON
 import PosternJSONRPC
+import PosternObservability
 import PosternProtocol
 import PosternSupport
-import SidecarAccess
-import SidecarCalls
-import SidecarEndpoints
-import SidecarEngine
-import SidecarHealth
-import SidecarObservability
 
 /// All methods of this build with their handlers. A new method is entered here.
 struct SidecarMethods {

@@ -1,13 +1,9 @@
 import AuthEngine
-import EngineConfiguration
 import HTTPMessages
 import Logging
 package import PosternConfiguration
+import PosternObservability
 import PosternSupport
-import SidecarAccess
-import SidecarEngine
-import SidecarHealth
-import SidecarObservability
 
 /// Reads the configuration again, and replaces the one in force when the new one is valid as a whole.
 final class ConfigurationReloader: Sendable {

@@ -1,8 +1,6 @@
 import PosternJSON
 import PosternProtocol
 import PosternSupport
-import SidecarAccess
-import SidecarHealth
 
 /// Publishes reloads to subscribers. Any caller whose rule allows `reloadConfig` can reload without end: reloads that
 /// come more often than `AnnouncementLimit` allows are published as one, with all keys that changed.

@@ -1,10 +1,6 @@
 import PosternJSONRPC
+import PosternObservability
 import PosternSupport
-import SidecarAccess
-import SidecarCalls
-import SidecarEndpoints
-import SidecarEngine
-import SidecarObservability
 
 /// Opens and closes connections, and drains them at the end.
 final class ConnectionLifetime: Sendable {

@@ -1,12 +1,7 @@
 import AuthEngine
 import PosternJSONRPC
+import PosternObservability
 import PosternSupport
-import PosternTelemetry
-import SidecarAccess
-import SidecarCalls
-import SidecarEndpoints
-import SidecarEngine
-import SidecarObservability
 
 /// All metrics in Prometheus' text format 0.0.4.
 struct MetricsExposition: Sendable {

@@ -1,12 +1,8 @@
 package import HTTPMessages
 package import Logging
-package import PosternAudit
 package import PosternConfiguration
+package import PosternObservability
 package import PosternSupport
-package import PosternTelemetry
-package import SidecarAccess
-package import SidecarEngine
-package import SidecarObservability
 
 extension SidecarService {
   /// The parts of the process that the service needs.

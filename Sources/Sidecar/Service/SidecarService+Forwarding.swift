@@ -1,11 +1,8 @@
 import Logging
 package import PosternJSON
 package import PosternJSONRPC
+import PosternObservability
 package import PosternSupport
-package import SidecarAccess
-package import SidecarCalls
-package import SidecarEngine
-import SidecarObservability
 
 // Calls that come in no message of a JSON-RPC connection: requests of programs that speak HTTP.
 extension SidecarService {

@@ -1,8 +1,8 @@
 import Logging
 import PosternJSON
 package import PosternJSONRPC
+import PosternObservability
 import PosternSupport
-import SidecarObservability
 
 // What the gateway reports of requests beside their calls.
 extension SidecarService {

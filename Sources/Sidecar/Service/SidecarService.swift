@@ -1,18 +1,12 @@
 import AuthEngine
-import EngineConfiguration
 import HTTPMessages
 import Logging
 package import PosternConfiguration
 import PosternJSON
 package import PosternJSONRPC
+import PosternObservability
 import PosternProtocol
 import PosternSupport
-package import SidecarAccess
-import SidecarCalls
-package import SidecarEndpoints
-import SidecarEngine
-import SidecarHealth
-package import SidecarObservability
 
 /// The sidecar without its socket: opens connections, drains, and gives `postern` its parts: calls, health, metrics,
 /// reload, and the tasks that run meanwhile.

@@ -1,5 +1,4 @@
 public import JOSE
-public import KeySets
 public import PosternSupport
 
 /// Validates JWT access tokens (RFC 9068 section 4, and other formats). The order of checks and the verdicts are those of

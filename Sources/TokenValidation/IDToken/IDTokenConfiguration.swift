@@ -150,17 +150,6 @@ extension IDTokenExpectations: ConciseStringConvertible {
   }
 }
 
-extension IDTokenExpectations.Overrides: ConciseStringConvertible {
-  /// The names of the overrides.
-  public var description: String {
-    let names = [
-      algorithms.map { _ in "algorithms" }, trustedAudiences.map { _ in "trusted audiences" },
-      clockSkew.map { _ in "clock skew" }, requiresAuthorizedParty.map { _ in "authorized party" },
-    ]
-    return Concise.list(names.compactMap(\.self), of: "override")
-  }
-}
-
 extension TokenFlow: ConciseStringConvertible {
   /// The flow: never the previous token.
   public var description: String {

@@ -1,6 +1,5 @@
 public import HTTPMessages
 public import JOSE
-public import KeySets
 public import PosternSupport
 
 /// Validates ID tokens (OpenID Connect Core section 3.1.3.7 and the rules of the other flows).

@@ -1,5 +1,4 @@
 public import JOSE
-public import KeySets
 public import PosternJSON
 public import PosternSupport
 

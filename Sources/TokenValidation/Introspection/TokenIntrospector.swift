@@ -1,6 +1,5 @@
 public import HTTPMessages
 import JOSE
-public import KeySets
 public import OAuthClient
 import PosternJSON
 public import PosternSupport

@@ -1,5 +1,4 @@
 public import JOSE
-public import KeySets
 import PosternCrypto
 package import PosternJSON
 public import PosternSupport

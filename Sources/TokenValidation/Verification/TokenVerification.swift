@@ -1,5 +1,4 @@
 import JOSE
-import KeySets
 import PosternJSON
 import PosternSupport
 

@@ -1,8 +1,9 @@
 import PosternConfiguration
 import PosternJSON
+import PosternObservability
 import PosternProtocol
 import PosternSupport
-import SidecarObservability
+import Sidecar
 
 /// The words that a shell can offer: names of methods and params, and of what is configured or running.
 ///

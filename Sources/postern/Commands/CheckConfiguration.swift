@@ -1,9 +1,8 @@
 import ArgumentParser
-import EngineConfiguration
 import PosternConfiguration
+import PosternObservability
 import PosternSupport
 import Sidecar
-import SidecarObservability
 
 /// `postern check-config`: the checks of `serve`, offline.
 struct CheckConfiguration: ParsableCommand {

@@ -1,7 +1,8 @@
 import ArgumentParser
 import PosternConfiguration
 import PosternJSON
-import SidecarObservability
+import PosternObservability
+import Sidecar
 
 /// `postern configuration`: what can be configured.
 struct PrintConfiguration: ParsableCommand {

@@ -1,10 +1,10 @@
 import Glibc
 import Logging
-import PosternAudit
 import PosternConfiguration
 import PosternJSON
+import PosternObservability
 import PosternSupport
-import SidecarObservability
+import Sidecar
 
 /// Opens the audit log of the configuration.
 enum AuditAssembly {

@@ -1,10 +1,7 @@
-import GatewayServer
 import Glibc
+import LocalServer
 import PosternSupport
 import Sidecar
-import SidecarAccess
-import SidecarEndpoints
-import SocketServer
 
 /// The sockets of endpoints, next to the main one, and their connections.
 ///

@@ -1,13 +1,10 @@
-import GatewayServer
+import LocalServer
 import Logging
 import PosternConfiguration
+import PosternObservability
 import PosternSupport
 import Sidecar
-import SidecarAccess
-import SidecarEngine
 import SidecarGateway
-import SidecarObservability
-import SocketServer
 
 /// The gateway's listener where the configuration wants one.
 struct GatewayListener: Sendable {

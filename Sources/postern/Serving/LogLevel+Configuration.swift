@@ -1,6 +1,7 @@
 import Logging
 import PosternConfiguration
-import SidecarObservability
+import PosternObservability
+import Sidecar
 
 extension Logger.Level {
   /// The configuration's `log.level`.

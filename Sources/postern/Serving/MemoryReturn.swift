@@ -1,5 +1,5 @@
+import PosternRuntime
 import PosternSupport
-import ProcessControl
 import Sidecar
 
 /// Gives memory back to the system a moment after a large message, and after the call it was: many small values leave

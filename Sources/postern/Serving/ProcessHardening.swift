@@ -1,8 +1,9 @@
 import Glibc
 import PosternConfiguration
-import PosternHardening
+import PosternObservability
+import PosternRuntime
 import PosternSupport
-import SidecarObservability
+import Sidecar
 
 /// The sidecar's protections: configured, set up, and in force.
 final class ProcessHardening: Sendable {

@@ -1,6 +1,6 @@
 import Glibc
 import PosternConfiguration
-import PosternHardening
+import PosternRuntime
 
 /// The files and ports that the sidecar needs under a configuration.
 struct SandboxPlan: Sendable {

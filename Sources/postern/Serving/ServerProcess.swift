@@ -1,22 +1,15 @@
 import AuthEngine
 import CurlTransport
-import GatewayServer
 import Glibc
 import HTTPMessages
+import LocalServer
 import Logging
-import PosternAudit
 import PosternConfiguration
-import PosternHardening
 import PosternJSON
+import PosternObservability
+import PosternRuntime
 import PosternSupport
-import PosternTelemetry
-import ProcessControl
 import Sidecar
-import SidecarAccess
-import SidecarEngine
-import SidecarObservability
-import SocketServer
-import StatusServer
 
 /// One run of the sidecar, from reading the configuration to the last answer.
 struct ServerProcess {

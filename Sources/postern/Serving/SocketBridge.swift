@@ -1,8 +1,7 @@
+import LocalServer
 import PosternJSONRPC
 import PosternSupport
 import Sidecar
-import SidecarAccess
-import SocketServer
 
 /// Between one connection's bytes and its conversation.
 final class SocketBridge: ConnectionDelegate {

@@ -1,8 +1,9 @@
+import LocalServer
 import Logging
 import PosternConfiguration
+import PosternObservability
 import PosternSupport
-import SidecarObservability
-import StatusServer
+import Sidecar
 
 /// The status server where the configuration wants one. A process that takes over from another one waits for its
 /// address.

@@ -1,6 +1,5 @@
+import LocalServer
 import Sidecar
-import SocketServer
-import StatusServer
 
 /// `/healthz`, `/readyz` and `/metrics`.
 struct StatusPages: Sendable {

@@ -1,6 +1,6 @@
 import AuthEngine
 import PosternSupport
-import SidecarEngine
+import Sidecar
 
 /// The end of the session store in a process that drains: what has to be written is written, and where the next process
 /// waits for the store, it gets it while slow calls are still under way.

@@ -1,10 +1,9 @@
 import AuthEngine
-import EngineConfiguration
 import Logging
 import PosternConfiguration
+import PosternObservability
 import PosternSupport
-import SidecarEngine
-import SidecarObservability
+import Sidecar
 
 /// The session store with what it is opened with: its keys and passwords change with the configuration while it runs.
 final class StoreRotation: Sendable {

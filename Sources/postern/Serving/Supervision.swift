@@ -1,10 +1,10 @@
 import CurlTransport
+import LocalServer
 import Logging
+import PosternObservability
+import PosternRuntime
 import PosternSupport
-import ProcessControl
 import Sidecar
-import SidecarObservability
-import SocketServer
 
 /// Checks regularly whether the sidecar still works, and sends heartbeats to the service manager, which restarts a
 /// sidecar that hangs.

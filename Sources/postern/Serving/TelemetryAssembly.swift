@@ -2,9 +2,9 @@ import Glibc
 import HTTPMessages
 import Logging
 import PosternConfiguration
+import PosternObservability
 import PosternSupport
-import PosternTelemetry
-import SidecarObservability
+import Sidecar
 
 /// Makes the exporter of spans of the configuration.
 enum TelemetryAssembly {

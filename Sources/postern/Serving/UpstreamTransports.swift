@@ -1,9 +1,9 @@
 import CurlTransport
 import HTTPMessages
 import Logging
+import PosternObservability
 import PosternSupport
 import Sidecar
-import SidecarObservability
 
 /// The process's transports: the common one, and those of resources that have HTTP/2, each with a thread of its own.
 final class UpstreamTransports: Sendable {

@@ -7,8 +7,8 @@ import PosternJSON
 import PosternSupport
 import PosternTestSupport
 
-@testable import KeySets
 @testable import OAuthClient
+@testable import TokenValidation
 
 /// Samples of what issuers and their tokens are known by.
 extension PrintedValuesTests {

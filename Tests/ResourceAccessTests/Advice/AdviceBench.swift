@@ -5,7 +5,7 @@ import PosternJSON
 import PosternSupport
 import PosternTestSupport
 
-@testable import AccessManagement
+@testable import OAuthClient
 @testable import ResourceAccess
 @testable import Sessions
 

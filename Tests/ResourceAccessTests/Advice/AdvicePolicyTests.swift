@@ -1,6 +1,7 @@
 import AuthEngine
 import EngineTestSupport
 import HTTPMessages
+import PosternSupport
 import PosternTestSupport
 import Testing
 

@@ -1,5 +1,5 @@
-import AccessManagement
 public import HTTPMessages
+import OAuthClient
 import PosternJSON
 public import PosternSupport
 import Sessions

@@ -2,7 +2,6 @@ import AuthEngine
 import HTTPMessages
 import PosternJSONRPC
 import PosternProtocol
-import SidecarCalls
 
 /// `parseAdvice`.
 enum AdviceParsing {

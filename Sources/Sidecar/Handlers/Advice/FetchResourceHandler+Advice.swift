@@ -2,12 +2,9 @@ import AuthEngine
 import HTTPMessages
 import PosternJSON
 import PosternJSONRPC
+import PosternObservability
 import PosternProtocol
 import PosternSupport
-import SidecarAccess
-import SidecarCalls
-import SidecarEngine
-import SidecarObservability
 
 extension FetchResourceHandler {
   /// Continues a fetch that was suspended at an advice: with the original request, on the current configuration.

@@ -1,12 +1,9 @@
 import AuthEngine
 import PosternJSON
 import PosternJSONRPC
+import PosternObservability
 import PosternProtocol
 import PosternSupport
-import SidecarAccess
-import SidecarCalls
-import SidecarEngine
-import SidecarObservability
 
 /// `authenticate` and `authenticateWithAdvice`.
 struct JourneyHandlers: Sendable {

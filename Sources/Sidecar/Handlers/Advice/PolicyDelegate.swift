@@ -1,11 +1,9 @@
 import AuthEngine
 import HTTPMessages
 import PosternJSON
+import PosternObservability
 import PosternProtocol
 import PosternSupport
-import SidecarAccess
-import SidecarCalls
-import SidecarObservability
 
 /// Sends requests about policy advice to the calling connection: `delegate.onPolicyAdviceReceived`,
 /// `evaluateAuthorizationPolicy` and `updateRequest` (wire.md section 6), each as far as it has registered for it.

@@ -1,12 +1,9 @@
 import AuthEngine
-import EngineConfiguration
+import PosternConfiguration
 import PosternJSON
 import PosternJSONRPC
 import PosternProtocol
 import PosternSupport
-import SidecarAccess
-import SidecarCalls
-import SidecarEngine
 
 /// Selects the subject of a call: a session's user, or the one in the call where the decision point has no issuer.
 struct DecisionSubjectChoice {

@@ -1,10 +1,7 @@
 import AuthEngine
-import EngineConfiguration
 import PosternConfiguration
 import PosternJSONRPC
 import PosternProtocol
-import SidecarCalls
-import SidecarEngine
 
 /// `invalidateDecisions`: of the calling user's own decisions only.
 struct InvalidateDecisionsHandler: Sendable {

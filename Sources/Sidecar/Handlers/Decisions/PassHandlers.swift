@@ -1,13 +1,11 @@
 import AuthEngine
-import EngineConfiguration
 import HTTPMessages
+import PosternConfiguration
 import PosternJSON
 import PosternJSONRPC
+import PosternObservability
 import PosternProtocol
 import PosternSupport
-import SidecarCalls
-import SidecarEngine
-import SidecarObservability
 
 /// The methods `pass.*`: params to the engine, and its values to results.
 struct PassHandlers: Sendable {

@@ -1,14 +1,10 @@
 import AuthEngine
-import EngineConfiguration
+import PosternConfiguration
 import PosternJSON
 import PosternJSONRPC
+import PosternObservability
 import PosternProtocol
 import PosternSupport
-import SidecarAccess
-import SidecarCalls
-import SidecarEndpoints
-import SidecarEngine
-import SidecarObservability
 
 /// `preauthorize`: params to a request, the engine, and its response to a result.
 struct PreauthorizeHandler: Sendable {

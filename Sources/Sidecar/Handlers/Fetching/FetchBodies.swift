@@ -1,9 +1,9 @@
 import AuthEngine
-import BodyDescriptors
 import HTTPMessages
 import PosternJSON
 import PosternJSONRPC
 import PosternProtocol
+import PosternRuntime
 import PosternSupport
 
 /// The descriptors that the bodies of one fetch come from and go to, instead of through messages.

@@ -2,12 +2,9 @@ import AuthEngine
 import HTTPMessages
 import PosternJSON
 import PosternJSONRPC
+import PosternObservability
 import PosternProtocol
 import PosternSupport
-import SidecarAccess
-import SidecarCalls
-import SidecarEngine
-import SidecarObservability
 
 extension FetchResourceHandler {
   /// Carries out a fetch of `program`. When it returns the program has all of the response.

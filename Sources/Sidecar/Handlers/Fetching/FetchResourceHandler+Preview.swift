@@ -4,9 +4,6 @@ import PosternJSON
 import PosternJSONRPC
 import PosternProtocol
 import PosternSupport
-import SidecarAccess
-import SidecarCalls
-import SidecarEngine
 
 /// What people are shown of a fetch before it is carried out: made by the code that makes its request.
 extension FetchResourceHandler {

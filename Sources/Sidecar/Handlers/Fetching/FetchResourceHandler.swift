@@ -3,12 +3,9 @@ import HTTPMessages
 import PosternConfiguration
 import PosternJSON
 import PosternJSONRPC
+import PosternObservability
 import PosternProtocol
 import PosternSupport
-import SidecarAccess
-import SidecarCalls
-import SidecarEngine
-import SidecarObservability
 
 /// `fetchResource`: params to a resource request, the engine, and its response to a result.
 struct FetchResourceHandler: Sendable {

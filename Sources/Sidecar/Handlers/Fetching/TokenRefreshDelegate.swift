@@ -4,8 +4,6 @@ import PosternJSON
 import PosternJSONRPC
 import PosternProtocol
 import PosternSupport
-import SidecarAccess
-import SidecarCalls
 
 /// Requests from the calling connection whether a response requires another token (`delegate.evaluateTokenRefresh`,
 /// wire.md section 6).

@@ -2,13 +2,9 @@ import AuthEngine
 import PosternConfiguration
 import PosternJSON
 import PosternJSONRPC
+import PosternObservability
 import PosternProtocol
 import PosternSupport
-import SidecarAccess
-import SidecarCalls
-import SidecarEndpoints
-import SidecarEngine
-import SidecarObservability
 
 /// `getAccessToken`: the one way for a token out of the sidecar, where the configuration opens it.
 struct AccessTokenHandler: Sendable {

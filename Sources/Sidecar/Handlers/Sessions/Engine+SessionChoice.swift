@@ -3,9 +3,6 @@ import PosternJSON
 import PosternJSONRPC
 import PosternProtocol
 import PosternSupport
-import SidecarAccess
-import SidecarCalls
-import SidecarEngine
 
 /// The session that a call names. None is ever chosen for it: a call without one is a call of nobody.
 enum NamedSession: Sendable {

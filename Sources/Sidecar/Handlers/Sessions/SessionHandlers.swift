@@ -1,12 +1,9 @@
 import AuthEngine
 import PosternJSON
 import PosternJSONRPC
+import PosternObservability
 import PosternProtocol
 import PosternSupport
-import SidecarAccess
-import SidecarCalls
-import SidecarEngine
-import SidecarObservability
 
 /// The methods of sessions: params to the engine, and its values to results.
 struct SessionHandlers: Sendable {

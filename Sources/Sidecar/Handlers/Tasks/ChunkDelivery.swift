@@ -3,8 +3,6 @@ import PosternJSON
 import PosternJSONRPC
 import PosternProtocol
 import PosternSupport
-import SidecarAccess
-import SidecarCalls
 
 /// Sends a response in pieces to the calling connection, no faster than it reads: its head as
 /// `fetchResource.head`, its body as `fetchResource.chunk`.

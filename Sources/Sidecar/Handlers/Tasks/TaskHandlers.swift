@@ -2,9 +2,6 @@ import AuthEngine
 import PosternJSON
 import PosternJSONRPC
 import PosternProtocol
-import SidecarAccess
-import SidecarCalls
-import SidecarEngine
 
 /// `getTask`, `listTasks`, `suspendTask`, `resumeTask`, `cancelTask`.
 struct TaskHandlers: Sendable {

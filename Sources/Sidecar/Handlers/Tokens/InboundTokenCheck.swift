@@ -1,13 +1,11 @@
 import AuthEngine
-import EngineConfiguration
 import HTTPMessages
+import PosternConfiguration
 import PosternJSON
 import PosternJSONRPC
+import PosternObservability
 import PosternProtocol
 import PosternSupport
-import SidecarCalls
-import SidecarEngine
-import SidecarObservability
 
 /// Validates the inbound token of a call, as `validateAccessToken` would, before it is exchanged.
 struct InboundTokenCheck: Sendable {

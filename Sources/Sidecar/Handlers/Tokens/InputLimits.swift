@@ -1,9 +1,8 @@
 import AuthEngine
-import EngineConfiguration
 import JOSE
+import PosternConfiguration
 import PosternJSONRPC
 import PosternSupport
-import SidecarEngine
 
 /// Validates times and algorithms in the params of a call.
 struct InputLimits {
@@ -12,7 +11,7 @@ struct InputLimits {
   /// `clockSkewSeconds`: from 0 to 300.
   func clockSkew(_ seconds: Int?) throws(RPCFault) -> Duration? {
     guard let seconds else { return nil }
-    let most = Int(IDTokenConfiguration.maximumClockSkew.components.seconds)
+    let most = Int(AuthEngine.IDTokenConfiguration.maximumClockSkew.components.seconds)
     guard (0...most).contains(seconds) else {
       throw .invalidParams("clockSkewSeconds must be from 0 to \(most)", path: "/clockSkewSeconds")
     }

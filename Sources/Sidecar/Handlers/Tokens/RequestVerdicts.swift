@@ -1,13 +1,11 @@
 import AuthEngine
-import EngineConfiguration
 import HTTPMessages
+import PosternConfiguration
 import PosternJSON
 import PosternJSONRPC
 import PosternProtocol
 import PosternSupport
-import RequestValidation
-import SidecarCalls
-import SidecarEngine
+import TokenValidation
 
 extension TokenHandlers {
   /// `validateRequest`: params to requirements, the engine, and its verdict to a result.

@@ -1,13 +1,11 @@
 import AuthEngine
-import EngineConfiguration
 import JOSE
+import PosternConfiguration
 import PosternJSON
 import PosternJSONRPC
+import PosternObservability
 import PosternProtocol
 import PosternSupport
-import SidecarCalls
-import SidecarEngine
-import SidecarObservability
 
 /// The methods that judge tokens: params to expectations, the engine, and its verdict to a result.
 struct TokenHandlers: Sendable {
@@ -82,10 +80,9 @@ struct TokenHandlers: Sendable {
       let claims = verdict["claims"]?.objectValue
     else { return result }
     do throws(SessionError) {
-      verdict["ended"] = .integer(
-        Int64(
-          try await engine.endSessions(
-            of: claims, expecting: expectations, at: sessionIssuer, for: context.uid, deadline: context.deadline)))
+      let ended = try await engine.endSessions(
+        of: claims, expecting: expectations, at: sessionIssuer, for: context.uid, deadline: context.deadline)
+      verdict["ended"] = .integer(Int64(ended))
       return .object(verdict)
     } catch {
       throw ErrorMap.fault(error)

@@ -1,19 +1,16 @@
 import AuthEngine
-import EngineConfiguration
 import HTTPMessages
 import JOSE
+import PosternConfiguration
 import PosternJSON
 import PosternJSONRPC
+import PosternObservability
 import PosternProtocol
 import PosternSupport
-import SidecarAccess
-import SidecarCalls
-import SidecarEngine
-import SidecarObservability
 
 /// The issuer of a call's tokens: the requirements on them, and their keys.
 struct TokenIssuer: Sendable {
-  let tokens: IDTokenConfiguration
+  let tokens: AuthEngine.IDTokenConfiguration
   /// The client that tokens are for, if it is known.
   let clientID: String?
   let keys: any KeySource
@@ -41,7 +38,7 @@ struct TokenIssuer: Sendable {
     guard let issuer = reference.expectedIssuer else {
       throw .invalidParams("Either issuer, or expectedIssuer with jwks or jwksUrl", path: "/issuer")
     }
-    tokens = IDTokenConfiguration(issuer: issuer, algorithms: SignatureAlgorithm.asymmetric)
+    tokens = AuthEngine.IDTokenConfiguration(issuer: issuer, algorithms: SignatureAlgorithm.asymmetric)
     clientID = reference.clientId
     (keys, isBounded) = try Self.keys(reference, context, keySets)
     realm = "peer \(context.caller.peer.uid)"

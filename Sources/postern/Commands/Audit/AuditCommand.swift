@@ -1,6 +1,6 @@
 import ArgumentParser
 import Glibc
-import PosternAudit
+import PosternObservability
 import PosternSupport
 
 /// `postern audit`: tools for audit logs.

@@ -1,15 +1,13 @@
 import ArgumentParser
 import CurlTransport
-import EngineConfiguration
 import Glibc
 import HTTPMessages
 import PosternConfiguration
-import PosternHardening
 import PosternJSON
+import PosternObservability
+import PosternRuntime
 import PosternSupport
-import ServerExamination
-import SidecarEngine
-import SidecarObservability
+import Sidecar
 
 /// `postern doctor`: looks for what does not work, at this machine and at the issuers.
 struct Doctor: AsyncParsableCommand {

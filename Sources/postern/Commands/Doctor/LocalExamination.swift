@@ -1,10 +1,8 @@
 import AuthEngine
-import EngineConfiguration
 import Glibc
 import PosternConfiguration
 import PosternJSON
 import PosternSupport
-import ServerExamination
 
 /// The checks of `postern doctor` that need no server: permissions, the socket's directory.
 struct LocalExamination {

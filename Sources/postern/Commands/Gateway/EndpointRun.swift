@@ -1,10 +1,10 @@
 import ArgumentParser
-import ConfigurationReading
 import Glibc
+import PosternConfiguration
 import PosternJSON
 import PosternProtocol
+import PosternRuntime
 import PosternSupport
-import ProcessControl
 
 /// The limits of a program with an endpoint of its own.
 struct EndpointOptions: ParsableArguments {

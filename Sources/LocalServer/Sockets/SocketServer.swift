@@ -1,0 +1,173 @@
+import Glibc
+import PosternRuntime
+import PosternSupport
+
+/// Listens on a Unix stream socket, admits connections and gives each a delegate. Knows bytes and peers only.
+///
+/// Owns the listening socket, the socket file if it made one, and the event loop threads.
+public final class SocketServer: Sendable {
+  /// The path clients connect to; nil when the inherited socket has none.
+  public let path: String?
+
+  let loops: [ServingLoop]
+  private let listener: Listener
+  private let file: SocketFile?
+  let registry: ConnectionRegistry
+  let endpoints = Locked(EndpointListeners())
+  private let lifecycle = Locked(Lifecycle())
+
+  /// The steps towards the end that were begun.
+  private struct Lifecycle {
+    var stop: Task<Void, Never>?
+    var shutdown: Task<Void, Never>?
+  }
+
+  private init(
+    _ listening: ListeningSocket, loops: [ServingLoop], listener: Listener, registry: ConnectionRegistry
+  ) {
+    path = listening.path
+    file = listening.file
+    self.loops = loops
+    self.listener = listener
+    self.registry = registry
+  }
+
+  /// Starts to listen. When this returns, clients can connect. `delegate` is called per admitted connection, on its
+  /// event loop, before anything is read.
+  public static func start(
+    _ configuration: Configuration,
+    delegate: @escaping @Sendable (Connection) -> any ConnectionDelegate
+  ) async throws(SocketServerError) -> SocketServer {
+    let listening = try ListeningSocket(configuration.endpoint, lock: configuration.lock)
+    let registry = ConnectionRegistry(configuration, delegate: delegate)
+    var loops: [ServingLoop] = []
+    do throws(EpollError) {
+      for _ in 0..<max(1, configuration.eventLoops) { loops.append(try ServingLoop()) }
+      for loop in loops { loop.loop.execute { registry.watchPeers(on: loop.loop) } }
+      let listener = try await listen(listening.descriptor, loops, registry)
+      return SocketServer(listening, loops: loops, listener: listener, registry: registry)
+    } catch {
+      listening.file?.remove()
+      close(listening.descriptor)
+      end(loops)
+      throw .eventLoop(reason: "\(error)")
+    }
+  }
+
+  static let loopHasEnded = EpollError(call: "epoll_ctl", errno: ESHUTDOWN)
+
+  /// Accepts connections, those of `endpoint` where it is given, on the first loop, and deals them out to all of them
+  /// in turn.
+  static func listen(
+    _ descriptor: CInt, _ loops: [ServingLoop], _ registry: ConnectionRegistry, for endpoint: SocketEndpoint? = nil
+  ) async throws(EpollError) -> Listener {
+    let result = await withCheckedContinuation { continuation in
+      let isRunning = loops[0].loop.execute {
+        // Endpoints mostly have one connection: not all on the same loop.
+        var next = endpoint == nil ? 0 : Int.random(in: 0..<loops.count)
+        continuation.resume(
+          returning: Result { () throws(EpollError) in
+            try Listener(descriptor, on: loops[0].loop) { connection in
+              next = (next + 1) % loops.count
+              let loop = loops[next]
+              guard !loop.loop.isCurrent else {
+                registry.admit(connection, on: loop, at: endpoint)
+                return
+              }
+              if !loop.loop.execute({ registry.admit(connection, on: loop, at: endpoint) }) { close(connection) }
+            }
+          })
+      }
+      if !isRunning { continuation.resume(returning: .failure(loopHasEnded)) }
+    }
+    return try result.get()
+  }
+
+  /// How many connections are open.
+  public var connectionCount: Int { registry.count }
+
+  /// Whether every event loop runs a new task within `time`: one that is stuck serves no connection.
+  public func responds(within time: Duration) async -> Bool {
+    let turned = Locked(0)
+    for loop in loops { loop.loop.execute { turned.withLock { $0 += 1 } } }
+    let clock = ContinuousClock()
+    let end = clock.now.advanced(by: time)
+    while turned.withLock({ $0 }) < loops.count {
+      guard clock.now < end, (try? await Task.sleep(for: .milliseconds(1))) != nil else { return false }
+    }
+    return true
+  }
+
+  /// Takes the socket files away and stops accepting; open connections go on. A successor can start at once.
+  public func stopListening() async {
+    await once(\.stop) { [self] in
+      file?.remove()
+      stopEndpoints()
+      await withCheckedContinuation { continuation in
+        let isOpen = loops[0].loop.execute { [listener] in
+          listener.stop()
+          continuation.resume()
+        }
+        if !isOpen { continuation.resume() }
+      }
+    }
+  }
+
+  /// Closes every connection now. What waits to be written is lost; `Connection.closeAfterFlush` is the gentle way.
+  public func closeAll() { registry.closeAll() }
+
+  /// Stops listening, closes what is open and ends the event loop threads. Delegates are called before it returns.
+  /// Not to be called from an event loop.
+  public func shutdown() async {
+    await stopListening()
+    closeAll()
+    await once(\.shutdown) { [self] in
+      // What was being accepted is open, and closed, after this.
+      for loop in loops { await loop.settle() }
+      closeAll()
+      registry.sent.closeAll()
+      Self.end(loops)
+    }
+  }
+
+  private static func end(_ loops: [ServingLoop]) {
+    for loop in loops {
+      loop.scheduler.retire()
+      loop.loop.stop()
+    }
+    for loop in loops { loop.loop.join() }
+  }
+
+  /// Runs `body` the first time; later callers wait for that one run.
+  private func once(
+    _ step: WritableKeyPath<Lifecycle, Task<Void, Never>?>, _ body: @escaping @Sendable () async -> Void
+  ) async {
+    let task = lifecycle.withLock { lifecycle in
+      if let running = lifecycle[keyPath: step] { return running }
+      let task = Task { await body() }
+      lifecycle[keyPath: step] = task
+      return task
+    }
+    await task.value
+  }
+}
+
+/// An event loop with the scheduler of its connections' work.
+struct ServingLoop: Sendable {
+  let loop: EpollLoop
+  let scheduler: LoopScheduler
+
+  /// Starts the loop's thread.
+  init() throws(EpollError) {
+    scheduler = LoopScheduler()
+    loop = try EpollLoop("postern-loop", worker: scheduler)
+    scheduler.attach(loop)
+  }
+
+  /// Returns when the loop has run all closures that it has been given.
+  func settle() async {
+    await withCheckedContinuation { continuation in
+      if !loop.execute({ continuation.resume() }) { continuation.resume() }
+    }
+  }
+}

@@ -1,0 +1,196 @@
+import AuthEngine
+import HTTPMessages
+import PosternSupport
+
+/// Makes the resource servers of a configuration, and the rules of token validation.
+struct ResourceFactory {
+  let configuration: PosternConfiguration
+
+  /// Every configured resource server.
+  func servers(of issuers: [String: ConfiguredIssuer]) throws(ConfigurationProblems) -> [String: ResourceServer] {
+    var servers: [String: ResourceServer] = [:]
+    for (name, resource) in configuration.resources {
+      servers[name] = try server(name, resource, resource.tokens.issuer.flatMap { issuers[$0] })
+    }
+    return servers
+  }
+
+  /// The keys of every resource whose bodies are encrypted.
+  func payloadKeys(_ report: @escaping ConfiguredEngine.FileReport) throws(ConfigurationProblems) -> [String:
+    PayloadKeys]
+  {
+    var keys: [String: PayloadKeys] = [:]
+    for (name, resource) in configuration.resources {
+      if let given = resource.payloadEncryption {
+        keys[name] = try PayloadKeys(given, of: name, report: report)
+      }
+    }
+    return keys
+  }
+
+  /// The keys and key sets that callers may pass to validate a token.
+  func validation() throws(ConfigurationProblems) -> ValidationRules {
+    var origins: Set<HTTPURL.Origin> = []
+    for origin in configuration.validation.jwksOrigins {
+      origins.insert(try EngineFactory.url(origin, "validation.jwksOrigins").origin)
+    }
+    return ValidationRules(
+      allowsInlineKeys: configuration.validation.inlineJwks, keySetOrigins: origins,
+      allowsCallerClock: configuration.development.callerClock,
+      plainHTTP: try OutboundFactory(configuration: configuration).plainHTTP())
+  }
+
+  private func server(
+    _ name: String, _ resource: ResourceConfiguration, _ configured: ConfiguredIssuer?
+  ) throws(ConfigurationProblems) -> ResourceServer {
+    let path = "resources.\(name)"
+    let baseURL = try EngineFactory.url(resource.locations.baseURL, "\(path).baseUrl")
+    var origins: [HTTPURL] = []
+    for origin in resource.locations.additionalOrigins {
+      origins.append(try EngineFactory.url(origin, "\(path).additionalOrigins"))
+    }
+    var issuer = configured?.issuer
+    var identity = EngineFactory.identity(resource.tls.clientCertificateFile, resource.tls.clientKey)
+    if resource.tokens.senderConstraint == .mtls {
+      guard ([baseURL] + origins).allSatisfy({ $0.origin.scheme == "https" }) else {
+        throw EngineFactory.problem("\(path).senderConstraint", "mtls needs https: without TLS there is no certificate")
+      }
+      // Tokens are bound to the certificate with which they are requested (RFC 8705 section 3).
+      if let identity { issuer?.clientIdentity = identity } else { identity = issuer?.clientIdentity }
+    }
+    var server = ResourceServer(
+      name: name,
+      baseURL: baseURL,
+      additionalOrigins: origins,
+      authentication: ResourceServer.Authentication(resource.tokens.auth),
+      issuer: issuer,
+      scope: resource.tokens.scope,
+      audience: resource.tokens.audience,
+      senderConstraint: ResourceServer.SenderConstraint(resource.tokens.senderConstraint),
+      refreshOn: resource.refreshOn.map { Set($0.status) },
+      reservedCookies: ssoCookie(resource),
+      timeout: resource.bounds.timeout,
+      maxBodyBytes: resource.bounds.maxBodyBytes,
+      limits: resource.bounds.limits.map { limits($0, resource.bounds.timeout) },
+      caFile: resource.tls.trust.caFile,
+      clientIdentity: identity,
+      pins: try EngineFactory.pins(resource.tls.trust, path),
+      cookies: resource.cookies.areStored
+        ? CookiePolicy(maxCookies: resource.cookies.maxCookies, maxBytes: resource.cookies.maxBytes) : nil)
+    if let exchange = resource.tokens.exchange {
+      let rules = TokenExchange(exchange, of: resource)
+      server.exchange = rules
+      // What a token of the resource is good for.
+      server.scope = rules.scope
+      server.audience = rules.audiences.isEmpty ? nil : rules.audiences.joined(separator: " ")
+    }
+    server.idleTimeout = resource.bounds.idleTimeout
+    server.whenNoSession = TokenManagementPolicy.MissingSession(resource.tokens.whenNoSession)
+    server.plainHTTP = try OutboundFactory(configuration: configuration).plainHTTP()
+    server.bypassesProxy = resource.locations.proxy == .none
+    server.pinsRequired = resource.tls.trust.pinsRequired || configuration.hardening.pinsRequired
+    server.advice = adviceRules(resource, configured)
+    server.allowedHeaders = try allowedHeaders(resource, path)
+    return server
+  }
+
+  /// The reserved header fields that callers may send anyway: neither `Authorization` nor a misspelt name can be
+  /// allowed.
+  private func allowedHeaders(
+    _ resource: ResourceConfiguration, _ path: String
+  ) throws(ConfigurationProblems) -> Set<String> {
+    for (index, name) in resource.allowedHeaders.enumerated() {
+      let known = HTTPFieldRules.overridingNames + SecondURLField.names
+      guard HTTPFieldRules.isName(name),
+        known.contains(HTTPFieldRules.canonical(name)) || SecondURLField.isOne(name)
+      else {
+        throw EngineFactory.problem(
+          "\(path).allowedHeaders[\(index)]",
+          "must be one of \(known.joined(separator: ", ")): no other header can be allowed")
+      }
+    }
+    return Set(resource.allowedHeaders)
+  }
+
+  private func adviceRules(_ resource: ResourceConfiguration, _ issuer: ConfiguredIssuer?) -> AdviceRules? {
+    guard resource.advice.isEnabled, let issuer else { return nil }
+    return AdviceRules(
+      rounds: resource.advice.rounds, wait: resource.advice.wait, accessManager: issuer.accessManager?.baseURL,
+      allowsAuthorization: issuer.redirectURI != nil, inSuccess: resource.advice.inSuccess)
+  }
+
+  /// Half of the time that a request may take is the longest that a user without any waits for those of others: so much
+  /// is left to it.
+  private func limits(_ limits: ResourceLimitsConfiguration, _ timeout: Duration) -> OriginLimits {
+    OriginLimits(
+      concurrency: limits.concurrency, queue: limits.queue,
+      breaker: limits.breaker.map { OriginLimits.Breaker(failures: $0.failures, openFor: $0.openFor) },
+      patience: timeout / 2)
+  }
+
+  /// The single sign-on cookie is the sidecar's to send, never a caller's.
+  private func ssoCookie(_ resource: ResourceConfiguration) -> Set<String> {
+    guard let manager = resource.tokens.issuer.flatMap({ configuration.issuers[$0]?.accessManager }) else { return [] }
+    return [manager.cookieName ?? "iPlanetDirectoryPro"]
+  }
+}
+
+// One case each: a case that only one side has does not compile, instead of becoming a fetch without a token or with an
+// unbound one.
+
+extension ResourceServer.Authentication {
+  /// The configuration's `auth`.
+  fileprivate init(_ configured: ResourceConfiguration.Authentication) {
+    self =
+      switch configured {
+      case .user: .user
+      case .implicit: .implicit
+      case .clientCredentials: .clientCredentials
+      case .credential: .credential
+      case .onBehalfOf: .onBehalfOf
+      case .none: .none
+      }
+  }
+}
+
+extension TokenExchange {
+  /// The configuration's `exchange`, with what it leaves to its resource.
+  fileprivate init(_ configured: ExchangeConfiguration, of resource: ResourceConfiguration) {
+    self.init(
+      grant: configured.grant == .jwtBearer ? .jwtBearer : .tokenExchange,
+      inboundAudiences: configured.inbound.audiences)
+    dialect = configured.dialect == .entra ? .entra : .rfc
+    let requested = configured.requested
+    audiences = requested.audiences.isEmpty ? [resource.tokens.audience].compactMap { $0 } : requested.audiences
+    if dialect == .entra { audiences = [] }
+    resources = requested.resources
+    scope = requested.scope ?? resource.tokens.scope
+    requestedType = requested.type == .jwt ? .jwt : .accessToken
+    subjectType = configured.inbound.type == .jwt ? .jwt : .accessToken
+    actor = configured.actor == .clientCredentials ? .clientCredentials : .none
+    subject = configured.subject == .any ? .any : .same
+  }
+}
+
+extension TokenManagementPolicy.MissingSession {
+  /// The configuration's `tokens.whenNoSession`.
+  fileprivate init(_ configured: ResourceConfiguration.MissingSession) {
+    self =
+      switch configured {
+      case .fail: .fail
+      case .sendWithoutToken: .sendWithoutToken
+      }
+  }
+}
+
+extension ResourceServer.SenderConstraint {
+  /// The configuration's `senderConstraint`.
+  fileprivate init(_ configured: ResourceConfiguration.SenderConstraint) {
+    self =
+      switch configured {
+      case .none: .none
+      case .dpop: .dpop
+      case .mtls: .mtls
+      }
+  }
+}

@@ -1,0 +1,209 @@
+package import PosternJSON
+package import PosternJSONRPC
+import PosternObservability
+import PosternProtocol
+import PosternSupport
+
+/// Carries out the calls of one connection. A call passes these steps, each of them a file of this folder:
+///
+/// 1. authorization: the rule of `peers` for the connection's peer (`AccessRules`) and every level of the connection's
+///    chain of endpoints (`Narrowing`) have to allow the method;
+/// 2. rate limits of the chain and of the peer (`RateLimitStep`), which count calls that other steps reject as well;
+/// 3. concurrency limits of the chain and of the peer (`ConcurrencyStep`);
+/// 4. trace (`TraceStep`);
+/// 5. audit (`AuditStep`): without a usable audit log nothing is done that has to be recorded;
+/// 6. approvals (`ApprovalStep`) of the makers of the endpoints that the call came through, which may wait;
+/// 7. concurrency limit of all calls (`ConcurrencyStep`), which may wait;
+/// 8. deadline (`DeadlineStep`);
+/// 9. the method's handler (`MethodTable`);
+/// 10. metrics and log (`CallEnd`).
+///
+/// Calls of methods that never wait are answered where they were read, and pass steps 1, 2, 9 and 10 only.
+package final class CallChain: CallDispatcher {
+  let caller: PeerConnection
+  let environment: CallEnvironment
+
+  package init(caller: PeerConnection, environment: CallEnvironment) {
+    self.caller = caller
+    self.environment = environment
+  }
+
+  package func dispatch(_ call: Call) -> Dispatch {
+    let dispatch = dispatch(call, by: nil, preview: nil)
+    // Whoever gave rights up without waiting for the answer believes that they are gone.
+    if call.method == Narrow.name, call.id == nil, case .answered(.failure(let fault)) = dispatch {
+      caller.conversation?.finish(with: fault)
+    }
+    return dispatch
+  }
+
+  /// Carries out a call that came in no message, by the same steps: `body` is run instead of the method's handler,
+  /// which has to be one that may wait, and `preview` instead of the method's.
+  package func carryOut(
+    _ call: Call, by body: MethodTable.WaitingHandler? = nil, preview: MethodTable.Preview? = nil
+  ) async -> Result<RPCResult, RPCFault> {
+    switch dispatch(call, by: body, preview: preview) {
+    case .answered(let outcome): outcome
+    case .work(let work): await work()
+    }
+  }
+
+  private func dispatch(
+    _ call: Call, by replacement: MethodTable.WaitingHandler?, preview: MethodTable.Preview?
+  ) -> Dispatch {
+    let handler = environment.methods[call.method]
+    let end = CallEnd(of: call, isKnown: handler != nil, from: caller, environment)
+    let snapshot = environment.snapshot()
+    let rule = snapshot.access.rule(for: caller.peer)
+    let narrowing = caller.narrowing
+    if narrowing?.isOver(at: end.start) == true { return forbidden(call.method, Self.over, end) }
+    var traceparent: String?
+    do throws(RPCFault) {
+      if !RateLimitStep.takesFreeCall(call.method, of: caller) {
+        try environment.rateLimit.admit(narrowing, at: end.start)
+        try environment.rateLimit.admit(call.method, rule, caller.peer)
+      }
+      guard let handler else {
+        throw environment.methods.notFound(call.method, for: rule, narrowing)
+      }
+      guard let rule, rule.allows(method: call.method) else {
+        return forbidden(call.method, snapshot.access.missingRule(for: caller.peer, method: call.method), end)
+      }
+      guard narrowing?.allows(method: call.method) ?? true else {
+        return forbidden(call.method, Self.notAllowed(call.method), end)
+      }
+      guard !call.isUnread else { throw .overloaded("Too many calls of this user at one time") }
+      let (meta, params) = try CallMeta.split(call.params)
+      var context = context(meta, rule, snapshot, narrowing, ClaimedDescriptors(call.descriptors), key: call.key)
+      switch handler {
+      case .immediate(let body):
+        traceparent = meta.traceparent
+        return .answered(end.report(.success(try body(params, context))))
+      case .waiting(let body):
+        let slot = try environment.concurrency.takeSlot(for: call.method, params, rule, caller, narrowing)
+        environment.trace.start(call.method, continuing: meta.traceparent, since: end.start, &context)
+        context.audit = environment.audit.entry(for: call.method, params, narrowing)
+        context.needsApproval = environment.approval.requires(call.method, through: narrowing)
+        return work(
+          call.method, CallParams(params), replacement ?? body,
+          preview ?? environment.methods.preview(of: call.method), context, slot, end)
+      }
+    } catch {
+      // Only an error shows its trace: such a call causes nothing upstream.
+      return .answered(end.report(.failure(error), environment.trace.trace(continuing: traceparent)))
+    }
+  }
+
+  /// The context of a call, not traced and not recorded yet.
+  func context(
+    _ meta: CallMeta, _ rule: AccessRules.Rule, _ snapshot: ConfigurationSnapshot, _ narrowing: Narrowing?,
+    _ descriptors: ClaimedDescriptors = ClaimedDescriptors(), key: UInt64 = 0
+  ) -> CallContext {
+    CallContext(
+      chain: self, key: key,
+      runtime: VisibleConfiguration(snapshot, scope: narrowing?.scope(within: rule.scope) ?? rule.scope),
+      narrowing: narrowing,
+      deadline: meta.timeoutMs.map { Deadline(in: .milliseconds($0), on: environment.clock) } ?? .never,
+      trace: .none, descriptors: descriptors)
+  }
+
+  /// The steps that may wait. Does not keep the call, which would keep its params until the end.
+  private func work(
+    _ method: String, _ params: CallParams, _ body: @escaping MethodTable.WaitingHandler,
+    _ preview: MethodTable.Preview?, _ context: CallContext, _ slot: ConcurrencyStep.Slot, _ end: CallEnd
+  ) -> Dispatch {
+    .work { [caller, environment] in
+      let outcome = await CurrentPeer.$uid.withValue(caller.peer.uid) {
+        await CurrentPeer.$executor.withValue(caller.executor(in: environment.background)) {
+          await CurrentCall.$label.withValue(context.label(method)) {
+            await environment.audit.recorded(method, context) {
+              await environment.approval.whenApproved(method, params, preview, context) { context in
+                await environment.concurrency.whenFree(context, slot) {
+                  await environment.deadline.bounded(context) { () throws(RPCFault) in
+                    // While the call waited its endpoint may have ended.
+                    guard context.narrowing?.isOver(at: environment.clock.monotonicNow) != true else {
+                      throw RPCFault(.peerForbidden, Self.over, outcome: .notSent, isRetryable: false)
+                    }
+                    var context = context
+                    // While a person was asked, a reload may have taken the caller's right.
+                    if context.needsApproval {
+                      let access = environment.snapshot().access
+                      guard let rule = access.rule(for: caller.peer), rule.allows(method: method) else {
+                        throw RPCFault(.peerForbidden, access.missingRule(for: caller.peer, method: method))
+                      }
+                      context.runtime = context.runtime.seen(
+                        through: context.narrowing?.scope(within: rule.scope) ?? rule.scope)
+                    }
+                    return try await body(params, context)
+                  }
+                }
+              }
+            }
+          }
+        }
+      }
+      environment.concurrency.giveBack(slot)
+      context.tracer?.callEnded(method, outcome, caller, context.trace)
+      // A long result takes long to write, which its size in the log requires.
+      return await environment.pool.run(for: caller, if: environment.log.measures(outcome)) {
+        end.report(outcome, context.trace)
+      }
+    }
+  }
+
+  /// Why a chain does not allow a method.
+  static func notAllowed(_ method: String) -> String { "This endpoint may not call \(method)" }
+
+  /// Why a chain allows nothing.
+  static let over = "This endpoint has been revoked, or its time is over"
+
+  /// Rejects a call that `peers` or the chain does not allow, and records that.
+  private func forbidden(_ method: String, _ reason: String, _ end: CallEnd) -> Dispatch {
+    let fault = RPCFault(.peerForbidden, reason)
+    let outcome = Result<RPCResult, RPCFault>.failure(fault)
+    let trace = environment.trace.trace(continuing: nil)
+    guard let trail = environment.audit.trail else { return .answered(end.report(outcome, trace)) }
+    return .work { [caller] in
+      await trail.rejected(method, caller)
+      return end.report(outcome, trace)
+    }
+  }
+
+  /// Whether a call that came through `narrowing` may also call `method`: for a method that has the same effect.
+  package func allows(_ method: String, through narrowing: Narrowing?) -> Bool {
+    environment.snapshot().access.rule(for: caller.peer)?.allows(method: method) == true
+      && narrowing?.allows(method: method) ?? true
+  }
+
+  /// Applies the rules of `dispatch` without counting the call.
+  package func rejects(method: String) -> Bool {
+    guard let rule = environment.snapshot().access.rule(for: caller.peer), rule.allows(method: method),
+      environment.methods[method] != nil
+    else { return true }
+    if let narrowing = caller.narrowing {
+      let now = environment.clock.monotonicNow
+      guard !narrowing.isOver(at: now), narrowing.allows(method: method) else { return true }
+      if !RateLimitStep.isFree(method, of: caller), narrowing.wouldReject(at: now) { return true }
+    }
+    guard !RateLimitStep.isFree(method, of: caller) else { return false }
+    return environment.rateLimit.wouldReject(method, rule, caller.peer)
+  }
+
+  package func bindsWhatFollows(_ method: String) -> Bool { method == Narrow.name }
+
+  package func descriptorCount(of method: String, _ params: JSONValue?) -> Int {
+    method == FetchResource.name ? FetchResource.descriptorCount(params) : 0
+  }
+
+  package func rejectedMessage(_ reason: String) {
+    environment.log.connections.rejectedMessage(caller.connection, of: caller.peer, why: reason)
+  }
+
+  /// Counts a call that the connection rejected without reading it.
+  package func rejectedUnread() {
+    environment.rateLimit.countUnread(
+      environment.snapshot().access.rule(for: caller.peer), caller.peer, caller.narrowing,
+      at: environment.clock.monotonicNow)
+    environment.log.rejectedUnread(caller)
+  }
+}

@@ -1,0 +1,153 @@
+package import PosternJSON
+package import PosternJSONRPC
+package import PosternProtocol
+import PosternSupport
+
+/// The methods of this sidecar by name, their types erased. Built once, then immutable.
+package struct MethodTable: Sendable {
+  package typealias WaitingHandler = @Sendable (CallParams, CallContext) async throws(RPCFault) -> RPCResult
+
+  /// How one method is carried out.
+  package enum Handler: Sendable {
+    /// Never waits: runs right where the request was read.
+    case immediate(@Sendable (JSONValue?, CallContext) throws(RPCFault) -> RPCResult)
+    /// May wait: runs in a task of its own.
+    case waiting(WaitingHandler)
+  }
+
+  /// What people are shown of a call that acts for the user, as it will be carried out; throws what the call would end
+  /// with.
+  package typealias Preview = @Sendable (JSONValue?, CallContext) async throws(RPCFault) -> JSONObject
+
+  private var handlers: [String: Handler] = [:]
+  private var previews: [String: Preview] = [:]
+  /// Return the fault in the form of the params of each method, by the decoder of its handler.
+  private var checks: [String: @Sendable (JSONValue?) -> RPCFault?] = [:]
+
+  package init() {}
+
+  /// The error for a method that there is not, with the closest name among the methods that `rule` and the chain allow.
+  func notFound(_ name: String, for rule: AccessRules.Rule?, _ narrowing: Narrowing?) -> RPCFault {
+    let allowed = handlers.keys.filter {
+      rule?.allows(method: $0) ?? false && narrowing?.allows(method: $0) ?? true
+    }
+    return RPCFault(
+      .methodNotFound,
+      Suggestion.appended(to: RPCErrorCode.methodNotFound.summary, for: name, among: allowed),
+      details: ["method": .string(CallEnd.shortened(name))])
+  }
+
+  package subscript(name: String) -> Handler? { handlers[name] }
+
+  /// The error of a call of `method` whose params have another form.
+  func fault(in params: JSONValue?, of method: String) -> RPCFault? { checks[method]?(params) }
+
+  /// What people are shown of calls of `method`; nil: their params.
+  func preview(of method: String) -> Preview? { previews[method] }
+
+  /// Adds what people are shown of calls of a method.
+  package mutating func shows<Method: RPCMethod>(_ method: Method.Type, _ preview: @escaping Preview) {
+    previews[Method.name] = preview
+  }
+
+  private mutating func addCheck<Method: RPCMethod>(of method: Method.Type) {
+    checks[Method.name] = { Self.fault(in: $0, as: Method.Params.self) }
+  }
+
+  private static func fault<Params: Decodable>(in params: JSONValue?, as type: Params.Type) -> RPCFault? {
+    do throws(RPCFault) {
+      _ = try decode(type, params)
+      return nil
+    } catch {
+      return error
+    }
+  }
+
+  /// Adds a method that answers at once.
+  package mutating func immediate<Method: RPCMethod>(
+    _ method: Method.Type, _ body: @escaping @Sendable (Method.Params, CallContext) throws(RPCFault) -> Method.Result
+  ) {
+    addCheck(of: method)
+    handlers[Method.name] = .immediate { (params, context) throws(RPCFault) in
+      try Self.encode(body(try Self.decode(Method.Params.self, params), context))
+    }
+  }
+
+  /// Adds a method that may wait.
+  package mutating func waiting<Method: RPCMethod>(
+    _ method: Method.Type,
+    _ body: @escaping @Sendable (Method.Params, CallContext) async throws(RPCFault) -> Method.Result
+  ) {
+    addCheck(of: method)
+    handlers[Method.name] = .waiting { (params, context) async throws(RPCFault) in
+      try Self.encode(await body(try Self.decode(Method.Params.self, params.take()), context))
+    }
+  }
+
+  /// Adds a method that may wait and builds its result, a `Method.Result`, as a value by itself. The params are its
+  /// own: what it removes from them is kept nowhere else.
+  package mutating func waitingForValue<Method: RPCMethod>(
+    _ method: Method.Type,
+    _ body: @escaping @Sendable (consuming Method.Params, CallContext) async throws(RPCFault) -> JSONValue
+  ) {
+    addCheck(of: method)
+    handlers[Method.name] = .waiting { (params, context) async throws(RPCFault) in
+      .value(try await body(try Self.decode(Method.Params.self, params.take()), context))
+    }
+  }
+
+  /// Adds a method that may wait, whose answer may carry a descriptor for the caller.
+  package mutating func waitingForDescriptor<Method: RPCMethod>(
+    _ method: Method.Type,
+    _ body:
+      @escaping @Sendable (Method.Params, CallContext) async throws(RPCFault) -> (
+        Method.Result, PassedResult?
+      )
+  ) {
+    handlers[Method.name] = .waiting { (params, context) async throws(RPCFault) in
+      let (result, passed) = try await body(try Self.decode(Method.Params.self, params.take()), context)
+      let encoded = try Self.encode(result)
+      guard let passed, let value = encoded.value else { return encoded }
+      return .passing(value, passed)
+    }
+  }
+
+  /// Adds a method that may wait and writes its result, a `Method.Result`, by itself.
+  package mutating func waitingForText<Method: RPCMethod>(
+    _ method: Method.Type,
+    _ body: @escaping @Sendable (consuming Method.Params, CallContext) async throws(RPCFault) -> JSONText
+  ) {
+    addCheck(of: method)
+    handlers[Method.name] = .waiting { (params, context) async throws(RPCFault) in
+      .text(try await body(try Self.decode(Method.Params.self, params.take()), context))
+    }
+  }
+
+  /// Adds a method whose answer has been written beforehand.
+  package mutating func prepared<Method: RPCMethod>(
+    _ method: Method.Type, _ body: @escaping @Sendable (CallContext) -> JSONText
+  ) {
+    addCheck(of: method)
+    handlers[Method.name] = .immediate { (params, context) throws(RPCFault) in
+      if let params { _ = try Self.decode(Method.Params.self, params) }
+      return .text(body(context))
+    }
+  }
+
+  /// Decodes the params of a call.
+  package static func decode<Params: Decodable>(_ type: Params.Type, _ params: JSONValue?) throws(RPCFault) -> Params {
+    do {
+      return try JSONValueDecoder().decode(type, from: params ?? .object(JSONObject()))
+    } catch {
+      throw RPCFault(error)
+    }
+  }
+
+  private static func encode(_ result: some Encodable) throws(RPCFault) -> RPCResult {
+    do {
+      return .value(try JSONValueEncoder().encode(result))
+    } catch {
+      throw RPCFault(.internalError)
+    }
+  }
+}
