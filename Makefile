@@ -164,7 +164,8 @@ UNIT_IN_ORDER := $(filter $(UNIT_TARGETS),$(UNIT_LONGEST)) $(filter-out $(UNIT_L
 unit-tests = printf '%s\n' $(UNIT_IN_ORDER) | $(3) xargs -P $(2) -n 1 Tests/Tools/run-unit-target $(1)
 
 .PHONY: test-unit
-test-unit: build-tests ## Swift tests
+test-unit: export POSTERN_THOROUGH := 1
+test-unit: build-tests ## Swift tests, with all repetitions
 	@$(call unit-tests,.build,$(UNIT_JOBS))
 
 # Downloads may break off: pip itself only tries connections again.
@@ -397,8 +398,13 @@ format: ## Let swift format rewrite the sources
 	$(SWIFT) format --in-place --parallel --recursive Package.swift Sources Tests examples/swift
 
 .PHONY: house
-house: ## Sizes of modules, types and files (HOUSE_FLAGS=--list)
+house: ## Sizes of modules, types and files (HOUSE_FLAGS=--list), and the files that change together
 	@$(PYTHON) Tests/Architecture/house.py $(HOUSE_FLAGS)
+	@echo; echo "files that change together: share, commits" && $(PYTHON) Tests/Architecture/history.py
+
+.PHONY: executed
+executed: build ## The files that execute for five calls, by a build with coverage (EXECUTED_FLAGS=--list)
+	@$(PYTHON) Tests/Architecture/executed.py $(EXECUTED_FLAGS)
 
 .PHONY: wording
 wording: ## Words that the glossary replaces, and comments that could be clearer (WORDING_FLAGS="--list all")

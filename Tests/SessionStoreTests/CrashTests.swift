@@ -47,7 +47,7 @@ struct CrashTests {
     await (try await FileRecordStore.open(.init(directory: folder.store))).close()
     var expected: [Int: UInt64] = [:]
     var random = SeededGenerator(seed: 7)
-    for round in 0..<100 {
+    for round in 0..<Thoroughness.repetitions(100, usually: 15) {
       let writer = try Writer(folder.store)
       let lines = writer.kill(afterLines: Int(random.next() % 60) + 1, microseconds: UInt32(random.next() % 3000))
       for line in lines {

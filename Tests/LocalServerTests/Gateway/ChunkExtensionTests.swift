@@ -75,7 +75,7 @@ struct ChunkExtensionTests {
     ]
     var accepted = 0
     var generator = SeededGenerator(seed: 7)
-    for _ in 0..<3000 {
+    for _ in 0..<Thoroughness.repetitions(3000, usually: 600) {
       let text = (0..<Int.random(in: 0...9, using: &generator)).map { _ in parts.randomElement(using: &generator) ?? ""
       }.joined()
       let client = try fixture.connect()
@@ -88,7 +88,7 @@ struct ChunkExtensionTests {
         #expect(response.hasSuffix("\r\n\r\nhello"), "\(text.debugDescription): \(response)")
       }
     }
-    #expect(accepted > 30)
+    #expect(accepted > (Thoroughness.isFull ? 30 : 5))
     await fixture.server.shutdown()
   }
 }
