@@ -143,6 +143,7 @@ let package = Package(
       name: "StepUpTests",
       dependencies: [
         "AuthEngine", "EngineTestSupport", "HTTPMessages", "PosternJSON", "PosternSupport", "PosternTestSupport",
+        "StepUp",
       ]),
     .target(
       name: "ResourceAccess",
@@ -189,6 +190,7 @@ let package = Package(
       name: "SDKCompatibilityTests",
       dependencies: [
         "AuthEngine", "EngineTestSupport", "HTTPMessages", "PosternJSON", "PosternSupport", "PosternTestSupport",
+        "SDKCompatibility",
       ]),
     .target(
       name: "AuthEngine",

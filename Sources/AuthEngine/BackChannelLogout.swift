@@ -33,7 +33,7 @@ extension PosternEngine {
     if let sid = logout.sid { exchangedTokens.forget(sessionID: sid, at: issuer.issuer) }
     if let subject = logout.subject { exchangedTokens.forget(subject: subject, at: issuer.issuer) }
     do throws(SessionError) {
-      return try await sessions.tasks.finish(for: caller, by: deadline, isLogin: false) {
+      return try await sessions.tasks.finish(.logout, of: caller, at: issuer.issuer.name, by: deadline) {
         () async throws(SessionError) in
         try await logout.run()
       }

@@ -271,7 +271,7 @@ extension IPAddress {
 extension HTTPURL.Origin {
   /// Whether a request to it stays on this machine, by its URL: a loopback address, also one that is mapped into IPv6,
   /// or `localhost` and the names below it (RFC 6761 section 6.3).
-  var isLocal: Bool {
+  package var isLocal: Bool {
     isLoopbackAddress || host == "localhost" || host.endsWithBytes(of: ".localhost")
       || IPAddress(host: host)?.unmapped.first == 127 && IPAddress(host: host)?.unmapped.count == 4
   }

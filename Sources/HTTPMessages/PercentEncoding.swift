@@ -13,13 +13,22 @@ public enum PercentEncoding {
     var result: [UInt8] = []
     result.reserveCapacity(text.utf8.count)
     for byte in text.utf8 {
-      if ASCII.isUnreserved(byte) || (component == .query && (byte == UInt8(ascii: "/") || byte == UInt8(ascii: "?"))) {
+      if passes(byte, component) {
         result.append(byte)
       } else {
         append(byte, to: &result)
       }
     }
     return String(decoding: result, as: UTF8.self)
+  }
+
+  /// How many bytes `encode` makes of the text.
+  public static func byteCount(of text: String, for component: Component) -> Int {
+    text.utf8.reduce(0) { $0 + (passes($1, component) ? 1 : 3) }
+  }
+
+  private static func passes(_ byte: UInt8, _ component: Component) -> Bool {
+    ASCII.isUnreserved(byte) || (component == .query && (byte == UInt8(ascii: "/") || byte == UInt8(ascii: "?")))
   }
 
   /// Appends `%XX`.

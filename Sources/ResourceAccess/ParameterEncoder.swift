@@ -52,6 +52,25 @@ struct ParameterEncoder {
     return encoder.pairs
   }
 
+  /// The bytes of the pairs with one separator each, without making them.
+  static func size(of parameters: JSONObject, isPercentEncoded: Bool) -> Int {
+    let bracket = isPercentEncoded ? 3 : 1
+    func encoded(_ text: String) -> Int {
+      isPercentEncoded ? PercentEncoding.byteCount(of: text, for: .query) : text.utf8.count
+    }
+    func size(_ value: JSONValue, name: Int) -> Int {
+      switch value {
+      case .object(let object):
+        object.members.reduce(0) { $0 + size($1.value, name: name + encoded($1.name) + 2 * bracket) }
+      case .array(let elements): elements.reduce(0) { $0 + size($1, name: name + 2 * bracket) }
+      case .null: name + 1
+      case .string(let text): name + encoded(text) + 2
+      case .bool, .integer, .real: name + encoded(JSONWriter().string(value)) + 2
+      }
+    }
+    return parameters.members.reduce(0) { $0 + size($1.value, name: encoded($1.name)) }
+  }
+
   /// `prefix` and `name` are percent-encoded already: once for all that lies below them.
   private mutating func append(_ object: JSONObject, prefix: String?) throws(TooLarge) {
     let members = object.members.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }

@@ -136,8 +136,10 @@ extension ResourceRequest {
   package var maxBodyBytes: Int {
     let parts = (multipart ?? []).reduce(0) { $0 + $1.data.count + 1024 }
     guard let parameters, body == nil else { return (body?.count ?? 0) + parts }
-    let given = JSONWriter().withBytes(of: .object(parameters)) { $0.count }
-    let isJSON = multipart == nil && parametersEncoding == .json
-    return parts + (isJSON ? given : min(PreparedRequest.maxFormBytes, ParameterEncoder.mostPerByte * given))
+    guard multipart != nil || parametersEncoding == .formURL else {
+      return JSONWriter().withBytes(of: .object(parameters)) { $0.count }
+    }
+    let size = ParameterEncoder.size(of: parameters, isPercentEncoded: multipart == nil)
+    return parts + min(PreparedRequest.maxFormBytes, size)
   }
 }

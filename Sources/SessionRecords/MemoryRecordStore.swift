@@ -197,9 +197,11 @@ public final class MemoryRecordStore: RecordStore {
     var replaced: [RecordKey] = []
     if let collection = allowance.replaceable, let first = state.users[record.uid]?.orders[collection]?.first() {
       let count = excess.bytes > 0 ? RecordAllowance.maxReplaced : min(excess.count, RecordAllowance.maxReplaced)
-      // One more, since the record itself may be among them.
-      let oldest = state.users[record.uid]?.orders[collection]?.names(after: first.number - 1, atMost: count + 1)
-      for entry in oldest ?? [] where !excess.isNone && entry.name != record.key {
+      // Two more, since the record itself and the spared one may be among them.
+      let oldest = state.users[record.uid]?.orders[collection]?.names(
+        after: first.number - 1, atMost: count > .max - 2 ? count : count + 2)
+      for entry in oldest ?? []
+      where !excess.isNone && entry.name != record.key && entry.name != allowance.spared {
         replaced.append(entry.name)
         excess.remove(byteCount: state.records[entry.name]?.contents.byteCount ?? 0)
       }

@@ -10,6 +10,8 @@ public struct RecordAllowance: Sendable, Equatable {
   /// The collection whose oldest records of the same uid a write replaces instead of being rejected, as many as it
   /// needs, and at most `maxReplaced`. Other collections' records make no room in number. Nil: none are replaced.
   public var replaceable: RecordKey.Collection?
+  /// A record that is not replaced: the login that the write completes.
+  public var spared: RecordKey?
 
   /// How many records one write replaces at most.
   public static let maxReplaced = 1000

@@ -32,15 +32,22 @@ package final class RecordWriter: Sendable {
   /// sent.
   package var headroom: Int { min(16 << 10, allowance.bytes / 4) }
 
+  /// The bytes of the allowance that new sessions leave to logins in progress: without them no login could begin, or
+  /// each would replace another one.
+  package var loginBytes: Int { allowance.bytes / 8 }
+
   /// Adds a record, and leaves so many bytes of the allowance, which is a uid's where none is given. When the store is
   /// full or the uid has too much, expired records are removed and the record is tried once more: only then does it
-  /// replace others.
+  /// replace others, if it `mayReplace`, and never `spared`.
   package func insert(
-    _ record: StoredRecord, leaving headroom: Int = 0, within given: RecordAllowance? = nil
+    _ record: StoredRecord, leaving headroom: Int = 0, within given: RecordAllowance? = nil, mayReplace: Bool = true,
+    sparing spared: RecordKey? = nil
   ) async throws(StoreError) {
     purgeIfDue()
     var allowance = given ?? allowance
     allowance.bytes -= headroom
+    if !mayReplace { allowance.replaceable = nil }
+    allowance.spared = spared
     var first = allowance
     first.replaceable = nil
     let isOverdrawn: Bool

@@ -18,6 +18,8 @@ public struct SessionIssuer: Sendable, ConciseStringConvertible {
   public let accessManager: AccessManager?
   /// The client's registered redirect URI for authorizations that begin in the sidecar; nil where none is configured.
   public let redirectURI: String?
+  /// The redirect URIs of other configured issuers. A callback to one of them may be another issuer's.
+  public var otherRedirectURIs: [String] = []
   /// The issuer.
   public var description: String { "\(issuer)" }
 
@@ -33,5 +35,13 @@ public struct SessionIssuer: Sendable, ConciseStringConvertible {
     self.implicit = implicit
     self.accessManager = accessManager
     self.redirectURI = redirectURI ?? accessManager?.redirectURI
+  }
+
+  /// Whether another configured issuer sends browsers back to the same location. On loopback each login has a listener of
+  /// its own.
+  func sharesRedirectURI(_ uri: String) -> Bool {
+    guard !otherRedirectURIs.isEmpty else { return false }
+    let own = RedirectURI(uri)
+    return !own.isLoopback && otherRedirectURIs.contains { own.isLocation(of: String($0.prefix(beforeBytes: "?"))) }
   }
 }

@@ -112,10 +112,11 @@ public final class UserSessions: Sendable, ConciseStringConvertible {
   /// returned may not be returned again. `forEachSession` has it then.
   public func create(
     from grant: SessionGrant, at issuer: SessionIssuer, scope: String? = nil, ownedBy uid: UInt32 = PeerID.ownUID,
-    deadline: Deadline = .never, trace: TraceContext? = nil
+    origin: LoginOrigin = LoginOrigin(), deadline: Deadline = .never, trace: TraceContext? = nil
   ) async throws(SessionError) -> Session {
-    try await tasks.finish(for: uid, by: deadline) { [logins] () async throws(SessionError) in
-      try await logins.create(from: grant, at: issuer, scope: scope, uid: uid, trace: trace)
+    try await tasks.finish(.login, of: uid, at: issuer.issuer.name, by: deadline) {
+      [logins] () async throws(SessionError) in
+      try await logins.create(from: grant, at: issuer, scope: scope, uid: uid, origin, trace: trace)
     }
   }
 
@@ -123,10 +124,10 @@ public final class UserSessions: Sendable, ConciseStringConvertible {
   /// where the issuer supports that (RFC 9126).
   public func beginAuthorization(
     _ request: AuthorizationRequest, at issuer: SessionIssuer, ownedBy uid: UInt32 = PeerID.ownUID,
-    trace: TraceContext? = nil
+    origin: LoginOrigin = LoginOrigin(), trace: TraceContext? = nil
   ) async throws(SessionError) -> BegunAuthorization {
     try await logins.code.begin(
-      request, at: issuer, ownedBy: uid, dpopKey: try issuer.newKey(), trace: trace)
+      request, at: issuer, ownedBy: uid, origin, dpopKey: try issuer.newKey(), trace: trace)
   }
 
   /// Completes a login with the URL to which the issuer sent the user back: `state`, `iss` (RFC 9207), the code, and
@@ -139,11 +140,14 @@ public final class UserSessions: Sendable, ConciseStringConvertible {
   /// ends where that does no harm to the new one, at its issuer, too.
   public func completeAuthorization(
     callback url: String, state: String, replacing earlier: SessionHandle? = nil, ownedBy uid: UInt32 = PeerID.ownUID,
+    origin: LoginOrigin = LoginOrigin(),
     issuer: @escaping @Sendable (String) throws(SessionError) -> SessionIssuer, deadline: Deadline = .never,
     trace: TraceContext? = nil
   ) async throws(SessionError) -> Session {
-    try await tasks.finish(for: uid, by: deadline) { [logins, ending] () async throws(SessionError) in
-      let new = try await logins.code.complete(url, state: state, ownedBy: uid, issuer: issuer, trace: trace)
+    let name = try await logins.code.issuerName(of: url, uid)
+    return try await tasks.finish(.login, of: uid, at: name, by: deadline) {
+      [logins, ending] () async throws(SessionError) in
+      let new = try await logins.code.complete(url, state: state, ownedBy: uid, origin, issuer: issuer, trace: trace)
       if let earlier { await ending.replace(earlier, by: new, ownedBy: uid, issuer: issuer, trace: trace) }
       return new
     }
@@ -151,20 +155,23 @@ public final class UserSessions: Sendable, ConciseStringConvertible {
 
   /// Begins a device authorization (RFC 8628 section 3.1): the user decides on another device.
   public func beginDeviceAuthorization(
-    at issuer: SessionIssuer, scope: String?, ownedBy uid: UInt32 = PeerID.ownUID, trace: TraceContext? = nil
+    at issuer: SessionIssuer, scope: String?, ownedBy uid: UInt32 = PeerID.ownUID,
+    origin: LoginOrigin = LoginOrigin(), trace: TraceContext? = nil
   ) async throws(SessionError) -> BegunDeviceAuthorization {
-    try await logins.device.begin(at: issuer, scope: scope, ownedBy: uid, trace: trace)
+    try await logins.device.begin(at: issuer, scope: scope, ownedBy: uid, origin, trace: trace)
   }
 
   /// The session, when the user has agreed. `pending` while there is no decision, and before the interval is over,
   /// without a request to the issuer; `authorizationFailed` when the user has denied it or it has expired.
   public func completeDeviceAuthorization(
-    _ handle: SessionHandle, ownedBy uid: UInt32 = PeerID.ownUID,
+    _ handle: SessionHandle, ownedBy uid: UInt32 = PeerID.ownUID, origin: LoginOrigin = LoginOrigin(),
     issuer: @escaping @Sendable (String) throws(SessionError) -> SessionIssuer, deadline: Deadline = .never,
     trace: TraceContext? = nil
   ) async throws(SessionError) -> Session {
-    try await tasks.finish(for: uid, by: deadline) { [logins] () async throws(SessionError) in
-      try await logins.device.complete(handle, ownedBy: uid, issuer: issuer, trace: trace)
+    let name = try await logins.device.issuerName(of: handle, uid)
+    return try await tasks.finish(.login, of: uid, at: name, by: deadline) {
+      [logins] () async throws(SessionError) in
+      try await logins.device.complete(handle, ownedBy: uid, origin, issuer: issuer, trace: trace)
     }
   }
 
@@ -239,7 +246,7 @@ public final class UserSessions: Sendable, ConciseStringConvertible {
     _ token: Secret<String>, hint: String?, at issuer: SessionIssuer, for uid: UInt32 = PeerID.ownUID,
     deadline: Deadline = .never, trace: TraceContext? = nil
   ) async throws(SessionError) {
-    try await tasks.finish(for: uid, by: deadline, isLogin: false, isWritten: false) {
+    try await tasks.finish(.end, of: uid, at: issuer.issuer.name, by: deadline, isWritten: false) {
       [shared] () async throws(SessionError) in
       try await shared.revocation.revoke(token, hint: hint, at: issuer, trace: trace)
     }

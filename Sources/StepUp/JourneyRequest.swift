@@ -15,9 +15,11 @@ public struct JourneyRequest: Sendable {
   let isForced: Bool
   /// A tag of the caller, returned when the journey is completed.
   public var tag: String?
-  /// The outermost endpoint, or `narrow`, that the caller came through; nil: none. The journeys of one level displace
+  /// The endpoints, and `narrow`s, that the caller came through, the outermost first: the journeys of one level displace
   /// none of another.
-  package var level: String?
+  package var path: [String] = []
+  /// Whether a new session may end older ones where there is no room for it.
+  package var mayEndOthers = true
 
   /// A login by the tree of that name; nil: the realm's default. It makes a session, unless `withoutSession`.
   public static func login(tree: String?, withoutSession: Bool = false, forced: Bool = false) -> JourneyRequest {
@@ -60,7 +62,8 @@ public struct JourneyRequest: Sendable {
   func resuming(_ id: String) -> JourneyRequest {
     var request = JourneyRequest(self, phases: [.suspended(id: id)])
     request.tag = tag
-    request.level = level
+    request.path = path
+    request.mayEndOthers = mayEndOthers
     return request
   }
 

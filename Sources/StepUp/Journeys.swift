@@ -111,6 +111,12 @@ public final class Journeys: Sendable {
     waiting.value(continuation, of: uid)?.servers.issuerName
   }
 
+  /// Returns the levels through which the journey of `uid` was begun that waits under `continuation`; nil when there is
+  /// none.
+  package func path(of continuation: String, ownedBy uid: UInt32) -> [String]? {
+    waiting.value(continuation, of: uid)?.request.path
+  }
+
   /// The number of journeys between their steps.
   public var waitingCount: Int { waiting.count }
 
@@ -156,7 +162,7 @@ public final class Journeys: Sendable {
     // Whether the request has started; false: its caller left before, and it never will.
     let hasBegun = Locked<Bool?>(nil)
     do throws(SessionError) {
-      result = try await sessions.tasks.finish(for: state.uid, by: walk.deadline) {
+      result = try await sessions.tasks.finish(.login, of: state.uid, at: walk.issuer.issuer.name, by: walk.deadline) {
         [self] () async throws(SessionError) in
         guard hasBegun.decide(true) else { return .failure(JourneyError(.cancelled, "cancelled")) }
         do throws(JourneyError) {
@@ -178,7 +184,7 @@ public final class Journeys: Sendable {
     let life = state.fixedLife ?? AuthenticationID.life(of: state.authID, at: clock.wallNow)
     let continuation = SessionHandle.random().text
     let isKept = waiting.keep(
-      state, as: continuation, of: state.uid, holder: state.request.session?.text, level: state.request.level,
+      state, as: continuation, of: state.uid, holder: state.request.session?.text, path: state.request.path,
       byteCount: state.byteCount,
       for: life)
     guard isKept else {

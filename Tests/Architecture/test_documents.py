@@ -136,7 +136,7 @@ def test_every_decision_record_is_in_the_index_and_names_what_amends_it():
 
 
 #: The modules that write the log.
-SERVICE = ["Sidecar", "SidecarCalls", "SidecarObservability", "postern"]
+SERVICE = ["Sidecar", "PosternObservability", "postern"]
 
 
 def sources(folder):
@@ -163,7 +163,7 @@ def test_errors_page_lists_every_error():
 
 def test_observability_page_lists_every_key_of_the_log():
     """Catches a key that operators cannot look up, one that no line has, and one that goes around the list."""
-    keys = set(re.findall(r"\w+", re.search(r"enum LogKey: .*?{(.*?)}", sources("SidecarObservability"), re.DOTALL)[1])) - {"case"}
+    keys = set(re.findall(r"\w+", re.search(r"enum LogKey: .*?{(.*?)}", sources("PosternObservability"), re.DOTALL)[1])) - {"case"}
     page = (PAGES / "observability.md").read_text(encoding="utf-8").partition("## Keys of the log")[2].partition("\n## ")[0]
     listed = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
     assert len(keys) > 20, "the scan of the sources finds too little"
@@ -199,7 +199,7 @@ def test_troubleshooting_names_errors_that_exist():
 def test_upgrade_page_has_the_versions_of_the_code():
     """Catches a change of the protocol's version or the store's format that the page for operators does not have."""
     page = (PAGES / "upgrading.md").read_text(encoding="utf-8")
-    [protocol] = re.findall(r'protocolVersion = "([^"]+)"', sources("SidecarObservability/Process"))
+    [protocol] = re.findall(r'protocolVersion = "([^"]+)"', sources("Sidecar/Observability/Process"))
     [store] = re.findall(r"static let version: UInt32 = (\d+)", sources("SessionStore/File"))
     assert f"`protocolVersion` of `getInfo`: {protocol} |" in page and f"| format {store}, in the header" in page
     schema = json.loads((PAGES / "configuration.schema.json").read_text(encoding="utf-8"))
@@ -268,7 +268,7 @@ def test_swift_page_installs_what_the_build_needs():
 
 
 def test_operations_page_lists_every_metric():
-    declared = set(re.findall(r'family\(\s*"(\w+)"', sources("SidecarObservability/Metrics")))
+    declared = set(re.findall(r'family\(\s*"(\w+)"', sources("Sidecar/Observability/Metrics")))
     listed = set(first_cells("operations.md", r"`((?:postern|process)_\w+)`"))
     assert len(declared) >= 10, "the scan of the sources finds too little"
     assert declared == listed

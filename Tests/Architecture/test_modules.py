@@ -447,7 +447,7 @@ def test_the_table_of_what_rules_bound_is_the_code():
 READS_PROTOCOL_TEXT = sorted(
     path.name for path in (ROOT / "Sources").iterdir()
     if any(path.rglob("*.swift")) and path.name not in
-    {"ConfigurationReading", "PosternConfiguration", "PosternYAML", *DEVELOPMENT_ONLY})
+    {"PosternConfiguration", *DEVELOPMENT_ONLY})
 
 # Forms that cut, find or compare text by `Character` or by canonical equivalence, and what to write in their place.
 TEXT_BY_CHARACTER = {
@@ -465,12 +465,12 @@ TEXT_BY_CHARACTER = {
 # Files that use one of these forms all the same: (file, what stands there, why it is no text of a protocol, or cannot
 # go wrong).
 CHARACTERS_ALLOWED = [
-    ("PosternAudit/AuditFile.swift", "path.hasSuffix", "the path of a file"),
-    ("PosternAudit/AuditFileOpening.swift", "name.hasPrefix(prefix)", "the name of a file"),
+    ("PosternObservability/Audit/AuditFile.swift", "path.hasSuffix", "the path of a file"),
+    ("PosternObservability/Audit/AuditFileOpening.swift", "name.hasPrefix(prefix)", "the name of a file"),
     ("CurlTransport/ConnectionTrust.swift", 'path.hasPrefix("/")', "the path of a file"),
-    ("PosternHardening/Landlock.swift", 'path.hasPrefix("/proc/")', "the path of a file"),
-    ("PosternHardening/Sandbox.swift", 'allowed.contains("/")', "a list of directories"),
-    ("PosternHardening/LateLibraries.swift", "whereSeparator:", "bytes"),
+    ("PosternRuntime/Hardening/Landlock.swift", 'path.hasPrefix("/proc/")', "the path of a file"),
+    ("PosternRuntime/Hardening/Sandbox.swift", 'allowed.contains("/")', "a list of directories"),
+    ("PosternRuntime/Hardening/LateLibraries.swift", "whereSeparator:", "bytes"),
     ("HTTPMessages/PathInspection.swift", "bytes.split {", "bytes"),
     ("HTTPMessages/ReservedCookies.swift", "part.split(whereSeparator:", "bytes"),
     ("SessionStore/Encryption/StoreKey.swift", "Character(UnicodeScalar($0)).hexDigitValue", "one byte"),
@@ -478,18 +478,18 @@ CHARACTERS_ALLOWED = [
     ("SessionStore/File/StoreDirectory.swift", 'path.lastIndex(of: "/")', "the path of a file"),
     ("SessionStore/Redis/RedisAddress.swift", "", "an address of the configuration"),
     ("SessionStore/Redis/RedisTable.swift", "Character(UnicodeScalar($0)).hexDigitValue", "one byte"),
-    ("SocketServer/Framing/JSONTextScanner.swift", "Self.isHexDigit(byte)", "a byte"),
-    ("SidecarObservability/Health/FileReloadMonitor.swift", 'check.hasPrefix("file.")', "the name of a check of ours"),
-    ("SidecarEngine/Snapshot/ConfigurationSnapshot.swift", 'names.contains("*")', "a list of names of the configuration"),
-    ("StatusServer/ListenAddress.swift", 'text.lastIndex(of: ":")', "an address of the configuration"),
-    ("StatusServer/ListenAddress.swift", 'name.hasPrefix("[")', "an address of the configuration"),
-    ("StatusServer/ListenAddress.swift", 'name.hasPrefix("127.")', "an address of the configuration"),
+    ("LocalServer/Sockets/Framing/JSONTextScanner.swift", "Self.isHexDigit(byte)", "a byte"),
+    ("Sidecar/Observability/Health/FileReloadMonitor.swift", 'check.hasPrefix("file.")', "the name of a check of ours"),
+    ("Sidecar/Engine/Snapshot/ConfigurationSnapshot.swift", 'names.contains("*")', "a list of names of the configuration"),
+    ("LocalServer/Status/ListenAddress.swift", 'text.lastIndex(of: ":")', "an address of the configuration"),
+    ("LocalServer/Status/ListenAddress.swift", 'name.hasPrefix("[")', "an address of the configuration"),
+    ("LocalServer/Status/ListenAddress.swift", 'name.hasPrefix("127.")', "an address of the configuration"),
     ("LoopbackLogin/LoopbackPeer.swift", "", "tables of the kernel"),
     ("postern/Serving/FileLocations.swift", "", "paths of files"),
     ("postern/Serving/ProcessHardening.swift", "real.hasPrefix", "paths of files"),
     ("postern/Serving/SandboxPlan.swift", "", "paths of files, and a place of the configuration"),
-    ("ProcessControl/SystemdNotifier.swift", "Character($0)", "a line of ours for systemd"),
-    ("AccessManagement/SignOn/AuthorizeAnswer.swift", 'names.contains("', "a list of names; nothing else equals ASCII without K, ; and `"),
+    ("PosternRuntime/Processes/SystemdNotifier.swift", "Character($0)", "a line of ours for systemd"),
+    ("OAuthClient/AccessManagers/SignOn/AuthorizeAnswer.swift", 'names.contains("', "a list of names; nothing else equals ASCII without K, ; and `"),
     ("OAuthClient/Authorization/ProviderClient+Authorization.swift", 'methods.contains("S256")', "a list of names"),
 ]
 
@@ -544,8 +544,8 @@ def test_protocol_text_is_read_by_bytes():
 BARE_TASKS_ALLOWED = [
     ("SDKCompatibility/AccessEnabler.swift", "Task { [self] in", "for Swift programs, which have one user"),
     ("Entitlements/Calls/Preauthorizer.swift", "Task { [clock = upstream.clock] in", "a timer"),
-    ("KeySets/RemoteJWKSet.swift", "Task { [self] in", "waits for a run that has turns, or is everybody's"),
-    ("OriginLimiting/OriginLimiter.swift", "let watch = Task {", "a timer"),
+    ("TokenValidation/KeySets/RemoteJWKSet.swift", "Task { [self] in", "waits for a run that has turns, or is everybody's"),
+    ("ResourceAccess/OriginLimits/OriginLimiter.swift", "let watch = Task {", "a timer"),
     ("SDKCompatibility/ResourceFetcher+Completion.swift", "Task { [options] in", "for Swift programs, which have one user"),
     ("Sessions/Refresh/ProactiveRefresh.swift", "Task {", "the schedule has turns of its own"),
     ("SessionRecords/DeferredRecordStore.swift", "Task { [self] in", "everybody's store"),

@@ -162,6 +162,9 @@ struct SecondURLTests {
     .init("https://b.test/", "x-oss-symlink-target", "x", nil, narrowed: true),
     .init(dav, "X-New-Copy-Source", "x", nil), .init(dav, "X-Move-From", "x", nil),
     .init(dav, "X-New-Rename-To", "x", nil), .init(dav, "X-New-Copy-Destination", "x", nil),
+    .init(dav, "X-Accel-Mapping", "/a=/b", nil), .init(dav, "X-Sendfile-Type", "X-Accel-Redirect", nil),
+    .init(dav, "X-Vault-Namespace", "team", nil),
+    .init("https://b.test/", "X-Vault-Namespace", "team", "team"),
     .init(dav, "X-New-Fetch-Source", "x", nil), .init(dav, "X-New-Move-To", "x", nil),
     .init("https://b.test/", "X-New-Copy-Source", "x", "x"),
     .init(dav, "Overwrite", "T", "T"), .init(dav, "Lock-Token", "<urn:uuid:1>", "<urn:uuid:1>"),
@@ -279,6 +282,27 @@ struct SecondURLTests {
     let request = ResourceRequest(path: "x/y", method: "PUT", headers: ["Destination": "b"])
     _ = try await engine.fetcher.fetch(request, from: server)
     #expect(engine.transport.requests.count == count)
+  }
+
+  @Test("a namespace of Vault leads out of the base URL, or is rejected where it does not")
+  func namespaces() throws {
+    let rows: [(base: String, path: String, value: String, second: String?)] = [
+      ("https://vault.test/v1/", "secret/data/a", "team", "/v1/team/secret/data/a"),
+      ("https://vault.test/v1/", "secret/data/a", "/admin/team/", "/v1/admin/team/secret/data/a"),
+      ("https://vault.test/v1/secret/", "data/a", "team", nil), ("https://vault.test/v1/", "secret/a", "../sys", nil),
+      ("https://vault.test/v1/", "secret/a", "a%2Fb", nil), ("https://vault.test/api/", "secret/a", "team", nil),
+      ("https://vault.test/v1/", "secret/a", "/", nil),
+    ]
+    for row in rows {
+      let server = try ResourceServer.testing(baseURL: row.base, authentication: .none)
+      let url = try server.url(forPath: row.path)
+      do throws(ResourceError) {
+        let read = try SecondURLs(server).reading(["X-Vault-Namespace": row.value], of: url)
+        #expect(read.urls.map(\.url.path) == [row.second] && read.fields["X-Vault-Namespace"] == row.value)
+      } catch {
+        #expect(row.second == nil, "\(row) \(error)")
+      }
+    }
   }
 
   @Test("a field of the list is none for the configuration's allowedHeaders, or in two lists")

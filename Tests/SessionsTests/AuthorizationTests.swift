@@ -71,6 +71,58 @@ import Testing
     }
   }
 
+  @Test("a login is completed through the part of the program that began it, or one that this part is in")
+  func origins() async throws {
+    let bench = try Bench()
+    func origin(_ path: String...) -> LoginOrigin {
+      var origin = LoginOrigin()
+      origin.path = path
+      return origin
+    }
+    let issuer = bench.issuer
+    for (completing, isAllowed) in [
+      (origin(), true), (origin("a"), true), (origin("a", "b"), true), (origin("a", "c"), false),
+      (origin("a", "b", "d"), false), (origin("b"), true), (origin("x"), false),
+    ] {
+      let begun = try await bench.sessions.beginAuthorization(
+        AuthorizationRequest(redirectURI: "https://app.test/cb"), at: issuer, ownedBy: 1, origin: origin("a", "b"))
+      var fault: SessionError?
+      do throws(SessionError) {
+        _ = try await bench.sessions.completeAuthorization(
+          callback: "https://app.test/cb?state=\(begun.state)&code=c", state: begun.state, ownedBy: 1,
+          origin: completing,
+          issuer: { _ in issuer })
+      } catch { fault = error }
+      if case .stateUnknown? = fault?.kind { #expect(!isAllowed) } else { #expect(isAllowed) }
+    }
+  }
+
+  @Test(
+    "a login does not begin where its callback may be another issuer's, which would give its code to this one",
+    arguments: [
+      ("https://app.test/cb", "https://app.test/cb", "", false),
+      ("https://app.test/cb", "https://APP.test:443/cb?idp=corp", "", false),
+      ("https://app.test/cb", "https://app.test/other", "", true),
+      ("http://127.0.0.1:8765/cb", "http://127.0.0.1:8765/cb", "", true),
+      ("http://localhost/cb", "http://localhost/cb", "", true),
+      (
+        "https://app.test/cb", "https://app.test/cb",
+        #","authorization_response_iss_parameter_supported":true"#, true
+      ),
+    ])
+  func sharedRedirectURI(own: String, other: String, metadata: String, isAllowed: Bool) async throws {
+    let bench = try Bench(metadata)
+    var issuer = bench.issuer
+    issuer.otherRedirectURIs = [other]
+    do throws(SessionError) {
+      _ = try await bench.sessions.beginAuthorization(
+        AuthorizationRequest(redirectURI: own), at: issuer, ownedBy: 1)
+      #expect(isAllowed)
+    } catch {
+      #expect(!isAllowed && "\(error)".contains("redirect URI of its own"))
+    }
+  }
+
   @Test("a callback in another browser than the one that began the login fails, and leaves both logins as they were")
   func foreignCallback() async throws {
     let bench = try Bench()

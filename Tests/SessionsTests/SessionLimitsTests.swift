@@ -1,6 +1,7 @@
 import AuthEngine
 import EngineTestSupport
 import HTTPMessages
+import JOSE
 import PosternCrypto
 import PosternSupport
 import PosternTestSupport
@@ -72,11 +73,7 @@ import Testing
       alices.append(try await Self.write("alice", alices.count, bench, into: bench.store))
     }
     for _ in 0..<4 { _ = try await bench.session() }
-    var left: [SessionHandle] = []
-    try await bench.sessions.forEachSession(ownedBy: 1) { session, _ in
-      left.append(session.handle)
-      return true
-    }
+    let left = try await Self.left(bench)
     #expect(others.allSatisfy(left.contains) && left.count < alices.count)
     let kept = alices.filter(left.contains)
     #expect(kept.count >= 8 && kept == Array(alices.suffix(kept.count)), "the oldest ended")
@@ -98,50 +95,131 @@ import Testing
     ]
     for _ in 0..<17 { try await bench.store.insert(ended(.random())) }
     var others: [SessionHandle] = []
-    while try await bench.store.usage(of: 1).bytes < 76 << 10 {
+    while try await bench.store.usage(of: 1).bytes < 66 << 10 {
       others.append(try await Self.write("bob", others.count, bench, into: bench.store))
     }
-    for _ in 0..<24 { _ = try await bench.session() }
-    var left: Set<SessionHandle> = []
-    try await bench.sessions.forEachSession(ownedBy: 1) { session, _ in
-      left.insert(session.handle)
-      return true
-    }
-    #expect(left.isSuperset(of: live) && left.isSuperset(of: others) && left.count < 2 + 17 + others.count + 24)
+    for _ in 0..<12 { _ = try await bench.session() }
+    let left = try await Self.left(bench)
+    #expect(left.isSuperset(of: live) && left.isSuperset(of: others) && left.count < 2 + 17 + others.count + 12)
   }
 
-  @Test("logins wait for the ends of callers, or ends for logins")
+  @Test("logins, ends and logouts are counted apart, and each issuer leaves room for others")
   func separateTasks() async throws {
     let bench = try SessionBench()
     let gate = Gate()
     let tasks = bench.sessions.tasks
-    func begin(isLogin: Bool) -> Task<Bool, Never> {
+    func begin(_ kind: UserTasks.Kind, at issuer: String = "corp") -> Task<Bool, Never> {
       Task {
-        (try? await tasks.finish(for: 1, by: .never, isLogin: isLogin) { () async throws(SessionError) in
+        (try? await tasks.finish(kind, of: 1, at: issuer, by: .never) { () async throws(SessionError) in
           await gate.pass()
           return true
         }) ?? false
       }
     }
-    let logins = (0..<256).map { _ in begin(isLogin: true) }
-    #expect(await eventually { gate.waiterCount == 256 })
-    #expect(await begin(isLogin: true).value == false)
-    let ends = (0..<256).map { _ in begin(isLogin: false) }
-    #expect(await eventually { gate.waiterCount == 512 })
-    #expect(await begin(isLogin: false).value == false)
+    var all: [Task<Bool, Never>] = []
+    for kind in [UserTasks.Kind.login, .end, .logout] {
+      let before = all.count
+      all += (0..<192).map { _ in begin(kind) }
+      #expect(await eventually { gate.waiterCount == before + 192 })
+      #expect(await begin(kind).value == false)
+      // An issuer that does not answer keeps out no other one.
+      all += (0..<48).map { _ in begin(kind, at: "other") }
+      #expect(await eventually { gate.waiterCount == before + 240 })
+      #expect(await begin(kind, at: "other").value == false)
+    }
     gate.open()
-    for task in logins + ends { #expect(await task.value) }
+    for task in all { #expect(await task.value) }
   }
 
-  @Test("sessions of many people, or of nobody known, end so that others can log in")
+  /// The handles of uid 1.
+  private static func left(_ bench: SessionBench) async throws -> Set<SessionHandle> {
+    var left: Set<SessionHandle> = []
+    try await bench.sessions.forEachSession(ownedBy: 1) { session, _ in
+      left.insert(session.handle)
+      return true
+    }
+    return left
+  }
+
+  private static func write(
+    _ subject: String?, upTo bytes: Int, _ bench: SessionBench, people: Int = 1
+  ) async throws -> [SessionHandle] {
+    var handles: [SessionHandle] = []
+    while try await bench.store.usage(of: 1).bytes < bytes {
+      let subject = subject.map { "\($0)-\(handles.count % people)" }
+      handles.append(try await write(subject, handles.count, bench, into: bench.store))
+    }
+    return handles
+  }
+
+  @Test("the oldest sessions of the issuer with the most end so that users of another issuer can log in")
+  func issuers() async throws {
+    let bench = try SessionBench(maxBytesPerUid: 96 << 10)
+    let nameless = try await Self.write(nil, upTo: 72 << 10, bench)
+    // Its own users cannot be told apart: none of them ends for another one.
+    await #expect(throws: SessionError.self) { for _ in 0..<24 { _ = try await bench.session() } }
+    #expect(try await Self.left(bench).isSuperset(of: nameless))
+    let other = SessionIssuer(
+      issuer: try Issuer(
+        name: "other", identifier: "https://other.test", clientID: "app",
+        clientAuthentication: ClientSecretBasic(secret: Secret("s")),
+        endpoints: [.token: try HTTPURL("https://idp.test/token")]),
+      tokens: IDTokenConfiguration(issuer: "https://other.test"), keys: StaticJWKSet(JWKSet([])))
+    for _ in 0..<4 {
+      _ = try await bench.sessions.create(
+        from: .refreshToken(Secret(bench.provider.withLock { $0.current })), at: other, ownedBy: 1)
+    }
+    let left = try await Self.left(bench)
+    let kept = nameless.filter(left.contains)
+    #expect(kept.count < nameless.count && kept == Array(nameless.suffix(kept.count)), "the oldest ended")
+  }
+
+  @Test("a session of a part of the program that may not end others ends none, expired ones excepted")
+  func withoutTheRight() async throws {
+    let bench = try SessionBench(maxBytesPerUid: 96 << 10)
+    _ = try await Self.write("alice", upTo: 72 << 10, bench)
+    var origin = LoginOrigin()
+    origin.mayEndOthers = false
+    let before = try await Self.left(bench)
+    func create() async throws(SessionError) {
+      let token = Secret(bench.provider.withLock { $0.current })
+      _ = try await bench.sessions.create(from: .refreshToken(token), at: bench.issuer, ownedBy: 1, origin: origin)
+    }
+    var error: SessionError?
+    for _ in 0..<40 where error == nil {
+      do throws(SessionError) { try await create() } catch let refused { error = refused }
+    }
+    guard case .overloaded? = error?.kind else {
+      Issue.record("\(String(describing: error))")
+      return
+    }
+    #expect(try await Self.left(bench).isSuperset(of: before))
+    origin.mayEndOthers = true
+    try await create()
+    #expect(try await !Self.left(bench).isSuperset(of: before))
+  }
+
+  @Test("a new session replaces no login in progress while it can make room otherwise, and never the one it completes")
+  func loginsStay() async throws {
+    let bench = try SessionBench(maxBytesPerUid: 96 << 10)
+    let issuer = try bench.codeIssuer()
+    func begin() async throws -> BegunAuthorization {
+      try await bench.sessions.beginAuthorization(
+        AuthorizationRequest(redirectURI: "https://app.test/cb"), at: issuer, ownedBy: 1)
+    }
+    let first = try await begin()
+    _ = try await Self.write("alice", upTo: 72 << 10, bench)
+    for _ in 0..<24 { _ = try await bench.session() }
+    // A login can always begin, and replaces no other one.
+    _ = try await begin()
+    let record = try await bench.store.record(for: PendingAuthorization.key(ofState: first.state))
+    #expect(record != nil)
+  }
+
+  @Test("sessions of many people do not end so that others of their issuer can log in")
   func nobodyHasMany() async throws {
     let bench = try SessionBench(maxBytesPerUid: 64 << 10)
-    var number = 0
-    while try await bench.store.usage(of: 1).bytes < 48 << 10 {
-      let subject = number % 2 == 0 ? "user-\(number % 40)" : nil
-      _ = try await Self.write(subject, number, bench, into: bench.store)
-      number += 1
-    }
+    let number = try await Self.write("user", upTo: 48 << 10, bench, people: 40).count
     for _ in 0..<3 { await #expect(throws: SessionError.self) { try await bench.session() } }
     #expect(try await bench.store.count(in: .session) == number)
     #expect(!bench.events.names.contains("ended"))

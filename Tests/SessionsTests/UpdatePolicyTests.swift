@@ -31,7 +31,7 @@ import Testing
 
     /// Another process writes first.
     func overtake(_ change: (inout SessionContents) -> Void) async throws {
-      try await others.update(try await read(others).record, by: .ifUnchanged, change)
+      try await others.update(try await read(others).record, by: .ifUnchanged, nil, change)
     }
 
     /// Runs `update` while the store takes no writes, until it has given up.
@@ -156,13 +156,15 @@ import Testing
     #expect(!isKept)
   }
 
+  private static let room = SessionRoom(issuer: "corp", LoginOrigin())
+
   @Test("a new session that is larger than the allowance is kept, or overwrites a record that is not its reservation")
   func fillReservation() async throws {
     let bench = try await Bench()
     let repository = bench.repository
     let handle = SessionHandle.random()
     let contents = SessionContents(handle, at: bench.first.issuer, kind: .user, createdAt: bench.first.clock.wallNow)
-    let reservation = try await repository.reserve(contents, of: handle, uid: 1)
+    let reservation = try await repository.reserve(contents, of: handle, uid: 1, Self.room)
     let nothing = RecordAllowance(count: .max, bytes: 1)
     let tooLarge = await #expect(throws: SessionError.self) {
       try await repository.update(reservation, by: .fillReservation(within: nothing)) { contents in
@@ -175,8 +177,10 @@ import Testing
       return
     }
     #expect(repository.unsaved(handle) == nil)
-    #expect(try await repository.fill(reservation, with: contents).version == 2)
-    let twice = await #expect(throws: SessionError.self) { try await repository.fill(reservation, with: contents) }
+    #expect(try await repository.fill(reservation, with: contents, Self.room).version == 2)
+    let twice = await #expect(throws: SessionError.self) {
+      try await repository.fill(reservation, with: contents, Self.room)
+    }
     #expect(twice?.isConflict == true)
   }
 
@@ -186,8 +190,8 @@ import Testing
     let repository = bench.repository
     let handle = SessionHandle.random()
     let contents = SessionContents(handle, at: bench.first.issuer, kind: .user, createdAt: bench.first.clock.wallNow)
-    let reservation = try await repository.reserve(contents, of: handle, uid: 1)
-    _ = try await bench.withoutStore { _ = try await repository.fill(reservation, with: contents) }
+    let reservation = try await repository.reserve(contents, of: handle, uid: 1, Self.room)
+    _ = try await bench.withoutStore { _ = try await repository.fill(reservation, with: contents, Self.room) }
     #expect(try await repository.read(handle)?.version == 2)
     #expect(repository.unsaved(handle) == nil)
   }

@@ -5,8 +5,10 @@ import Testing
 @Suite struct RequestMemoryTests {
   private static let large = 15 << 20
 
-  private func use(_ bytes: Int, uid: UInt32 = 1, level: String? = nil) -> RequestMemory.Use {
-    RequestMemory.Use(bytes: bytes, uid: uid, level: level)
+  private func use(
+    _ bytes: Int, uid: UInt32 = 1, level: String? = nil, session: String? = nil
+  ) -> RequestMemory.Use {
+    RequestMemory.Use(bytes: bytes, uid: uid, level: level, session: session)
   }
 
   /// Takes as many as it gets, at most 100.
@@ -34,5 +36,15 @@ import Testing
     #expect(takeAll(use(Self.large), of: &memory) == 9)
     for _ in 0..<4 { memory.giveBack(use(Self.large, level: "a")) }
     #expect(takeAll(use(Self.large, level: "a"), of: &memory) == 4)
+  }
+
+  @Test("the bodies of one user of an application keep its other users from sending")
+  func sessions() {
+    var memory = RequestMemory()
+    #expect(takeAll(use(Self.large, session: "alice"), of: &memory) == 4)
+    #expect(takeAll(use(Self.large, session: "bob"), of: &memory) == 4)
+    #expect(takeAll(use(Self.large, uid: 2, session: "alice"), of: &memory) == 4)
+    memory.giveBack(use(Self.large, session: "alice"))
+    #expect(takeAll(use(Self.large, session: "alice"), of: &memory) == 1)
   }
 }

@@ -37,6 +37,9 @@ package struct RedirectURI: Sendable {
   /// Whether `url` is at this redirect URI, whatever its query.
   package func isLocation(of url: String) -> Bool { location == Location(String(url.prefix(beforeBytes: "#"))) }
 
+  /// Whether browsers of other machines cannot reach it.
+  package var isLoopback: Bool { if case .web(let url) = location { url.origin.isLocal } else { false } }
+
   /// Whether `callback` is at this redirect URI: with its parameters, and those that the issuer has added.
   package func isTarget(of callback: AuthorizationCallback) -> Bool {
     isLocation(of: callback.location) && parameters.allSatisfy { callback.values(of: $0.key) == $0.value }

@@ -1,34 +1,34 @@
 /// One element of a document with its content, without comments and processing instructions.
-public struct XMLElement: Sendable, Hashable {
+struct XMLElement: Sendable, Hashable {
   /// An attribute: `name="value"`.
-  public struct Attribute: Sendable, Hashable {
+  struct Attribute: Sendable, Hashable {
     /// The name as written, prefix included.
-    public let name: String
+    let name: String
     /// The value, references resolved.
-    public let value: String
+    let value: String
   }
 
   /// The name as written, prefix included.
-  public let name: String
+  let name: String
   /// The attributes in order; no name twice.
-  public let attributes: [Attribute]
+  let attributes: [Attribute]
   /// The elements directly inside, in order.
-  public internal(set) var children: [XMLElement] = []
+  var children: [XMLElement] = []
   /// The character data directly inside, concatenated.
-  public internal(set) var text = ""
+  var text = ""
 
   /// The value of the attribute `name`.
-  public subscript(name: String) -> String? { attributes.first { $0.name == name }?.value }
+  subscript(name: String) -> String? { attributes.first { $0.name == name }?.value }
 
   /// The elements `name` directly inside.
-  public func children(_ name: String) -> [XMLElement] { children.filter { $0.name == name } }
+  func children(_ name: String) -> [XMLElement] { children.filter { $0.name == name } }
 }
 
 /// Escaping of text for a document.
-public enum XMLEscaping {
+enum XMLEscaping {
   /// `text` escaped for character data and for attribute values in either quotes; nil when it has a character that XML
   /// 1.0 cannot express (section 2.2). White space that a parser would change is written as a reference.
-  public static func escape(_ text: String) -> String? {
+  static func escape(_ text: String) -> String? {
     var result = ""
     result.reserveCapacity(text.utf8.count)
     for scalar in text.unicodeScalars {

@@ -2,23 +2,23 @@ import CPosternExpat
 
 /// expat as a strict parser: UTF-8 only, no document type declaration (hence no entities, internal or external), size,
 /// depth and number of nodes bounded.
-public struct XMLParser: Sendable {
+struct XMLParser: Sendable {
   /// The largest document in bytes.
-  public var maxBytes: Int
+  var maxBytes: Int
   /// The deepest nesting; `<a/>` is 1.
-  public var maxDepth: Int
+  var maxDepth: Int
   /// The most elements and attributes together.
-  public var maxNodes: Int
+  var maxNodes: Int
 
   /// A parser with the given limits.
-  public init(maxBytes: Int = 64 << 10, maxDepth: Int = 16, maxNodes: Int = 1024) {
+  init(maxBytes: Int = 64 << 10, maxDepth: Int = 16, maxNodes: Int = 1024) {
     self.maxBytes = maxBytes
     self.maxDepth = maxDepth
     self.maxNodes = maxNodes
   }
 
   /// The root element of the document in `bytes`.
-  public func parse(_ bytes: [UInt8]) throws(XMLParseError) -> XMLElement {
+  func parse(_ bytes: [UInt8]) throws(XMLParseError) -> XMLElement {
     guard bytes.count <= maxBytes, let count = Int32(exactly: bytes.count) else {
       throw XMLParseError(kind: .tooLarge, offset: 0)
     }
@@ -40,9 +40,9 @@ public struct XMLParser: Sendable {
 }
 
 /// The reason why a document is not accepted. Does not quote it.
-public struct XMLParseError: Error, Sendable, Hashable {
+struct XMLParseError: Error, Sendable, Hashable {
   /// The kind of fault.
-  public enum Kind: Sendable, Hashable {
+  enum Kind: Sendable, Hashable {
     /// It is not well-formed XML in UTF-8.
     case notWellFormed
     /// It has a document type declaration.
@@ -56,9 +56,9 @@ public struct XMLParseError: Error, Sendable, Hashable {
   }
 
   /// The kind of fault.
-  public let kind: Kind
+  let kind: Kind
   /// The number of bytes before the fault.
-  public let offset: Int
+  let offset: Int
 }
 
 /// Builds the element tree from what expat reports. Used by one call of `XMLParser.parse`; expat keeps an unretained

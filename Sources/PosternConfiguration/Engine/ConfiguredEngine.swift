@@ -118,10 +118,13 @@ package final class ConfiguredEngine: Sendable {
     guard configured.clientID != nil else {
       throw SessionError.grantNotSupported("the issuer is configured without clientId")
     }
-    return SessionIssuer(
+    var issuer = SessionIssuer(
       issuer: configured.issuer, tokens: configured.tokens, keys: keys(of: configured, in: keySets),
       scope: configured.scope, implicit: configured.implicit, accessManager: configured.accessManager,
       redirectURI: configured.redirectURI)
+    issuer.otherRedirectURIs = issuers.values.lazy
+      .filter { $0.issuer.identifier != configured.issuer.identifier }.compactMap(\.redirectURI)
+    return issuer
   }
 
   /// The decision point of that name among those that are visible; without a name the only one.

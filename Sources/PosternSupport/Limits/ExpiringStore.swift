@@ -3,8 +3,9 @@
 /// that a few do not take all of it.
 ///
 /// A uid's values have holders: the sessions of an application's users, who share the uid. Each holder has a share for
-/// each level, so that a program with fewer rights does not displace the values of the program that gave it those. The
-/// newest value of a full share replaces the share's oldest. A uid at its limit loses the oldest value of the holder with
+/// each outermost level. The newest value of a full share replaces one of the largest group of the share: at each level
+/// these are the values of that level itself, and those below each level that was made through it. So a program with
+/// fewer rights does not displace the values of the program that gave it those, nor those of its siblings. A uid at its limit loses the oldest value of the holder with
 /// the most values, in the largest of that holder's shares: one holder's values, however many, do not keep out another's.
 /// A value is rejected if removing values of its own uid cannot make room for it: other uids' values are never replaced.
 ///
@@ -58,6 +59,8 @@ public final class ExpiringStore<Value: Sendable>: Sendable {
     let value: Value
     let uid: UInt32
     let holder: Holder
+    /// The levels through which it was put here, the outermost first; the first is the holder's.
+    let path: [String]
     let byteCount: Int
     let lifetime: Duration
     var expiry: MonotonicInstant
@@ -150,7 +153,7 @@ public final class ExpiringStore<Value: Sendable>: Sendable {
       guard own.count > 0 || hasCapacity(inNumber: entry, within: limits),
         own.bytes >= entry.byteCount || bytes.allows(entry.byteCount, for: entry.uid, givenBack: own.bytes)
       else { return false }
-      while !hasCapacity(inHolding: entry, within: limits) { removeOldest(of: entry.holder, entry.uid) }
+      while !hasCapacity(inHolding: entry, within: limits), let name = displaced(by: entry) { remove(name) }
       if counts[entry.uid] == own.count, !hasCapacity(inNumber: entry, within: limits) {
         removeOldest(of: holder(of: entry.uid) { $0.order.count }, entry.uid)
       }
@@ -160,6 +163,33 @@ public final class ExpiringStore<Value: Sendable>: Sendable {
         removeOldest(of: holder(of: entry.uid) { $0.bytes }, entry.uid)
       }
       return true
+    }
+
+    /// The oldest value of the largest group of the full share of `entry`, with `entry` counted in its own group.
+    private func displaced(by entry: Entry) -> String? {
+      let order = holdings[entry.uid]?[entry.holder]?.order
+      var names = order?.names(after: .min, atMost: .max).map(\.name) ?? []
+      var depth = 1
+      while true {
+        func group(_ path: [String]) -> String? { path.count > depth ? path[depth] : nil }
+        // In the order of their oldest values, which decides among equals.
+        var groups: [(group: String?, names: [String])] = []
+        for name in names {
+          let group = group(entries[name]?.path ?? [])
+          if let index = groups.firstIndex(where: { $0.group == group }) {
+            groups[index].names.append(name)
+          } else {
+            groups.append((group, [name]))
+          }
+        }
+        let own = group(entry.path)
+        let isIn = entry.path.count >= depth
+        func size(_ index: Int) -> Int { groups[index].names.count + (isIn && groups[index].group == own ? 1 : 0) }
+        guard let largest = groups.indices.max(by: { (size($0), $1) < (size($1), $0) }) else { return nil }
+        names = groups[largest].names
+        guard groups[largest].group != nil else { return names.first }
+        depth += 1
+      }
     }
 
     /// The holder of `uid` that has the most, at its level with the most; among equals the one with the oldest value.
@@ -203,15 +233,16 @@ public final class ExpiringStore<Value: Sendable>: Sendable {
     return contents.withLock { $0.entries.values.count { $0.expiry > now } }
   }
 
-  /// Keeps `value`, of `byteCount` bytes, for `lifetime`. `holder` and `level` name the share that it counts in. False if
-  /// there is no room for it. Values that it replaces are treated as expired.
+  /// Keeps `value`, of `byteCount` bytes, for `lifetime`. `holder` and the first of `path` name the share that it counts
+  /// in; `path` has the levels through which it comes, the outermost first. False if there is no room for it. Values that it replaces are treated as expired.
   public func keep(
-    _ value: Value, as name: String, of uid: UInt32, holder: String? = nil, level: String? = nil, byteCount: Int,
+    _ value: Value, as name: String, of uid: UInt32, holder: String? = nil, path: [String] = [], byteCount: Int,
     for lifetime: Duration
   ) -> Bool {
     let now = clock.monotonicNow
     let entry = Entry(
-      value: value, uid: uid, holder: Holder(name: holder, level: level), byteCount: byteCount, lifetime: lifetime,
+      value: value, uid: uid, holder: Holder(name: holder, level: path.first), path: path, byteCount: byteCount,
+      lifetime: lifetime,
       expiry: now + lifetime)
     return contents.withLock { contents in
       contents.dropExpired(at: now + (.zero - limits.grace))

@@ -25,6 +25,8 @@ package enum SecondURLField {
     case accountObject
     /// `container/prefix`, in that account: all objects whose names begin so.
     case accountObjects
+    /// Names of a path that the server reads between `/v1/` and the rest of the request's own path.
+    case vaultNamespace
     /// A name that means a URL only together with something that is not known here: the bucket of a key, an account.
     case unclear
   }
@@ -58,6 +60,10 @@ package enum SecondURLField {
     // OpenStack Swift: where versions are kept, and where a container is copied to.
     "x-versions-location": .unclear, "x-history-location": .unclear, "x-container-sync-to": .unclear,
     // WOPI, PutRelativeFile: the name of another file; Dropbox: the arguments of the call, paths among them.
+    // Vault and OpenBao.
+    "x-vault-namespace": .vaultNamespace,
+    // Rack and Plack map paths to files by them (CVE-2025-61780, CVE-2026-7381).
+    "x-accel-mapping": .unclear, "x-sendfile-type": .unclear,
     "x-wopi-relativetarget": .unclear, "x-wopi-suggestedtarget": .unclear, "dropbox-api-arg": .unclear,
   ]
 

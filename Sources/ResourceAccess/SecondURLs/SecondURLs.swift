@@ -156,11 +156,23 @@ package struct SecondURLs: Sendable {
       case .hostedObject: return try names.hostedObject(value)
       case .accountObject: return try names.accountObject(value)
       case .accountObjects: return try names.accountObject(value, isPrefix: true)
+      case .vaultNamespace: return try inNamespace(value, url)
       case .unclear: return .unclear
       }
     } catch {
       throw Self.fault("the header's URL \(error.phrase)", at: field)
     }
+  }
+
+  /// The resource that Vault serves for `url` in a namespace.
+  private func inNamespace(_ value: String, _ url: HTTPURL) throws(HTTPURLError) -> Target {
+    let names = value.split(atByte: "/").map(String.init)
+    let isPlain = names.allSatisfy {
+      PercentEncoding.byteCount(of: $0, for: .pathSegment) == $0.utf8.count && ![".", ".."].contains($0)
+    }
+    guard isPlain, !names.isEmpty, url.path.startsWithBytes(of: "/v1/") else { return .unclear }
+    let rest = Substring(url.path.utf8.dropFirst("/v1/".utf8.count))
+    return .url(try url.resolving(reference: "/v1/\(names.joined(separator: "/"))/\(rest)"), value: value)
   }
 
   // MARK: - References

@@ -167,7 +167,7 @@ struct RecordTable {
       let page = try oldest(in: collection, ownedBy: record.uid, after: last)
       guard let end = page.last else { throw excess.error }
       last = end.position
-      for old in page where !excess.isNone && old.key != record.key {
+      for old in page where !excess.isNone && old.key != record.key && old.key != allowance.spared {
         try delete(old.key, version: old.version, seal: old.seal)
         usages.add(-1, of: record.uid, in: collection, bytes: -old.byteCount)
         excess.remove(byteCount: old.byteCount)

@@ -59,7 +59,7 @@ enum RedisScript {
       if #ids == 0 then break end
       from = from + #ids
       for _, id in ipairs(ids) do
-        if (missing > 0 or over > freed) and prefix .. id ~= KEYS[1] then
+        if (missing > 0 or over > freed) and prefix .. id ~= KEYS[1] and prefix .. id ~= spared then
           table.insert(replaced, id)
           missing = missing - 1
           freed = freed + redis.call('HSTRLEN', prefix .. id, 'c')
@@ -78,8 +78,8 @@ enum RedisScript {
     """
 
   /// KEYS record, all, uid, order, sequence, written; all, uid and order of what may be replaced. ARGV of `write`, what
-  /// may be written or nothing, how many records there may be or nothing, the prefix of what may be replaced or nothing.
-  /// 0 when it exists, -2 too many bytes, -3 too many records, else 1 and the number of bytes that were replaced.
+  /// may be written or nothing, how many records there may be or nothing, the prefix of what may be replaced or nothing,
+  /// the key of one that is spared or nothing. 0 when it exists, -2 too many bytes, -3 too many records, else 1 and the number of bytes that were replaced.
   static let insert = """
     local seal = redis.call('HGET', KEYS[1], 'n')
     if seal then return seal == ARGV[5] and 1 or 0 end
@@ -87,12 +87,13 @@ enum RedisScript {
     if missing > 0 and KEYS[3] ~= KEYS[8] then return -3 end
     local growth = #ARGV[6]
     local prefix = ARGV[13]
+    local spared = ARGV[14]
     \(count)
     \(write)
     """
 
   /// KEYS as of `insert`. ARGV of `write`, what may be written or nothing, the version before, the fence or nothing, the
-  /// prefix of what may be replaced or nothing. 0 conflict, -1 lease lost, -2 too many bytes, else 1 and the number of
+  /// prefix of what may be replaced or nothing, the key of one that is spared or nothing. 0 conflict, -1 lease lost, -2 too many bytes, else 1 and the number of
   /// bytes that were replaced.
   static let replace = """
     local stored = redis.call('HMGET', KEYS[1], 'v', 'o', 'f', 'n')
@@ -103,6 +104,7 @@ enum RedisScript {
     local missing = 0
     local growth = #ARGV[6] - redis.call('HSTRLEN', KEYS[1], 'c')
     local prefix = ARGV[14]
+    local spared = ARGV[15]
     \(count)
     \(write)
     """

@@ -62,7 +62,8 @@ struct RedisTable {
     let written = try written(record)
     let status = try write(record, within: allowance) { ceiling throws(StoreError) in
       try link.evaluate(
-        RedisScript.insert, keys: writtenKeys(record, allowance), written + [ceiling, count, prefix(allowance)]
+        RedisScript.insert, keys: writtenKeys(record, allowance),
+        written + [ceiling, count, prefix(allowance), spared(allowance)]
       ).integer
     }
     if status == -3 { throw .tooManyRecords }
@@ -96,7 +97,7 @@ struct RedisTable {
     let status = try write(record, within: allowance) { ceiling throws(StoreError) in
       try link.evaluate(
         RedisScript.replace, keys: writtenKeys(record, allowance),
-        written + [ceiling, version, fence, prefix(allowance)]
+        written + [ceiling, version, fence, prefix(allowance), spared(allowance)]
       ).integer
     }
     if status == -1 { throw StoreError(.leaseLost, "\(record.key): another process has the lease") }
@@ -204,6 +205,9 @@ struct RedisTable {
 
   /// The prefix of the keys of the records that may be replaced; empty for none.
   private func prefix(_ allowance: RecordAllowance) -> [UInt8] { allowance.replaceable.map(keys.records) ?? [] }
+
+  /// The key of the record that is not replaced; empty for none.
+  private func spared(_ allowance: RecordAllowance) -> [UInt8] { allowance.spared.map(keys.record) ?? [] }
 
   /// The arguments of `RedisScript.write`.
   private func written(_ record: StoredRecord) throws(StoreError) -> [[UInt8]] {

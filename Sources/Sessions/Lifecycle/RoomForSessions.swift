@@ -7,31 +7,49 @@ extension SessionRepository {
   private static let keptOfPerson = 8
   /// How many sessions end at a time.
   private static let maxEndedAtOnce = 8
+  /// About how many bytes a login in progress takes.
+  private static let bytesOfLogin = 1024
   /// How often a write is tried: another one may take the room that was made.
   private static let maxAttempts = 8
 
-  /// Runs `write`; if the uid is at its limit, ends other sessions of the uid and tries again, so that one person's many
-  /// logins do not keep others from logging in.
+  /// Runs `write`; if the uid is at its limit, makes room for `room` and tries again, so that one person's many logins do
+  /// not keep others from logging in. The write may replace logins in progress if these have more than their share, or if
+  /// there is no other way.
   func withRoom<Value>(
-    for uid: UInt32, _ write: () async throws(StoreError) -> Value
+    _ room: SessionRoom?, of uid: UInt32, _ write: (_ mayReplace: Bool) async throws(StoreError) -> Value
   ) async throws(StoreError) -> Value {
+    guard let room else { return try await write(true) }
+    var mayReplace = false
     for _ in 1..<Self.maxAttempts {
       do throws(StoreError) {
-        return try await write()
+        return try await write(mayReplace)
       } catch {
-        guard error.kind == .overdrawn, await makeRoom(of: uid) else { throw error }
+        guard error.kind == .overdrawn else { throw error }
+      }
+      if !mayReplace, await hasManyLogins(uid) {
+        mayReplace = true
+      } else {
+        mayReplace = false
+        guard await make(room, of: uid) else { break }
       }
     }
-    return try await write()
+    return try await write(true)
   }
 
-  /// Ends expired sessions or, if there are none, those with the oldest tokens of the person with the most sessions. False
-  /// if nobody has many. Tokens are not revoked, because an issuer may end the person's other sessions with them.
-  private func makeRoom(of uid: UInt32) async -> Bool {
-    let ended = try? await roomFlights.value(for: uid) { [self] () async throws(SessionError) in
+  /// Whether the uid's logins in progress have more than what new sessions leave to them.
+  private func hasManyLogins(_ uid: UInt32) async -> Bool {
+    guard let count = try? await store.usage(of: uid).count(in: .authorization) else { return false }
+    return count > writer.loginBytes / Self.bytesOfLogin
+  }
+
+  /// Ends expired sessions or, if there are none and `room` may end others, those that `SessionCensus.choice` names. False
+  /// if there are none. Tokens are not revoked, because an issuer may end the person's other sessions with them.
+  private func make(_ room: SessionRoom, of uid: UInt32) async -> Bool {
+    let ended = try? await roomFlights.value(for: RoomFlight(uid: uid, room: room)) {
+      [self] () async throws(SessionError) in
       if !census.isCurrent(for: uid, isShared: isShared, at: clock.monotonicNow) { try await takeCensus(of: uid) }
       while let choice = census.choice(
-        for: uid, keeping: Self.keptOfPerson, atMost: Self.maxEndedAtOnce, at: clock.wallNow)
+        for: uid, room, keeping: Self.keptOfPerson, atMost: Self.maxEndedAtOnce, at: clock.wallNow)
       {
         var count = 0
         for session in choice.sessions {
@@ -44,11 +62,11 @@ extension SessionRepository {
           count += 1
           observer?.observe(.ended(session.handle, issuer: session.issuer, uid: uid))
         }
-        if let most = choice.countOfPerson {
+        if let reason = choice.reason {
           observer?.observe(
             .troubled(
-              "one person's oldest sessions end, so that others can log in",
-              detail: "user \(uid) has as many sessions as it may have, and \(most) of them are one person's"))
+              "older sessions end, so that others can log in",
+              detail: "user \(uid) has as many sessions as it may have, and \(reason)"))
         }
         if count > 0 { return count }
       }
@@ -98,8 +116,8 @@ final class SessionCensus: Sendable {
   /// Sessions that make room.
   struct Choice {
     let sessions: [Session]
-    /// How many sessions their person has; nil if they have expired.
-    let countOfPerson: Int?
+    /// Why these, for the log; nil if they have expired.
+    let reason: String?
   }
 
   private struct Count {
@@ -149,18 +167,31 @@ final class SessionCensus: Sendable {
   /// Notes that a session is over.
   func remove(_ key: RecordKey, ownedBy uid: UInt32) { counts.withLock { $0[uid]?.remove(key) } }
 
-  /// The sessions to end: expired ones or, if there are none, some of the person with the most, who keeps at least `kept`.
-  /// Nil if there are none to end.
-  func choice(for uid: UInt32, keeping kept: Int, atMost most: Int, at now: Timestamp) -> Choice? {
+  /// The sessions to end. Expired ones or, if there are none, the oldest of the person with the most, who keeps at least
+  /// `kept`. If nobody has more, the oldest of the issuer with the most, as long as that is another issuer than the new
+  /// session's, with more than an equal share. Nil if there are none to end.
+  func choice(for uid: UInt32, _ room: SessionRoom, keeping kept: Int, atMost most: Int, at now: Timestamp) -> Choice? {
     counts.withLock { counts in
       guard let count = counts[uid] else { return nil }
       let expired = count.sessions.values.lazy.filter { $0.expiresAt.map { $0 <= now.millisecondsSinceEpoch } ?? false }
       let some = Array(expired.prefix(most))
-      guard some.isEmpty else { return Choice(sessions: some, countOfPerson: nil) }
-      guard let keys = count.people.values.max(by: { $0.count < $1.count }), keys.count > kept else { return nil }
-      let number = min(keys.count - kept, most)
-      let oldest = keys.compactMap { count.sessions[$0] }.sorted { $0.tokenAt < $1.tokenAt }.prefix(number)
-      return Choice(sessions: Array(oldest), countOfPerson: keys.count)
+      guard some.isEmpty else { return Choice(sessions: some, reason: nil) }
+      guard room.mayEndOthers else { return nil }
+      func oldest(_ keys: Set<RecordKey>, leaving kept: Int, _ reason: String) -> Choice {
+        let sessions = keys.compactMap { count.sessions[$0] }.sorted { $0.tokenAt < $1.tokenAt }
+        return Choice(sessions: Array(sessions.prefix(min(keys.count - kept, most))), reason: reason)
+      }
+      if let keys = count.people.values.max(by: { $0.count < $1.count }), keys.count > kept {
+        return oldest(keys, leaving: kept, "\(keys.count) of them are one person's")
+      }
+      let issuers = Dictionary(grouping: count.sessions.keys) { count.sessions[$0]?.issuer ?? "" }
+      guard let (issuer, keys) = issuers.max(by: { $0.value.count < $1.value.count }), issuer != room.issuer else {
+        return nil
+      }
+      let number = issuers.count + (issuers[room.issuer] == nil ? 1 : 0)
+      let share = count.sessions.count / number
+      guard keys.count > share else { return nil }
+      return oldest(Set(keys), leaving: share, "\(keys.count) of them are of issuer \(issuer)")
     }
   }
 
@@ -174,5 +205,34 @@ final class SessionCensus: Sendable {
       issuer = contents.issuer.name
       self.subject = Array(subject.utf8)
     }
+  }
+}
+
+/// The room that a new session needs.
+struct SessionRoom: Sendable, Hashable {
+  /// The configured name of its issuer.
+  let issuer: String
+  /// Whether other sessions may end for it.
+  let mayEndOthers: Bool
+  /// The login that it completes.
+  let spared: RecordKey?
+
+  init(issuer: String, _ origin: LoginOrigin, sparing spared: RecordKey? = nil) {
+    self.issuer = issuer
+    mayEndOthers = origin.mayEndOthers
+    self.spared = spared
+  }
+}
+
+/// Calls of one uid that make the same room.
+struct RoomFlight: Hashable, Sendable {
+  let uid: UInt32
+  let issuer: String
+  let mayEndOthers: Bool
+
+  init(uid: UInt32, room: SessionRoom) {
+    self.uid = uid
+    issuer = room.issuer
+    mayEndOthers = room.mayEndOthers
   }
 }

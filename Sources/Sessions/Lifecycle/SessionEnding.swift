@@ -27,9 +27,7 @@ struct SessionEnding: SessionPart {
       try await repository.removeDamaged(handle, ownedBy: uid)
       return .none
     }
-    // What comes after its one write concerns the issuer only.
-    return try await tasks.finish(for: uid, by: deadline, isLogin: false, isWritten: false) {
-      () async throws(SessionError) in
+    return try await tasks.untilItsEnd(of: uid, by: deadline) { () async throws(SessionError) in
       try await end(live, at: issuer, trace)
     }
   }
@@ -51,7 +49,7 @@ struct SessionEnding: SessionPart {
         suspended.remove(earlier)
         announceEnd(of: contents, earlier, uid)
         guard let issuer = try? issuer(contents.issuer.name), (try? live.check(issuer)) != nil else { return }
-        return tasks.revoke(for: uid) { _ = await endUpstream(contents, issuer, trace) }
+        return tasks.revoke(for: uid, at: issuer.issuer.name) { _ = await endUpstream(contents, issuer, trace) }
       }
       suspended.remove(earlier)
       let end = (clock.wallNow + Self.otherTab).millisecondsSinceEpoch
@@ -78,7 +76,11 @@ struct SessionEnding: SessionPart {
     announceEnd(of: contents, live.handle, live.uid)
     // The issuer's login may be that of the session which has replaced it.
     guard let issuer, (try? live.check(issuer)) != nil, !contents.isReplaced else { return .none }
-    return await endUpstream(contents, issuer, trace)
+    // Only this waits for others: the session is over here whatever the issuer does.
+    let outcome = try? await tasks.counted(.end, of: live.uid, at: issuer.issuer.name) {
+      await endUpstream(contents, issuer, trace)
+    }
+    return outcome ?? .failed
   }
 
   func endHere(_ handle: SessionHandle, ownedBy uid: UInt32) async throws(SessionError) -> [RetiredToken]? {
@@ -148,7 +150,7 @@ struct SessionEnding: SessionPart {
     of handle: SessionHandle, ownedBy uid: UInt32, at issuer: SessionIssuer, deadline: Deadline, trace: TraceContext?
   ) async throws(SessionError) {
     try await repository.live(handle, ownedBy: uid).check(issuer)
-    try await tasks.finish(for: uid, by: deadline, isLogin: false) { () async throws(SessionError) in
+    try await tasks.finish(.end, of: uid, at: issuer.issuer.name, by: deadline) { () async throws(SessionError) in
       // Tokens of a refresh that comes in between are revoked in the next round.
       while true {
         guard let current = try await repository.read(handle) else { throw .notFound }

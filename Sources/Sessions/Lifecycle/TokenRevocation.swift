@@ -42,7 +42,7 @@ package struct TokenRevocation: Sendable {
     let refreshToken = answer.response.refreshToken
     let token = RetiredToken(
       value: refreshToken ?? answer.response.accessToken, hint: refreshToken == nil ? "access_token" : "refresh_token")
-    tasks.revoke(for: uid) {
+    tasks.revoke(for: uid, at: issuer.issuer.name) {
       guard let failure = await failure(revoking: token, issuer) else { return }
       observer?.observe(.troubled("tokens of no session cannot be revoked", detail: failure))
     }
@@ -53,7 +53,9 @@ package struct TokenRevocation: Sendable {
   func retire(_ tokens: [RetiredToken], of live: LiveSession, _ issuer: SessionIssuer) {
     guard !tokens.isEmpty else { return }
     uses.afterwards(live.handle.key) {
-      tasks.revoke(for: live.uid) { await revoke(tokens, of: "that a step-up replaced", issuer) }
+      tasks.revoke(for: live.uid, at: issuer.issuer.name) {
+        await revoke(tokens, of: "that a step-up replaced", issuer)
+      }
     }
   }
 
@@ -61,7 +63,9 @@ package struct TokenRevocation: Sendable {
   /// themselves, so that nothing depends on it.
   package func revoke(_ tokens: [RetiredToken], endedBy issuer: SessionIssuer, of uid: UInt32) {
     guard !tokens.isEmpty else { return }
-    tasks.revoke(for: uid) { await revoke(tokens, of: "of sessions that their issuer has ended", issuer) }
+    tasks.revoke(for: uid, at: issuer.issuer.name) {
+      await revoke(tokens, of: "of sessions that their issuer has ended", issuer)
+    }
   }
 
   /// Stops where none of several tokens in a row can be revoked: the endpoint does not work now.

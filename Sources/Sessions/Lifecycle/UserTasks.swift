@@ -1,10 +1,20 @@
 package import PosternSupport
 import SessionRecords
 
-/// Runs what must be completed although its caller leaves, in bounded numbers for each uid.
+/// Runs what must be completed although its caller leaves, in bounded numbers for each uid. What one issuer has of these
+/// is at most three times what it leaves free (`FairShare`), so that an issuer that does not answer keeps out no other.
 package final class UserTasks: Sendable {
-  /// How many logins, and how many ends and revocations, one uid may have running, whether or not a caller still waits
-  /// for them.
+  /// What the tasks do. Each kind is counted apart.
+  package enum Kind: Sendable, Hashable {
+    /// Logins, and the revocations that they cause.
+    case login
+    /// Ends of sessions and revocations that callers request.
+    case end
+    /// Ends of sessions that their issuer has requested.
+    case logout
+  }
+
+  /// How many tasks of a kind one uid may have running, whether or not a caller still waits for them.
   private static let maxTasks = 256
   /// How many logins there may be with the revocations in the background. Twice as many, so that each that could begin
   /// may end.
@@ -12,16 +22,20 @@ package final class UserTasks: Sendable {
   /// The `retryAfter` of one too many.
   private static let retryAfter = Duration.seconds(1)
 
+  private struct Tasks: Hashable {
+    let uid: UInt32
+    let kind: Kind
+  }
+
+  private struct Count {
+    var all = 0
+    var ofIssuers: [String?: Int] = [:]
+  }
+
   private let store: any RecordStore
   private let clock: any EngineClock
   private let observer: (any SessionObserver)?
-  /// Logins, with the revocations that they cause, and the ends that callers request are counted apart.
-  private struct Kind: Hashable {
-    let uid: UInt32
-    let isLogin: Bool
-  }
-
-  private let counts = Locked<[Kind: Int]>([:])
+  private let counts = Locked<[Tasks: Count]>([:])
 
   init(store: any RecordStore, clock: any EngineClock, observer: (any SessionObserver)?) {
     self.store = store
@@ -33,41 +47,76 @@ package final class UserTasks: Sendable {
   var isIdle: Bool { counts.withLock { $0.isEmpty } }
 
   /// Runs `body` to its end, although its caller may leave at its deadline or be cancelled: what the issuer returns may
-  /// not be returned again. With `isWritten` this process keeps the store until then.
+  /// not be returned again. `issuer` is the configured name; nil if it is not known. With `isWritten` this process keeps
+  /// the store until then.
   package func finish<Value: Sendable>(
-    for uid: UInt32, by deadline: Deadline, isLogin: Bool = true, isWritten: Bool = true,
+    _ kind: Kind, of uid: UInt32, at issuer: String?, by deadline: Deadline, isWritten: Bool = true,
     _ body: @escaping @Sendable () async throws(SessionError) -> Value
   ) async throws(SessionError) -> Value {
-    let flight = SingleFlight<UInt32, Value, SessionError>(clock: clock, failure: SessionError.init(endOf:))
-    return try await flight.value(for: uid, deadline: deadline) { [self] () async throws(SessionError) in
-      let kind = Kind(uid: uid, isLogin: isLogin)
-      guard begin(kind, atMost: Self.maxTasks) else {
-        throw SessionError(
-          .overloaded(retryAfter: Self.retryAfter), "too many logins and logouts of this peer are under way")
+    try await untilItsEnd(of: uid, by: deadline) { [self] () async throws(SessionError) in
+      try await counted(kind, of: uid, at: issuer) { () async throws(SessionError) in
+        guard isWritten else { return try await body() }
+        return try await store.whileRetained(SessionError.init, body)
       }
-      defer { end(kind) }
-      guard isWritten else { return try await body() }
-      return try await store.whileRetained(SessionError.init, body)
     }
+  }
+
+  /// Runs `body` to its end, although its caller may leave, and counts nothing.
+  func untilItsEnd<Value: Sendable>(
+    of uid: UInt32, by deadline: Deadline, _ body: @escaping @Sendable () async throws(SessionError) -> Value
+  ) async throws(SessionError) -> Value {
+    let flight = SingleFlight<UInt32, Value, SessionError>(clock: clock, failure: SessionError.init(endOf:))
+    return try await flight.value(for: uid, deadline: deadline, body)
+  }
+
+  /// Runs `body` as one of the uid's tasks; throws if there are too many.
+  func counted<Value>(
+    _ kind: Kind, of uid: UInt32, at issuer: String?, _ body: () async throws(SessionError) -> Value
+  ) async throws(SessionError) -> Value {
+    let tasks = Tasks(uid: uid, kind: kind)
+    guard begin(tasks, at: issuer) else {
+      throw SessionError(
+        .overloaded(retryAfter: Self.retryAfter), "too many logins and logouts of this peer are under way")
+    }
+    defer { end(tasks, at: issuer) }
+    return try await body()
   }
 
   /// Runs a revocation in the background. It counts as the uid's, and is left out when there are too many: an endpoint
   /// that never answers would accumulate them.
-  func revoke(for uid: UInt32, _ body: @escaping @Sendable () async -> Void) {
-    let kind = Kind(uid: uid, isLogin: true)
-    guard begin(kind, atMost: Self.maxTasksWithRevocations) else {
+  func revoke(for uid: UInt32, at issuer: String?, _ body: @escaping @Sendable () async -> Void) {
+    let tasks = Tasks(uid: uid, kind: .login)
+    guard begin(tasks, at: issuer, isRevocation: true) else {
       observer?.observe(.troubled("tokens are not revoked", detail: "too many revocations of this peer are under way"))
       return
     }
     CurrentPeer.task { [self] in
-      defer { end(kind) }
+      defer { end(tasks, at: issuer) }
       await body()
     }
   }
 
-  private func begin(_ kind: Kind, atMost most: Int) -> Bool {
-    counts.withLock { $0.countUp(kind, below: most) }
+  private func begin(_ tasks: Tasks, at issuer: String?, isRevocation: Bool = false) -> Bool {
+    counts.withLock { counts in
+      var count = counts[tasks] ?? Count()
+      let isAllowed =
+        isRevocation
+        ? count.all < Self.maxTasksWithRevocations
+        : FairShare.allows(count.ofIssuers[issuer] ?? 0, free: Self.maxTasks - count.all)
+      guard isAllowed else { return false }
+      count.all += 1
+      count.ofIssuers[issuer, default: 0] += 1
+      counts[tasks] = count
+      return true
+    }
   }
 
-  private func end(_ kind: Kind) { counts.withLock { $0.countDown(kind) } }
+  private func end(_ tasks: Tasks, at issuer: String?) {
+    counts.withLock { counts in
+      guard var count = counts[tasks] else { return }
+      count.all -= 1
+      count.ofIssuers.countDown(issuer)
+      counts[tasks] = count.all > 0 ? count : nil
+    }
+  }
 }

@@ -15,7 +15,8 @@ struct CodeLogin: SessionPart {
 
   /// Begins an authorization whose tokens will be bound to that key.
   func begin(
-    _ request: AuthorizationRequest, at issuer: SessionIssuer, ownedBy uid: UInt32, dpopKey: JSONValue?,
+    _ request: AuthorizationRequest, at issuer: SessionIssuer, ownedBy uid: UInt32, _ origin: LoginOrigin,
+    dpopKey: JSONValue?,
     steppingUp session: SessionHandle? = nil, trace: TraceContext?
   ) async throws(SessionError) -> BegunAuthorization {
     if session == nil, let resource = request.resource, !ClientCredentialsGrant.isAbsoluteURI(resource) {
@@ -28,10 +29,21 @@ struct CodeLogin: SessionPart {
       request, at: issuer.issuer, scope: request.scope ?? issuer.scope ?? "openid")
     pending.dpopKey = dpopKey
     pending.stepUp = session?.text
-    let url: String
+    pending.path = origin.path
     do throws(TokenError) {
       let metadata = try await requests.provider.authorizationMetadata(issuer.issuer, trace: trace)
       pending.expectsIssuer = metadata?.sendsIssuerInAuthorizationResponse
+    } catch {
+      throw SessionError(error)
+    }
+    // RFC 9700 section 4.4: the code in such a callback may be another issuer's, and would be sent to this one.
+    guard pending.expectsIssuer == true || !issuer.sharesRedirectURI(request.redirectURI) else {
+      throw .invalid(
+        "another configured issuer has the same redirect URI, and callbacks of this issuer do not name it (RFC 9207): "
+          + "give each issuer a redirect URI of its own", path: ["redirectUri"])
+    }
+    let url: String
+    do throws(TokenError) {
       url = try await requests.provider.authorizationURL(
         pending.form(request, state: state, key: key), at: issuer.issuer, key: key, trace: trace)
     } catch {
@@ -46,15 +58,24 @@ struct CodeLogin: SessionPart {
 
   /// Completes an authorization with the URL to which the issuer sent the user back.
   func complete(
-    _ url: String, state: String, ownedBy uid: UInt32, issuer: (String) throws(SessionError) -> SessionIssuer,
-    trace: TraceContext?
+    _ url: String, state: String, ownedBy uid: UInt32, _ origin: LoginOrigin,
+    issuer: (String) throws(SessionError) -> SessionIssuer, trace: TraceContext?
   ) async throws(SessionError) -> Session {
-    let redemption = try await redemption(of: url, expecting: state, uid, issuer)
+    let redemption = try await redemption(of: url, expecting: state, uid, origin, issuer)
     let pending = redemption.pending
     return try await creation.create(
       NewSession(
-        grant: redemption.grant, issuer: redemption.issuer, scope: pending.scope, uid: uid, key: pending.dpopKey,
+        grant: redemption.grant, issuer: redemption.issuer, scope: pending.scope, uid: uid, origin: origin,
+        key: pending.dpopKey,
         authorization: pending, claim: redemption.claim, trace: trace))
+  }
+
+  /// The configured name of the issuer that a callback is of; nil if that is not known.
+  func issuerName(of url: String, _ uid: UInt32) async throws(SessionError) -> String? {
+    guard let state = AuthorizationCallback(url)?["state"],
+      let record = try await repository.pendingLogin(PendingAuthorization.key(ofState: state), of: uid)
+    else { return nil }
+    return PendingAuthorization.read(record)?.issuer.name
   }
 
   /// A code that came back, with all that belongs to it.
@@ -70,7 +91,7 @@ struct CodeLogin: SessionPart {
   /// The code in the URL of a callback, when everything around it is right. `expected` is the state that the browser
   /// has kept; nil for a step-up, which `session` binds.
   func redemption(
-    of url: String, expecting expected: String?, _ uid: UInt32,
+    of url: String, expecting expected: String?, _ uid: UInt32, _ origin: LoginOrigin,
     _ issuer: (String) throws(SessionError) -> SessionIssuer,
     steppingUp session: SessionHandle? = nil
   ) async throws(SessionError) -> Redemption {
@@ -88,6 +109,7 @@ struct CodeLogin: SessionPart {
     guard let pending = PendingAuthorization.read(record) else {
       throw SessionError(StoreError(.corrupted, "\(record.key) is no authorization"))
     }
+    guard origin.covers(pending.path ?? []) else { throw .authorizationUnknown }
     let issuer = try issuer(pending.issuer.name)
     // The user logged in for another purpose.
     guard pending.stepUp == session?.text else {
@@ -114,6 +136,7 @@ struct CodeLogin: SessionPart {
 
   private func claim(on record: StoredRecord) -> GrantClaim {
     GrantClaim(
+      key: record.key,
       take: { () async throws(SessionError) in try await take(record) },
       giveBack: {
         do throws(StoreError) {
@@ -128,6 +151,8 @@ struct CodeLogin: SessionPart {
 /// A claim on a stored grant that can be used once: taken just before the grant is sent, given back when the issuer did
 /// not answer.
 struct GrantClaim: Sendable {
+  /// The record of the grant.
+  let key: RecordKey
   /// Throws when another call has it.
   let take: @Sendable () async throws(SessionError) -> Void
   /// Undoes `take`.

@@ -14,7 +14,7 @@ struct DeviceLogin: SessionPart {
 
   /// Begins a device authorization (RFC 8628 section 3.1).
   func begin(
-    at issuer: SessionIssuer, scope: String?, ownedBy uid: UInt32, trace: TraceContext?
+    at issuer: SessionIssuer, scope: String?, ownedBy uid: UInt32, _ origin: LoginOrigin, trace: TraceContext?
   ) async throws(SessionError) -> BegunDeviceAuthorization {
     let scope = scope ?? issuer.scope
     let answer: DeviceAuthorization
@@ -29,7 +29,8 @@ struct DeviceLogin: SessionPart {
     let pending = PendingDevice(
       issuer: issuer.issuer.name, issuerIdentifier: issuer.issuer.identifier, clientID: issuer.issuer.clientID,
       deviceCode: answer.deviceCode, scope: scope, interval: answer.interval.wholeMilliseconds,
-      askAt: (clock.wallNow + answer.interval).millisecondsSinceEpoch, dpopKey: try issuer.newKey())
+      askAt: (clock.wallNow + answer.interval).millisecondsSinceEpoch, dpopKey: try issuer.newKey(),
+      path: origin.path)
     try await write(pending, of: handle, uid: uid, version: 1, expiresAt: expiresAt)
     return BegunDeviceAuthorization(
       handle: handle, userCode: answer.userCode, verificationURI: answer.verificationURI,
@@ -38,15 +39,11 @@ struct DeviceLogin: SessionPart {
 
   /// Polls the token endpoint (RFC 8628 section 3.4); the session, when the user has agreed.
   func complete(
-    _ handle: SessionHandle, ownedBy uid: UInt32, issuer: (String) throws(SessionError) -> SessionIssuer,
-    trace: TraceContext?
+    _ handle: SessionHandle, ownedBy uid: UInt32, _ origin: LoginOrigin,
+    issuer: (String) throws(SessionError) -> SessionIssuer, trace: TraceContext?
   ) async throws(SessionError) -> Session {
-    guard let record = try await repository.pendingLogin(PendingDevice.key(of: handle), of: uid) else {
-      throw .deviceAuthorizationUnknown
-    }
-    guard var pending = PendingDevice.read(record) else {
-      throw SessionError(StoreError(.corrupted, "\(record.key) is no device authorization"))
-    }
+    var (record, pending) = try await pending(handle, uid)
+    guard origin.covers(pending.path ?? []) else { throw .deviceAuthorizationUnknown }
     let issuer = try issuer(pending.issuer)
     guard issuer.issuer.identifier == pending.issuerIdentifier, issuer.issuer.clientID == pending.clientID else {
       throw SessionError(.issuerUnknown, "the issuer has been configured differently since the authorization began")
@@ -67,12 +64,29 @@ struct DeviceLogin: SessionPart {
       let session = try await creation.create(
         NewSession(
           grant: .deviceCode(Secret(pending.deviceCode)), issuer: issuer, scope: pending.scope, uid: uid,
-          key: pending.dpopKey, trace: trace))
+          origin: origin, key: pending.dpopKey, trace: trace))
       _ = try? await store.remove(record.key)
       return session
     } catch {
       throw try await undecided(error, pending, handle, record)
     }
+  }
+
+  /// The configured name of the issuer of a device authorization.
+  func issuerName(of handle: SessionHandle, _ uid: UInt32) async throws(SessionError) -> String {
+    try await pending(handle, uid).pending.issuer
+  }
+
+  private func pending(
+    _ handle: SessionHandle, _ uid: UInt32
+  ) async throws(SessionError) -> (record: StoredRecord, pending: PendingDevice) {
+    guard let record = try await repository.pendingLogin(PendingDevice.key(of: handle), of: uid) else {
+      throw .deviceAuthorizationUnknown
+    }
+    guard let pending = PendingDevice.read(record) else {
+      throw SessionError(StoreError(.corrupted, "\(record.key) is not a device authorization"))
+    }
+    return (record, pending)
   }
 
   private func undecided(
@@ -129,6 +143,8 @@ struct PendingDevice: RecordContents {
   var askAt: Int64
   /// The key that the tokens will be bound to (RFC 9449), with its private half.
   var dpopKey: JSONValue?
+  /// See `LoginOrigin.path`.
+  var path: [String]?
 
   static func key(of handle: SessionHandle) -> RecordKey {
     RecordKey(collection: .authorization, id: HashFunction.sha256.hash(Array("device:\(handle.text)".utf8)))

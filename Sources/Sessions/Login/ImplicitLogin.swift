@@ -10,7 +10,7 @@ struct ImplicitLogin: SessionPart {
 
   /// Creates a session of the profile that `uid` has of `subject`.
   func create(
-    _ subject: String, at issuer: SessionIssuer, uid: UInt32, trace: TraceContext?
+    _ subject: String, at issuer: SessionIssuer, uid: UInt32, _ origin: LoginOrigin, trace: TraceContext?
   ) async throws(SessionError) -> Session {
     guard let access = issuer.implicit else {
       throw .grantNotSupported("implicit access is not configured for this issuer")
@@ -34,7 +34,8 @@ struct ImplicitLogin: SessionPart {
       throw SessionError(error)
     }
     let key = try DPoPKey.recorded(contents.grant.dpopKey)
-    let reservation = try await repository.reserve(contents, of: handle, uid: uid)
+    let room = SessionRoom(issuer: issuer.issuer.name, origin)
+    let reservation = try await repository.reserve(contents, of: handle, uid: uid, room)
     let answer: TokenRequests.Answer
     do throws(TokenError) {
       answer = try await requests.token(form, at: issuer.issuer, key: key, trace: trace)
@@ -44,7 +45,7 @@ struct ImplicitLogin: SessionPart {
     }
     contents.grant.scope = answer.response.scope ?? access.scope
     contents.take(answer, in: .session)
-    return try await creation.fill(reservation, with: contents, from: answer, at: issuer).session
+    return try await creation.fill(reservation, with: contents, room, from: answer, at: issuer).session
   }
 
   /// Throws where an implicit session was created under other terms than are configured now.

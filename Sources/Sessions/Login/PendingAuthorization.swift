@@ -28,6 +28,8 @@ package struct PendingAuthorization: RecordContents {
   var expectsIssuer: Bool?
   /// The session whose login it replaces; nil: it creates one.
   var stepUp: String?
+  /// See `LoginOrigin.path`.
+  var path: [String]?
 
   init(_ request: AuthorizationRequest, at issuer: Issuer, scope: String) {
     _issuer = Flattened(wrappedValue: IssuerReference(issuer))

@@ -10,6 +10,7 @@ struct NewSession: Sendable {
   let issuer: SessionIssuer
   let scope: String?
   let uid: UInt32
+  let origin: LoginOrigin
   /// The key that the tokens will be bound to; nil: a new one where the issuer binds tokens.
   var key: JSONValue?
   /// The authorization that the grant's code is from.
@@ -17,6 +18,8 @@ struct NewSession: Sendable {
   var claim: GrantClaim?
   var ssoToken: Secret<String>?
   var trace: TraceContext?
+
+  var room: SessionRoom { SessionRoom(issuer: issuer.issuer.name, origin, sparing: claim?.key) }
 }
 
 /// Creates sessions from grants.
@@ -33,7 +36,7 @@ struct SessionCreation: SessionPart {
     contents.grant.dpopKey = if let key = new.key { key } else { try new.issuer.newKey() }
     let key = try DPoPKey.recorded(contents.grant.dpopKey)
     contents.grant.resource = new.authorization?.resource
-    let reservation = try await repository.reserve(contents, of: handle, uid: new.uid)
+    let reservation = try await repository.reserve(contents, of: handle, uid: new.uid, new.room)
     let answer: TokenRequests.Answer
     do throws(SessionError) {
       try await prepare(new.issuer, needsKeys: new.authorization?.isOpenID == true, new.trace)
@@ -44,14 +47,14 @@ struct SessionCreation: SessionPart {
       await repository.cancel(reservation)
       throw error
     }
-    let live = try await fill(reservation, with: contents, from: answer, at: new.issuer)
+    let live = try await fill(reservation, with: contents, new.room, from: answer, at: new.issuer)
     await profiles.register(contents, ownedBy: new.uid, at: new.issuer)
     return live.session
   }
 
   /// Creates a session from tokens that its caller got elsewhere.
   func create(
-    from given: SessionGrant.GivenTokens, at issuer: SessionIssuer, uid: UInt32
+    from given: SessionGrant.GivenTokens, at issuer: SessionIssuer, uid: UInt32, _ origin: LoginOrigin
   ) async throws(SessionError) -> Session {
     let handle = SessionHandle.random()
     var contents = SessionContents(handle, at: issuer, kind: .user, createdAt: clock.wallNow)
@@ -60,7 +63,8 @@ struct SessionCreation: SessionPart {
     if issuer.accessManager == nil { given.ssoToken = nil }
     try contents.take(given, at: clock.wallNow)
     if let idToken = given.idToken { try await takeOld(idToken, at: issuer, into: &contents) }
-    let live = try await repository.insert(contents, of: handle, uid: uid)
+    let live = try await repository.insert(
+      contents, of: handle, uid: uid, SessionRoom(issuer: issuer.issuer.name, origin))
     await profiles.register(contents, ownedBy: uid, at: issuer)
     return live.session
   }
@@ -79,11 +83,11 @@ struct SessionCreation: SessionPart {
   /// Writes a new session over its reservation. One that is larger than what its uid may still store is not kept: its
   /// tokens are revoked.
   func fill(
-    _ reservation: SessionRecord, with contents: SessionContents, from answer: TokenRequests.Answer,
-    at issuer: SessionIssuer
+    _ reservation: SessionRecord, with contents: SessionContents, _ room: SessionRoom,
+    from answer: TokenRequests.Answer, at issuer: SessionIssuer
   ) async throws(SessionError) -> LiveSession {
     do throws(SessionError) {
-      return try await repository.fill(reservation, with: contents)
+      return try await repository.fill(reservation, with: contents, room)
     } catch {
       if error.isEndOfSession { revocation.revokeOrphaned(answer, issuer, of: reservation.uid) }
       guard case .overloaded = error.kind else { throw error }

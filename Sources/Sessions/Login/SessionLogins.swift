@@ -20,16 +20,18 @@ struct SessionLogins: Sendable {
   }
 
   func create(
-    from grant: SessionGrant, at issuer: SessionIssuer, scope: String?, uid: UInt32, trace: TraceContext?
+    from grant: SessionGrant, at issuer: SessionIssuer, scope: String?, uid: UInt32, _ origin: LoginOrigin,
+    trace: TraceContext?
   ) async throws(SessionError) -> Session {
     if let token = grant.loneSSOToken {
-      return try await singleSignOn.create(from: token, at: issuer, scope: scope, uid: uid, trace: trace)
+      return try await singleSignOn.create(from: token, at: issuer, scope: scope, uid: uid, origin, trace: trace)
     }
     switch grant {
-    case .implicit(let profile): return try await implicit.create(profile, at: issuer, uid: uid, trace: trace)
-    case .tokens(let given): return try await creation.create(from: given, at: issuer, uid: uid)
+    case .implicit(let profile): return try await implicit.create(profile, at: issuer, uid: uid, origin, trace: trace)
+    case .tokens(let given): return try await creation.create(from: given, at: issuer, uid: uid, origin)
     default:
-      return try await creation.create(NewSession(grant: grant, issuer: issuer, scope: scope, uid: uid, trace: trace))
+      return try await creation.create(
+        NewSession(grant: grant, issuer: issuer, scope: scope, uid: uid, origin: origin, trace: trace))
     }
   }
 }

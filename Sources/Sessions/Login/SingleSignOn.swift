@@ -22,7 +22,7 @@ package struct SingleSignOn: SessionPart {
   /// Creates a session from a single sign-on token: an authorization code without a browser, with PKCE, `state` and
   /// `nonce`. `releasing` is a suspended authorization to continue, after its advice has been satisfied.
   package func create(
-    from token: Secret<String>, at issuer: SessionIssuer, scope: String?, uid: UInt32,
+    from token: Secret<String>, at issuer: SessionIssuer, scope: String?, uid: UInt32, _ origin: LoginOrigin,
     releasing suspended: SuspendedAuthorization? = nil, trace: TraceContext?
   ) async throws(SessionError) -> Session {
     guard AccessManager.isToken(token.reveal()) else {
@@ -42,7 +42,7 @@ package struct SingleSignOn: SessionPart {
     }
     return try await creation.create(
       NewSession(
-        grant: signOn.grant, issuer: issuer, scope: signOn.pending.scope, uid: uid, key: key,
+        grant: signOn.grant, issuer: issuer, scope: signOn.pending.scope, uid: uid, origin: origin, key: key,
         authorization: signOn.pending, ssoToken: token, trace: trace))
   }
 

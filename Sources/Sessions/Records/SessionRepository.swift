@@ -24,7 +24,7 @@ package final class SessionRepository: Sendable {
   /// Sessions by person, of uids at their limit.
   let census = SessionCensus()
   /// Makes room, one run for each uid at a time.
-  let roomFlights: SingleFlight<UInt32, Int, SessionError>
+  let roomFlights: SingleFlight<RoomFlight, Int, SessionError>
   let cache = Locked(SessionCache())
 
   init(
@@ -108,9 +108,11 @@ package final class SessionRepository: Sendable {
 
   /// Adds a session that is complete.
   func insert(
-    _ contents: SessionContents, of handle: SessionHandle, uid: UInt32
+    _ contents: SessionContents, of handle: SessionHandle, uid: UInt32, _ room: SessionRoom
   ) async throws(SessionError) -> LiveSession {
-    let record = try await add(contents, of: handle, uid: uid, expiresAt: contents.purgeable(at: clock.wallNow))
+    let record = try await add(
+      contents, of: handle, uid: uid, expiresAt: contents.purgeable(at: clock.wallNow), room,
+      leaving: writer.loginBytes)
     census.note(contents, of: handle, ownedBy: uid)
     selections.forget(of: uid)
     return try await notLoggedOut(keep(record))
@@ -130,22 +132,24 @@ package final class SessionRepository: Sendable {
   /// Reserves the record of a session whose first token is requested next: a grant can be used once, and is sent only
   /// where a write has succeeded.
   func reserve(
-    _ contents: SessionContents, of handle: SessionHandle, uid: UInt32
+    _ contents: SessionContents, of handle: SessionHandle, uid: UInt32, _ room: SessionRoom
   ) async throws(SessionError) -> SessionRecord {
     var contents = contents
     contents.isReserved = true
     return try await add(
-      contents, of: handle, uid: uid, expiresAt: clock.wallNow + Self.reservationLife, leaving: writer.headroom)
+      contents, of: handle, uid: uid, expiresAt: clock.wallNow + Self.reservationLife, room,
+      leaving: writer.headroom + writer.loginBytes)
   }
 
   private func add(
-    _ contents: SessionContents, of handle: SessionHandle, uid: UInt32, expiresAt: Timestamp, leaving headroom: Int = 0
+    _ contents: SessionContents, of handle: SessionHandle, uid: UInt32, expiresAt: Timestamp, _ room: SessionRoom,
+    leaving headroom: Int
   ) async throws(SessionError) -> SessionRecord {
     let record = StoredRecord(
       key: handle.key, uid: uid, version: 1, expiresAt: expiresAt, contents: try contents.storable())
     try await inStore { () async throws(StoreError) in
-      try await withRoom(for: uid) { () async throws(StoreError) in
-        try await writer.insert(record, leaving: headroom)
+      try await withRoom(room, of: uid) { (mayReplace) async throws(StoreError) in
+        try await writer.insert(record, leaving: headroom, mayReplace: mayReplace, sparing: room.spared)
       }
     }
     return SessionRecord(handle: handle, uid: uid, version: 1, contents: contents)
@@ -161,8 +165,13 @@ package final class SessionRepository: Sendable {
   }
 
   /// Writes a new session over its reservation.
-  func fill(_ reservation: SessionRecord, with contents: SessionContents) async throws(SessionError) -> LiveSession {
-    try await notLoggedOut(update(reservation, by: .fillReservation(within: writer.allowance)) { $0 = contents })
+  func fill(
+    _ reservation: SessionRecord, with contents: SessionContents, _ room: SessionRoom
+  ) async throws(SessionError) -> LiveSession {
+    var allowance = writer.allowance
+    allowance.bytes -= writer.loginBytes
+    return try await notLoggedOut(
+      update(reservation, by: .fillReservation(within: allowance), room) { $0 = contents })
   }
 
   /// Writes the session of a reservation that is in memory only; nil when there is none.
@@ -186,7 +195,8 @@ package final class SessionRepository: Sendable {
   /// Changes a session by compare-and-swap; `policy` decides what happens when the record is not `base` any more.
   @discardableResult
   func update(
-    _ base: SessionRecord, by policy: UpdatePolicy, _ change: (inout SessionContents) -> Void
+    _ base: SessionRecord, by policy: UpdatePolicy, _ room: SessionRoom? = nil,
+    _ change: (inout SessionContents) -> Void
   ) async throws(SessionError) -> LiveSession {
     var current = base
     var lease = policy.lease
@@ -202,8 +212,10 @@ package final class SessionRepository: Sendable {
       change(&contents)
       let record = try current.successor(contents, at: clock.wallNow)
       do throws(StoreError) {
-        try await withRoom(for: base.uid) { () async throws(StoreError) in
-          try await writer.replace(record, under: lease, within: policy.allowance)
+        try await withRoom(room, of: base.uid) { (mayReplace) async throws(StoreError) in
+          var allowance = policy.allowance
+          if !mayReplace { allowance.replaceable = nil }
+          try await writer.replace(record, under: lease, within: allowance)
         }
         return written(contents, over: current)
       } catch {

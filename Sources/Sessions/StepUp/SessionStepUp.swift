@@ -109,7 +109,7 @@ package struct SessionStepUp: SessionPart {
   /// Ends the login that has been replaced, with its own token, behind the caller.
   private func end(_ old: String?, replacedBy token: Secret<String>, at issuer: SessionIssuer, of uid: UInt32) {
     guard let old, old != token.reveal() else { return }
-    tasks.revoke(for: uid) {
+    tasks.revoke(for: uid, at: issuer.issuer.name) {
       _ = await singleSignOn.end(old, at: issuer, timeout: TokenRevocation.timeout, trace: nil)
     }
   }
@@ -188,7 +188,8 @@ package struct SessionStepUp: SessionPart {
     request.maxAge = maxAge
     request.resource = live.contents.grant.resource
     return try await codeLogin.begin(
-      request, at: issuer, ownedBy: uid, dpopKey: live.contents.grant.dpopKey, steppingUp: handle, trace: trace)
+      request, at: issuer, ownedBy: uid, LoginOrigin(), dpopKey: live.contents.grant.dpopKey, steppingUp: handle,
+      trace: trace)
   }
 
   /// Completes the authorization with the URL to which the issuer sent the user back: the session gets the new tokens,
@@ -199,7 +200,8 @@ package struct SessionStepUp: SessionPart {
     var live = try await repository.live(handle, ownedBy: uid)
     try live.check(issuer)
     live = try await repository.withKey(live, issuer)
-    let redemption = try await codeLogin.redemption(of: url, expecting: nil, uid, { _ in issuer }, steppingUp: handle)
+    let redemption = try await codeLogin.redemption(
+      of: url, expecting: nil, uid, LoginOrigin(), { _ in issuer }, steppingUp: handle)
     let pending = redemption.pending
     try await codeLogin.creation.prepare(issuer, needsKeys: true, trace)
     try await redemption.claim.take()

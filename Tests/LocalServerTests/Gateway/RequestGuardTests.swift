@@ -25,6 +25,7 @@ struct RequestTable {
 
   init() throws {
     let file = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+      .deletingLastPathComponent()
       .appending(path: "EndToEnd/gateway-requests.json")
     let table = try JSONSerialization.jsonObject(with: Data(contentsOf: file)) as? [String: [[String: Any]]]
     for entry in table?["malformed"] ?? [] {

@@ -1,5 +1,6 @@
-import OAuthClient
 import Testing
+
+@testable import OAuthClient
 
 /// The parser's rules and limits, and a round trip of escaped text.
 @Suite("XML")

@@ -66,6 +66,28 @@ struct ExpiringStoreTests {
     #expect(keepAll("again ") == isKept && stays("again ") == left)
   }
 
+  @Test("a child's values displace its own, not those of the program that made it, nor those of its siblings")
+  func paths() {
+    let store = store(
+      capacity: 1000, capacityPerUID: 500, capacityPerHolder: 32, maxBytes: 10_000, maxBytesPerUID: 5000)
+    func put(_ name: String, _ path: [String]) -> Bool {
+      store.keep(name, as: name, of: 1, holder: "alice", path: path, byteCount: 1, for: .seconds(10))
+    }
+    let maker = (0..<8).map { "maker \($0)" }
+    for name in maker { #expect(put(name, ["maker"])) }
+    #expect(put("sibling", ["maker", "sibling"]))
+    // One that makes a level for each value is still one child.
+    for number in 0..<100 {
+      #expect(put("child \(number)", ["maker", "child"] + (number % 2 == 0 ? [] : ["\(number)"])))
+    }
+    #expect(kept(store, maker + ["sibling"]) == maker + ["sibling"])
+    let children = (0..<100).map { "child \($0)" }
+    #expect(kept(store, children).count == 23 && kept(store, children).last == "child 99")
+    // Others at the top have a share of their own.
+    #expect(put("another's", ["other"]) && put("nobody's", []))
+    #expect(kept(store, maker) == maker)
+  }
+
   /// Would catch: the sessions of one application's users, who are one uid, of which one keeps out the others.
   @Test("one holder's values, however many, keep out or replace those of another, or of another uid")
   func holders() {

@@ -181,15 +181,4 @@ struct NarrowingTests {
     for level in [child, child, other] { level.end() }
     #expect(child.callsUnderWay == 0 && maker.callsUnderWay == 0)
   }
-
-  /// Catches a sibling that goes on with what another endpoint began.
-  @Test("What was begun is known to others than those above")
-  func begun() throws {
-    let maker = try make(EndpointLimits())
-    let (one, two) = (try make(EndpointLimits(), under: maker), try make(EndpointLimits(), under: maker))
-    one.note(begun: "state")
-    #expect(maker.began("state") && one.began("state") && !two.began("state"))
-    for number in 0..<2000 { two.note(begun: "\(number)") }
-    #expect(two.began("1999") && !two.began("0"))
-  }
 }

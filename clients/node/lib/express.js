@@ -139,6 +139,9 @@ class WebLogin {
   // MARK: - Sessions
 
   handleOf(req) {
+    // A WebSocket can be read by the page that opened it, of whatever site, and brings the cookies of this one.
+    const isSocket = req.headers.upgrade !== undefined || req.headers["sec-websocket-key"] !== undefined;
+    if (isSocket && req.headers.origin !== this.origin) return undefined;
     const handle = this.cookies.get(req, this.sessionCookie);
     return handle !== undefined && HANDLE.test(handle) ? handle : undefined;
   }

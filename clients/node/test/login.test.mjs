@@ -230,6 +230,17 @@ test("an unknown callback leads a user home, and changes nothing; without a live
   assert.deepEqual([twice.status, twice.headers.location, removedIn(twice)], [303, "/orders", [begunCookie("state-1")]]);
 });
 
+test("an upgrade that a page of another origin requests has nobody's session", async (t) => {
+  const server = await serve(t);
+  for (const name of ["upgrade", "sec-websocket-key"]) {
+    for (const [origin, user] of [[publicUrl, "A"], ["https://evil.shop.example", "nobody"], ["null", "nobody"], [undefined, "nobody"]]) {
+      const headers = { [name]: "websocket", ...(origin && { origin }) };
+      const found = await send(server, "/", { cookies: { [SESSION]: ALICE }, headers });
+      assert.equal(found.text, user, `${name} ${origin}`);
+    }
+  }
+});
+
 // What a browser does not remove from a name, and text functions do; what they leave out altogether; other letters.
 for (const around of ["\xa0", "\x85", "\xc2\xa0", "\xe2\x80\x80", "\xef\xbb\xbf", "\xad", "x", '"']) {
   test(`a cookie whose name has ${JSON.stringify(around)} is another one, and not in the way of the own`, async (t) => {

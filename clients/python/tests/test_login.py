@@ -642,6 +642,18 @@ def end_in(seconds: float | None, session: dict[str, Any]) -> None:
         session["expiresAt"] = end.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def test_an_upgrade_from_another_page_is_nobodys(send: Send) -> None:
+    """A WebSocket that a server takes as a GET: a page of a neighbour domain could read what is the user's."""
+    browser = Browser(send)
+    browser.log_in()
+    cookie = "; ".join("=".join(pair) for pair in browser.cookies.items())
+    for name in ("Upgrade", "Sec-WebSocket-Key"):
+        for origin, user in ((URL, "alice"), ("https://evil.example.com", "nobody"), ("null", "nobody")):
+            fields = {"Cookie": cookie, name: "websocket", "Origin": origin}
+            assert send("GET", "/", fields).text == user, (name, origin)
+        assert send("GET", "/", {"Cookie": cookie, name: "websocket"}).text == "nobody"
+
+
 @pytest.mark.parametrize(("seconds", "is_live"), ENDS, ids=[str(seconds) for seconds, _ in ENDS])
 def test_a_session_that_the_sidecar_still_shows(
     browser: Browser, sidecar: Sidecar, seconds: float | None, is_live: bool

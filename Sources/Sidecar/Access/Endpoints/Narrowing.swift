@@ -17,15 +17,10 @@ package final class Narrowing: Sendable {
     var bucket: TokenBucket?
     var callsUnderWay = 0
     var isRevoked = false
-    /// The names of what was begun through this level, and through those below, the newest last: what a child begins
-    /// takes no place of its maker's.
-    var begun: (own: [String], below: [String]) = ([], [])
   }
 
   /// How many levels a chain has at most.
   package static let maxDepth = 8
-  /// How many things that were begun are known.
-  private static let maxBegun = 512
   private static let maxRate = 1_000_000
 
   /// The endpoint's handle, or that of the `narrow`; random, and no secret.
@@ -192,28 +187,6 @@ extension Narrowing {
 
   /// How many calls are under way through it and the levels below.
   package var callsUnderWay: Int { state.withLock { $0.callsUnderWay } }
-
-  // MARK: - What was begun through it
-
-  /// Notes that a login, a journey or a fetch that waits was begun, at every level. `name` is random.
-  package func note(begun name: String) {
-    state.withLock { Self.add(name, to: &$0.begun.own) }
-    var level = parent
-    while let above = level {
-      above.state.withLock { Self.add(name, to: &$0.begun.below) }
-      level = above.parent
-    }
-  }
-
-  private static func add(_ name: String, to begun: inout [String]) {
-    if begun.count >= maxBegun { begun.removeFirst(maxBegun / 2) }
-    begun.append(name)
-  }
-
-  /// Whether it was begun through this level or one below, and not long ago.
-  package func began(_ name: String) -> Bool {
-    state.withLock { $0.begun.own.contains(name) || $0.begun.below.contains(name) }
-  }
 }
 
 extension RateLimit {

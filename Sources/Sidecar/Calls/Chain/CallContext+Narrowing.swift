@@ -61,11 +61,22 @@ extension CallContext {
 
   // MARK: - What goes on over several calls
 
-  /// Notes what the call has begun, by a name that cannot be guessed, so that later ones can go on with it.
-  package func note(begun name: String) { narrowing?.note(begun: name) }
+  /// The endpoints, and `narrow`s, that the call came through, the outermost first. What it begins is kept with them.
+  package var levels: [String] { narrowing?.chain.map(\.id) ?? [] }
 
-  /// Whether the call may go on with what was begun under that name: through its own endpoint, or one made through it.
-  package func began(_ name: String) -> Bool { narrowing?.began(name) ?? true }
+  /// The part of the caller's program that a login comes from.
+  package var loginOrigin: LoginOrigin {
+    var origin = LoginOrigin()
+    origin.path = levels
+    origin.mayEndOthers = mayEndSessions
+    return origin
+  }
+
+  /// Whether the call may continue what was begun through those levels: its own is one of them.
+  package func covers(_ levels: [String]) -> Bool { narrowing.map { levels.contains($0.id) } ?? true }
+
+  /// Whether the call may end sessions.
+  package var mayEndSessions: Bool { chain.allows(EndSession.name, through: narrowing) }
 
   /// Whether the call may see what was begun through `other`.
   package func sees(begunThrough other: Narrowing?) -> Bool { narrowing?.covers(other) ?? true }

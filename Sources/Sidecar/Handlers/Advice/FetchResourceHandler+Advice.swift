@@ -36,7 +36,7 @@ extension FetchResourceHandler {
 
   /// The fetch that the caller can continue under `continuation`; it stays suspended.
   func suspended(_ continuation: String, _ context: CallContext) async throws(RPCFault) -> Suspended {
-    guard let known = stopped.fetch(continuation, of: context.uid), context.shows(known, continuation) else {
+    guard let known = stopped.fetch(continuation, of: context.uid), context.shows(known) else {
       throw Self.unknown
     }
     let server = try server(known.origin.resource, known.origin.options, context)
@@ -96,10 +96,8 @@ extension FetchResourceHandler {
           guard let body = await wholeBody() else { return nil }
           origin.request = origin.request.with(body: body)
         }
-        let name = stopped.hold(
+        return stopped.hold(
           SuspendedFetches.Fetch(origin: origin, session: session, advices: stop.advices, progress: stop.progress))
-        if let name { context.note(begun: name) }
-        return name
       },
       release: { [stopped] in stopped.release($0) },
       extend: { [stopped] in stopped.stop($0, of: origin.uid) },

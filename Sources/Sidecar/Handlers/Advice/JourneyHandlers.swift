@@ -54,7 +54,7 @@ struct JourneyHandlers: Sendable {
     if let continuation = params.continuation {
       guard params.session == nil else { throw .invalidParams("continuation excludes session", path: "/session") }
       if params.callbacks == nil, let fetch = stopped.fetch(continuation, of: context.uid),
-        context.shows(fetch, continuation)
+        context.shows(fetch)
       {
         return try await begin(fetch, continuation, answers, context)
       }
@@ -92,7 +92,8 @@ struct JourneyHandlers: Sendable {
     _ context: CallContext
   ) async throws(RPCFault) -> JourneyResult {
     var request = request
-    request.level = context.narrowing?.chain.first?.id
+    request.path = context.levels
+    request.mayEndOthers = context.mayEndSessions
     do throws(JourneyError) {
       return result(
         try await engine.journeys.begin(
@@ -106,7 +107,6 @@ struct JourneyHandlers: Sendable {
   /// Where a fetch waits for a journey that is over, there is as much time again to go on with it.
   private func result(_ outcome: JourneyOutcome, _ context: CallContext) -> JourneyResult {
     var result = JourneyResult(outcome)
-    if let continuation = result.continuation { context.note(begun: continuation) }
     if case .completed(let end) = outcome, let fetch = end.tag, stopped.extend(fetch, of: context.uid) {
       result.continuation = fetch
     }
@@ -117,7 +117,9 @@ struct JourneyHandlers: Sendable {
     _ continuation: String, _ callbacks: [JSONValue]?, _ answers: JourneyAnswers, _ context: CallContext
   ) async throws(RPCFault) -> JourneyResult {
     // A journey at an issuer that the rule hides is reported as unknown, as is one that another endpoint began.
-    guard context.began(continuation) else { throw ErrorMap.fault(JourneyError.continuationUnknown) }
+    if let path = engine.journeys.path(of: continuation, ownedBy: context.uid), !context.covers(path) {
+      throw ErrorMap.fault(JourneyError.continuationUnknown)
+    }
     if let issuer = engine.journeys.issuer(of: continuation, ownedBy: context.uid),
       !context.runtime.scope.contains(issuer: issuer)
     {

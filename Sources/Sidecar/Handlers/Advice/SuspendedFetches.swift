@@ -18,8 +18,8 @@ final class SuspendedFetches: Sendable {
     let stream: BodyStream?
     let task: String
     let wait: Duration
-    /// The outermost endpoint, or `narrow`, that the call came through; nil: none.
-    let level: String?
+    /// The endpoints, and `narrow`s, that the call came through, the outermost first.
+    let path: [String]
   }
 
   /// A suspended fetch.
@@ -48,13 +48,13 @@ final class SuspendedFetches: Sendable {
   /// How many are suspended.
   var count: Int { store.count }
 
-  /// Stores a fetch. It replaces an older one if its session, at its level, or its uid has reached its limit; nil if there
+  /// Stores a fetch. It replaces an older one if its session or its uid has reached its limit; nil if there
   /// is no room.
   func hold(_ fetch: Fetch) -> String? {
     let name = SessionHandle.random().text
     let origin = fetch.origin
     let isKept = store.keep(
-      fetch, as: name, of: origin.uid, holder: fetch.session.text, level: origin.level, byteCount: Self.size(of: fetch),
+      fetch, as: name, of: origin.uid, holder: fetch.session.text, path: origin.path, byteCount: Self.size(of: fetch),
       for: origin.wait)
     return isKept ? name : nil
   }

@@ -140,7 +140,7 @@ struct FetchResourceHandler: Sendable {
       // Without anything of this connection's: it may be gone by then.
       let kept = SuspendedFetches.Origin(
         uid: uid, resource: server.name, baseURL: server.baseURL, request: request, options: options,
-        stream: fetch.stream, task: task, wait: rules.wait, level: context.narrowing?.chain.first?.id)
+        stream: fetch.stream, task: task, wait: rules.wait, path: context.levels)
       options.advice = advice(rules, kept, of: fetch, by: deadline, context)
     }
     options.tokenDelegate = TokenRefreshDelegate(
@@ -152,7 +152,9 @@ struct FetchResourceHandler: Sendable {
     let networkTask = NetworkTask(identifier: task, request: request, clock: clock)
     options.task = networkTask
     stream(&options)
-    let use = RequestMemory.Use(bytes: request.maxBodyBytes, uid: uid, level: context.narrowing?.chain.first?.id)
+    let use = RequestMemory.Use(
+      bytes: request.maxBodyBytes, uid: uid, level: context.narrowing?.chain.first?.id,
+      session: options.session?.handle?.text)
     guard memory.withLock({ $0.take(use) }) else {
       throw RPCFault.overloaded("Too many bytes of requests of this user under way")
     }

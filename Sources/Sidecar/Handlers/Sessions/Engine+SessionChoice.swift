@@ -146,10 +146,10 @@ extension Engine {
     guard case .adviceRequired(let pending) = error.kind,
       var request = Self.request(pending, session)
     else { return fault }
-    request.level = context.narrowing?.chain.first?.id
+    request.path = context.levels
+    request.mayEndOthers = context.mayEndSessions
     guard let step = try? await journeys.hold(request, at: issuer, ownedBy: context.uid)
     else { return fault }
-    context.note(begun: step.continuation)
     fault.continuation = RPCFault.Continuation(step.continuation, expiresAt: step.expiresAt)
     return fault
   }
@@ -175,9 +175,9 @@ extension CallContext {
     guard isWithin else { throw runtime.noSuchResource(server.name) }
   }
 
-  /// Whether the caller can continue the fetch that is suspended under that name: it was begun through the same
-  /// endpoint, and nothing of it is hidden.
-  func shows(_ fetch: SuspendedFetches.Fetch, _ name: String) -> Bool { began(name) && runtime.shows(fetch) }
+  /// Whether the caller can continue a suspended fetch: it was begun through the same endpoint, and nothing of it is
+  /// hidden.
+  func shows(_ fetch: SuspendedFetches.Fetch) -> Bool { covers(fetch.origin.path) && runtime.shows(fetch) }
 }
 
 extension VisibleConfiguration {

@@ -19,7 +19,7 @@ struct SessionHandlers: Sendable {
     do throws(SessionError) {
       return SessionDescription(
         try await engine.sessions.create(
-          from: grant, at: issuer, ownedBy: context.uid, deadline: context.deadline,
+          from: grant, at: issuer, ownedBy: context.uid, origin: context.loginOrigin, deadline: context.deadline,
           trace: context.traceContext))
     } catch {
       throw await engine.fault(error, at: issuer, of: nil, path: "/grant", context)
@@ -53,8 +53,7 @@ struct SessionHandlers: Sendable {
     request.resource = params.resource
     do throws(SessionError) {
       let begun = try await engine.sessions.beginAuthorization(
-        request, at: issuer, ownedBy: context.uid, trace: context.traceContext)
-      context.note(begun: begun.state)
+        request, at: issuer, ownedBy: context.uid, origin: context.loginOrigin, trace: context.traceContext)
       return BeginAuthorization.Result(
         authorizationUrl: begun.url, state: begun.state, cookie: LoginCookie(redirectURI)?.setCookie(begun.state),
         expiresAt: begun.expiresAt.rfc3339, redirectUri: params.redirectUri == nil ? redirectURI : nil)
@@ -73,12 +72,9 @@ struct SessionHandlers: Sendable {
         path: "/state")
     }
     return try await describe { () async throws(SessionError) in
-      if let state = AuthorizationCallback(params.callbackUrl)?["state"], !context.began(state) {
-        throw .authorizationUnknown
-      }
-      return try await engine.sessions.completeAuthorization(
+      try await engine.sessions.completeAuthorization(
         callback: params.callbackUrl, state: browserState, replacing: await earlier(params.replaces, context),
-        ownedBy: context.uid,
+        ownedBy: context.uid, origin: context.loginOrigin,
         issuer: context.runtime.issuerLookup(engine, hidden: .authorizationUnknown),
         deadline: context.deadline, trace: context.traceContext)
     }
@@ -87,7 +83,7 @@ struct SessionHandlers: Sendable {
   /// The session that a browser had, where the call sees it and might end it: what a cookie has is not an error.
   private func earlier(_ text: String?, _ context: CallContext) async -> SessionHandle? {
     guard let text, let handle = try? SessionHandle(text),
-      context.chain.allows(EndSession.name, through: context.narrowing)
+      context.mayEndSessions
     else { return nil }
     guard let found = try? await engine.visibleSession(handle, context).handle else { return nil }
     context.audit?.note(replaced: found)
@@ -101,8 +97,7 @@ struct SessionHandlers: Sendable {
     do throws(SessionError) {
       let begun = try await engine.sessions.beginDeviceAuthorization(
         at: issuer, scope: params.scope ?? context.runtime.loginScope(of: params.issuer), ownedBy: context.uid,
-        trace: context.traceContext)
-      context.note(begun: begun.handle.text)
+        origin: context.loginOrigin, trace: context.traceContext)
       return BeginDeviceAuthorization.Result(
         handle: begun.handle.text, userCode: begun.userCode, verificationUri: begun.verificationURI,
         verificationUriComplete: begun.verificationURIComplete, expiresAt: begun.expiresAt.rfc3339,
@@ -117,12 +112,10 @@ struct SessionHandlers: Sendable {
   ) async throws(RPCFault) -> SessionDescription {
     do throws(SessionError) {
       // A text that is no handle is as unknown as a handle that is not there.
-      guard let handle = try? SessionHandle(params.handle), context.began(handle.text) else {
-        throw .deviceAuthorizationUnknown
-      }
+      guard let handle = try? SessionHandle(params.handle) else { throw .deviceAuthorizationUnknown }
       return SessionDescription(
         try await engine.sessions.completeDeviceAuthorization(
-          handle, ownedBy: context.uid,
+          handle, ownedBy: context.uid, origin: context.loginOrigin,
           issuer: context.runtime.issuerLookup(engine, hidden: .deviceAuthorizationUnknown),
           deadline: context.deadline, trace: context.traceContext))
     } catch {

@@ -187,7 +187,11 @@ class LoginRules:
     def session(self, request: Request) -> str | None:
         """The handle that the browser brought; None when it is none. The sidecar decides whether there is a session."""
         # A WebSocket can be read by the page that opened it, of whatever site, and brings the cookies of this one.
-        if request.method is None and request.header("origin") != self.origin:
+        # Flask and plain WSGI servers take it as a GET.
+        is_socket = request.method is None or any(
+            list(request.lines(name)) for name in ("upgrade", "sec-websocket-key")
+        )
+        if is_socket and request.header("origin") != self.origin:
             return None
         handle = request.cookies.get(self.session_cookie, "")
         return handle if HANDLE.fullmatch(handle) else None
