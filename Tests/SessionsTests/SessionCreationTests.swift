@@ -83,8 +83,8 @@ import Testing
     let bench = try SessionBench()
     let gate = Gate()
     bench.gate.withLock { $0 = gate }
-    let callers = (0..<192).map { _ in Task { try await bench.session() } }
-    #expect(await eventually { gate.waiterCount == 192 })
+    let callers = (0..<256).map { _ in Task { try await bench.session() } }
+    #expect(await eventually { gate.waiterCount == 256 })
     for caller in callers { caller.cancel() }
     for caller in callers { _ = try? await caller.value }
     let error = await #expect(throws: SessionError.self) { try await bench.session() }
@@ -94,11 +94,11 @@ import Testing
     }
     #expect(wait == .seconds(1))
     let other = Task { try await bench.session(uid: 2) }
-    #expect(await eventually { gate.waiterCount == 193 })
+    #expect(await eventually { gate.waiterCount == 257 })
     gate.open()
     _ = try? await other.value
     bench.provider.withLock { $0.current = "fresh" }
-    #expect(await eventually { bench.refreshes.count == 193 })
+    #expect(await eventually { bench.refreshes.count == 257 })
     // A slot is given back a moment after the issuer's response.
     let end = ContinuousClock.now.advanced(by: .seconds(20))
     var made = try? await bench.session()

@@ -119,12 +119,12 @@ import Testing
     var all: [Task<Bool, Never>] = []
     for kind in [UserTasks.Kind.login, .end, .logout] {
       let before = all.count
-      all += (0..<192).map { _ in begin(kind) }
-      #expect(await eventually { gate.waiterCount == before + 192 })
+      all += (0..<256).map { _ in begin(kind) }
+      #expect(await eventually { gate.waiterCount == before + 256 })
       #expect(await begin(kind).value == false)
       // An issuer that does not answer keeps out no other one.
-      all += (0..<48).map { _ in begin(kind, at: "other") }
-      #expect(await eventually { gate.waiterCount == before + 240 })
+      all += (0..<64).map { _ in begin(kind, at: "other") }
+      #expect(await eventually { gate.waiterCount == before + 320 })
       #expect(await begin(kind, at: "other").value == false)
     }
     gate.open()

@@ -30,13 +30,13 @@ import Testing
     let (bench, gate) = try bench()
     for number in 0..<400 {
       switch try await fault(bench) {
-      case .authorizationFailed: #expect(number < 192)
-      case .overloaded: #expect(number >= 192)
+      case .authorizationFailed: #expect(number < 256)
+      case .overloaded: #expect(number >= 256)
       case let other: Issue.record("\(number): \(String(describing: other))")
       }
     }
-    #expect(await eventually { gate.waiterCount == 192 })
-    #expect(bench.sent().count == 192 && bench.events.names.isEmpty)
+    #expect(await eventually { gate.waiterCount == 256 })
+    #expect(bench.sent().count == 256 && bench.events.names.isEmpty)
     guard case .authorizationFailed? = try await fault(bench, uid: 2) else {
       Issue.record("the other user has no slot")
       return
@@ -55,15 +55,15 @@ import Testing
     let bench = try GrantBench()
     let gate = Gate()
     let ended = Counter()
-    for _ in 0..<600 {
+    for _ in 0..<800 {
       bench.sessions.tasks.revoke(for: 1, at: "corp") {
         await gate.pass()
         _ = ended.next()
       }
     }
-    #expect(bench.events.names.count == 600 - 512 && bench.events.names.allSatisfy { $0 == "troubled" })
+    #expect(bench.events.names.count == 800 - 682 && bench.events.names.allSatisfy { $0 == "troubled" })
     gate.open()
     #expect(await eventually { bench.sessions.tasks.isIdle })
-    #expect(ended.next() == 513)
+    #expect(ended.next() == 683)
   }
 }

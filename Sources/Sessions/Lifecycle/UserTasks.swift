@@ -14,8 +14,9 @@ package final class UserTasks: Sendable {
     case logout
   }
 
-  /// How many tasks of a kind one uid may have running, whether or not a caller still waits for them.
-  private static let maxTasks = 256
+  /// How many tasks of a kind one uid may have running, whether or not a caller still waits for them: 256 of one issuer,
+  /// which leave 85 to others.
+  private static let maxTasks = 341
   /// How many logins there may be with the revocations in the background. Twice as many, so that each that could begin
   /// may end.
   private static let maxTasksWithRevocations = 2 * maxTasks
