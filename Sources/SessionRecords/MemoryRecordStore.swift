@@ -23,15 +23,16 @@ public final class MemoryRecordStore: RecordStore {
   /// The records of one uid.
   private struct Owned {
     var orders: [RecordKey.Collection: ArrivalOrder<RecordKey>] = [:]
-    var bytes = 0
+    var bytes: [RecordKey.Collection: Int] = [:]
 
     var count: Int { orders.values.reduce(0) { $0 + $1.count } }
     var isEmpty: Bool { orders.values.allSatisfy(\.isEmpty) }
 
     var usage: RecordUsage {
       var usage = RecordUsage()
-      for (collection, order) in orders { usage.add(order.count, in: collection, bytes: 0) }
-      usage.add(0, in: .session, bytes: bytes)
+      for (collection, order) in orders {
+        usage.add(order.count, in: collection, bytes: bytes[collection, default: 0])
+      }
       return usage
     }
   }
@@ -101,7 +102,7 @@ public final class MemoryRecordStore: RecordStore {
       state.lastNumber += 1
       state.users[record.uid, default: Owned()].orders[record.key.collection, default: ArrivalOrder()]
         .add(record.key, number: state.lastNumber)
-      state.users[record.uid]?.bytes += record.contents.byteCount
+      state.users[record.uid]?.bytes[record.key.collection, default: 0] += record.contents.byteCount
       state.noteExpiry(of: record)
     }
   }
@@ -118,7 +119,7 @@ public final class MemoryRecordStore: RecordStore {
       let excess = allowance.excess(growth: growth, of: state.users[record.uid]?.usage ?? RecordUsage())
       try Self.makeRoom(excess, for: record, within: allowance, in: &state)
       state.records[record.key] = record
-      state.users[record.uid]?.bytes += growth
+      state.users[record.uid]?.bytes[record.key.collection, default: 0] += growth
       if record.expiresAt != stored.expiresAt { state.noteExpiry(of: record) }
     }
   }
@@ -214,7 +215,7 @@ public final class MemoryRecordStore: RecordStore {
   private static func remove(_ key: RecordKey, from state: inout State) -> StoredRecord? {
     guard let record = state.records.removeValue(forKey: key) else { return nil }
     state.users[record.uid]?.orders[key.collection]?.remove(key)
-    state.users[record.uid]?.bytes -= record.contents.byteCount
+    state.users[record.uid]?.bytes[key.collection, default: 0] -= record.contents.byteCount
     if state.users[record.uid]?.isEmpty == true { state.users[record.uid] = nil }
     return record
   }

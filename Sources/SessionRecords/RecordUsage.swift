@@ -4,7 +4,9 @@ public import PosternSupport
 public struct RecordUsage: Sendable, Equatable {
   /// The number of records of each kind.
   public private(set) var counts: [RecordKey.Collection: Int] = [:]
-  /// The size of their contents in bytes.
+  /// The size of the contents of each kind in bytes.
+  private var sizes: [RecordKey.Collection: Int] = [:]
+  /// The size of all contents in bytes.
   public private(set) var bytes = 0
 
   /// No usage.
@@ -13,9 +15,13 @@ public struct RecordUsage: Sendable, Equatable {
   /// Returns the number of records of a kind.
   public func count(in collection: RecordKey.Collection) -> Int { counts[collection, default: 0] }
 
+  /// Returns the size of the contents of a kind in bytes.
+  public func bytes(in collection: RecordKey.Collection) -> Int { sizes[collection, default: 0] }
+
   /// `count` records more, or fewer, with `bytes` together.
   public mutating func add(_ count: Int, in collection: RecordKey.Collection, bytes: Int) {
     counts[collection, default: 0] += count
+    sizes[collection, default: 0] += bytes
     self.bytes += bytes
   }
 }

@@ -61,9 +61,9 @@ import Testing
         _ = ended.next()
       }
     }
-    #expect(bench.events.names.count == 800 - 682 && bench.events.names.allSatisfy { $0 == "troubled" })
+    #expect(bench.events.names.count == 800 - 256 && bench.events.names.allSatisfy { $0 == "troubled" })
     gate.open()
     #expect(await eventually { bench.sessions.tasks.isIdle })
-    #expect(ended.next() == 683)
+    #expect(ended.next() == 257)
   }
 }

@@ -43,7 +43,7 @@ struct EndpointCallTests {
     let peer = Peer(uid: SidecarBench.ownUID, gid: 0)
     let rule = try #require(bench.service.snapshot.access.rule(for: peer))
     return try Narrowing.make(
-      limits, id: "handle-\(parent?.depth ?? 0)", label: "job", under: parent, rule: rule, at: bench.clock.monotonicNow)
+      limits, id: SessionHandle.random().text, label: "job", under: parent, rule: rule, at: bench.clock.monotonicNow)
   }
 
   /// A connection at an endpoint.
@@ -329,7 +329,7 @@ struct EndpointCallTests {
     let connection = try connect(child)
     #expect(await connection.call("fetchResource", ["resource": "open"])["result"] != nil)
     #expect(child.callsUnderWay == 0 && maker.callsUnderWay == 0)
-    #expect(bench.lines.withLock { $0.contains { $0.contains(#""endpoint":"handle-1""#) } })
+    #expect(bench.lines.withLock { $0.contains { $0.contains("\"endpoint\":\"\(child.id)\"") } })
     maker.revoke()
     #expect(Self.code(await connection.call("fetchResource", ["resource": "open"])) == -32020)
     #expect(Self.code(await connection.call("discover")) == -32020)

@@ -20,7 +20,7 @@ struct PeerScopeBench: Sendable {
         issuer: "https://own.test"
         clientId: c
         clientSecret: s
-        redirectUri: "https://app.test/cb"
+        redirectUri: "https://app.test/own"
         accessManager: { baseUrl: "https://am.test/own", realm: alpha, cookieName: a }
         endpoints: { token: "https://own.test/token", authorization: "https://own.test/authorize", jwks: "https://own.test/keys",
           deviceAuthorization: "https://own.test/device", introspection: "https://own.test/introspect", revocation: "https://own.test/revoke" }

@@ -111,9 +111,11 @@ package final class ConfiguredEngine: Sendable {
     return source
   }
 
-  /// The issuer as sessions need it, with its keys in `keySets`; an error for one without a client.
+  /// The issuer as sessions need it, with its keys in `keySets`; an error for one without a client. It knows the redirect
+  /// URIs of other issuers that are visible.
   package func sessionIssuer(
-    _ configured: ConfiguredIssuer, keysIn keySets: KeySetStore
+    _ configured: ConfiguredIssuer, keysIn keySets: KeySetStore,
+    where isVisible: (_ issuer: String) -> Bool = { _ in true }
   ) throws(SessionError) -> SessionIssuer {
     guard configured.clientID != nil else {
       throw SessionError.grantNotSupported("the issuer is configured without clientId")
@@ -122,8 +124,9 @@ package final class ConfiguredEngine: Sendable {
       issuer: configured.issuer, tokens: configured.tokens, keys: keys(of: configured, in: keySets),
       scope: configured.scope, implicit: configured.implicit, accessManager: configured.accessManager,
       redirectURI: configured.redirectURI)
-    issuer.otherRedirectURIs = issuers.values.lazy
-      .filter { $0.issuer.identifier != configured.issuer.identifier }.compactMap(\.redirectURI)
+    issuer.otherRedirectURIs = issuers.values.compactMap {
+      $0.issuer.identifier != configured.issuer.identifier && isVisible($0.issuer.name) ? $0.redirectURI : nil
+    }
     return issuer
   }
 

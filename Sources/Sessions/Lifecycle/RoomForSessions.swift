@@ -7,8 +7,6 @@ extension SessionRepository {
   private static let keptOfPerson = 8
   /// How many sessions end at a time.
   private static let maxEndedAtOnce = 8
-  /// About how many bytes a login in progress takes.
-  private static let bytesOfLogin = 1024
   /// How often a write is tried: another one may take the room that was made.
   private static let maxAttempts = 8
 
@@ -36,10 +34,21 @@ extension SessionRepository {
     return try await write(true)
   }
 
-  /// Whether the uid's logins in progress have more than what new sessions leave to them.
+  /// Whether the uid's logins in progress have more than what new sessions leave to them, or are as many as there may be.
   private func hasManyLogins(_ uid: UInt32) async -> Bool {
-    guard let count = try? await store.usage(of: uid).count(in: .authorization) else { return false }
-    return count > writer.loginBytes / Self.bytesOfLogin
+    guard let usage = try? await store.usage(of: uid) else { return false }
+    return usage.bytes(in: .authorization) > writer.loginBytes
+      || usage.count(in: .authorization) >= writer.allowance.count
+  }
+
+  /// Whether `withRoom` would find something that makes room.
+  func mayHaveRoom(_ room: SessionRoom, of uid: UInt32) async -> Bool {
+    if await hasManyLogins(uid) { return true }
+    if !census.isCurrent(for: uid, isShared: isShared, at: clock.monotonicNow) { try? await takeCensus(of: uid) }
+    let choice = census.choice(
+      for: uid, room, keeping: Self.keptOfPerson, atMost: Self.maxEndedAtOnce, at: clock.wallNow)
+    guard choice == nil else { return true }
+    return (try? await store.usage(of: uid).bytes(in: .authorization)) ?? 0 > 0
   }
 
   /// Ends expired sessions or, if there are none and `room` may end others, those that `SessionCensus.choice` names. False
@@ -100,6 +109,9 @@ final class SessionCensus: Sendable {
     let handle: SessionHandle
     let issuer: String
     fileprivate let person: Person?
+    /// About how many bytes it takes.
+    fileprivate let weight: Int
+    fileprivate let path: [String]
     /// When the session last got a token: milliseconds since the epoch.
     fileprivate let tokenAt: Int64
     fileprivate let expiresAt: Int64?
@@ -108,6 +120,8 @@ final class SessionCensus: Sendable {
       self.handle = handle
       issuer = contents.issuer.name
       person = Person(contents)
+      weight = contents.approximateBytes
+      path = contents.path ?? []
       tokenAt = contents.tokens.map(\.obtainedAt).max() ?? contents.life.createdAt
       expiresAt = contents.life.expiresAt
     }
@@ -123,13 +137,6 @@ final class SessionCensus: Sendable {
   private struct Count {
     let begunAt: MonotonicInstant
     var sessions: [RecordKey: Session] = [:]
-    var people: [Person: Set<RecordKey>] = [:]
-
-    mutating func remove(_ key: RecordKey) {
-      guard let person = sessions.removeValue(forKey: key)?.person else { return }
-      people[person]?.remove(key)
-      if people[person]?.isEmpty == true { people[person] = nil }
-    }
   }
 
   private let counts = Locked<[UInt32: Count]>([:])
@@ -151,10 +158,7 @@ final class SessionCensus: Sendable {
     guard !contents.isReserved else { return }
     counts.withLock { counts in
       guard counts[uid] != nil else { return }
-      let session = Session(contents, handle)
-      counts[uid]?.remove(handle.key)
-      counts[uid]?.sessions[handle.key] = session
-      if let person = session.person { counts[uid]?.people[person, default: []].insert(handle.key) }
+      counts[uid]?.sessions[handle.key] = Session(contents, handle)
     }
   }
 
@@ -165,33 +169,48 @@ final class SessionCensus: Sendable {
   }
 
   /// Notes that a session is over.
-  func remove(_ key: RecordKey, ownedBy uid: UInt32) { counts.withLock { $0[uid]?.remove(key) } }
+  func remove(_ key: RecordKey, ownedBy uid: UInt32) { counts.withLock { $0[uid]?.sessions[key] = nil } }
 
-  /// The sessions to end. Expired ones or, if there are none, the oldest of the person with the most, who keeps at least
-  /// `kept`. If nobody has more, the oldest of the issuer with the most, as long as that is another issuer than the new
-  /// session's, with more than an equal share. Nil if there are none to end.
+  /// The sessions to end, of those that `room` may end. Expired ones or, if there are none:
+  ///
+  /// 1. The oldest of the person with the most bytes among those who have more than `kept`, but for these.
+  /// 2. The oldest of the issuer with the most bytes, if it is another one than the new session's, and has more than an
+  ///    equal share.
+  /// 3. The oldest of those whom another issuer does not name, as if they were one person, but for `kept`.
+  ///
+  /// Nil if there are none to end.
   func choice(for uid: UInt32, _ room: SessionRoom, keeping kept: Int, atMost most: Int, at now: Timestamp) -> Choice? {
     counts.withLock { counts in
       guard let count = counts[uid] else { return nil }
-      let expired = count.sessions.values.lazy.filter { $0.expiresAt.map { $0 <= now.millisecondsSinceEpoch } ?? false }
+      let all = count.sessions.values
+      let expired = all.lazy.filter { $0.expiresAt.map { $0 <= now.millisecondsSinceEpoch } ?? false }
       let some = Array(expired.prefix(most))
       guard some.isEmpty else { return Choice(sessions: some, reason: nil) }
-      guard room.mayEndOthers else { return nil }
-      func oldest(_ keys: Set<RecordKey>, leaving kept: Int, _ reason: String) -> Choice {
-        let sessions = keys.compactMap { count.sessions[$0] }.sorted { $0.tokenAt < $1.tokenAt }
-        return Choice(sessions: Array(sessions.prefix(min(keys.count - kept, most))), reason: reason)
+      let ending = all.filter { room.mayEnd($0.path) }
+      func oldest(_ sessions: [Session], _ number: Int, _ reason: String) -> Choice {
+        let ordered = sessions.sorted { $0.tokenAt < $1.tokenAt }
+        return Choice(sessions: Array(ordered.prefix(min(number, most))), reason: reason)
       }
-      if let keys = count.people.values.max(by: { $0.count < $1.count }), keys.count > kept {
-        return oldest(keys, leaving: kept, "\(keys.count) of them are one person's")
+      func weight(_ sessions: [Session]) -> Int { sessions.reduce(0) { $0 + $1.weight } }
+      let people = Dictionary(grouping: ending.filter { $0.person != nil }) { $0.person }
+      let greatest = people.values.filter { $0.count > kept }.max { weight($0) < weight($1) }
+      if let greatest {
+        return oldest(greatest, greatest.count - kept, "\(greatest.count) of them are one person's")
       }
-      let issuers = Dictionary(grouping: count.sessions.keys) { count.sessions[$0]?.issuer ?? "" }
-      guard let (issuer, keys) = issuers.max(by: { $0.value.count < $1.value.count }), issuer != room.issuer else {
-        return nil
-      }
+      let issuers = Dictionary(grouping: all) { $0.issuer }
       let number = issuers.count + (issuers[room.issuer] == nil ? 1 : 0)
-      let share = count.sessions.count / number
-      guard keys.count > share else { return nil }
-      return oldest(Set(keys), leaving: share, "\(keys.count) of them are of issuer \(issuer)")
+      let share = weight(Array(all)) / number
+      if let first = issuers.max(by: { weight($0.value) < weight($1.value) }), first.key != room.issuer,
+        weight(first.value) > share
+      {
+        let own = first.value.filter { room.mayEnd($0.path) }
+        if !own.isEmpty { return oldest(own, most, "most of them are of issuer \(first.key)") }
+      }
+      let nameless = Dictionary(grouping: ending.filter { $0.person == nil && $0.issuer != room.issuer }) { $0.issuer }
+      let many = nameless.values.filter { $0.count > kept }.max { weight($0) < weight($1) }
+      return many.map {
+        oldest($0, $0.count - kept, "\($0.count) of them are of people whom their issuer does not name")
+      }
     }
   }
 
@@ -212,16 +231,23 @@ final class SessionCensus: Sendable {
 struct SessionRoom: Sendable, Hashable {
   /// The configured name of its issuer.
   let issuer: String
-  /// Whether other sessions may end for it.
+  /// Whether sessions may end for it that were made elsewhere.
   let mayEndOthers: Bool
+  /// The part of the program that it is made through; nil: the program itself.
+  let level: String?
   /// The login that it completes.
   let spared: RecordKey?
 
   init(issuer: String, _ origin: LoginOrigin, sparing spared: RecordKey? = nil) {
     self.issuer = issuer
     mayEndOthers = origin.mayEndOthers
+    level = origin.path.last
     self.spared = spared
   }
+
+  /// Whether a session that came through `path` may end for it: one that was made by the same part of the program, or
+  /// below it, may in any case.
+  func mayEnd(_ path: [String]) -> Bool { mayEndOthers || level.map(path.contains) ?? false }
 }
 
 /// Calls of one uid that make the same room.
@@ -229,10 +255,20 @@ struct RoomFlight: Hashable, Sendable {
   let uid: UInt32
   let issuer: String
   let mayEndOthers: Bool
+  let level: String?
 
   init(uid: UInt32, room: SessionRoom) {
     self.uid = uid
     issuer = room.issuer
     mayEndOthers = room.mayEndOthers
+    level = room.level
+  }
+}
+
+extension SessionContents {
+  /// About how many bytes its record takes.
+  fileprivate var approximateBytes: Int {
+    tokens.reduce(512) { $0 + $1.value.utf8.count + 128 } + (grant.refreshToken?.utf8.count ?? 0)
+      + 2 * (user.idToken?.utf8.count ?? 0) + (signOn.token?.utf8.count ?? 0)
   }
 }

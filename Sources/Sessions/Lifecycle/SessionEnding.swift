@@ -77,10 +77,15 @@ struct SessionEnding: SessionPart {
     // The issuer's login may be that of the session which has replaced it.
     guard let issuer, (try? live.check(issuer)) != nil, !contents.isReplaced else { return .none }
     // Only this waits for others: the session is over here whatever the issuer does.
-    let outcome = try? await tasks.counted(.end, of: live.uid, at: issuer.issuer.name) {
-      await endUpstream(contents, issuer, trace)
+    do throws(SessionError) {
+      return try await tasks.counted(.end, of: live.uid, at: issuer.issuer.name) {
+        await endUpstream(contents, issuer, trace)
+      }
+    } catch {
+      // Too many ends are waiting for this issuer: it is told when it has time, and the caller does not wait for that.
+      tasks.revoke(for: live.uid, at: issuer.issuer.name) { _ = await endUpstream(contents, issuer, trace) }
+      return .failed
     }
-    return outcome ?? .failed
   }
 
   func endHere(_ handle: SessionHandle, ownedBy uid: UInt32) async throws(SessionError) -> [RetiredToken]? {

@@ -42,7 +42,7 @@ package struct TokenRevocation: Sendable {
     let refreshToken = answer.response.refreshToken
     let token = RetiredToken(
       value: refreshToken ?? answer.response.accessToken, hint: refreshToken == nil ? "access_token" : "refresh_token")
-    tasks.revoke(for: uid, at: issuer.issuer.name) {
+    tasks.revoke(for: uid, at: issuer.issuer.name, ofLogin: true) {
       guard let failure = await failure(revoking: token, issuer) else { return }
       observer?.observe(.troubled("tokens of no session cannot be revoked", detail: failure))
     }

@@ -12,6 +12,8 @@ package final class UserTasks: Sendable {
     case end
     /// Ends of sessions that their issuer has requested.
     case logout
+    /// Revocations that no login causes and nobody waits for.
+    case revocation
   }
 
   /// How many tasks of a kind one uid may have running, whether or not a caller still waits for them: 256 of one issuer,
@@ -84,10 +86,13 @@ package final class UserTasks: Sendable {
   }
 
   /// Runs a revocation in the background. It counts as the uid's, and is left out when there are too many: an endpoint
-  /// that never answers would accumulate them.
-  func revoke(for uid: UInt32, at issuer: String?, _ body: @escaping @Sendable () async -> Void) {
-    let tasks = Tasks(uid: uid, kind: .login)
-    guard begin(tasks, at: issuer, isRevocation: true) else {
+  /// that never answers would accumulate them. One `ofLogin` counts with the logins.
+  func revoke(
+    for uid: UInt32, at issuer: String?, ofLogin isOfLogin: Bool = false,
+    _ body: @escaping @Sendable () async -> Void
+  ) {
+    let tasks = Tasks(uid: uid, kind: isOfLogin ? .login : .revocation)
+    guard begin(tasks, at: issuer, isOfLogin: isOfLogin) else {
       observer?.observe(.troubled("tokens are not revoked", detail: "too many revocations of this peer are under way"))
       return
     }
@@ -97,11 +102,11 @@ package final class UserTasks: Sendable {
     }
   }
 
-  private func begin(_ tasks: Tasks, at issuer: String?, isRevocation: Bool = false) -> Bool {
+  private func begin(_ tasks: Tasks, at issuer: String?, isOfLogin: Bool = false) -> Bool {
     counts.withLock { counts in
       var count = counts[tasks] ?? Count()
       let isAllowed =
-        isRevocation
+        isOfLogin
         ? count.all < Self.maxTasksWithRevocations
         : FairShare.allows(count.ofIssuers[issuer] ?? 0, free: Self.maxTasks - count.all)
       guard isAllowed else { return false }

@@ -52,7 +52,7 @@ struct CodeLogin: SessionPart {
     guard let contents = pending.bytes else { throw SessionError(.stateUnknown, "the authorization cannot be kept") }
     let record = StoredRecord(
       key: PendingAuthorization.key(ofState: state), uid: uid, version: 1, expiresAt: expiresAt, contents: contents)
-    try await inStore { () async throws(StoreError) in try await repository.writer.insert(record) }
+    try await repository.insert(login: record, SessionRoom(issuer: issuer.issuer.name, origin))
     return BegunAuthorization(url: url, state: state, expiresAt: expiresAt)
   }
 

@@ -31,7 +31,8 @@ struct DeviceLogin: SessionPart {
       deviceCode: answer.deviceCode, scope: scope, interval: answer.interval.wholeMilliseconds,
       askAt: (clock.wallNow + answer.interval).millisecondsSinceEpoch, dpopKey: try issuer.newKey(),
       path: origin.path)
-    try await write(pending, of: handle, uid: uid, version: 1, expiresAt: expiresAt)
+    try await write(
+      pending, of: handle, uid: uid, version: 1, expiresAt: expiresAt, SessionRoom(issuer: issuer.issuer.name, origin))
     return BegunDeviceAuthorization(
       handle: handle, userCode: answer.userCode, verificationURI: answer.verificationURI,
       verificationURIComplete: answer.verificationURIComplete, expiresAt: expiresAt, interval: answer.interval)
@@ -64,7 +65,7 @@ struct DeviceLogin: SessionPart {
       let session = try await creation.create(
         NewSession(
           grant: .deviceCode(Secret(pending.deviceCode)), issuer: issuer, scope: pending.scope, uid: uid,
-          origin: origin, key: pending.dpopKey, trace: trace))
+          origin: origin, key: pending.dpopKey, login: record.key, trace: trace))
       _ = try? await store.remove(record.key)
       return session
     } catch {
@@ -115,18 +116,14 @@ struct DeviceLogin: SessionPart {
   }
 
   private func write(
-    _ pending: PendingDevice, of handle: SessionHandle, uid: UInt32, version: UInt64, expiresAt: Timestamp?
+    _ pending: PendingDevice, of handle: SessionHandle, uid: UInt32, version: UInt64, expiresAt: Timestamp?,
+    _ room: SessionRoom? = nil
   ) async throws(SessionError) {
     guard let contents = pending.bytes else { throw SessionError(.stateUnknown, "the authorization cannot be kept") }
     let record = StoredRecord(
       key: PendingDevice.key(of: handle), uid: uid, version: version, expiresAt: expiresAt, contents: contents)
-    try await inStore { () async throws(StoreError) in
-      if version > 1 {
-        try await store.replace(record, under: nil)
-      } else {
-        try await repository.writer.insert(record)
-      }
-    }
+    if let room { return try await repository.insert(login: record, room) }
+    try await inStore { () async throws(StoreError) in try await store.replace(record, under: nil) }
   }
 }
 

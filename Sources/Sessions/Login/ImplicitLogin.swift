@@ -34,6 +34,7 @@ struct ImplicitLogin: SessionPart {
       throw SessionError(error)
     }
     let key = try DPoPKey.recorded(contents.grant.dpopKey)
+    contents.path = origin.path
     let room = SessionRoom(issuer: issuer.issuer.name, origin)
     let reservation = try await repository.reserve(contents, of: handle, uid: uid, room)
     let answer: TokenRequests.Answer

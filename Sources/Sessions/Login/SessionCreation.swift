@@ -16,10 +16,12 @@ struct NewSession: Sendable {
   /// The authorization that the grant's code is from.
   var authorization: PendingAuthorization?
   var claim: GrantClaim?
+  /// The record of the login that it completes.
+  var login: RecordKey?
   var ssoToken: Secret<String>?
   var trace: TraceContext?
 
-  var room: SessionRoom { SessionRoom(issuer: issuer.issuer.name, origin, sparing: claim?.key) }
+  var room: SessionRoom { SessionRoom(issuer: issuer.issuer.name, origin, sparing: login ?? claim?.key) }
 }
 
 /// Creates sessions from grants.
@@ -34,6 +36,7 @@ struct SessionCreation: SessionPart {
     var contents = SessionContents(handle, at: new.issuer, kind: .user, createdAt: clock.wallNow)
     contents.signOn.token = new.ssoToken?.reveal()
     contents.grant.dpopKey = if let key = new.key { key } else { try new.issuer.newKey() }
+    contents.path = new.origin.path
     let key = try DPoPKey.recorded(contents.grant.dpopKey)
     contents.grant.resource = new.authorization?.resource
     let reservation = try await repository.reserve(contents, of: handle, uid: new.uid, new.room)
@@ -58,6 +61,7 @@ struct SessionCreation: SessionPart {
   ) async throws(SessionError) -> Session {
     let handle = SessionHandle.random()
     var contents = SessionContents(handle, at: issuer, kind: .user, createdAt: clock.wallNow)
+    contents.path = origin.path
     var given = given
     // Only an access manager accepts it.
     if issuer.accessManager == nil { given.ssoToken = nil }

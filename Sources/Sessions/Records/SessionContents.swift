@@ -88,6 +88,8 @@ package struct SessionContents: Sendable, Codable {
   private var reserved: Bool?
   /// Whether a later login in the same browser has replaced it. Nil in older records.
   private var replaced: Bool?
+  /// The levels that its login came through (`LoginOrigin.path`). Nil in older records.
+  var path: [String]?
 
   /// Reads a record's contents; nil when they are not this.
   init?(_ record: StoredRecord) {

@@ -136,9 +136,19 @@ package final class SessionRepository: Sendable {
   ) async throws(SessionError) -> SessionRecord {
     var contents = contents
     contents.isReserved = true
-    return try await add(
-      contents, of: handle, uid: uid, expiresAt: clock.wallNow + Self.reservationLife, room,
-      leaving: writer.headroom + writer.loginBytes)
+    let record = StoredRecord(
+      key: handle.key, uid: uid, version: 1, expiresAt: clock.wallNow + Self.reservationLife,
+      contents: try contents.storable())
+    try await inStore { () async throws(StoreError) in
+      do throws(StoreError) {
+        try await writer.insert(record, leaving: writer.headroom + writer.loginBytes, mayReplace: false)
+      } catch {
+        // Nobody has logged in yet: room is made when the session is there, and only found out here.
+        guard error.kind == .overdrawn, await mayHaveRoom(room, of: uid) else { throw error }
+        try await writer.insert(record, sparing: room.spared)
+      }
+    }
+    return SessionRecord(handle: handle, uid: uid, version: 1, contents: contents)
   }
 
   private func add(
@@ -153,6 +163,16 @@ package final class SessionRepository: Sendable {
       }
     }
     return SessionRecord(handle: handle, uid: uid, version: 1, contents: contents)
+  }
+
+  /// Adds a login in progress. It replaces older ones if they have more than their share of the bytes, and ends sessions
+  /// if these have taken that share.
+  func insert(login record: StoredRecord, _ room: SessionRoom) async throws(SessionError) {
+    try await inStore { () async throws(StoreError) in
+      try await withRoom(room, of: record.uid) { (mayReplace) async throws(StoreError) in
+        try await writer.insert(record, mayReplace: mayReplace)
+      }
+    }
   }
 
   /// Removes the reservation of a session that was not created.

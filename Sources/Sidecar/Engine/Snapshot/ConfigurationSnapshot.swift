@@ -99,7 +99,7 @@ package final class ConfigurationSnapshot: Sendable {
       guard scope.contains(issuer: name), let configured = issuers[name] else {
         throw noSuchSessionIssuer(name, in: scope)
       }
-      return try values.sessionIssuer(configured, keysIn: engine.keySets)
+      return try values.sessionIssuer(configured, keysIn: engine.keySets, where: scope.contains(issuer:))
     }
   }
 }

@@ -1,6 +1,7 @@
 import AuthEngine
 import HTTPMessages
 import PosternConfiguration
+import PosternCrypto
 import PosternJSON
 import PosternJSONRPC
 import PosternObservability
@@ -154,7 +155,8 @@ struct FetchResourceHandler: Sendable {
     stream(&options)
     let use = RequestMemory.Use(
       bytes: request.maxBodyBytes, uid: uid, level: context.narrowing?.chain.first?.id,
-      session: options.session?.handle?.text)
+      user: options.session?.handle?.text
+        ?? fetch.inbound.map { Hexadecimal.string(HashFunction.sha256.hash(Array($0.token.utf8))) })
     guard memory.withLock({ $0.take(use) }) else {
       throw RPCFault.overloaded("Too many bytes of requests of this user under way")
     }
