@@ -45,7 +45,7 @@ struct EnvironmentTests {
   @Test("the page about hardening differs from the rules")
   func page() throws {
     let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-      .deletingLastPathComponent()
+      .deletingLastPathComponent().deletingLastPathComponent()
     let page = try String(contentsOf: root.appendingPathComponent("proto-docs/hardening.md"), encoding: .utf8)
     let rows = LibraryEnvironment.rules.map { rule in
       let names = rule.names.map { "`\($0)`" }.joined(separator: " ")
