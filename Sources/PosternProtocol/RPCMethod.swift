@@ -149,18 +149,17 @@ public struct MethodTraits: OptionSet, Sendable, Hashable {
 
   public init(rawValue: Int) { self.rawValue = rawValue }
 
-  /// Its calls need no slot (`limits.inFlight`, `concurrency`): they are answered, or change something, when no slot is
-  /// free, so that an endpoint can be revoked whatever its child does. Lists and explanations have limits of their own:
-  /// they show which tasks can be cancelled to get a free slot, and why there is none.
+  /// Its calls need no slot (`limits.inFlight`, `concurrency`), so that they succeed when every slot is taken: a maker can
+  /// revoke an endpoint whatever its child does, and a caller can list the tasks to cancel and ask for the reason.
+  /// Lists and explanations have limits of their own.
   public static let needsNoSlot = MethodTraits(rawValue: 1 << 0)
-  /// A caller answers a question about a user's step-up by it: the call behind the question has a slot, and does not end
-  /// before.
+  /// It answers a question about a user's step-up. The call that asked has a slot, and ends after the answer.
   public static let answersQuestion = MethodTraits(rawValue: 1 << 1)
   /// Its calls may wait and need no approval: they show or end something, compute, or make an endpoint, whose calls need
   /// the approval of its makers in turn.
   public static let needsNoApproval = MethodTraits(rawValue: 1 << 2)
   /// It checks whether the sidecar is healthy: such calls have a rate of their own, and no trace.
   public static let isProbe = MethodTraits(rawValue: 1 << 3)
-  /// It gives rights up, which is possible on a connection whose other calls are at their limit.
+  /// It gives up rights, even on a connection whose other calls are at their limit.
   public static let givesRightsUp = MethodTraits(rawValue: 1 << 4)
 }

@@ -59,7 +59,7 @@ public struct ResourceServer: Sendable {
   public var exchange: TokenExchange?
   /// What becomes of a request of nobody: one without a session, with `user` and `implicit`.
   public var whenNoSession: TokenManagementPolicy.MissingSession = .fail
-  /// The credential of requests with `Authentication.credential`; nil: there is none. Its name is reserved: callers
+  /// The credential of requests with `Authentication.credential`, if the server has one. Its name is reserved: callers
   /// never send a header field or a query parameter of that name, whatever authentication they choose.
   public var credential: StaticCredential?
   /// How policy advice is dealt with; nil: it is an answer like any other.

@@ -15,10 +15,9 @@ public struct JourneyRequest: Sendable {
   let isForced: Bool
   /// A tag of the caller, returned when the journey is completed.
   public var tag: String?
-  /// The endpoints, and `narrow`s, that the caller came through, the outermost first: the journeys of one level displace
-  /// none of another.
+  /// See `LoginOrigin.path`. The journeys of one level displace none of another.
   package var path: [String] = []
-  /// Whether a new session may end older ones where there is no room for it.
+  /// See `LoginOrigin.mayEndOthers`.
   package var mayEndOthers = true
 
   /// A login by the tree of that name; nil: the realm's default. It makes a session, unless `withoutSession`.

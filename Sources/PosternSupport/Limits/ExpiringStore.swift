@@ -233,8 +233,9 @@ public final class ExpiringStore<Value: Sendable>: Sendable {
     return contents.withLock { $0.entries.values.count { $0.expiry > now } }
   }
 
-  /// Keeps `value`, of `byteCount` bytes, for `lifetime`. `holder` and the first of `path` name the share that it counts
-  /// in; `path` has the levels through which it comes, the outermost first. False if there is no room for it. Values that it replaces are treated as expired.
+  /// Keeps `value`, of `byteCount` bytes, for `lifetime`. `path` lists the levels of the call that keeps it, the outermost
+  /// first; the value counts towards the share of `holder` and the outermost level. Returns false if there is no room.
+  /// Values that it replaces are treated as expired.
   public func keep(
     _ value: Value, as name: String, of uid: UInt32, holder: String? = nil, path: [String] = [], byteCount: Int,
     for lifetime: Duration

@@ -79,7 +79,8 @@ enum RedisScript {
 
   /// KEYS record, all, uid, order, sequence, written; all, uid and order of what may be replaced. ARGV of `write`, what
   /// may be written or nothing, how many records there may be or nothing, the prefix of what may be replaced or nothing,
-  /// the key of one that is spared or nothing. 0 when it exists, -2 too many bytes, -3 too many records, else 1 and the number of bytes that were replaced.
+  /// the key of one that is spared or nothing. Returns 0 if the record exists, -2 if there are too many bytes, -3 if there
+  /// are too many records, else 1 and the number of bytes that were replaced.
   static let insert = """
     local seal = redis.call('HGET', KEYS[1], 'n')
     if seal then return seal == ARGV[5] and 1 or 0 end
@@ -93,8 +94,8 @@ enum RedisScript {
     """
 
   /// KEYS as of `insert`. ARGV of `write`, what may be written or nothing, the version before, the fence or nothing, the
-  /// prefix of what may be replaced or nothing, the key of one that is spared or nothing. 0 conflict, -1 lease lost, -2 too many bytes, else 1 and the number of
-  /// bytes that were replaced.
+  /// prefix of what may be replaced or nothing, the key of one that is spared or nothing. Returns 0 after a conflict, -1 if
+  /// the lease is lost, -2 if there are too many bytes, else 1 and the number of bytes that were replaced.
   static let replace = """
     local stored = redis.call('HMGET', KEYS[1], 'v', 'o', 'f', 'n')
     if not stored[1] then return 0 end

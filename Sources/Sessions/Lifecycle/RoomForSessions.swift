@@ -10,9 +10,9 @@ extension SessionRepository {
   /// How often a write is tried: another one may take the room that was made.
   private static let maxAttempts = 8
 
-  /// Runs `write`; if the uid is at its limit, makes room for `room` and tries again, so that one person's many logins do
-  /// not keep others from logging in. The write may replace logins in progress if these have more than their share, or if
-  /// there is no other way.
+  /// Runs `write`. If the uid is at its limit, ends sessions to make `room` and tries again, so that one person's many
+  /// logins do not keep others from logging in. The write may replace logins in progress only if they exceed their share,
+  /// or if no session can end.
   func withRoom<Value>(
     _ room: SessionRoom?, of uid: UInt32, _ write: (_ mayReplace: Bool) async throws(StoreError) -> Value
   ) async throws(StoreError) -> Value {
@@ -173,10 +173,12 @@ final class SessionCensus: Sendable {
 
   /// The sessions to end, of those that `room` may end. Expired ones or, if there are none:
   ///
-  /// 1. The oldest of the person with the most bytes among those who have more than `kept`, but for these.
-  /// 2. The oldest of the issuer with the most bytes, if it is another one than the new session's, and has more than an
-  ///    equal share.
-  /// 3. The oldest of those whom another issuer does not name, as if they were one person, but for `kept`.
+  /// 1. The oldest of the person with the most bytes among those who have more than `kept` sessions; the newest `kept`
+  ///    stay.
+  /// 2. The oldest of the issuer with the most bytes, if that is not the new session's issuer and has more than an equal
+  ///    share.
+  /// 3. The oldest of another issuer's sessions without a known person, which count as one person's; the newest `kept`
+  ///    stay.
   ///
   /// Nil if there are none to end.
   func choice(for uid: UInt32, _ room: SessionRoom, keeping kept: Int, atMost most: Int, at now: Timestamp) -> Choice? {
@@ -231,9 +233,9 @@ final class SessionCensus: Sendable {
 struct SessionRoom: Sendable, Hashable {
   /// The configured name of its issuer.
   let issuer: String
-  /// Whether sessions may end for it that were made elsewhere.
+  /// Whether it may end sessions that other parts of the program made.
   let mayEndOthers: Bool
-  /// The part of the program that it is made through; nil: the program itself.
+  /// The part of the program that makes it; nil if the program itself does.
   let level: String?
   /// The login that it completes.
   let spared: RecordKey?
@@ -245,8 +247,8 @@ struct SessionRoom: Sendable, Hashable {
     self.spared = spared
   }
 
-  /// Whether a session that came through `path` may end for it: one that was made by the same part of the program, or
-  /// below it, may in any case.
+  /// Whether it may end a session that came through `path`. It may always end those of its own part of the program, and
+  /// of the parts below.
   func mayEnd(_ path: [String]) -> Bool { mayEndOthers || level.map(path.contains) ?? false }
 }
 

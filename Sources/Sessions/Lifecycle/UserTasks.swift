@@ -16,8 +16,8 @@ package final class UserTasks: Sendable {
     case revocation
   }
 
-  /// How many tasks of a kind one uid may have running, whether or not a caller still waits for them: 256 of one issuer,
-  /// which leave 85 to others.
+  /// How many tasks of a kind one uid may have running, whether or not a caller still waits for them. One issuer may have
+  /// 256, which leaves 85 to others.
   private static let maxTasks = 341
   /// How many logins there may be with the revocations in the background. Twice as many, so that each that could begin
   /// may end.

@@ -5,7 +5,7 @@ public struct LoginOrigin: Sendable {
   /// The parts that it came through, the outermost first; empty: the program itself. A login can be completed through
   /// the part that began it, and through those that this part is in.
   public var path: [String] = []
-  /// Whether older sessions may end if there is no room for the new one.
+  /// Whether the new session may end older ones of any part of the program when the uid is at its limit.
   public var mayEndOthers = true
 
   /// A login of the program itself.

@@ -185,7 +185,7 @@ class LoginRules:
     # MARK: who it is
 
     def session(self, request: Request) -> str | None:
-        """The handle that the browser brought; None when it is none. The sidecar decides whether there is a session."""
+        """The handle in the browser's cookie, if well formed. The sidecar decides whether there is a session."""
         # A WebSocket can be read by the page that opened it, of whatever site, and brings the cookies of this one.
         # Flask and plain WSGI servers take it as a GET.
         is_socket = request.method is None or any(
