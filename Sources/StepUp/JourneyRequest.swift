@@ -15,10 +15,8 @@ public struct JourneyRequest: Sendable {
   let isForced: Bool
   /// A tag of the caller, returned when the journey is completed.
   public var tag: String?
-  /// See `LoginOrigin.path`. The journeys of one level displace none of another.
-  package var path: [String] = []
-  /// See `LoginOrigin.mayEndOthers`.
-  package var mayEndOthers = true
+  /// The part of the caller's program that it comes from. The journeys of one part displace none of another.
+  package var origin = LoginOrigin()
 
   /// A login by the tree of that name; nil: the realm's default. It makes a session, unless `withoutSession`.
   public static func login(tree: String?, withoutSession: Bool = false, forced: Bool = false) -> JourneyRequest {
@@ -61,8 +59,7 @@ public struct JourneyRequest: Sendable {
   func resuming(_ id: String) -> JourneyRequest {
     var request = JourneyRequest(self, phases: [.suspended(id: id)])
     request.tag = tag
-    request.path = path
-    request.mayEndOthers = mayEndOthers
+    request.origin = origin
     return request
   }
 

@@ -74,11 +74,9 @@ extension Journeys {
       throw SessionError(.expired, "the user has to log in again")
     }
     do throws(SessionError) {
-      var origin = LoginOrigin()
-      origin.mayEndOthers = state.request.mayEndOthers
       let session = try await sessions.singleSignOn.create(
-        from: token, at: walk.issuer, scope: authorization?.pending.scope, uid: state.uid, origin,
-        releasing: authorization, trace: walk.trace)
+        from: token, at: walk.issuer, scope: authorization?.pending.scope, uid: state.uid,
+        state.request.origin, releasing: authorization, trace: walk.trace)
       return .over(
         .completed(JourneyEnd(txId: state.phases.first?.txId, session: session.handle, isUpgraded: false)))
     } catch {

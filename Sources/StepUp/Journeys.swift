@@ -114,7 +114,7 @@ public final class Journeys: Sendable {
   /// Returns the levels through which the journey of `uid` was begun that waits under `continuation`; nil when there is
   /// none.
   package func path(of continuation: String, ownedBy uid: UInt32) -> [String]? {
-    waiting.value(continuation, of: uid)?.request.path
+    waiting.value(continuation, of: uid)?.request.origin.path
   }
 
   /// The number of journeys between their steps.
@@ -184,7 +184,7 @@ public final class Journeys: Sendable {
     let life = state.fixedLife ?? AuthenticationID.life(of: state.authID, at: clock.wallNow)
     let continuation = SessionHandle.random().text
     let isKept = waiting.keep(
-      state, as: continuation, of: state.uid, holder: state.request.session?.text, path: state.request.path,
+      state, as: continuation, of: state.uid, holder: state.request.session?.text, path: state.request.origin.path,
       byteCount: state.byteCount,
       for: life)
     guard isKept else {

@@ -6,6 +6,8 @@ import PosternSupport
 import PosternTestSupport
 import Testing
 
+@testable import Sessions
+
 /// The session after a journey: the new login or the old one, whole, and no login left without a session.
 @Suite struct JourneyStepUpTests {
   private func steppedUp(
@@ -22,6 +24,23 @@ import Testing
     bench.grants.clock.advance(by: .seconds(400))
     _ = try? await bench.token(session)
     return bench.grants.sent(to: JourneyBench.authorize).last?["csrf"]
+  }
+
+  @Test("a session of a journey is kept with the part of the program that began it")
+  func origin() async throws {
+    let bench = try JourneyBench()
+    var request = JourneyRequest.login(tree: nil)
+    request.origin.path = ["maker", "child"]
+    bench.thenPage()
+    let begun = try await bench.journeys.begin(request, at: bench.issuer, ownedBy: JourneyBench.uid)
+    bench.thenToken(JourneyBench.sso)
+    guard case .completed(let end) = try await bench.resume(try #require(begun.step)) else {
+      Issue.record("the journey does not end")
+      return
+    }
+    let session = try #require(end.session)
+    let live = try await bench.grants.sessions.live(session, ownedBy: JourneyBench.uid)
+    #expect(live.contents.path == ["maker", "child"])
   }
 
   @Test("The new login is ended by the old one's logout, or the tokens of the old one are used on")

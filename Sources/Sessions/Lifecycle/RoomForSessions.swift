@@ -238,7 +238,7 @@ struct SessionRoom: Sendable, Hashable {
   /// The part of the program that makes it; nil if the program itself does.
   let level: String?
   /// The login that it completes.
-  let spared: RecordKey?
+  private(set) var spared: RecordKey?
 
   init(issuer: String, _ origin: LoginOrigin, sparing spared: RecordKey? = nil) {
     self.issuer = issuer
@@ -247,23 +247,26 @@ struct SessionRoom: Sendable, Hashable {
     self.spared = spared
   }
 
+  /// The same for any login.
+  fileprivate var sparingNone: SessionRoom {
+    var room = self
+    room.spared = nil
+    return room
+  }
+
   /// Whether it may end a session that came through `path`. It may always end those of its own part of the program, and
   /// of the parts below.
   func mayEnd(_ path: [String]) -> Bool { mayEndOthers || level.map(path.contains) ?? false }
 }
 
-/// Calls of one uid that make the same room.
+/// Calls of one uid that make the same room, whatever logins they complete.
 struct RoomFlight: Hashable, Sendable {
   let uid: UInt32
-  let issuer: String
-  let mayEndOthers: Bool
-  let level: String?
+  let room: SessionRoom
 
   init(uid: UInt32, room: SessionRoom) {
     self.uid = uid
-    issuer = room.issuer
-    mayEndOthers = room.mayEndOthers
-    level = room.level
+    self.room = room.sparingNone
   }
 }
 

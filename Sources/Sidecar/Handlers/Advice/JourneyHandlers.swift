@@ -92,8 +92,7 @@ struct JourneyHandlers: Sendable {
     _ context: CallContext
   ) async throws(RPCFault) -> JourneyResult {
     var request = request
-    request.path = context.levels
-    request.mayEndOthers = context.mayEndSessions
+    request.origin = context.loginOrigin
     do throws(JourneyError) {
       return result(
         try await engine.journeys.begin(

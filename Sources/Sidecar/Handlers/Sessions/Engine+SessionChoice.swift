@@ -146,8 +146,7 @@ extension Engine {
     guard case .adviceRequired(let pending) = error.kind,
       var request = Self.request(pending, session)
     else { return fault }
-    request.path = context.levels
-    request.mayEndOthers = context.mayEndSessions
+    request.origin = context.loginOrigin
     guard let step = try? await journeys.hold(request, at: issuer, ownedBy: context.uid)
     else { return fault }
     fault.continuation = RPCFault.Continuation(step.continuation, expiresAt: step.expiresAt)
