@@ -18,51 +18,75 @@ final class EncodingNode: Encoder {
   enum Content {
     case none
     case value(JSONValue)
-    case members([(String, EncodingNode)])
-    case elements([EncodingNode])
+    case members([JSONObject.Member])
+    case elements([JSONValue])
   }
 
   let codingPath: [any CodingKey]
   var content = Content.none
+  /// Containers that are filled from outside, with their positions in the content.
+  private var nested: [(position: Int, node: EncodingNode)] = []
 
   init(at codingPath: [any CodingKey]) { self.codingPath = codingPath }
 
-  init(_ value: JSONValue) {
-    codingPath = []
-    content = .value(value)
-  }
-
   var userInfo: [CodingUserInfoKey: Any] { [:] }
 
-  static func encode(_ value: some Encodable, at codingPath: [any CodingKey]) throws -> JSONValue {
+  /// `codingPath` is for errors: an autoclosure, since most values are complete without one.
+  static func encode<Value: Encodable>(
+    _ value: Value, at codingPath: @autoclosure () -> [any CodingKey]
+  ) throws -> JSONValue {
     if let json = value as? JSONValue { return json }
-    let node = EncodingNode(at: codingPath)
+    let node = EncodingNode(at: codingPath())
     try value.encode(to: node)
     return node.result
   }
 
   /// The encoded value.
   var result: JSONValue {
-    switch content {
+    for (position, node) in nested { replace(position, with: node.result) }
+    return switch content {
     case .none: .object(JSONObject())
     case .value(let value): value
-    case .members(let members): .object(JSONObject(members.map { ($0, $1.result) }))
-    case .elements(let elements): .array(elements.map(\.result))
+    case .members(let members): .object(JSONObject(distinct: members))
+    case .elements(let elements): .array(elements)
     }
   }
 
-  func append(_ node: EncodingNode, named name: String) {
-    guard case .members(var members) = content else { return content = .members([(name, node)]) }
+  private func replace(_ position: Int, with value: JSONValue) {
+    switch content {
+    case .members(var members):
+      members[position] = JSONObject.Member(name: members[position].name, value: value)
+      content = .members(members)
+    case .elements(var elements):
+      elements[position] = value
+      content = .elements(elements)
+    case .none, .value: break
+    }
+  }
+
+  func append(_ value: JSONValue, named name: String) {
+    guard case .members(var members) = content else { return }
     content = .none
-    members.append((name, node))
+    members.append(JSONObject.Member(name: name, value: value))
     content = .members(members)
   }
 
-  func append(_ node: EncodingNode) {
-    guard case .elements(var elements) = content else { return content = .elements([node]) }
+  func append(_ value: JSONValue) {
+    guard case .elements(var elements) = content else { return }
     content = .none
-    elements.append(node)
+    elements.append(value)
     content = .elements(elements)
+  }
+
+  /// A node for the value that was appended last.
+  func child(_ key: any CodingKey) -> EncodingNode {
+    let child = EncodingNode(at: codingPath + [key])
+    switch content {
+    case .members(let members): nested.append((members.count - 1, child))
+    case .elements(let elements): nested.append((elements.count - 1, child))
+    case .none, .value: break
+    }
+    return child
   }
 
   func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
@@ -100,18 +124,18 @@ struct KeyedEncoding<Key: CodingKey>: KeyedEncodingContainerProtocol {
 
   var codingPath: [any CodingKey] { node.codingPath }
 
-  private func put(_ value: JSONValue, _ key: Key) { node.append(EncodingNode(value), named: key.stringValue) }
+  private func put(_ value: JSONValue, _ key: Key) { node.append(value, named: key.stringValue) }
 
   private func child(_ key: Key) -> EncodingNode {
-    let child = EncodingNode(at: node.codingPath + [key])
-    node.append(child, named: key.stringValue)
-    return child
+    put(.null, key)
+    return node.child(key)
   }
 
   func encodeNil(forKey key: Key) throws { put(.null, key) }
   func encode(_ value: Bool, forKey key: Key) throws { put(.bool(value), key) }
   func encode(_ value: String, forKey key: Key) throws { put(.string(value), key) }
-  func encode(_ value: Int, forKey key: Key) throws { put(try node.number(value), key) }
+  func encode(_ value: Int, forKey key: Key) throws { put(.integer(Int64(value)), key) }
+  func encode(_ value: Int64, forKey key: Key) throws { put(.integer(value), key) }
 
   func encode(_ value: some Encodable, forKey key: Key) throws {
     put(try EncodingNode.encode(value, at: node.codingPath + [key]), key)
@@ -140,15 +164,14 @@ struct UnkeyedEncoding: UnkeyedEncodingContainer {
   var codingPath: [any CodingKey] { node.codingPath }
 
   private mutating func put(_ value: JSONValue) {
-    node.append(EncodingNode(value))
+    node.append(value)
     count += 1
   }
 
   private mutating func child() -> EncodingNode {
-    let child = EncodingNode(at: node.codingPath + [AnyJSONKey(intValue: count)])
-    node.append(child)
-    count += 1
-    return child
+    let key = AnyJSONKey(intValue: count)
+    put(.null)
+    return node.child(key)
   }
 
   mutating func encodeNil() throws { put(.null) }
