@@ -10,7 +10,7 @@ struct AccessTokenResultTests {
     tokens: { leaveTheSidecar: true }
     """
 
-  @Test("the value built by hand is the documented result, with a scope and without", arguments: ["orders", nil])
+  @Test("the answer is the documented result, with a scope and without", arguments: ["orders", nil])
   func documented(scope: String?) async throws {
     let connection = try SidecarBench(Self.yaml).connect()
     var grant: JSONObject = ["type": "tokens", "accessToken": "a-token", "expiresIn": 600]

@@ -11,7 +11,7 @@ struct FetchResultTests {
     return await bench.connect().call("fetchResource", ["path": "x"])["result"]
   }
 
-  @Test("the value built by hand is the documented result, member by member")
+  @Test("the answer is the documented result, member by member")
   func documented() async throws {
     let fields = HTTPFields([.init(name: "Content-Type", value: "text/plain")])
     let response = HTTPResponse(status: 404, reason: "Not Found", fields: fields, body: Array("no".utf8))

@@ -33,9 +33,9 @@ struct PreauthorizeResultTests {
     ]
   }()
 
-  @Test("the text written by hand is the documented result, whatever its content", arguments: responses)
+  @Test("the text is the documented result, whatever its content", arguments: responses)
   func documented(response: PreauthorizeResponse) throws {
-    let bytes = PreauthorizeResult.text(of: response).bytes
+    let bytes = Written(Preauthorize.Result(response)).text.bytes
     #expect(!bytes.contains(UInt8(ascii: "\n")))
     let json = try JSONParser(allowsNUL: true).parse(bytes)
     #expect(JSONWriter().write(json) == bytes, "to the byte what jansson writes")

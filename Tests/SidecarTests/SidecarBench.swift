@@ -5,6 +5,7 @@ import PosternConfiguration
 import PosternJSON
 import PosternJSONRPC
 import PosternObservability
+import PosternProtocol
 import PosternSupport
 import PosternTestSupport
 import Sidecar
@@ -44,7 +45,7 @@ final class SidecarBench: Sendable {
     }
     var surroundings = SidecarService.Dependencies(
       transport: transport, clock: clock, logger: logger,
-      libraries: LibraryVersions(curl: "8", openssl: "3", jansson: "2", swift: "6"),
+      libraries: GetInfo.Libraries(curl: "8", openssl: "3", jansson: "2", swift: "6"),
       storage: SessionStorage(store), loadConfiguration: load)
     surroundings.process.hardening = hardening
     change(&surroundings)

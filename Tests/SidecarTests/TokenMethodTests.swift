@@ -20,7 +20,7 @@ struct TokenMethodTests {
     return await bench.connect().call(method, params)
   }
 
-  @Test("the values built by hand are the documented results, member by member")
+  @Test("the answers are the documented results, member by member")
   func documented() async throws {
     let good = try #require(try await Self.call("verifyJws", ["jws": .string(Self.jws), "jwk": Self.key])["result"])
     let result = try JSONValueDecoder().decode(VerifyJWS.Result.self, from: good)

@@ -136,6 +136,14 @@ public enum FetchResource: RPCMethod {
     public let connectMs: Int64
     public let firstByteMs: Int64
 
+    /// Times of the given lengths.
+    public init(totalMs: Int64, queueMs: Int64, connectMs: Int64, firstByteMs: Int64) {
+      self.totalMs = totalMs
+      self.queueMs = queueMs
+      self.connectMs = connectMs
+      self.firstByteMs = firstByteMs
+    }
+
     public static let memberDocs = [
       "totalMs": "The whole call, tokens and retries included",
       "queueMs": "Total time that the call's requests waited for a slot or a connection",
@@ -144,12 +152,12 @@ public enum FetchResource: RPCMethod {
     ]
   }
 
-  public struct Result: RPCObject {
+  public struct Result: WrittenResult {
     public var task: String
     public var status: Int
     public var reason: String?
     public var url: String
-    public var headers: JSONValue
+    public var headers: ResponseHeaders
     public var body: String?
     public var bodyBase64: String?
     public var bodyBytes: Int64?
@@ -158,6 +166,18 @@ public enum FetchResource: RPCMethod {
     public var advicesSatisfied: [JSONValue]
     public var timing: Timing
     public var retryAfterMs: Int64?
+
+    /// A response to the only request of its fetch; the rest is set one by one.
+    public init(task: String, status: Int, url: String, headers: ResponseHeaders, timing: Timing) {
+      self.task = task
+      self.status = status
+      self.url = url
+      self.headers = headers
+      self.timing = timing
+      attempts = 1
+      tokenRefreshed = false
+      advicesSatisfied = []
+    }
 
     public static let memberDocs = [
       "task": "The task's name",
@@ -174,6 +194,59 @@ public enum FetchResource: RPCMethod {
       "timing": "Where the time went",
       "retryAfterMs": "With 429 and 503: how long the server wants no requests (Retry-After)",
     ]
+  }
+}
+
+extension FetchResource.Result {
+  public var expectedBytes: Int {
+    let body = body?.utf8.count ?? bodyBase64?.utf8.count ?? 0
+    return 768 + body + body / 8
+  }
+
+  public func write(to text: borrowing JSONComposer) {
+    text.literal(#"{"task":"#)
+    text.string(task)
+    text.literal(#","status":"#)
+    text.integer(Int64(status))
+    if let reason {
+      text.literal(#","reason":"#)
+      text.string(reason)
+    }
+    text.literal(#","url":"#)
+    text.string(url)
+    text.literal(#","headers":"#)
+    headers.write(to: text)
+    if let body {
+      text.literal(#","body":"#)
+      text.string(body)
+    }
+    if let bodyBase64 {
+      text.literal(#","bodyBase64":"#)
+      text.string(bodyBase64)
+    }
+    if let bodyBytes {
+      text.literal(#","bodyBytes":"#)
+      text.integer(bodyBytes)
+    }
+    text.literal(#","attempts":"#)
+    text.integer(Int64(attempts))
+    text.literal(tokenRefreshed ? #","tokenRefreshed":true"# : #","tokenRefreshed":false"#)
+    text.literal(#","advicesSatisfied":"#)
+    text.value(.array(advicesSatisfied))
+    text.literal(#","timing":{"totalMs":"#)
+    text.integer(timing.totalMs)
+    text.literal(#","queueMs":"#)
+    text.integer(timing.queueMs)
+    text.literal(#","connectMs":"#)
+    text.integer(timing.connectMs)
+    text.literal(#","firstByteMs":"#)
+    text.integer(timing.firstByteMs)
+    text.literal("}")
+    if let retryAfterMs {
+      text.literal(#","retryAfterMs":"#)
+      text.integer(retryAfterMs)
+    }
+    text.literal("}")
   }
 }
 

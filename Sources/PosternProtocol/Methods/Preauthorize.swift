@@ -1,3 +1,4 @@
+public import PosternJSON
 public import PosternJSONRPC
 
 /// `preauthorize`: may the user have these resources.
@@ -58,6 +59,19 @@ public enum Preauthorize: RPCMethod {
     public let trace: String?
     public let action: String
 
+    /// A status of the given parts.
+    public init(
+      status: Int, code: String, message: String, details: String?, helpUrl: String?, trace: String?, action: String
+    ) {
+      self.status = status
+      self.code = code
+      self.message = message
+      self.details = details
+      self.helpUrl = helpUrl
+      self.trace = trace
+      self.action = action
+    }
+
     public static let memberDocs = [
       "status": "The HTTP-style status; 0 when the decision point did not say this",
       "code": "Error code; new codes may be added",
@@ -79,6 +93,16 @@ public enum Preauthorize: RPCMethod {
     public let ageMs: Int64
     public let expiresAt: String?
 
+    /// A permit if there is no error.
+    public init(id: String, error: Status?, source: Source, ageMs: Int64, expiresAt: String?) {
+      self.id = id
+      authorized = error == nil
+      self.error = error
+      self.source = source
+      self.ageMs = ageMs
+      self.expiresAt = expiresAt
+    }
+
     public static let memberDocs = [
       "id": "The resource as the call named it",
       "authorized": "true for a permit; for nothing else",
@@ -89,11 +113,19 @@ public enum Preauthorize: RPCMethod {
     ]
   }
 
-  public struct Result: RPCObject {
+  public struct Result: WrittenResult {
     public let outcome: Outcome
     public let decisions: [Decision]
     public let status: Status?
     public let unhonoredFeatures: [Feature]
+
+    /// A result of the given parts.
+    public init(outcome: Outcome, decisions: [Decision], status: Status?, unhonoredFeatures: [Feature]) {
+      self.outcome = outcome
+      self.decisions = decisions
+      self.status = status
+      self.unhonoredFeatures = unhonoredFeatures
+    }
 
     public static let memberDocs = [
       "outcome": "response: the decision point answered, if only with an error; failure: it could not be reached",
@@ -101,6 +133,76 @@ public enum Preauthorize: RPCMethod {
       "status": "Why there are no decisions",
       "unhonoredFeatures": "Features of disableFeatures that this decision point cannot switch off",
     ]
+  }
+}
+
+extension Preauthorize.Result {
+  public func write(to text: borrowing JSONComposer) {
+    text.literal(#"{"outcome":"#)
+    text.string(outcome.rawValue)
+    text.literal(#","decisions":["#)
+    for (index, decision) in decisions.enumerated() {
+      if index > 0 { text.literal(",") }
+      decision.write(to: text)
+    }
+    text.literal("]")
+    if let status {
+      text.literal(#","status":"#)
+      status.write(to: text)
+    }
+    text.literal(#","unhonoredFeatures":["#)
+    for (index, feature) in unhonoredFeatures.enumerated() {
+      if index > 0 { text.literal(",") }
+      text.string(feature.rawValue)
+    }
+    text.literal("]}")
+  }
+}
+
+extension Preauthorize.Decision {
+  fileprivate func write(to text: borrowing JSONComposer) {
+    text.literal(#"{"id":"#)
+    text.string(id)
+    text.literal(authorized ? #","authorized":true"# : #","authorized":false"#)
+    if let error {
+      text.literal(#","error":"#)
+      error.write(to: text)
+    }
+    text.literal(#","source":"#)
+    text.string(source.rawValue)
+    text.literal(#","ageMs":"#)
+    text.integer(ageMs)
+    if let expiresAt {
+      text.literal(#","expiresAt":"#)
+      text.string(expiresAt)
+    }
+    text.literal("}")
+  }
+}
+
+extension Preauthorize.Status {
+  fileprivate func write(to text: borrowing JSONComposer) {
+    text.literal(#"{"status":"#)
+    text.integer(Int64(status))
+    text.literal(#","code":"#)
+    text.string(code)
+    text.literal(#","message":"#)
+    text.string(message)
+    if let details {
+      text.literal(#","details":"#)
+      text.string(details)
+    }
+    if let helpUrl {
+      text.literal(#","helpUrl":"#)
+      text.string(helpUrl)
+    }
+    if let trace {
+      text.literal(#","trace":"#)
+      text.string(trace)
+    }
+    text.literal(#","action":"#)
+    text.string(action)
+    text.literal("}")
   }
 }
 

@@ -34,6 +34,9 @@ public enum VerifyJWS: RPCMethod {
     public var payloadBase64: String?
     public var error: TokenViolation?
 
+    /// A verdict; the rest is set one by one.
+    public init(valid: Bool) { self.valid = valid }
+
     public static let memberDocs = [
       "valid": "Whether the signature is one of the key",
       "header": "The protected header, where it can be read; the sender's word unless valid",
@@ -73,6 +76,9 @@ public enum DecryptJWE: RPCMethod {
     public var plaintext: String?
     public var plaintextBase64: String?
     public var error: TokenViolation?
+
+    /// A verdict; the rest is set one by one.
+    public init(valid: Bool) { self.valid = valid }
 
     public static let memberDocs = [
       "valid": "Whether the key opens the message",

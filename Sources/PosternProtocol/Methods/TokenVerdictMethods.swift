@@ -143,6 +143,9 @@ public enum IntrospectToken: RPCMethod {
     public var claims: JSONValue?
     public var error: TokenViolation?
 
+    /// A verdict; the rest is set one by one.
+    public init(valid: Bool) { self.valid = valid }
+
     public static let memberDocs = [
       "valid": "Whether the token is active and meets every requirement",
       "claims": "The members of the issuer's answer; only when valid",
@@ -211,6 +214,12 @@ public enum ValidateRequest: RPCMethod {
     public var jkt: String?
     public var x5tS256: String?
 
+    /// The thumbprints of the given keys.
+    public init(jkt: String?, x5tS256: String?) {
+      self.jkt = jkt
+      self.x5tS256 = x5tS256
+    }
+
     public static let memberDocs = [
       "jkt": "Thumbprint of the proof's key (RFC 9449 section 6.1)",
       "x5tS256": "SHA-256 thumbprint of the client certificate, base64url (RFC 8705 section 3.1)",
@@ -221,10 +230,17 @@ public enum ValidateRequest: RPCMethod {
   public struct Violation: RPCObject {
     public var code: String
     public var message: String
-    public var detail: String?
     public var claim: String?
     public var expected: JSONValue?
     public var actual: JSONValue?
+    public var detail: String?
+
+    /// A violation; `detail` is the part that is wrong.
+    public init(_ violation: TokenViolation, detail: String?) {
+      (code, message) = (violation.code, violation.message)
+      (claim, expected, actual) = (violation.claim, violation.expected, violation.actual)
+      self.detail = detail
+    }
 
     public static let memberDocs = TokenViolation.memberDocs.merging(
       ["detail": "The part that is wrong, as htm of a proof"], uniquingKeysWith: { first, _ in first })
@@ -233,7 +249,13 @@ public enum ValidateRequest: RPCMethod {
   /// The response of the API.
   public struct Response: RPCObject {
     public var status: Int
-    public var headers: [String: String]
+    public var headers: HeaderTexts
+
+    /// A response of the given parts.
+    public init(status: Int, headers: HeaderTexts) {
+      self.status = status
+      self.headers = headers
+    }
 
     public static let memberDocs = [
       "status": "400, 401 or 403",
@@ -250,6 +272,9 @@ public enum ValidateRequest: RPCMethod {
     public var error: Violation?
     public var response: Response?
 
+    /// A verdict; the rest is set one by one.
+    public init(valid: Bool) { self.valid = valid }
+
     public static let memberDocs = [
       "valid": "Whether the request may pass",
       "claims": "The token's claims, or the members of the issuer's answer; only when valid",
@@ -260,6 +285,26 @@ public enum ValidateRequest: RPCMethod {
       "response": "The response for the API to send, without a body; only when it is not",
     ]
   }
+}
+
+/// Headers in order, each name once.
+public struct HeaderTexts: SchemaDescribed, Sendable {
+  /// The values, which are texts, by the names.
+  public let object: JSONObject
+
+  /// Headers of these values, which are texts.
+  public init(_ object: JSONObject) { self.object = object }
+
+  /// Takes an object.
+  public init(from decoder: any Decoder) throws { object = try JSONValue(from: decoder).objectValue ?? JSONObject() }
+
+  /// The object.
+  public func encode(to encoder: any Encoder) throws { try JSONValue.object(object).encode(to: encoder) }
+
+  /// An object of texts.
+  public static var schema: JSONValue { [String: String].schema }
+  /// No headers.
+  public static var sample: HeaderTexts { HeaderTexts(JSONObject()) }
 }
 
 /// `validateLogoutToken`: back-channel logout.

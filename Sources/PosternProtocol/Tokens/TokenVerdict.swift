@@ -9,6 +9,9 @@ public struct TokenVerdict: RPCObject {
   public var cached: Bool?
   public var error: TokenViolation?
 
+  /// A verdict; the rest is set one by one.
+  public init(valid: Bool) { self.valid = valid }
+
   public static let memberDocs = [
     "valid": "Whether the token is genuine and meets every requirement",
     "claims": "The claims; only when valid",
@@ -29,6 +32,12 @@ public struct LogoutVerdict: RPCObject {
   public var error: TokenViolation?
   public var ended: Int?
 
+  /// A verdict that ended nothing.
+  public init(_ verdict: TokenVerdict) {
+    (valid, claims, header, key, cached, error) =
+      (verdict.valid, verdict.claims, verdict.header, verdict.key, verdict.cached, verdict.error)
+  }
+
   public static let memberDocs = TokenVerdict.memberDocs.merging(
     ["ended": "How many sessions a valid token ended; only with end"], uniquingKeysWith: { first, _ in first })
 }
@@ -38,6 +47,13 @@ public struct VerificationKey: RPCObject {
   public var kid: String?
   public var alg: String
   public var thumbprint: String?
+
+  /// A key of the given parts.
+  public init(kid: String?, alg: String, thumbprint: String?) {
+    self.kid = kid
+    self.alg = alg
+    self.thumbprint = thumbprint
+  }
 
   public static let memberDocs = [
     "kid": "The key's kid, where it has one",
@@ -53,6 +69,15 @@ public struct TokenViolation: RPCObject {
   public var claim: String?
   public var expected: JSONValue?
   public var actual: JSONValue?
+
+  /// A violation of the given parts.
+  public init(code: String, message: String, claim: String?, expected: JSONValue?, actual: JSONValue?) {
+    self.code = code
+    self.message = message
+    self.claim = claim
+    self.expected = expected
+    self.actual = actual
+  }
 
   public static let memberDocs = [
     "code": "The first failing check; callers switch on it",

@@ -120,9 +120,11 @@ package struct EndpointHandlers: Sendable {
     }
   }
 
-  private func list(_ params: ListEndpoints.Params, _ context: CallContext) async throws(RPCFault) -> JSONText {
+  private func list(
+    _ params: ListEndpoints.Params, _ context: CallContext
+  ) async throws(RPCFault) -> Written<ListEndpoints.Result> {
     let caller = context.caller
-    return try await lists.page(params, of: "endpoints", context) { (start, page) async throws(RPCFault) in
+    return try await lists.page(params, context) { (start, page) async throws(RPCFault) in
       let connections = endpoints.connectionCounts
       var position = start
       while true {

@@ -168,25 +168,25 @@ struct SidecarMethods {
   private func addTokenMethods(to table: inout MethodTable) {
     let computation = computation
     let tokens = TokenHandlers(engine: engine, computation: computation)
-    table.waitingForValue(ValidateIDToken.self) { (params, context) async throws(RPCFault) in
+    table.waiting(ValidateIDToken.self) { (params, context) async throws(RPCFault) in
       try await tokens.validateIDToken(params, context)
     }
-    table.waitingForValue(ValidateAccessToken.self) { (params, context) async throws(RPCFault) in
+    table.waiting(ValidateAccessToken.self) { (params, context) async throws(RPCFault) in
       try await tokens.validateAccessToken(params, context)
     }
-    table.waitingForValue(ValidateRequest.self) { (params, context) async throws(RPCFault) in
+    table.waiting(ValidateRequest.self) { (params, context) async throws(RPCFault) in
       try await tokens.validateRequest(params, context)
     }
-    table.waitingForValue(ValidateLogoutToken.self) { (params, context) async throws(RPCFault) in
+    table.waiting(ValidateLogoutToken.self) { (params, context) async throws(RPCFault) in
       try await tokens.validateLogoutToken(params, context)
     }
-    table.waitingForValue(IntrospectToken.self) { (params, context) async throws(RPCFault) in
+    table.waiting(IntrospectToken.self) { (params, context) async throws(RPCFault) in
       try await tokens.introspectToken(params, context)
     }
-    table.waitingForValue(VerifyJWS.self) { (params, context) async throws(RPCFault) in
+    table.waiting(VerifyJWS.self) { (params, context) async throws(RPCFault) in
       try await computation.run(context) { () throws(RPCFault) in try OfflineMethods.verify(params) }
     }
-    table.waitingForValue(DecryptJWE.self) { (params, context) async throws(RPCFault) in
+    table.waiting(DecryptJWE.self) { (params, context) async throws(RPCFault) in
       try await computation.run(context) { () throws(RPCFault) in try OfflineMethods.decrypt(params) }
     }
   }
@@ -224,7 +224,7 @@ struct SidecarMethods {
       try await sessions.revoke(params, context)
     }
     let accessToken = AccessTokenHandler(engine: engine, computation: computation)
-    table.waitingForValue(GetAccessToken.self) { (params, context) async throws(RPCFault) in
+    table.waiting(GetAccessToken.self) { (params, context) async throws(RPCFault) in
       try await accessToken(params, context)
     }
   }

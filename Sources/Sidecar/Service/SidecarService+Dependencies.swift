@@ -2,6 +2,7 @@ package import HTTPMessages
 package import Logging
 package import PosternConfiguration
 package import PosternObservability
+package import PosternProtocol
 package import PosternSupport
 
 extension SidecarService {
@@ -30,7 +31,7 @@ extension SidecarService {
 
     /// Dependencies of the given parts.
     package init(
-      transport: any HTTPTransport, clock: any EngineClock, logger: Logger, libraries: LibraryVersions,
+      transport: any HTTPTransport, clock: any EngineClock, logger: Logger, libraries: GetInfo.Libraries,
       storage: SessionStorage,
       loadConfiguration: @escaping @Sendable () throws(ConfigurationProblems) -> ConfigurationLoader.Loaded
     ) {
@@ -67,7 +68,7 @@ extension SidecarService {
   /// The state of the process itself.
   package struct ProcessState: Sendable {
     /// Versions of the libraries, for `getInfo`.
-    package var libraries: LibraryVersions
+    package var libraries: GetInfo.Libraries
     /// The ids of users outside of this user namespace.
     package var unmapped = UnmappedIDs.none
     /// Whether a debugger is attached to it.

@@ -110,7 +110,7 @@ package final class SidecarService: Sendable {
 
   /// Whether `configuration` can be run on, offline; returns warnings.
   package static func check(_ configuration: PosternConfiguration) throws(ConfigurationProblems) -> [String] {
-    let unknown = LibraryVersions(curl: "", openssl: "", jansson: "", swift: "")
+    let unknown = GetInfo.Libraries(curl: "", openssl: "", jansson: "", swift: "")
     let identity = ProcessIdentity(startedAt: Timestamp(secondsSinceEpoch: 0), libraries: unknown)
     return try ConfigurationSnapshot(configuration, identity, clock: SystemClock(), isTrial: true).notes
   }

@@ -7,6 +7,7 @@ import Logging
 import PosternConfiguration
 import PosternJSON
 import PosternObservability
+import PosternProtocol
 import PosternRuntime
 import PosternSupport
 import Sidecar
@@ -323,9 +324,9 @@ struct ServerProcess {
     return Logger(label: "postern") { PosternLogHandler(label: $0, level: level, format: format) }
   }
 
-  private static var libraries: LibraryVersions {
+  private static var libraries: GetInfo.Libraries {
     let versions = CurlTransport.libraryVersions
-    return LibraryVersions(
+    return GetInfo.Libraries(
       curl: versions.curl, openssl: versions.tls.replacingPrefix("OpenSSL/"), jansson: JSONLibrary.version,
       swift: Product.swiftVersion)
   }

@@ -99,9 +99,17 @@ public enum ListEndpoints: RPCMethod {
   public static let resultSummary = "A page of them, the oldest first; and where the next page begins"
   public typealias Params = PageParams
 
-  public struct Result: RPCObject {
-    public var endpoints: [EndpointDescription]
-    public var nextCursor: String?
+  public struct Result: PageResult {
+    public let endpoints: [PageEntry<EndpointDescription>]
+    public let nextCursor: String?
+
+    public static let member: StaticString = "endpoints"
+    public var entries: [PageEntry<EndpointDescription>] { endpoints }
+
+    public init(_ entries: [PageEntry<EndpointDescription>], nextCursor: String?) {
+      endpoints = entries
+      self.nextCursor = nextCursor
+    }
 
     public static let memberDocs = [
       "endpoints": "The endpoints",

@@ -27,6 +27,12 @@ extension PassMethods {
       public let name: String
       public let mvpdInitiated: Bool
 
+      /// Made of the given parts.
+      public init(name: String, mvpdInitiated: Bool) {
+        self.name = name
+        self.mvpdInitiated = mvpdInitiated
+      }
+
       public static let memberDocs = [
         "name": "The name, which calls give as domainName", "mvpdInitiated": "Whether logins may start at the MVPD",
       ]
@@ -35,18 +41,21 @@ extension PassMethods {
     /// An MVPD.
     public struct Mvpd: RPCObject {
       public let id: String
-      public let displayName: String?
-      public let logoUrl: String?
-      public let boardingStatus: String?
-      public let platformMappingId: String?
-      public let isTempPass: Bool
-      public let isProxy: Bool
-      public let enablePlatformServices: Bool
-      public let displayInPlatformPicker: Bool
-      public let enforcePlatformPermissions: Bool
-      public let authPerAggregator: Bool
-      public let authPerBrowserSession: Bool
-      public let passiveAuthnEnabled: Bool
+      public var displayName: String?
+      public var logoUrl: String?
+      public var boardingStatus: String?
+      public var platformMappingId: String?
+      public var isTempPass = false
+      public var isProxy = false
+      public var enablePlatformServices = false
+      public var displayInPlatformPicker = false
+      public var enforcePlatformPermissions = false
+      public var authPerAggregator = false
+      public var authPerBrowserSession = false
+      public var passiveAuthnEnabled = false
+
+      /// Made of the given parts; the rest is set one by one.
+      public init(id: String) { self.id = id }
 
       public static let memberDocs = [
         "id": "The id, which calls give as mvpd",
@@ -67,11 +76,20 @@ extension PassMethods {
 
     public struct Result: RPCObject {
       public let serviceProvider: String
-      public let displayName: String?
+      public var displayName: String?
       public let domains: [Domain]
       public let mvpds: [Mvpd]
       public let cached: Bool
       public let expiresAt: String
+
+      /// Made of the given parts; the rest is set one by one.
+      public init(serviceProvider: String, domains: [Domain], mvpds: [Mvpd], cached: Bool, expiresAt: String) {
+        self.serviceProvider = serviceProvider
+        self.domains = domains
+        self.mvpds = mvpds
+        self.cached = cached
+        self.expiresAt = expiresAt
+      }
 
       public static let memberDocs = [
         "serviceProvider": "The service provider's id",
@@ -88,16 +106,23 @@ extension PassMethods {
   public struct Session: RPCObject {
     public let actionName: String
     public let actionType: String
-    public let reasonType: String?
-    public let serviceProvider: String?
-    public let sessionId: String?
-    public let code: String?
-    public let url: String?
-    public let mvpd: String?
+    public var reasonType: String?
+    public var serviceProvider: String?
+    public var sessionId: String?
+    public var code: String?
+    public var url: String?
+    public var mvpd: String?
     public let missingParameters: [String]
-    public let authenticationRequest: AuthenticationRequest?
-    public let notBeforeAt: String?
-    public let expiresAt: String?
+    public var authenticationRequest: AuthenticationRequest?
+    public var notBeforeAt: String?
+    public var expiresAt: String?
+
+    /// Made of the given parts; the rest is set one by one.
+    public init(actionName: String, actionType: String, missingParameters: [String]) {
+      self.actionName = actionName
+      self.actionType = actionType
+      self.missingParameters = missingParameters
+    }
 
     public static let memberDocs = [
       "actionName":
@@ -122,6 +147,13 @@ extension PassMethods {
     public let type: String
     public let request: String
     public let attributesNames: [String]
+
+    /// Made of the given parts.
+    public init(type: String, request: String, attributesNames: [String]) {
+      self.type = type
+      self.request = request
+      self.attributesNames = attributesNames
+    }
 
     public static let memberDocs = [
       "type": "The kind: saml", "request": "The request in base64",
@@ -212,9 +244,12 @@ extension PassMethods {
 
     /// The device that shows the code.
     public struct ShownDevice: RPCObject {
-      public let type: String?
-      public let model: String?
-      public let applicationId: String?
+      public var type: String?
+      public var model: String?
+      public var applicationId: String?
+
+      /// Made of the given parts; the rest is set one by one.
+      public init() {}
 
       public static let memberDocs = [
         "type": "The kind of hardware", "model": "The model", "applicationId": "The application",
@@ -223,15 +258,21 @@ extension PassMethods {
 
     public struct Result: RPCObject {
       public let code: String
-      public let serviceProvider: String?
-      public let mvpd: String?
-      public let domainName: String?
-      public let redirectUrl: String?
+      public var serviceProvider: String?
+      public var mvpd: String?
+      public var domainName: String?
+      public var redirectUrl: String?
       public let missingParameters: [String]
-      public let authenticateUrl: String?
-      public let notBeforeAt: String?
-      public let expiresAt: String?
-      public let device: ShownDevice?
+      public var authenticateUrl: String?
+      public var notBeforeAt: String?
+      public var expiresAt: String?
+      public var device: ShownDevice?
+
+      /// Made of the given parts; the rest is set one by one.
+      public init(code: String, missingParameters: [String]) {
+        self.code = code
+        self.missingParameters = missingParameters
+      }
 
       public static let memberDocs = [
         "code": "The code",

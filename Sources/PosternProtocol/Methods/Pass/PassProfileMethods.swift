@@ -54,9 +54,18 @@ public enum PassProfileMethods {
       public let mvpd: String
       public let type: String
       public let issuer: String
-      public let notBeforeAt: String?
+      public var notBeforeAt: String?
       public let expiresAt: String
       public let attributes: JSONValue
+
+      /// Made of the given parts; the rest is set one by one.
+      public init(mvpd: String, type: String, issuer: String, expiresAt: String, attributes: JSONValue) {
+        self.mvpd = mvpd
+        self.type = type
+        self.issuer = issuer
+        self.expiresAt = expiresAt
+        self.attributes = attributes
+      }
 
       public static let memberDocs = [
         "mvpd": "The MVPD's id",
@@ -72,8 +81,11 @@ public enum PassProfileMethods {
     /// The MVPD that the user chose before.
     public struct Remembered: RPCObject {
       public let id: String
-      public let displayName: String?
-      public let logoUrl: String?
+      public var displayName: String?
+      public var logoUrl: String?
+
+      /// Made of the given parts; the rest is set one by one.
+      public init(id: String) { self.id = id }
 
       public static let memberDocs = [
         "id": "The id", "displayName": "The name, if it was known", "logoUrl": "The URL of the logo, if it was known",
@@ -83,10 +95,16 @@ public enum PassProfileMethods {
     public struct Result: RPCObject {
       public let state: State
       public let profiles: [Profile]
-      public let selected: String?
-      public let remembered: Remembered?
-      public let nextPollMs: Int64?
-      public let error: Preauthorize.Status?
+      public var selected: String?
+      public var remembered: Remembered?
+      public var nextPollMs: Int64?
+      public var error: Preauthorize.Status?
+
+      /// Made of the given parts; the rest is set one by one.
+      public init(state: State, profiles: [Profile]) {
+        self.state = state
+        self.profiles = profiles
+      }
 
       public static let memberDocs = [
         "state":
@@ -132,8 +150,14 @@ public enum PassProfileMethods {
     /// The proof for the service that releases the stream.
     public struct MediaToken: RPCObject {
       public let serializedToken: String
-      public let notBeforeAt: String?
+      public var notBeforeAt: String?
       public let expiresAt: String
+
+      /// Made of the given parts; the rest is set one by one.
+      public init(serializedToken: String, expiresAt: String) {
+        self.serializedToken = serializedToken
+        self.expiresAt = expiresAt
+      }
 
       public static let memberDocs = [
         "serializedToken": "The token, to be passed on unopened", "notBeforeAt": "When it begins",
@@ -145,11 +169,17 @@ public enum PassProfileMethods {
     public struct Decision: RPCObject {
       public let id: String
       public let authorized: Bool
-      public let source: String?
-      public let token: MediaToken?
-      public let notBeforeAt: String?
-      public let expiresAt: String?
-      public let error: Preauthorize.Status?
+      public var source: String?
+      public var token: MediaToken?
+      public var notBeforeAt: String?
+      public var expiresAt: String?
+      public var error: Preauthorize.Status?
+
+      /// Made of the given parts; the rest is set one by one.
+      public init(id: String, authorized: Bool) {
+        self.id = id
+        self.authorized = authorized
+      }
 
       public static let memberDocs = [
         "id": "The resource as the call named it",
@@ -165,6 +195,12 @@ public enum PassProfileMethods {
     public struct Result: RPCObject {
       public let mvpd: String
       public let decisions: [Decision]
+
+      /// Made of the given parts.
+      public init(mvpd: String, decisions: [Decision]) {
+        self.mvpd = mvpd
+        self.decisions = decisions
+      }
 
       public static let memberDocs = [
         "mvpd": "The MVPD that the decisions are of", "decisions": "One for each resource, in the order of the call",
@@ -206,7 +242,14 @@ public enum PassProfileMethods {
       public let mvpd: String
       public let actionName: String
       public let actionType: String
-      public let url: String?
+      public var url: String?
+
+      /// Made of the given parts; the rest is set one by one.
+      public init(mvpd: String, actionName: String, actionType: String) {
+        self.mvpd = mvpd
+        self.actionName = actionName
+        self.actionType = actionType
+      }
 
       public static let memberDocs = [
         "mvpd": "The MVPD",
@@ -221,7 +264,14 @@ public enum PassProfileMethods {
       public let upstream: Upstream
       public let logouts: [Step]
       public let forgotten: [String]
-      public let error: Preauthorize.Status?
+      public var error: Preauthorize.Status?
+
+      /// Made of the given parts; the rest is set one by one.
+      public init(upstream: Upstream, logouts: [Step], forgotten: [String]) {
+        self.upstream = upstream
+        self.logouts = logouts
+        self.forgotten = forgotten
+      }
 
       public static let memberDocs = [
         "upstream": "ended; failed: it can be called again, and here the login has ended; none: no MVPD was known",

@@ -44,6 +44,14 @@ public enum GetAccessToken: RPCMethod {
     public var expiresAt: String
     public var scope: String?
 
+    /// A token of the given parts.
+    public init(accessToken: String, tokenType: String, expiresAt: String, scope: String?) {
+      self.accessToken = accessToken
+      self.tokenType = tokenType
+      self.expiresAt = expiresAt
+      self.scope = scope
+    }
+
     public static let memberDocs = [
       "accessToken": "The token",
       "tokenType": "Bearer: nothing else leaves",

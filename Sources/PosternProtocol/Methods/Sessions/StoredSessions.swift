@@ -14,9 +14,17 @@ public enum ListSessions: RPCMethod {
 
   public typealias Params = PageParams
 
-  public struct Result: RPCObject {
-    public var sessions: [SessionDescription]
-    public var nextCursor: String?
+  public struct Result: PageResult {
+    public let sessions: [PageEntry<SessionDescription>]
+    public let nextCursor: String?
+
+    public static let member: StaticString = "sessions"
+    public var entries: [PageEntry<SessionDescription>] { sessions }
+
+    public init(_ entries: [PageEntry<SessionDescription>], nextCursor: String?) {
+      sessions = entries
+      self.nextCursor = nextCursor
+    }
 
     public static let memberDocs = [
       "sessions": "The sessions",

@@ -14,9 +14,17 @@ public enum ListTasks: RPCMethod {
 
   public typealias Params = PageParams
 
-  public struct Result: RPCObject {
-    public var tasks: [TaskDescription]
-    public var nextCursor: String?
+  public struct Result: PageResult {
+    public let tasks: [PageEntry<TaskDescription>]
+    public let nextCursor: String?
+
+    public static let member: StaticString = "tasks"
+    public var entries: [PageEntry<TaskDescription>] { tasks }
+
+    public init(_ entries: [PageEntry<TaskDescription>], nextCursor: String?) {
+      tasks = entries
+      self.nextCursor = nextCursor
+    }
 
     public static let memberDocs = [
       "tasks": "The tasks",

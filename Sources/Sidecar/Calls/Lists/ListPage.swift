@@ -1,13 +1,14 @@
 import PosternCrypto
 import PosternJSON
 import PosternJSONRPC
+package import PosternProtocol
 
 /// An answer that lists something, written entry by entry until it is full. For one task.
-package final class ListPage {
+package final class ListPage<Result: PageResult> {
   /// An answer has 1 MiB at most; the rest is for the members around the entries.
-  static let maxBytes = (1 << 20) - 4096
+  private static var maxBytes: Int { (1 << 20) - 4096 }
 
-  private var entries: [JSONText] = []
+  private var entries: [PageEntry<Result.Entry>] = []
   private var byteCount = 0
   private let limit: Int
   private var fault: RPCFault?
@@ -25,19 +26,19 @@ package final class ListPage {
 
   /// Adds an entry; false when the page is complete: the entry does not fit, or cannot be written. The first one always
   /// fits.
-  package func add(_ entry: some Encodable, at position: Int64) -> Bool {
+  package func add(_ entry: Result.Entry, at position: Int64) -> Bool {
     guard entries.count < limit else { return cut() }
-    let text: JSONText
+    let written: PageEntry<Result.Entry>
     do {
-      text = JSONText(try JSONValueEncoder().encode(entry))
+      written = try PageEntry(entry)
     } catch {
       fault = RPCFault(.internalError)
       return false
     }
-    guard entries.isEmpty || byteCount + text.bytes.count < Self.maxBytes else { return cut() }
-    entries.append(text)
+    guard entries.isEmpty || byteCount + written.text.bytes.count < Self.maxBytes else { return cut() }
+    entries.append(written)
     // With its comma.
-    byteCount += text.bytes.count + 1
+    byteCount += written.text.bytes.count + 1
     last = position
     return true
   }
@@ -47,30 +48,17 @@ package final class ListPage {
     return false
   }
 
-  /// The answer with the entries as `member`, and where there are more with what `cursor` makes of the last one's
-  /// position and the moment.
+  /// The answer with the entries, and where there are more with what `cursor` makes of the last one's position and the
+  /// moment.
   func finished(
-    as member: StaticString, cursor: (ListCursors.Position) throws(CryptoError) -> String
-  ) throws(RPCFault) -> JSONText {
+    cursor: (ListCursors.Position) throws(CryptoError) -> String
+  ) throws(RPCFault) -> Written<Result> {
     if let fault { throw fault }
-    let text = JSONComposer()
-    text.literal("{\"")
-    text.literal(member)
-    text.literal("\":[")
-    for (index, entry) in entries.enumerated() {
-      if index > 0 { text.literal(",") }
-      text.written(entry)
+    do throws(CryptoError) {
+      let next = isCut ? try cursor(ListCursors.Position(entry: last, moment: moment)) : nil
+      return Written(Result(entries, nextCursor: next))
+    } catch {
+      throw RPCFault(.internalError)
     }
-    text.literal("]")
-    if isCut {
-      text.literal(",\"nextCursor\":")
-      do throws(CryptoError) {
-        text.string(try cursor(ListCursors.Position(entry: last, moment: moment)))
-      } catch {
-        throw RPCFault(.internalError)
-      }
-    }
-    text.literal("}")
-    return text.finished()
   }
 }

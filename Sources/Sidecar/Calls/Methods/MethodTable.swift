@@ -84,18 +84,6 @@ package struct MethodTable: Sendable {
     }
   }
 
-  /// Adds a method that may wait and builds its result, a `Method.Result`, as a value by itself. The params are its
-  /// own: what it removes from them is kept nowhere else.
-  package mutating func waitingForValue<Method: RPCMethod>(
-    _ method: Method.Type,
-    _ body: @escaping @Sendable (consuming Method.Params, CallContext) async throws(RPCFault) -> JSONValue
-  ) {
-    addCheck(of: method)
-    handlers[Method.name] = .waiting { (params, context) async throws(RPCFault) in
-      .value(try await body(try Self.decode(Method.Params.self, params.take()), context))
-    }
-  }
-
   /// Adds a method that may wait, whose answer may carry a descriptor for the caller.
   package mutating func waitingForDescriptor<Method: RPCMethod>(
     _ method: Method.Type,
@@ -112,14 +100,15 @@ package struct MethodTable: Sendable {
     }
   }
 
-  /// Adds a method that may wait and writes its result, a `Method.Result`, by itself.
+  /// Adds a method that may wait and writes its result itself. The params are its own: what it removes from them is
+  /// kept nowhere else.
   package mutating func waitingForText<Method: RPCMethod>(
     _ method: Method.Type,
-    _ body: @escaping @Sendable (consuming Method.Params, CallContext) async throws(RPCFault) -> JSONText
+    _ body: @escaping @Sendable (consuming Method.Params, CallContext) async throws(RPCFault) -> Written<Method.Result>
   ) {
     addCheck(of: method)
     handlers[Method.name] = .waiting { (params, context) async throws(RPCFault) in
-      .text(try await body(try Self.decode(Method.Params.self, params.take()), context))
+      .text(try await body(try Self.decode(Method.Params.self, params.take()), context).text)
     }
   }
 

@@ -4,98 +4,30 @@ package import PosternJSON
 package import PosternProtocol
 import PosternSupport
 
-/// A resource's response as it goes over the wire: `FetchResource.Result`, written piece by piece because it is the hot
-/// path. A test decodes it as that type, strictly.
-package enum FetchResult {
-  /// `bodyBytes`: how many bytes of the body were written to a descriptor; nil: it was not.
-  package static func text(_ response: ResourceResponse, task: String, bodyBytes: Int64? = nil) -> JSONText {
-    let text = JSONComposer(capacity: 768 + response.body.count + response.body.count / 8)
-    writeHead(task, response.status, response.reason, response.url, response.fields, to: text)
+extension FetchResource.Result {
+  /// A resource's response as it goes over the wire. `bodyBytes`: how many bytes of the body were written to a
+  /// descriptor; nil: it was not.
+  package init(_ response: ResourceResponse, task: String, bodyBytes: Int64? = nil) {
+    let timing = response.timing
+    self.init(
+      task: task, status: response.status, url: response.url.description, headers: ResponseHeaders(response.fields),
+      timing: FetchResource.Timing(
+        totalMs: timing.total.wholeMilliseconds, queueMs: timing.queued.wholeMilliseconds,
+        connectMs: timing.connect.wholeMilliseconds, firstByteMs: timing.firstByte.wholeMilliseconds))
+    reason = response.reason
     if let bodyBytes {
-      text.literal(#","bodyBytes":"#)
-      text.integer(bodyBytes)
+      self.bodyBytes = bodyBytes
     } else if response.isStreamed {
       // It has gone out in pieces.
-    } else if let body = Self.body(of: response) {
-      text.literal(#","body":"#)
-      text.string(body)
+    } else if let text = Self.text(of: response) {
+      body = text
     } else {
-      text.literal(#","bodyBase64":"#)
-      text.string(Base64.string(response.body))
+      bodyBase64 = Base64.string(response.body)
     }
-    text.literal(#","attempts":"#)
-    text.integer(Int64(response.attempts))
-    text.literal(response.tokenRefreshed ? #","tokenRefreshed":true"# : #","tokenRefreshed":false"#)
-    text.literal(#","advicesSatisfied":"#)
-    text.value(.array(response.advicesSatisfied.compactMap { PolicyAdviceDescription($0).json }))
-    write(response.timing, to: text)
-    if let retryAfter = response.retryAfter {
-      text.literal(#","retryAfterMs":"#)
-      text.integer(retryAfter.wholeMillisecondsUp)
-    }
-    text.literal("}")
-    return text.finished()
-  }
-
-  /// The members of a result that are known before the body.
-  package static func text(_ head: HTTPResponseHead, task: String) -> JSONText {
-    let text = JSONComposer()
-    writeHead(task, head.status, head.reason, head.url, head.fields, to: text)
-    text.literal("}")
-    return text.finished()
-  }
-
-  private static func writeHead(
-    _ task: String, _ status: Int, _ reason: String?, _ url: HTTPURL, _ fields: HTTPFields,
-    to text: borrowing JSONComposer
-  ) {
-    text.literal(#"{"task":"#)
-    text.string(task)
-    text.literal(#","status":"#)
-    text.integer(Int64(status))
-    if let reason {
-      text.literal(#","reason":"#)
-      text.string(reason)
-    }
-    text.literal(#","url":"#)
-    text.string(url.description)
-    text.literal(#","headers":"#)
-    write(fields, to: text)
-  }
-
-  /// Lower-case names to their values in order; names in the order of their first line.
-  package static func headers(_ fields: HTTPFields) -> JSONText {
-    let text = JSONComposer()
-    write(fields, to: text)
-    return text.finished()
-  }
-
-  private static func write(_ fields: HTTPFields, to text: borrowing JSONComposer) {
-    text.literal("{")
-    var isFirst = true
-    for group in FieldGroups(fields) {
-      text.literal(isFirst ? "" : ",")
-      isFirst = false
-      text.string(group.name)
-      for (position, value) in group.values.enumerated() {
-        text.literal(position == 0 ? ":[" : ",")
-        text.string(value)
-      }
-      text.literal("]")
-    }
-    text.literal("}")
-  }
-
-  private static func write(_ timing: HTTPResponse.Timing, to text: borrowing JSONComposer) {
-    text.literal(#","timing":{"totalMs":"#)
-    text.integer(timing.total.wholeMilliseconds)
-    text.literal(#","queueMs":"#)
-    text.integer(timing.queued.wholeMilliseconds)
-    text.literal(#","connectMs":"#)
-    text.integer(timing.connect.wholeMilliseconds)
-    text.literal(#","firstByteMs":"#)
-    text.integer(timing.firstByte.wholeMilliseconds)
-    text.literal("}")
+    attempts = response.attempts
+    tokenRefreshed = response.tokenRefreshed
+    advicesSatisfied = response.advicesSatisfied.compactMap { PolicyAdviceDescription($0).json }
+    retryAfterMs = response.retryAfter?.wholeMillisecondsUp
   }
 
   /// Whether `Content-Encoding` names none but `identity`.
@@ -105,7 +37,7 @@ package enum FetchResult {
   }
 
   /// The body as text when its type is textual and its bytes are UTF-8; an empty body always is.
-  private static func body(of response: ResourceResponse) -> String? {
+  private static func text(of response: ResourceResponse) -> String? {
     if response.body.isEmpty { return "" }
     // A body whose coding was not undone is not text.
     guard response.fields.values(of: "content-encoding").allSatisfy(isWithoutCoding) else { return nil }
@@ -123,36 +55,11 @@ package enum FetchResult {
   }
 }
 
-/// Header fields by lower-case name, in the order of their first lines.
-private struct FieldGroups: Sequence, IteratorProtocol {
-  private let names: [String]
-  private let lines: [HTTPFields.Field]
-  /// The lines of each name that has several; nearly always there are none.
-  private var repeated: [String: [String]] = [:]
-  private var position = 0
-
-  init(_ fields: HTTPFields) {
-    lines = fields.lines
-    names = lines.map { $0.name.lowercasedASCII() }
-    guard Self.hasDuplicates(names) else { return }
-    for (name, line) in zip(names, lines) { repeated[name, default: []].append(line.value) }
-  }
-
-  private static func hasDuplicates(_ names: [String]) -> Bool {
-    guard names.count <= 16 else { return Set(names).count < names.count }
-    for (index, name) in names.enumerated() where names[..<index].contains(name) { return true }
-    return false
-  }
-
-  mutating func next() -> (name: String, values: [String])? {
-    while position < lines.count {
-      defer { position += 1 }
-      let name = names[position]
-      guard !repeated.isEmpty else { return (name, [lines[position].value]) }
-      // The first line takes the values of all.
-      if let values = repeated.updateValue([], forKey: name), !values.isEmpty { return (name, values) }
-    }
-    return nil
+extension ResponseHeaders {
+  /// The fields of a message.
+  package init(_ fields: HTTPFields) {
+    self.init()
+    for line in fields.lines { append(line.name.lowercasedASCII(), line.value) }
   }
 }
 

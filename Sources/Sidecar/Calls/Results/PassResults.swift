@@ -1,166 +1,154 @@
 package import AuthEngine
-package import PosternJSON
+import PosternJSON
+package import PosternProtocol
 import PosternSupport
 
-// The engine's values as the results of `pass.*`. A test decodes each strictly as the type of the method's result.
+// The engine's values as the results of `pass.*`.
 
-extension JSONObject {
-  /// Sets a member where there is a value.
-  fileprivate mutating func add(_ name: String, _ text: String?) {
-    if let text { self[name] = .string(text) }
-  }
-
-  fileprivate mutating func add(_ name: String, _ instant: Timestamp?) { add(name, instant?.rfc3339) }
-}
-
-extension PassConfiguration {
-  /// The result of `pass.getConfiguration`.
-  package var json: JSONValue {
-    var result: JSONObject = ["serviceProvider": .string(serviceProvider)]
-    result.add("displayName", displayName)
-    result["domains"] = .array(domains.map { ["name": .string($0.name), "mvpdInitiated": .bool($0.isMVPDInitiated)] })
-    result["mvpds"] = .array(mvpds.map(\.json))
-    result["cached"] = .bool(isCached)
-    result.add("expiresAt", expiresAt)
-    return .object(result)
+extension PassMethods.GetConfiguration.Result {
+  package init(_ configuration: PassConfiguration) {
+    self.init(
+      serviceProvider: configuration.serviceProvider,
+      domains: configuration.domains.map { .init(name: $0.name, mvpdInitiated: $0.isMVPDInitiated) },
+      mvpds: configuration.mvpds.map { .init($0) }, cached: configuration.isCached,
+      expiresAt: configuration.expiresAt.rfc3339)
+    displayName = configuration.displayName
   }
 }
 
-extension PassMVPD {
-  fileprivate var json: JSONValue {
-    var result: JSONObject = ["id": .string(id)]
-    result.add("displayName", displayName)
-    result.add("logoUrl", logoURL)
-    result.add("boardingStatus", boardingStatus)
-    result.add("platformMappingId", platformMappingID)
-    for flag in Flag.allCases { result[flag.rawValue] = .bool(flags.contains(flag)) }
-    return .object(result)
+extension PassMethods.GetConfiguration.Mvpd {
+  fileprivate init(_ mvpd: PassMVPD) {
+    self.init(id: mvpd.id)
+    displayName = mvpd.displayName
+    logoUrl = mvpd.logoURL
+    boardingStatus = mvpd.boardingStatus
+    platformMappingId = mvpd.platformMappingID
+    isTempPass = mvpd.flags.contains(.isTempPass)
+    isProxy = mvpd.flags.contains(.isProxy)
+    enablePlatformServices = mvpd.flags.contains(.enablePlatformServices)
+    displayInPlatformPicker = mvpd.flags.contains(.displayInPlatformPicker)
+    enforcePlatformPermissions = mvpd.flags.contains(.enforcePlatformPermissions)
+    authPerAggregator = mvpd.flags.contains(.authPerAggregator)
+    authPerBrowserSession = mvpd.flags.contains(.authPerBrowserSession)
+    passiveAuthnEnabled = mvpd.flags.contains(.passiveAuthnEnabled)
   }
 }
 
-extension PassSession {
-  /// The result of `pass.createSession` and `pass.resumeSession`.
-  package var json: JSONValue {
-    var result: JSONObject = ["actionName": .string(actionName), "actionType": .string(actionType)]
-    result.add("reasonType", reasonType)
-    result.add("serviceProvider", serviceProvider)
-    result.add("sessionId", sessionID)
-    result.add("code", code)
-    result.add("url", url)
-    result.add("mvpd", mvpd)
-    result["missingParameters"] = .array(missingParameters.map { .string($0) })
-    if let request = authenticationRequest {
-      result["authenticationRequest"] = [
-        "type": .string(request.type), "request": .string(request.request),
-        "attributesNames": .array(request.attributeNames.map { .string($0) }),
-      ]
+extension PassMethods.Session {
+  package init(_ session: PassSession) {
+    self.init(
+      actionName: session.actionName, actionType: session.actionType, missingParameters: session.missingParameters)
+    reasonType = session.reasonType
+    serviceProvider = session.serviceProvider
+    sessionId = session.sessionID
+    code = session.code
+    url = session.url
+    mvpd = session.mvpd
+    authenticationRequest = session.authenticationRequest.map {
+      .init(type: $0.type, request: $0.request, attributesNames: $0.attributeNames)
     }
-    result.add("notBeforeAt", notBefore)
-    result.add("expiresAt", expiresAt)
-    return .object(result)
+    notBeforeAt = session.notBefore?.rfc3339
+    expiresAt = session.expiresAt?.rfc3339
   }
 }
 
-extension PassSessionStatus {
-  /// The result of `pass.getSession`.
-  package var json: JSONValue {
-    var result: JSONObject = ["code": .string(code)]
-    result.add("serviceProvider", serviceProvider)
-    result.add("mvpd", mvpd)
-    result.add("domainName", domainName)
-    result.add("redirectUrl", redirectURL)
-    result["missingParameters"] = .array(missingParameters.map { .string($0) })
-    result.add("authenticateUrl", authenticateURL)
-    result.add("notBeforeAt", notBefore)
-    result.add("expiresAt", expiresAt)
-    if let device {
-      var shown = JSONObject()
-      shown.add("type", device.type)
-      shown.add("model", device.model)
-      shown.add("applicationId", device.applicationID)
-      result["device"] = .object(shown)
+extension PassMethods.GetSession.Result {
+  package init(_ status: PassSessionStatus) {
+    self.init(code: status.code, missingParameters: status.missingParameters)
+    serviceProvider = status.serviceProvider
+    mvpd = status.mvpd
+    domainName = status.domainName
+    redirectUrl = status.redirectURL
+    authenticateUrl = status.authenticateURL
+    notBeforeAt = status.notBefore?.rfc3339
+    expiresAt = status.expiresAt?.rfc3339
+    guard let shown = status.device else { return }
+    var device = PassMethods.GetSession.ShownDevice()
+    device.type = shown.type
+    device.model = shown.model
+    device.applicationId = shown.applicationID
+    self.device = device
+  }
+}
+
+extension PassProfileMethods.ListProfiles.Result {
+  package init(_ profiles: PassProfiles) {
+    self.init(state: .init(profiles.state), profiles: profiles.profiles.map { .init($0) })
+    selected = profiles.selected
+    remembered = profiles.remembered.map {
+      var shown = PassProfileMethods.ListProfiles.Remembered(id: $0.id)
+      shown.displayName = $0.displayName
+      shown.logoUrl = $0.logoURL
+      return shown
     }
-    return .object(result)
+    nextPollMs = profiles.nextPoll?.wholeMillisecondsUp
+    error = profiles.error.map { .init($0) }
   }
 }
 
-extension PassProfiles {
-  /// The result of `pass.listProfiles`.
-  package var json: JSONValue {
-    var result: JSONObject = ["state": .string(state.rawValue), "profiles": .array(profiles.map(\.json))]
-    result.add("selected", selected)
-    if let remembered {
-      var shown: JSONObject = ["id": .string(remembered.id)]
-      shown.add("displayName", remembered.displayName)
-      shown.add("logoUrl", remembered.logoURL)
-      result["remembered"] = .object(shown)
+extension PassProfileMethods.ListProfiles.State {
+  fileprivate init(_ state: PassProfiles.State) {
+    self =
+      switch state {
+      case .authenticated: .authenticated
+      case .unauthenticated: .unauthenticated
+      case .pending: .pending
+      case .expired: .expired
+      case .superseded: .superseded
+      case .temporaryAccessUsedUp: .temporaryAccessUsedUp
+      }
+  }
+}
+
+extension PassProfileMethods.ListProfiles.Profile {
+  fileprivate init(_ profile: PassProfile) {
+    self.init(
+      mvpd: profile.mvpd, type: profile.type, issuer: profile.issuer, expiresAt: profile.expiresAt.rfc3339,
+      attributes: .object(profile.attributes))
+    notBeforeAt = profile.notBefore?.rfc3339
+  }
+}
+
+extension PassProfileMethods.Authorize.Result {
+  package init(_ decisions: PassDecisions) {
+    self.init(mvpd: decisions.mvpd, decisions: decisions.decisions.map { .init($0) })
+  }
+}
+
+extension PassProfileMethods.Authorize.Decision {
+  fileprivate init(_ decision: PassDecision) {
+    self.init(id: decision.id, authorized: decision.isAuthorized)
+    source = decision.source
+    if decision.isAuthorized {
+      token = decision.token.map {
+        var shown = PassProfileMethods.Authorize.MediaToken(
+          serializedToken: $0.serialized.reveal(), expiresAt: $0.expiresAt.rfc3339)
+        shown.notBeforeAt = $0.notBefore?.rfc3339
+        return shown
+      }
     }
-    result["nextPollMs"] = nextPoll.map { .integer($0.wholeMillisecondsUp) }
-    result["error"] = error?.json
-    return .object(result)
+    notBeforeAt = decision.notBefore?.rfc3339
+    expiresAt = decision.expiresAt?.rfc3339
+    error = decision.error.map { .init($0) }
   }
 }
 
-extension PassProfile {
-  fileprivate var json: JSONValue {
-    var result: JSONObject = ["mvpd": .string(mvpd), "type": .string(type), "issuer": .string(issuer)]
-    result.add("notBeforeAt", notBefore)
-    result.add("expiresAt", expiresAt)
-    result["attributes"] = .object(attributes)
-    return .object(result)
-  }
-}
-
-extension PassDecisions {
-  /// The result of `pass.authorize`, with its media tokens.
-  package var json: JSONValue { ["mvpd": .string(mvpd), "decisions": .array(decisions.map(\.json))] }
-}
-
-extension PassDecision {
-  fileprivate var json: JSONValue {
-    var result: JSONObject = ["id": .string(id), "authorized": .bool(isAuthorized)]
-    result.add("source", source)
-    if isAuthorized, let token {
-      var shown: JSONObject = ["serializedToken": .string(token.serialized.reveal())]
-      shown.add("notBeforeAt", token.notBefore)
-      shown.add("expiresAt", token.expiresAt)
-      result["token"] = .object(shown)
-    }
-    result.add("notBeforeAt", notBefore)
-    result.add("expiresAt", expiresAt)
-    result["error"] = error?.json
-    return .object(result)
-  }
-}
-
-extension PassLogout {
-  /// The result of `pass.logout`.
-  package var json: JSONValue {
-    var result: JSONObject = ["upstream": .string(upstream.rawValue)]
-    result["logouts"] = .array(
-      logouts.map { step in
-        var shown: JSONObject = [
-          "mvpd": .string(step.mvpd), "actionName": .string(step.actionName), "actionType": .string(step.actionType),
-        ]
-        shown.add("url", step.url)
-        return .object(shown)
-      })
-    result["forgotten"] = .array(forgotten.map { .string($0) })
-    result["error"] = error?.json
-    return .object(result)
-  }
-}
-
-extension Status {
-  /// The status as `Preauthorize.Status` has it.
-  package var json: JSONValue {
-    var result: JSONObject = [
-      "status": .integer(Int64(status)), "code": .string(code), "message": .string(message),
-    ]
-    result.add("details", details)
-    result.add("helpUrl", helpURL)
-    result.add("trace", trace)
-    result.add("action", action)
-    return .object(result)
+extension PassProfileMethods.Logout.Result {
+  package init(_ logout: PassLogout) {
+    let upstream: PassProfileMethods.Logout.Upstream =
+      switch logout.upstream {
+      case .ended: .ended
+      case .failed: .failed
+      case .none: .none
+      }
+    self.init(
+      upstream: upstream,
+      logouts: logout.logouts.map {
+        var step = PassProfileMethods.Logout.Step(
+          mvpd: $0.mvpd, actionName: $0.actionName, actionType: $0.actionType)
+        step.url = $0.url
+        return step
+      }, forgotten: logout.forgotten)
+    error = logout.error.map { .init($0) }
   }
 }

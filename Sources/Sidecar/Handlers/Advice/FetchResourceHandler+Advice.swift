@@ -10,7 +10,7 @@ extension FetchResourceHandler {
   /// Continues a fetch that was suspended at an advice: with the original request, on the current configuration.
   func resume(
     _ continuation: String, _ params: FetchResource.Params, _ descriptors: [PassedDescriptor], _ context: CallContext
-  ) async throws(RPCFault) -> JSONText {
+  ) async throws(RPCFault) -> Written<FetchResource.Result> {
     if let other = params.excludedByContinuation {
       throw .invalidParams("continuation excludes \(other)", path: "/\(other)")
     }

@@ -39,7 +39,7 @@ struct PolicyDelegate: AuthorizationPolicyDelegate {
   func evaluateAuthorizationPolicy(_ response: HTTPResponse) async -> [PolicyAdvice]? {
     var params: JSONObject = [
       "task": .string(task), "status": .integer(Int64(response.status)),
-      "headers": FetchResult.headers(response.fields).value,
+      "headers": ResponseHeaders(response.fields).json,
     ]
     if let text = String(validating: response.body, as: UTF8.self), !text.isEmpty { params["body"] = .string(text) }
     guard let given = await ask(.evaluateAuthorizationPolicy, params)?["advices"]?.arrayValue else { return nil }
@@ -53,7 +53,7 @@ struct PolicyDelegate: AuthorizationPolicyDelegate {
       "task": .string(task),
       "request": [
         "method": .string(request.method), "url": .string("\(request.url)"),
-        "headers": FetchResult.headers(request.fields).value,
+        "headers": ResponseHeaders(request.fields).json,
       ],
     ]
     params["txId"] = txId.map { .string($0) }

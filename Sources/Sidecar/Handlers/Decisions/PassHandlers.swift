@@ -14,34 +14,34 @@ struct PassHandlers: Sendable {
   /// Adds the methods to the table.
   func add(to table: inout MethodTable) {
     add(PassMethods.GetConfiguration.self, to: &table) { (client, params, options, _) async throws(PassError) in
-      try await client.configuration(includingTempPass: params.includeTempPass ?? false, options: options).json
+      .init(try await client.configuration(includingTempPass: params.includeTempPass ?? false, options: options))
     }
     add(PassMethods.CreateSession.self, to: &table) { (client, params, options, _) async throws(PassError) in
       let login = PassLoginParameters(
         mvpd: params.mvpd, domainName: params.domainName, redirectURL: params.redirectUrl)
-      return try await client.createSession(login, options: options).json
+      return .init(try await client.createSession(login, options: options))
     }
     add(PassMethods.ResumeSession.self, to: &table) { (client, params, options, _) async throws(PassError) in
       let login = PassLoginParameters(
         mvpd: params.mvpd, domainName: params.domainName, redirectURL: params.redirectUrl)
-      return try await client.resumeSession(code: params.code, login, options: options).json
+      return .init(try await client.resumeSession(code: params.code, login, options: options))
     }
     add(PassMethods.GetSession.self, to: &table) { (client, params, options, _) async throws(PassError) in
-      try await client.session(code: params.code, options: options).json
+      .init(try await client.session(code: params.code, options: options))
     }
-    table.waitingForValue(PassProfileMethods.ListProfiles.self) { (params, context) async throws(RPCFault) in
+    table.waiting(PassProfileMethods.ListProfiles.self) { (params, context) async throws(RPCFault) in
       let selection = try Self.selection(params)
       return try await call(params, context) { (client, options) async throws(PassError) in
-        try await client.profiles(selection, options: options).json
+        .init(try await client.profiles(selection, options: options))
       }
     }
     add(PassProfileMethods.Authorize.self, to: &table) { (client, params, options, audit) async throws(PassError) in
       let decisions = try await client.authorize(params.resources, mvpd: params.mvpd, options: options)
       audit?.note(decisions)
-      return decisions.json
+      return .init(decisions)
     }
     add(PassProfileMethods.Logout.self, to: &table) { (client, params, options, _) async throws(PassError) in
-      try await client.logout(mvpd: params.mvpd, redirectURL: params.redirectUrl, options: options).json
+      .init(try await client.logout(mvpd: params.mvpd, redirectURL: params.redirectUrl, options: options))
     }
   }
 
@@ -49,21 +49,20 @@ struct PassHandlers: Sendable {
     _ method: Method.Type, to table: inout MethodTable,
     _ body:
       @escaping @Sendable (PassClient, Method.Params, PassOptions, AuditEntry?) async throws(PassError)
-      -> JSONValue
+      -> Method.Result
   ) where Method.Params: PassSharedParams {
-    table.waitingForValue(method) { (params, context) async throws(RPCFault) in
-      let params = params
-      return try await call(params, context) { (client, options) async throws(PassError) in
+    table.waiting(method) { (params, context) async throws(RPCFault) in
+      try await call(params, context) { (client, options) async throws(PassError) in
         try await body(client, params, options, context.audit)
       }
     }
   }
 
   /// Runs `body` with the client and the options of a call.
-  private func call(
+  private func call<Result>(
     _ params: some PassSharedParams, _ context: CallContext,
-    _ body: (PassClient, PassOptions) async throws(PassError) -> JSONValue
-  ) async throws(RPCFault) -> JSONValue {
+    _ body: (PassClient, PassOptions) async throws(PassError) -> Result
+  ) async throws(RPCFault) -> Result {
     let client = try client(of: params.provider, context)
     do throws(PassError) {
       return try await body(client, PassOptions(params))
@@ -147,7 +146,7 @@ extension ErrorMap {
       return .invalidParams(error.detail, path: parameter.path.jsonPointer)
     case .rejected:
       var rejected = fault(.passError, error.detail)
-      rejected.details["error"] = error.status?.json
+      rejected.details["error"] = error.status.flatMap { try? JSONValueEncoder().encode(Preauthorize.Status($0)) }
       rejected.details["next"] = error.next.map { .string($0.rawValue) }
       return rejected
     case .unreachable: return fault(.passUnreachable, error.detail)

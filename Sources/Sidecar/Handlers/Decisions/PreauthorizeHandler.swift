@@ -21,7 +21,9 @@ struct PreauthorizeHandler: Sendable {
 
   init(engine: Engine) { self.engine = engine }
 
-  func callAsFunction(_ params: Preauthorize.Params, _ context: CallContext) async throws(RPCFault) -> JSONText {
+  func callAsFunction(
+    _ params: Preauthorize.Params, _ context: CallContext
+  ) async throws(RPCFault) -> Written<Preauthorize.Result> {
     let (request, weight) = try Self.request(params)
     guard memory.withLock({ $0.take(weight, for: context.uid) }) else {
       throw RPCFault.overloaded("Too many resources of this user under way")
@@ -91,9 +93,9 @@ struct PreauthorizeHandler: Sendable {
 
   private static func answer(
     _ response: PreauthorizeResponse, _ subject: DecisionSubject?, _ context: CallContext
-  ) -> JSONText {
+  ) -> Written<Preauthorize.Result> {
     context.audit?.note(response, subject: subject)
-    return PreauthorizeResult.text(of: response)
+    return Written(Preauthorize.Result(response))
   }
 
   /// The request, and the memory it takes.
@@ -118,15 +120,5 @@ struct PreauthorizeHandler: Sendable {
       PreauthorizeRequest(resources: params.resources, disabledFeatures: Set(disabled)),
       DecisionLoad.weight(of: params.resources, contextBytes: contextBytes)
     )
-  }
-}
-
-extension PreauthorizeRequest.Feature {
-  fileprivate init(_ feature: Preauthorize.Feature) {
-    self =
-      switch feature {
-      case .localCache: .localCache
-      case .remoteCache: .remoteCache
-      }
   }
 }

@@ -26,7 +26,7 @@ struct FetchResourceHandler: Sendable {
 
   func callAsFunction(
     _ params: consuming FetchResource.Params, _ context: CallContext
-  ) async throws(RPCFault) -> JSONText {
+  ) async throws(RPCFault) -> Written<FetchResource.Result> {
     var params = params
     let descriptors = context.descriptors.take()
     try checkForDebugger(context)
@@ -93,7 +93,9 @@ struct FetchResourceHandler: Sendable {
   }
 
   /// Runs a fetch as a task of the caller's, with its bodies in messages or `bodies`.
-  func carryOut(_ fetch: Fetch, _ bodies: FetchBodies?, _ context: CallContext) async throws(RPCFault) -> JSONText {
+  func carryOut(
+    _ fetch: Fetch, _ bodies: FetchBodies?, _ context: CallContext
+  ) async throws(RPCFault) -> Written<FetchResource.Result> {
     var fetch = fetch
     // The request's descriptor ends with this call: such a fetch cannot continue in another one.
     fetch.mayContinue = bodies?.hasReader != true
@@ -109,7 +111,7 @@ struct FetchResourceHandler: Sendable {
     do throws(ResourceError) {
       let response = try outcome.get()
       return await pool.run(for: context.caller, if: response.body.count >= JSONRPCConnection.longText) {
-        FetchResult.text(response, task: task, bodyBytes: bodies?.bytesWritten)
+        Written(FetchResource.Result(response, task: task, bodyBytes: bodies?.bytesWritten))
       }
     } catch {
       if let fault = bodies?.fault(behind: error) { throw fault }

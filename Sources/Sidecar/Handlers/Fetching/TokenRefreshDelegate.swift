@@ -29,7 +29,7 @@ struct TokenRefreshDelegate: TokenManagementPolicyDelegate {
   func evaluateTokenRefresh(_ response: HTTPResponse) async -> Bool? {
     var params: JSONObject = [
       "task": .string(task), "status": .integer(Int64(response.status)),
-      "headers": FetchResult.headers(response.fields).value,
+      "headers": ResponseHeaders(response.fields).json,
     ]
     if let text = String(validating: response.body, as: UTF8.self), !text.isEmpty { params["body"] = .string(text) }
     let answer = await DelegateQuestion.ask(

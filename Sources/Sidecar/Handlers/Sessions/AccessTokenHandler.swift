@@ -15,7 +15,7 @@ struct AccessTokenHandler: Sendable {
 
   func callAsFunction(
     _ params: GetAccessToken.Params, _ context: CallContext
-  ) async throws(RPCFault) -> JSONValue {
+  ) async throws(RPCFault) -> GetAccessToken.Result {
     let (target, minimum) = try checked(params, context)
     let token: AccessToken
     switch target.authentication {
@@ -30,7 +30,9 @@ struct AccessTokenHandler: Sendable {
     }
     guard token.type == .bearer else { throw Self.bound }
     if let server = target.narrowed { try rejectWider(token, server, context) }
-    return Self.result(token, scope: token.scope)
+    return GetAccessToken.Result(
+      accessToken: token.value.reveal(), tokenType: token.type.rawValue, expiresAt: token.expiresAt.rfc3339,
+      scope: token.scope)
   }
 
   /// The token of a call as far as it is known without a request.
@@ -149,17 +151,6 @@ struct AccessTokenHandler: Sendable {
       throw SessionError.notFound
     }
     return handle
-  }
-
-  /// `GetAccessToken.Result`, built as a value because it is a hot path. A test decodes it as that type, strictly.
-  static func result(_ token: AccessToken, scope: String?) -> JSONValue {
-    var members = [
-      JSONObject.Member(name: "accessToken", value: .string(token.value.reveal())),
-      JSONObject.Member(name: "tokenType", value: .string(token.type.rawValue)),
-      JSONObject.Member(name: "expiresAt", value: .string(token.expiresAt.rfc3339)),
-    ]
-    if let scope { members.append(JSONObject.Member(name: "scope", value: .string(scope))) }
-    return .object(JSONObject(distinct: members))
   }
 
   private static let bound = RPCFault(

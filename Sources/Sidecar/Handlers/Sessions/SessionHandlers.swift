@@ -132,8 +132,10 @@ struct SessionHandlers: Sendable {
     }
   }
 
-  func list(_ params: ListSessions.Params, _ context: CallContext) async throws(RPCFault) -> JSONText {
-    try await lists.page(params, of: "sessions", context) { (start, page) async throws(RPCFault) in
+  func list(
+    _ params: ListSessions.Params, _ context: CallContext
+  ) async throws(RPCFault) -> Written<ListSessions.Result> {
+    try await lists.page(params, context) { (start, page) async throws(RPCFault) in
       do throws(SessionError) {
         try await engine.forEachVisibleSession(context, after: start) { session, position in
           page.add(SessionDescription(session), at: position)

@@ -21,7 +21,11 @@ final class ChunkDelivery: Sendable {
   /// False when the connection is gone.
   @Sendable func deliver(_ head: HTTPResponseHead) async -> Bool {
     guard let conversation = caller.conversation else { return false }
-    return await conversation.notifyInTurn("fetchResource.head", FetchResult.text(head, task: task).value)
+    var members: JSONObject = ["task": .string(task), "status": .integer(Int64(head.status))]
+    members["reason"] = head.reason.map { .string($0) }
+    members["url"] = .string(head.url.description)
+    members["headers"] = ResponseHeaders(head.fields).json
+    return await conversation.notifyInTurn("fetchResource.head", .object(members))
   }
 
   private var fields: String {

@@ -11,8 +11,10 @@ struct TaskHandlers: Sendable {
   let tasks: TaskRegistry
   let lists: ListAnswers
 
-  func list(_ params: ListTasks.Params, _ context: CallContext) async throws(RPCFault) -> JSONText {
-    try await lists.page(params, of: "tasks", context) { (start, page) async throws(RPCFault) in
+  func list(
+    _ params: ListTasks.Params, _ context: CallContext
+  ) async throws(RPCFault) -> Written<ListTasks.Result> {
+    try await lists.page(params, context) { (start, page) async throws(RPCFault) in
       var position = start
       if page.moment == 0 { page.moment = tasks.moment }
       while true {

@@ -9,12 +9,12 @@ package import PosternSupport
 package enum OfflineMethods {
   /// `verifyJws` with `params` as on the wire.
   package static func verifyJWS(_ params: JSONValue) throws(RPCFault) -> JSONValue {
-    try verify(decoded(params))
+    try encoded(verify(decoded(params)))
   }
 
   /// `decryptJwe` with `params` as on the wire.
   package static func decryptJWE(_ params: JSONValue) throws(RPCFault) -> JSONValue {
-    try decrypt(decoded(params))
+    try encoded(decrypt(decoded(params)))
   }
 
   /// The registration of the first certificate of `pem` at an issuer: its thumbprint, and a key set with it.
@@ -30,7 +30,7 @@ package enum OfflineMethods {
     }
   }
 
-  static func verify(_ params: VerifyJWS.Params) throws(RPCFault) -> JSONValue {
+  static func verify(_ params: VerifyJWS.Params) throws(RPCFault) -> VerifyJWS.Result {
     let allowed =
       try InputLimits.algorithms(params.algorithms, SignatureAlgorithm.init(name:)) ?? SignatureAlgorithm.all
     let keys: JWKSet
@@ -39,38 +39,42 @@ package enum OfflineMethods {
     case (nil, let key?): keys = JWKSet([try Self.key(key)])
     default: throw .invalidParams("Exactly one of jwks and jwk", path: params.jwk == nil ? "/jwks" : "/jwk")
     }
-    var header: JSONObject?
+    var result = VerifyJWS.Result(valid: false)
     do throws(JOSEError) {
       let jws = try CompactJWS(params.jws)
-      header = jws.header.parameters
+      result.header = .object(jws.header.parameters)
       let algorithm = try jws.algorithm(allowed: allowed)
       let key =
         params.jwk == nil
         ? try keys.verificationKey(for: jws.header, algorithm: algorithm)
         : try meant(keys.keys[0], by: jws.header)
       let payload = try jws.verifiedPayload(with: key, algorithm: algorithm)
-      return opened(jws.header.parameters, "payload", payload)
+      result.valid = true
+      (result.payload, result.payloadBase64) = opened(payload)
     } catch {
-      return VerdictResult.invalid(TokenFault(error), header: header)
+      result.error = TokenViolation(TokenFault(error))
     }
+    return result
   }
 
-  static func decrypt(_ params: DecryptJWE.Params) throws(RPCFault) -> JSONValue {
+  static func decrypt(_ params: DecryptJWE.Params) throws(RPCFault) -> DecryptJWE.Result {
     let allowed =
       try InputLimits.algorithms(params.algorithms, KeyManagementAlgorithm.init(name:))
       ?? KeyManagementAlgorithm.asymmetric + KeyManagementAlgorithm.symmetric
     let key = try key(params.jwk)
-    var header: JSONObject?
+    var result = DecryptJWE.Result(valid: false)
     do throws(JOSEError) {
       let jwe = try CompactJWE(params.jwe)
-      header = jwe.header.parameters
+      result.header = .object(jwe.header.parameters)
       let (algorithm, encryption) = try jwe.algorithms(allowed: allowed)
       let plaintext = try jwe.decrypt(
         with: meant(key, by: jwe.header), algorithm: algorithm, encryption: encryption)
-      return opened(jwe.header.parameters, "plaintext", plaintext)
+      result.valid = true
+      (result.plaintext, result.plaintextBase64) = opened(plaintext)
     } catch {
-      return VerdictResult.invalid(TokenFault(error), header: header)
+      result.error = TokenViolation(TokenFault(error))
     }
+    return result
   }
 
   /// A single key is the one the caller means, unless its key ID differs from the header's.
@@ -96,16 +100,18 @@ package enum OfflineMethods {
     }
   }
 
-  /// The content as text where it is text: strings of a result must not contain U+0000.
-  private static func opened(_ header: JSONObject, _ name: String, _ content: [UInt8]) -> JSONValue {
-    let isText = !content.contains(0)
-    let body: (String, JSONValue) =
-      if isText, let text = String(validating: content, as: UTF8.self) {
-        (name, .string(text))
-      } else {
-        ("\(name)Base64", .string(Base64.string(content)))
-      }
-    return .object(JSONObject([("valid", true), ("header", .object(header)), body]))
+  /// The content as text where it is text, else as base64: strings of a result must not contain U+0000.
+  private static func opened(_ content: [UInt8]) -> (text: String?, base64: String?) {
+    if !content.contains(0), let text = String(validating: content, as: UTF8.self) { return (text, nil) }
+    return (nil, Base64.string(content))
+  }
+
+  private static func encoded(_ result: some Encodable) throws(RPCFault) -> JSONValue {
+    do {
+      return try JSONValueEncoder().encode(result)
+    } catch {
+      throw RPCFault(.internalError)
+    }
   }
 
   private static func decoded<Params: RPCObject>(_ params: JSONValue) throws(RPCFault) -> Params {
@@ -134,7 +140,8 @@ extension OfflineMethods {
     if let header = inspection.header { report["header"] = .object(header) }
     if let claims = inspection.claims { report["claims"] = .object(claims) }
     report["signature"] = .string(inspection.signature.rawValue)
-    report["wouldFail"] = .array(inspection.findings.map { .object(VerdictResult.error($0)) })
+    report["wouldFail"] = .array(
+      try inspection.findings.map { finding throws(RPCFault) in try encoded(TokenViolation(finding)) })
     return .object(report)
   }
 }

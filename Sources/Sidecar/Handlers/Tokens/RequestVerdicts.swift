@@ -9,14 +9,17 @@ import TokenValidation
 
 extension TokenHandlers {
   /// `validateRequest`: params to requirements, the engine, and its verdict to a result.
-  func validateRequest(_ params: ValidateRequest.Params, _ context: CallContext) async throws(RPCFault) -> JSONValue {
+  func validateRequest(
+    _ params: ValidateRequest.Params, _ context: CallContext
+  ) async throws(RPCFault) -> ValidateRequest.Result {
     let issuer = try TokenIssuer(params, context, engine.keySets)
     var source = TokenSource(issuer: nil, tokens: issuer.tokens, keys: issuer.keys)
     if let name = params.issuer { source = try context.runtime.issuer(name).tokenSource(keys: issuer.keys) }
     let (request, requirements) = (params.request, try params.requirements())
-    let body: @Sendable () async throws(RPCFault) -> JSONValue = { [engine, source] () async throws(RPCFault) in
+    let body: @Sendable () async throws(RPCFault) -> ValidateRequest.Result = {
+      [engine, source] () async throws(RPCFault) in
       do throws(RequestValidationError) {
-        return VerdictResult.make(
+        return ValidateRequest.Result(
           try await engine.validateRequest(
             request, requiring: requirements, from: source, of: context.uid, deadline: context.deadline,
             trace: context.traceContext))
@@ -57,27 +60,22 @@ extension RequestRequirements.ProofRule {
   }
 }
 
-extension VerdictResult {
-  fileprivate static func make(_ verdict: RequestVerdict) -> JSONValue {
+extension ValidateRequest.Result {
+  fileprivate init(_ verdict: RequestVerdict) {
     switch verdict {
     case .accepted(let request):
-      var result: JSONObject = [
-        "valid": true, "claims": .object(request.claims), "tokenType": .string(request.tokenType.rawValue),
-      ]
-      var confirmation = JSONObject()
-      if let jkt = request.jkt { confirmation["jkt"] = .string(jkt) }
-      if let thumbprint = request.x5tS256 { confirmation["x5tS256"] = .string(thumbprint) }
-      if !confirmation.isEmpty { result["confirmation"] = .object(confirmation) }
-      result["cached"] = .bool(request.isCached)
-      return .object(result)
+      self.init(valid: true)
+      claims = .object(request.claims)
+      tokenType = ValidateRequest.TokenType(rawValue: request.tokenType.rawValue)
+      if request.jkt != nil || request.x5tS256 != nil {
+        confirmation = ValidateRequest.Confirmation(jkt: request.jkt, x5tS256: request.x5tS256)
+      }
+      cached = request.isCached
     case .rejected(let rejection):
-      var violation = error(rejection.fault)
-      if let detail = rejection.detail { violation["detail"] = .string(detail) }
+      self.init(valid: false)
+      error = ValidateRequest.Violation(TokenViolation(rejection.fault), detail: rejection.detail)
       let headers = JSONObject(rejection.response.fields.lines.map { ($0.name, .string($0.value)) })
-      return [
-        "valid": false, "error": .object(violation),
-        "response": ["status": .integer(Int64(rejection.response.status)), "headers": .object(headers)],
-      ]
+      response = ValidateRequest.Response(status: rejection.response.status, headers: HeaderTexts(headers))
     }
   }
 }

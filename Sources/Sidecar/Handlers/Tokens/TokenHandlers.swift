@@ -12,7 +12,9 @@ struct TokenHandlers: Sendable {
   let engine: Engine
   let computation: CPUOffload
 
-  func validateIDToken(_ params: ValidateIDToken.Params, _ context: CallContext) async throws(RPCFault) -> JSONValue {
+  func validateIDToken(
+    _ params: ValidateIDToken.Params, _ context: CallContext
+  ) async throws(RPCFault) -> ValidateIDToken.Result {
     let bounds = InputLimits(rules: context.runtime.validation)
     let issuer = try TokenIssuer(params, context, engine.keySets)
     var expectations = IDTokenExpectations(
@@ -36,7 +38,7 @@ struct TokenHandlers: Sendable {
 
   func validateAccessToken(
     _ params: ValidateAccessToken.Params, _ context: CallContext
-  ) async throws(RPCFault) -> JSONValue {
+  ) async throws(RPCFault) -> ValidateAccessToken.Result {
     let bounds = InputLimits(rules: context.runtime.validation)
     let issuer = try TokenIssuer(params, context, engine.keySets)
     var expectations = AccessTokenExpectations(
@@ -50,14 +52,14 @@ struct TokenHandlers: Sendable {
         params.accessToken, expecting: expectations, configuration: issuer.tokens, keys: issuer.keys,
         deadline: context.deadline)
     }
-    guard let name = params.issuer, result["valid"] == true else { return result }
+    guard let name = params.issuer, result.valid else { return result }
     let configured = try context.runtime.issuer(name)
     guard configured.introspectsJWTs else { return result }
     do throws(IntrospectionError) {
       let rejection = try await engine.introspector.rejection(
         of: Secret(params.accessToken), issuer: configured.issuer, configuration: configured.tokens, keys: issuer.keys,
         deadline: context.deadline, trace: context.traceContext)
-      return rejection.map { VerdictResult.make(IntrospectionVerdict.invalid($0)) } ?? result
+      return rejection.map { .init($0) } ?? result
     } catch {
       throw ErrorMap.fault(error)
     }
@@ -65,25 +67,23 @@ struct TokenHandlers: Sendable {
 
   func validateLogoutToken(
     _ params: ValidateLogoutToken.Params, _ context: CallContext
-  ) async throws(RPCFault) -> JSONValue {
+  ) async throws(RPCFault) -> LogoutVerdict {
     let sessionIssuer = try params.end == true ? issuerOfEnd(params, context) : nil
     let issuer = try TokenIssuer(params, context, engine.keySets)
     var expectations = LogoutTokenExpectations(clientID: try issuer.requiredClientID(), realm: issuer.realm)
     expectations.now = try InputLimits(rules: context.runtime.validation).now(params.now)
     let validator = params.issuer == nil ? engine.validators.foreignLogoutTokens : engine.validators.logoutTokens
-    let result = try await decided(issuer, context) { [expectations] () async throws(KeySetError) in
+    let verdict = try await decided(issuer, context) { [expectations] () async throws(KeySetError) in
       try await validator.validate(
         params.logoutToken, expecting: expectations, configuration: issuer.tokens, keys: issuer.keys,
         deadline: context.deadline)
     }
-    guard let sessionIssuer, case .object(var verdict) = result, verdict["valid"] == true,
-      let claims = verdict["claims"]?.objectValue
-    else { return result }
+    var result = LogoutVerdict(verdict)
+    guard let sessionIssuer, verdict.valid, let claims = verdict.claims?.objectValue else { return result }
     do throws(SessionError) {
-      let ended = try await engine.endSessions(
+      result.ended = try await engine.endSessions(
         of: claims, expecting: expectations, at: sessionIssuer, for: context.uid, deadline: context.deadline)
-      verdict["ended"] = .integer(Int64(ended))
-      return .object(verdict)
+      return result
     } catch {
       throw ErrorMap.fault(error)
     }
@@ -109,10 +109,10 @@ struct TokenHandlers: Sendable {
   private func decided(
     _ issuer: TokenIssuer, _ context: CallContext,
     _ judge: @escaping @Sendable () async throws(KeySetError) -> AuthEngine.TokenVerdict
-  ) async throws(RPCFault) -> JSONValue {
-    let body: @Sendable () async throws(RPCFault) -> JSONValue = { () async throws(RPCFault) in
+  ) async throws(RPCFault) -> PosternProtocol.TokenVerdict {
+    let body: @Sendable () async throws(RPCFault) -> PosternProtocol.TokenVerdict = { () async throws(RPCFault) in
       do throws(KeySetError) {
-        return VerdictResult.make(try await judge())
+        return PosternProtocol.TokenVerdict(try await judge())
       } catch {
         throw ErrorMap.fault(error)
       }
@@ -120,12 +120,14 @@ struct TokenHandlers: Sendable {
     return try await issuer.isBounded ? body() : computation.run(context, body)
   }
 
-  func introspectToken(_ params: IntrospectToken.Params, _ context: CallContext) async throws(RPCFault) -> JSONValue {
+  func introspectToken(
+    _ params: IntrospectToken.Params, _ context: CallContext
+  ) async throws(RPCFault) -> IntrospectToken.Result {
     let configured = try context.runtime.issuer(params.issuer)
     let expectations = IntrospectionExpectations(
       audience: params.audience, requiredScopes: try InputLimits.list(params.requiredScopes, "requiredScopes") ?? [])
     do throws(IntrospectionError) {
-      return VerdictResult.make(
+      return IntrospectToken.Result(
         try await engine.introspector.verdict(
           on: Secret(params.token), hint: params.tokenTypeHint, issuer: configured.issuer, expecting: expectations,
           configuration: configured.tokens,

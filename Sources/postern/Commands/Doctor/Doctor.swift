@@ -5,6 +5,7 @@ import HTTPMessages
 import PosternConfiguration
 import PosternJSON
 import PosternObservability
+import PosternProtocol
 import PosternRuntime
 import PosternSupport
 import Sidecar
@@ -56,7 +57,7 @@ struct Doctor: AsyncParsableCommand {
       let loaded = try ConfigurationLoader(methodNames: Product.methodNames).load(path: path, environment: environment)
       let identity = ProcessIdentity(
         startedAt: SystemClock().wallNow,
-        libraries: LibraryVersions(curl: "", openssl: "", jansson: "", swift: Product.swiftVersion))
+        libraries: GetInfo.Libraries(curl: "", openssl: "", jansson: "", swift: Product.swiftVersion))
       let snapshot = try ConfigurationSnapshot(
         loaded.configuration, identity, clock: SystemClock(), isTrial: true)
       let store = try StoreAssembly(loaded.configuration.store, isNeeded: true)

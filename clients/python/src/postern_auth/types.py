@@ -1425,14 +1425,14 @@ class RequestViolation:
     code: str
     #: For people and logs.
     message: str
-    #: The part that is wrong, as htm of a proof.
-    detail: str | None = None
     #: The claim or header parameter concerned.
     claim: str | None = None
     #: The value that would have passed, where it may be shown.
     expected: Any | None = None
     #: The value that was found, where it may be shown.
     actual: Any | None = None
+    #: The part that is wrong, as htm of a proof.
+    detail: str | None = None
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> RequestViolation:
@@ -1441,10 +1441,10 @@ class RequestViolation:
         members: dict[str, Any] = made.__dict__
         members["code"] = value["code"]
         members["message"] = value["message"]
-        members["detail"] = value.get("detail")
         members["claim"] = value.get("claim")
         members["expected"] = value.get("expected")
         members["actual"] = value.get("actual")
+        members["detail"] = value.get("detail")
         return made
 
     def to_json(self) -> dict[str, Any]:
@@ -1453,10 +1453,10 @@ class RequestViolation:
             {
                 "code": wire(self.code),
                 "message": wire(self.message),
-                "detail": wire(self.detail),
                 "claim": wire(self.claim),
                 "expected": wire(self.expected),
                 "actual": wire(self.actual),
+                "detail": wire(self.detail),
             }
         )
 

@@ -1,0 +1,28 @@
+public import PosternJSON
+
+/// A result that writes its text itself: one of a hot path, for which a tree of values would cost more than the rest of
+/// the call. Tests compare the text with the `Codable` form, from which the schema is made.
+public protocol WrittenResult: RPCObject {
+  /// About how many bytes the text has.
+  var expectedBytes: Int { get }
+  /// Appends the text.
+  func write(to text: borrowing JSONComposer)
+}
+
+extension WrittenResult {
+  /// That of most results.
+  public var expectedBytes: Int { 768 }
+}
+
+/// A result that has been written: by its handler, so that a long one is written where that harms no other call.
+public struct Written<Result: WrittenResult>: Sendable {
+  /// The text.
+  public let text: JSONText
+
+  /// Writes `result`.
+  public init(_ result: Result) {
+    let text = JSONComposer(capacity: result.expectedBytes)
+    result.write(to: text)
+    self.text = text.finished()
+  }
+}

@@ -1,0 +1,65 @@
+import PosternJSON
+import PosternProtocol
+import Testing
+
+@Suite("Results that write their own text")
+struct WrittenResultTests {
+  /// The text is that of the `Codable` form, to the byte.
+  private static func check(_ result: some WrittenResult) throws {
+    #expect(Written(result).text == JSONText(try JSONValueEncoder().encode(result)))
+  }
+
+  @Test("a fetch's result has the members of its schema in their order, all of them or as few as there may be")
+  func fetch() throws {
+    var headers = ResponseHeaders()
+    for number in 0..<40 {
+      headers.append("x-\(number % 20)", "\(number)")
+      headers.append("set-cookie", "a\"\(number)")
+    }
+    let timing = FetchResource.Timing(totalMs: 4, queueMs: 3, connectMs: 2, firstByteMs: -1)
+    var result = FetchResource.Result(
+      task: "t\n", status: 200, url: "https://api.test/", headers: headers, timing: timing)
+    try Self.check(result)
+    result.headers = ResponseHeaders()
+    result.reason = "OK"
+    result.body = "é\0"
+    result.bodyBase64 = "AA=="
+    result.bodyBytes = 1 << 40
+    result.attempts = 3
+    result.tokenRefreshed = true
+    result.advicesSatisfied = [["type": "a"], 1]
+    result.retryAfterMs = 7
+    try Self.check(result)
+    #expect(headers.json["set-cookie"]?.arrayValue?.count == 40)
+    #expect(headers.json["x-19"] == ["19", "39"])
+    #expect(headers.json.objectValue?.count == 21)
+  }
+
+  @Test("decisions have the members of their schema in their order, all of them or as few as there may be")
+  func decisions() throws {
+    let short = Preauthorize.Status(
+      status: 0, code: "c", message: "m", details: nil, helpUrl: nil, trace: nil, action: "retry")
+    let long = Preauthorize.Status(
+      status: 403, code: "c", message: "\u{1}", details: "d", helpUrl: "h", trace: "t", action: "none")
+    let decisions = [short, long, nil].map { error in
+      Preauthorize.Decision(
+        id: "r\"", error: error, source: .backend, ageMs: 5, expiresAt: error == nil ? "2026-01-01" : nil)
+    }
+    try Self.check(
+      Preauthorize.Result(
+        outcome: .response, decisions: decisions, status: nil, unhonoredFeatures: [.localCache, .remoteCache]))
+    try Self.check(Preauthorize.Result(outcome: .failure, decisions: [], status: long, unhonoredFeatures: []))
+  }
+
+  @Test("a page has the members of its schema, with a cursor and without")
+  func page() throws {
+    let session = SessionDescription(session: "s", issuer: "i", kind: .user, scope: "", createdAt: "2026")
+    let entries = try [PageEntry(session), PageEntry(session)]
+    try Self.check(ListSessions.Result(entries, nextCursor: "c"))
+    try Self.check(ListSessions.Result([], nextCursor: nil))
+    try Self.check(ListTasks.Result([], nextCursor: "c"))
+    try Self.check(ListEndpoints.Result([], nextCursor: "c"))
+    let json = Written(ListSessions.Result(entries, nextCursor: nil)).text.value
+    #expect(try JSONValueDecoder().decode(ListSessions.Result.self, from: json).sessions.count == 2)
+  }
+}
