@@ -3,14 +3,18 @@ public import PosternJSON
 /// The headers of a response: lower-case names to their values in order; names in the order of their first lines.
 public struct ResponseHeaders: SchemaDescribed, Sendable {
   private static let indexThreshold = 16
+  private static let reservedAtMost = 64
 
   private var names: [String] = []
   private var values: [[String]] = []
   /// The positions of the names, once there are too many for a scan of each line.
   private var index: [String: Int] = [:]
 
-  /// No headers.
-  public init() {}
+  /// No headers yet, of about `capacity` that will come.
+  public init(capacity: Int = 0) {
+    names.reserveCapacity(min(capacity, Self.reservedAtMost))
+    values.reserveCapacity(min(capacity, Self.reservedAtMost))
+  }
 
   /// Adds a line; `name` is in lower case.
   public mutating func append(_ name: String, _ value: String) {

@@ -2,7 +2,7 @@ import PosternJSON
 import PosternProtocol
 import Testing
 
-@Suite("Results that write their own text")
+@Suite("Results that write their own text, or make their own value")
 struct WrittenResultTests {
   /// The text is that of the `Codable` form, to the byte.
   private static func check(_ result: some WrittenResult) throws {
@@ -61,5 +61,34 @@ struct WrittenResultTests {
     try Self.check(ListEndpoints.Result([], nextCursor: "c"))
     let json = Written(ListSessions.Result(entries, nextCursor: nil)).text.value
     #expect(try JSONValueDecoder().decode(ListSessions.Result.self, from: json).sessions.count == 2)
+  }
+
+  @Test("verdicts and tokens have the members of their schema in their order, all of them or as few as there may be")
+  func values() throws {
+    func check(_ result: some ValueResult) throws {
+      #expect(JSONText(result.json) == JSONText(try JSONValueEncoder().encode(result)))
+    }
+    for isFull in [true, false] {
+      func given<Value>(_ value: Value) -> Value? { isFull ? value : nil }
+      let violation = TokenViolation(
+        code: "c", message: "m", claim: given("aud"), expected: given(["a"]), actual: given(1))
+      var verdict = TokenVerdict(valid: isFull)
+      verdict.claims = given(["sub": "u"])
+      verdict.header = given([:])
+      verdict.key = VerificationKey(kid: given("k"), alg: "ES256", thumbprint: given("t"))
+      verdict.cached = given(false)
+      verdict.error = violation
+      try check(verdict)
+      try check(TokenVerdict(valid: false))
+      var request = ValidateRequest.Result(valid: isFull)
+      request.claims = given(["sub": "u"])
+      request.tokenType = given(.dpop)
+      request.confirmation = ValidateRequest.Confirmation(jkt: given("j"), x5tS256: given("x"))
+      request.cached = given(true)
+      request.error = ValidateRequest.Violation(violation, detail: given("htm"))
+      request.response = given(ValidateRequest.Response(status: 401, headers: HeaderTexts(["B": "1", "A": "2"])))
+      try check(request)
+      try check(GetAccessToken.Result(accessToken: "a", tokenType: "Bearer", expiresAt: "e", scope: given("s")))
+    }
   }
 }

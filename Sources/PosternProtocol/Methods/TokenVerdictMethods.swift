@@ -263,7 +263,7 @@ public enum ValidateRequest: RPCMethod {
     ]
   }
 
-  public struct Result: RPCObject {
+  public struct Result: ValueResult {
     public var valid: Bool
     public var claims: JSONValue?
     public var tokenType: TokenType?
@@ -284,6 +284,44 @@ public enum ValidateRequest: RPCMethod {
       "error": "Why it may not; only when it is not",
       "response": "The response for the API to send, without a body; only when it is not",
     ]
+  }
+}
+
+extension ValidateRequest.Result {
+  public var json: JSONValue {
+    var members: [JSONObject.Member] = []
+    members.reserveCapacity(5)
+    members.add("valid", .bool(valid))
+    members.add("claims", claims)
+    members.add("tokenType", tokenType.map { .string($0.rawValue) })
+    members.add("confirmation", confirmation?.json)
+    members.add("cached", cached.map { .bool($0) })
+    members.add("error", error?.json)
+    members.add(
+      "response",
+      response.map { ["status": .integer(Int64($0.status)), "headers": .object($0.headers.object)] })
+    return members.json
+  }
+}
+
+extension ValidateRequest.Confirmation {
+  fileprivate var json: JSONValue {
+    var members: [JSONObject.Member] = []
+    members.add("jkt", jkt.map { .string($0) })
+    members.add("x5tS256", x5tS256.map { .string($0) })
+    return members.json
+  }
+}
+
+extension ValidateRequest.Violation {
+  fileprivate var json: JSONValue {
+    var members = violation.members
+    members.add("detail", detail.map { .string($0) })
+    return members.json
+  }
+
+  private var violation: TokenViolation {
+    TokenViolation(code: code, message: message, claim: claim, expected: expected, actual: actual)
   }
 }
 

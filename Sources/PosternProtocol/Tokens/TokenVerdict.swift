@@ -1,7 +1,7 @@
 public import PosternJSON
 
 /// A verdict on a signed token: `valid` with its claims, or not, with the reason.
-public struct TokenVerdict: RPCObject {
+public struct TokenVerdict: ValueResult {
   public var valid: Bool
   public var claims: JSONValue?
   public var header: JSONValue?
@@ -20,6 +20,20 @@ public struct TokenVerdict: RPCObject {
     "cached": "Whether the signature was verified at an earlier call; only when valid",
     "error": "Why it is not valid; only when it is not",
   ]
+}
+
+extension TokenVerdict {
+  public var json: JSONValue {
+    var members: [JSONObject.Member] = []
+    members.reserveCapacity(5)
+    members.add("valid", .bool(valid))
+    members.add("claims", claims)
+    members.add("header", header)
+    members.add("key", key?.json)
+    members.add("cached", cached.map { .bool($0) })
+    members.add("error", error?.members.json)
+    return members.json
+  }
 }
 
 /// A verdict on a logout token, and its effect.
@@ -60,6 +74,30 @@ public struct VerificationKey: RPCObject {
     "alg": "The token's alg",
     "thumbprint": "RFC 7638 with SHA-256, base64url; none for a client secret",
   ]
+}
+
+extension VerificationKey {
+  fileprivate var json: JSONValue {
+    var members: [JSONObject.Member] = []
+    members.reserveCapacity(3)
+    members.add("kid", kid.map { .string($0) })
+    members.add("alg", .string(alg))
+    members.add("thumbprint", thumbprint.map { .string($0) })
+    return members.json
+  }
+}
+
+extension TokenViolation {
+  /// The members of its value.
+  var members: [JSONObject.Member] {
+    var members: [JSONObject.Member] = []
+    members.add("code", .string(code))
+    members.add("message", .string(message))
+    members.add("claim", claim.map { .string($0) })
+    members.add("expected", expected)
+    members.add("actual", actual)
+    return members
+  }
 }
 
 /// Why a token is not valid: the first check that failed.

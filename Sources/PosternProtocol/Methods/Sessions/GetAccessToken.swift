@@ -1,3 +1,4 @@
+public import PosternJSON
 public import PosternJSONRPC
 
 /// `getAccessToken`: hands a token out, where that is allowed.
@@ -38,7 +39,7 @@ public enum GetAccessToken: RPCMethod {
     ]
   }
 
-  public struct Result: RPCObject {
+  public struct Result: ValueResult {
     public var accessToken: String
     public var tokenType: String
     public var expiresAt: String
@@ -50,6 +51,16 @@ public enum GetAccessToken: RPCMethod {
       self.tokenType = tokenType
       self.expiresAt = expiresAt
       self.scope = scope
+    }
+
+    public var json: JSONValue {
+      var members: [JSONObject.Member] = []
+      members.reserveCapacity(4)
+      members.add("accessToken", .string(accessToken))
+      members.add("tokenType", .string(tokenType))
+      members.add("expiresAt", .string(expiresAt))
+      members.add("scope", scope.map { .string($0) })
+      return members.json
     }
 
     public static let memberDocs = [

@@ -84,6 +84,17 @@ package struct MethodTable: Sendable {
     }
   }
 
+  /// Adds a method that may wait, and whose result makes its value itself.
+  package mutating func waiting<Method: RPCMethod>(
+    _ method: Method.Type,
+    _ body: @escaping @Sendable (Method.Params, CallContext) async throws(RPCFault) -> Method.Result
+  ) where Method.Result: ValueResult {
+    addCheck(of: method)
+    handlers[Method.name] = .waiting { (params, context) async throws(RPCFault) in
+      .value(try await body(try Self.decode(Method.Params.self, params.take()), context).json)
+    }
+  }
+
   /// Adds a method that may wait, whose answer may carry a descriptor for the caller.
   package mutating func waitingForDescriptor<Method: RPCMethod>(
     _ method: Method.Type,

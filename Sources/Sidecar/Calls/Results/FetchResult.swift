@@ -58,7 +58,7 @@ extension FetchResource.Result {
 extension ResponseHeaders {
   /// The fields of a message.
   package init(_ fields: HTTPFields) {
-    self.init()
+    self.init(capacity: fields.lines.count)
     for line in fields.lines { append(line.name.lowercasedASCII(), line.value) }
   }
 }
