@@ -233,7 +233,9 @@ let package = Package(
       ]),
     .testTarget(
       name: "PosternConfigurationTests",
-      dependencies: ["PosternConfiguration", "PosternJSON", "PosternSupport", "PosternTestSupport"]),
+      dependencies: [
+        "AuthEngine", "HTTPMessages", "PosternConfiguration", "PosternJSON", "PosternSupport", "PosternTestSupport",
+      ]),
     .target(
       name: "PosternKit",
       dependencies: [

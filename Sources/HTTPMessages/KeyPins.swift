@@ -3,7 +3,7 @@ public import PosternSupport
 /// Certificate pins: a server's verified chain must contain one of these public keys (RFC 7469).
 public struct KeyPins: Sendable, Hashable {
   /// Which certificates the pins are compared with.
-  public enum Scope: Sendable, Hashable {
+  public enum Scope: String, Sendable, Hashable, CaseIterable {
     /// The server's certificate only.
     case leaf
     /// Every certificate of the verified chain, the root included.

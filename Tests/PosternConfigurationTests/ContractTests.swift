@@ -1,3 +1,5 @@
+import AuthEngine
+import HTTPMessages
 import PosternSupport
 import Testing
 
@@ -50,7 +52,7 @@ struct ContractTests {
     #expect(issuer.implicit == ImplicitGrantConfiguration(grant: .tokenExchange, scope: "profile:read"))
     #expect(issuer.endpoints.deviceAuthorization == "https://idp.example.com/device")
     #expect(issuer.accessManager?.realmPath == "/realms/root/realms/alpha")
-    #expect(issuer.tls.pins == [ContractExample.pin])
+    #expect(try issuer.tls.pins == KeyPins([ContractExample.pin], scope: .chain))
 
     let resource = try #require(configuration.resources["billing"])
     #expect(resource.locations.baseURL == "https://api.example.com/billing/")
@@ -58,7 +60,7 @@ struct ContractTests {
     #expect(resource.tokens.auth == .user)
     #expect(resource.tokens.scope == "billing:read")
     #expect(resource.tokens.audience == "https://api.example.com")
-    #expect(resource.tls.trust.pinScope == .chain)
+    #expect(resource.tls.trust.pins?.scope == .chain)
     #expect(resource.tls.clientKey?.value.reveal() == "secret of /run/secrets/client-key.pem")
     #expect(resource.refreshOn == RefreshRule(status: [401]))
     #expect(resource.payloadEncryption?.recipientKeyFile == "/etc/postern/recipient.pem")
@@ -136,7 +138,7 @@ struct ContractTests {
     let resource = try #require(configuration.resources["billing"])
     #expect(resource.tokens.auth == .user)
     #expect(resource.tokens.senderConstraint == .none)
-    #expect(resource.tls.trust.pinScope == .chain)
+    #expect(resource.tls.trust.pins == nil)
     #expect(resource.refreshOn == nil)
     #expect(resource.advice.isEnabled)
     #expect(resource.advice.rounds == 3)

@@ -1,3 +1,4 @@
+import AuthEngine
 import Testing
 
 @testable import PosternConfiguration
@@ -10,15 +11,18 @@ import Testing
 
   @Test("nothing is limited unless it is configured, and what is left out has its default")
   func defaults() throws {
-    func limits(_ text: String) throws -> ResourceLimitsConfiguration? {
+    func limits(_ text: String) throws -> OriginLimits? {
       try Self.load(text).configuration().resources["a"]?.bounds.limits
     }
     #expect(try limits("") == nil)
-    #expect(try limits(", limits: {}") == ResourceLimitsConfiguration())
-    #expect(try limits(", limits: { concurrency: 4 }") == ResourceLimitsConfiguration(concurrency: 4, queue: 64))
+    #expect(try limits(", limits: {}") == OriginLimits(queue: 64, patience: .seconds(15)))
     #expect(
-      try limits(", limits: { concurrency: 4, queue: 0, breaker: { openFor: 10s } }")
-        == ResourceLimitsConfiguration(concurrency: 4, queue: 0, breaker: .init(failures: 5, openFor: .seconds(10))))
+      try limits(", limits: { concurrency: 4 }")
+        == OriginLimits(concurrency: 4, queue: 64, patience: .seconds(15)))
+    #expect(
+      try limits(", timeout: 8s, limits: { concurrency: 4, queue: 0, breaker: { openFor: 10s } }")
+        == OriginLimits(
+          concurrency: 4, queue: 0, breaker: .init(failures: 5, openFor: .seconds(10)), patience: .seconds(4)))
     #expect(
       try limits(", limits: { breaker: { failures: 1 } }")?.breaker == .init(failures: 1, openFor: .seconds(30)))
   }

@@ -99,7 +99,7 @@ package final class ConfiguredEngine: Sendable {
   /// The issuer of the inbound tokens that are exchanged for a resource's tokens; nil where none are.
   package func inboundIssuer(of resource: String) -> ConfiguredIssuer? {
     guard let tokens = configuration.resources[resource]?.tokens, let exchange = tokens.exchange else { return nil }
-    return (exchange.inbound.issuer ?? tokens.issuer).flatMap { issuers[$0] }
+    return (exchange.inboundIssuer ?? tokens.issuer).flatMap { issuers[$0] }
   }
 
   /// The key set of a configured issuer.

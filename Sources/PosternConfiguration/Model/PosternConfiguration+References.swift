@@ -1,3 +1,4 @@
+import AuthEngine
 import PosternSupport
 
 extension PosternConfiguration {
@@ -54,7 +55,7 @@ extension PosternConfiguration {
     let servers =
       issuers.map { ("issuers", $0.key, $0.value.tls) } + resources.map { ("resources", $0.key, $0.value.tls.trust) }
       + preauthorization.map { ("preauthorization", $0.key, $0.value.tls) }
-    for (section, name, trust) in servers where trust.pins.isEmpty && !trust.pinsRequired {
+    for (section, name, trust) in servers where trust.pins == nil && !trust.pinsRequired {
       let path = keys.path.key(section).key(name).key("tls").key("pins")
       keys.context.problem("is missing: hardening.pinsRequired is set", at: path)
     }
@@ -112,16 +113,16 @@ extension PosternConfiguration {
     _ exchange: ExchangeConfiguration, of resource: ResourceConfiguration, at path: ConfigurationPath,
     in context: ReadingContext
   ) {
-    if let name = exchange.inbound.issuer, issuers[name] == nil {
+    if let name = exchange.inboundIssuer, issuers[name] == nil {
       context.problem(Self.unknown("issuer", name, among: issuers.keys), at: path.key("inboundIssuer"))
     }
-    if exchange.dialect == .entra, exchange.requested.scope == nil, resource.tokens.scope == nil {
+    if exchange.rules.dialect == .entra, exchange.rules.scope == nil {
       context.problem(
         "is missing: entra knows the API by its scope, api://ID/.default for all of them", at: path.key("scope"))
     }
     guard let name = resource.tokens.issuer, issuers[name]?.clientAuth == ClientAuthentication.none else { return }
     let reason = "issuers.\(name) has no client authentication (clientAuth)"
-    if exchange.dialect == .entra || exchange.actor == .clientCredentials {
+    if exchange.rules.dialect == .entra || exchange.rules.actor == .clientCredentials {
       context.problem("needs a confidential client: \(reason)", at: path.key("grant"))
     } else {
       context.warn("\(reason); most issuers exchange tokens for confidential clients only", at: path.key("grant"))

@@ -1,44 +1,8 @@
+public import AuthEngine
 import PosternJSON
 
 /// A resource server.
 public struct ResourceConfiguration: Sendable, Equatable {
-  /// The kind of token in a request.
-  public enum Authentication: String, Sendable, Hashable, CaseIterable {
-    /// The user's token.
-    case user
-    /// The token of a registered profile whose user is not present.
-    case implicit
-    /// A token from the client credentials grant (RFC 6749 section 4.4).
-    case clientCredentials
-    /// No token: the resource's own static credential.
-    case credential
-    /// A token for which an inbound token is exchanged.
-    case onBehalfOf
-    /// None.
-    case none
-
-    /// Whether its tokens come from an issuer.
-    var needsIssuer: Bool { self != .none && self != .credential }
-  }
-
-  /// How a token is bound to its sender.
-  public enum SenderConstraint: String, Sendable, Hashable, CaseIterable {
-    /// Nothing: a bearer token (RFC 6750).
-    case none
-    /// A proof of possession with each request (RFC 9449).
-    case dpop
-    /// The client certificate (RFC 8705).
-    case mtls
-  }
-
-  /// What becomes of a request of nobody.
-  public enum MissingSession: String, Sendable, Hashable, CaseIterable {
-    /// It fails as `not_authenticated`, and nothing is sent.
-    case fail
-    /// It is sent without a token.
-    case sendWithoutToken = "send_without_token"
-  }
-
   /// Where requests may go.
   public struct Locations: Sendable, Equatable {
     /// The URL below which everything lies.
@@ -54,19 +18,19 @@ public struct ResourceConfiguration: Sendable, Equatable {
     /// The name of the issuer; nil only with `auth` `none` and `credential`.
     public var issuer: String?
     /// The kind of token in requests, unless a call names another. Default `user`.
-    public var auth: Authentication
+    public var auth: ResourceServer.Authentication
     /// The scope to ask for; nil takes the issuer's.
     public var scope: String?
     /// The resource indicator or audience to ask for (RFC 8707); part of the token's cache key.
     public var audience: String?
     /// How tokens are bound to the sidecar. Default `none`.
-    public var senderConstraint: SenderConstraint
+    public var senderConstraint: ResourceServer.SenderConstraint
     /// The static credential, with `auth: credential` only.
     public var credential: CredentialConfiguration?
     /// How inbound tokens are exchanged; nil: not at all.
     public var exchange: ExchangeConfiguration?
     /// What becomes of a request of nobody; key `tokens.whenNoSession`. Default `fail`.
-    public var whenNoSession: MissingSession
+    public var whenNoSession: TokenManagementPolicy.MissingSession
   }
 
   /// How long a call may take, how much it may receive, and how many run at a time.
@@ -78,7 +42,7 @@ public struct ResourceConfiguration: Sendable, Equatable {
     /// The longest decoded body in bytes. Default 16 MiB.
     public var maxBodyBytes: Int
     /// Concurrency limit and circuit breaker; nil: none.
-    public var limits: ResourceLimitsConfiguration?
+    public var limits: OriginLimits?
   }
 
   /// Where requests may go. Its keys, as those of `tokens` and `bounds`, are in the resource's own section.
@@ -130,6 +94,11 @@ extension ResourceConfiguration: ConfigurationSection {
   }
 }
 
+extension ResourceServer.Authentication {
+  /// Whether its tokens come from an issuer.
+  var needsIssuer: Bool { self != .none && self != .credential }
+}
+
 extension ResourceConfiguration.Locations: ConfigurationSection {
   package init(reading keys: SectionReader) {
     baseURL = keys.required(
@@ -150,7 +119,7 @@ extension ResourceConfiguration.Tokens: ConfigurationSection {
     auth = keys.value(
       "auth",
       .choice(
-        ResourceConfiguration.Authentication.self, formerly: ["device": .clientCredentials], placeholder: .user),
+        ResourceServer.Authentication.self, formerly: ["device": .clientCredentials], placeholder: .user),
       default: .user,
       """
       Kind of token in requests, unless a call names another: the user's, a registered profile's without its user (implicit), one from the \
@@ -164,7 +133,7 @@ extension ResourceConfiguration.Tokens: ConfigurationSection {
       "audience", .text, "Resource indicator (RFC 8707) or audience to request; part of the token's cache key.",
       example: .shown("https://api.example.com"))
     senderConstraint = keys.value(
-      "senderConstraint", .choice(ResourceConfiguration.SenderConstraint.self, placeholder: .none), default: .none,
+      "senderConstraint", .choice(ResourceServer.SenderConstraint.self, placeholder: .none), default: .none,
       "How tokens are bound to the sidecar: dpop (RFC 9449), mtls (RFC 8705), or nothing.")
     credential = keys.optionalSection(
       "credential", CredentialConfiguration.self,
@@ -174,17 +143,18 @@ extension ResourceConfiguration.Tokens: ConfigurationSection {
       "exchange", ExchangeConfiguration.self,
       "With auth: onBehalfOf, how the inbound tokens of calls are exchanged for tokens of the resource.",
       commented: true)
+    exchange?.complete(audience: audience, scope: scope)
     whenNoSession =
       keys.section("tokens", SessionRules.self, "Rules for the tokens of users.").whenNoSession
   }
 
   /// The section `tokens` of a resource.
   private struct SessionRules: ConfigurationSection {
-    let whenNoSession: ResourceConfiguration.MissingSession
+    let whenNoSession: TokenManagementPolicy.MissingSession
 
     init(reading keys: SectionReader) {
       whenNoSession = keys.value(
-        "whenNoSession", .choice(ResourceConfiguration.MissingSession.self, placeholder: .fail), default: .fail,
+        "whenNoSession", .choice(TokenManagementPolicy.MissingSession.self, placeholder: .fail), default: .fail,
         """
         What becomes of a call of nobody, which names no session: it fails as not_authenticated (fail), or is sent without a token \
         (send_without_token), for resources that have something to say to everybody.
@@ -205,8 +175,11 @@ extension ResourceConfiguration.Bounds: ConfigurationSection {
     maxBodyBytes = keys.value(
       "maxBodyBytes", .size(1...(1 << 30)), default: 16 << 20, "Longest body, after decompression.")
     limits = keys.optionalSection(
-      "limits", ResourceLimitsConfiguration.self,
+      "limits", OriginLimits.self,
       "Concurrency limit and circuit breaker of the resource. Left out: none.", commented: true)
+    // Half of the time that a request may take is the longest that a user without any waits for those of others: so
+    // much is left to it.
+    limits?.patience = timeout / 2
   }
 }
 
@@ -271,47 +244,34 @@ extension CookiesConfiguration: ConfigurationSection {
   }
 }
 
-/// Concurrency limit and circuit breaker of a resource server, for each of its origins by itself.
-public struct ResourceLimitsConfiguration: Sendable, Equatable {
-  /// A circuit breaker.
-  public struct Breaker: Sendable, Equatable {
-    /// After so many failures in a row nothing is sent any more. Default 5.
-    public var failures: Int
-    /// How long; then one request is sent as a trial. Default 30 seconds.
-    public var openFor: Duration
-  }
-
-  /// How many requests at a time; nil: any number.
-  public var concurrency: Int?
-  /// The capacity of the queue: how many may wait for a slot. Default 64.
-  public var queue = 64
-  /// The circuit breaker; nil: none.
-  public var breaker: Breaker?
-}
-
-extension ResourceLimitsConfiguration: ConfigurationSection {
+extension OriginLimits: ConfigurationSection {
   package init(reading keys: SectionReader) {
-    concurrency = keys.optional(
+    let concurrency = keys.optional(
       "concurrency", .integer(1...65_536), "Requests at a time to each origin of the resource.", example: .shown(16))
-    queue = keys.value(
+    let queue = keys.value(
       "queue", .integer(0...65_536), default: 64,
       "Requests that may wait for a slot; slots go to the user with the fewest. More are answered with overloaded.")
-    breaker = keys.optionalSection(
-      "breaker", Breaker.self, "A circuit breaker: an origin that fails again and again gets no requests for a while.")
+    self.init(
+      concurrency: concurrency, queue: queue,
+      breaker: keys.optionalSection(
+        "breaker", Breaker.self, "A circuit breaker: an origin that fails again and again gets no requests for a while."
+      ))
     if keys.isGiven("queue"), !keys.isGiven("concurrency") {
       keys.warn("without concurrency nothing ever waits", at: "queue")
     }
   }
 }
 
-extension ResourceLimitsConfiguration.Breaker: ConfigurationSection {
+extension OriginLimits.Breaker: ConfigurationSection {
   package init(reading keys: SectionReader) {
-    failures = keys.value(
+    let failures = keys.value(
       "failures", .integer(1...1000), default: 5,
       "Failures in a row after which the breaker opens: the origin cannot be reached, breaks HTTP, or answers 502, 503 or 504."
     )
-    openFor = keys.value(
-      "openFor", .duration(.milliseconds(100) ... .seconds(3600)), default: .seconds(30),
-      "How long the breaker stays open; then one request is sent as a trial.")
+    self.init(
+      failures: failures,
+      openFor: keys.value(
+        "openFor", .duration(.milliseconds(100) ... .seconds(3600)), default: .seconds(30),
+        "How long the breaker stays open; then one request is sent as a trial."))
   }
 }

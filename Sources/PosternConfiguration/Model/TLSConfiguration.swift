@@ -1,3 +1,4 @@
+public import HTTPMessages
 import PosternJSON
 public import PosternSupport
 
@@ -30,18 +31,8 @@ extension TLSConfiguration: ConfigurationSection {
 
 /// Which servers to trust in TLS.
 public struct TrustConfiguration: Sendable, Equatable {
-  /// Which certificates of the verified chain are compared with the pins.
-  public enum PinScope: String, Sendable, Hashable, CaseIterable {
-    /// The server's own only.
-    case leaf
-    /// Any of the chain.
-    case chain
-  }
-
-  /// SHA-256 of the public keys of which one must be there, `sha256/base64`; empty pins nothing.
-  public var pins: [String]
-  /// The certificates that the pins are compared with. Default `chain`.
-  public var pinScope: PinScope
+  /// The public keys of which one must be in the verified chain; nil pins nothing.
+  public var pins: KeyPins?
   /// Whether there must be pins. Default false.
   public var pinsRequired: Bool
   /// PEM file of the certificate authorities to trust instead of the system's.
@@ -50,16 +41,18 @@ public struct TrustConfiguration: Sendable, Equatable {
 
 extension TrustConfiguration: ConfigurationSection {
   package init(reading keys: SectionReader) {
-    pins = keys.list(
+    let pins = keys.list(
       "pins", of: .pin, default: [],
       """
       SHA-256 of public keys, of which one must be in the server's chain, in addition to the usual checks. Give a second one as a backup.
       """,
       example: .commented(["sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="]))
-    pinScope = keys.value(
-      "pinScope", .choice(PinScope.self, placeholder: .chain), default: .chain,
+    let scope = keys.value(
+      "pinScope", .choice(KeyPins.Scope.self, placeholder: .chain), default: .chain,
       "leaf compares the pins with the server's own certificate only, chain with every one of the verified chain.",
       example: .commented("chain"))
+    // Each has been read: none is malformed.
+    self.pins = try? KeyPins(pins, scope: scope)
     pinsRequired = keys.value(
       "pinsRequired", .boolean, default: false,
       "Whether it is an error that there are no pins; see also hardening.pinsRequired.")

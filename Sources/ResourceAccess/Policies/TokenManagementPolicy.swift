@@ -8,13 +8,13 @@ public import PosternSupport
 /// newer token; when there is none, or it is rejected again, the rejection is the result.
 public struct TokenManagementPolicy: Sendable {
   /// The rule for requests of a user who has no session.
-  public enum MissingSession: Sendable, Hashable, CaseIterable {
+  public enum MissingSession: String, Sendable, Hashable, CaseIterable {
     /// It fails as `not_authenticated`, and nothing is sent.
     case fail
     /// It is sent without a token, as the mobile SDKs do. Only where no session exists, or the fetch has no
     /// `FetchOptions.session`: a session that has expired or was named and is gone, several of which none is named,
     /// and a refresh that fails are errors all the same. The store forgets an expired session after a day.
-    case sendWithoutToken
+    case sendWithoutToken = "send_without_token"
   }
 
   private var coverage: URLCoverage

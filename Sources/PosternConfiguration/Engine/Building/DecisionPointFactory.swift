@@ -64,8 +64,7 @@ struct DecisionPointFactory {
     }
     settings.permitLifetime = given.cache.permit
     settings.denyLifetime = given.cache.deny
-    settings.tls = TLSSettings(
-      caFile: given.tls.caFile, pins: try EngineFactory.pins(given.tls, "preauthorization.\(name)"))
+    settings.tls = TLSSettings(caFile: given.tls.caFile, pins: given.tls.pins)
     settings.bypassesProxy = given.proxy == .none
     settings.plainHTTP = try OutboundFactory(configuration: configuration).plainHTTP()
     settings.degradation = given.degradation.map { degradation in

@@ -9,18 +9,6 @@ enum EngineFactory {
     return ClientIdentity(certificateFile: certificateFile, key: .text(key.value))
   }
 
-  static func pins(_ trust: TrustConfiguration, _ path: String) throws(ConfigurationProblems) -> KeyPins? {
-    guard !trust.pins.isEmpty else { return nil }
-    do throws(KeyPinsError) {
-      switch trust.pinScope {
-      case .leaf: return try KeyPins(trust.pins, scope: .leaf)
-      case .chain: return try KeyPins(trust.pins, scope: .chain)
-      }
-    } catch {
-      throw problem("\(path).tls.pins", "\(error)")
-    }
-  }
-
   static func url(_ text: String, _ path: String) throws(ConfigurationProblems) -> HTTPURL {
     // What programs leave in a URL is a mistake in a file: mostly a placeholder that was left.
     guard !text.utf8.contains(where: { #"{}|^`"<>"#.utf8.contains($0) }) else {

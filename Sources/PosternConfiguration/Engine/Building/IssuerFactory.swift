@@ -72,7 +72,6 @@ struct IssuerFactory {
     for (index, fallback) in issuer.fallbackCredentials.enumerated() {
       fallbacks.append(try credentials.fallback(fallback, "\(path).fallbackCredentials[\(index)]"))
     }
-    let pins = try EngineFactory.pins(issuer.tls, path)
     let plainHTTP = try OutboundFactory(configuration: configuration).plainHTTP()
     do {
       var made = try Issuer(
@@ -80,7 +79,8 @@ struct IssuerFactory {
         clientAuthentication: authentication, fallbackAuthentications: fallbacks, endpoints: endpoints,
         caFile: issuer.tls.caFile,
         clientIdentity: presentsCertificate(name, issuer)
-          ? EngineFactory.identity(issuer.clientCertificateFile, issuer.clientKey) : nil, pins: pins,
+          ? EngineFactory.identity(issuer.clientCertificateFile, issuer.clientKey) : nil,
+        pins: issuer.tls.pins,
         usesDPoP: issuersWithDPoP.contains(name))
       made.plainHTTP = plainHTTP
       made.answerRules = TokenAnswerRules(

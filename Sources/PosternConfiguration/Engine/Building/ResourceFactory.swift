@@ -62,30 +62,29 @@ struct ResourceFactory {
       name: name,
       baseURL: baseURL,
       additionalOrigins: origins,
-      authentication: ResourceServer.Authentication(resource.tokens.auth),
+      authentication: resource.tokens.auth,
       issuer: issuer,
       scope: resource.tokens.scope,
       audience: resource.tokens.audience,
-      senderConstraint: ResourceServer.SenderConstraint(resource.tokens.senderConstraint),
+      senderConstraint: resource.tokens.senderConstraint,
       refreshOn: resource.refreshOn.map { Set($0.status) },
       reservedCookies: ssoCookie(resource),
       timeout: resource.bounds.timeout,
       maxBodyBytes: resource.bounds.maxBodyBytes,
-      limits: resource.bounds.limits.map { limits($0, resource.bounds.timeout) },
+      limits: resource.bounds.limits,
       caFile: resource.tls.trust.caFile,
       clientIdentity: identity,
-      pins: try EngineFactory.pins(resource.tls.trust, path),
+      pins: resource.tls.trust.pins,
       cookies: resource.cookies.areStored
         ? CookiePolicy(maxCookies: resource.cookies.maxCookies, maxBytes: resource.cookies.maxBytes) : nil)
-    if let exchange = resource.tokens.exchange {
-      let rules = TokenExchange(exchange, of: resource)
+    if let rules = resource.tokens.exchange?.rules {
       server.exchange = rules
       // What a token of the resource is good for.
       server.scope = rules.scope
       server.audience = rules.audiences.isEmpty ? nil : rules.audiences.joined(separator: " ")
     }
     server.idleTimeout = resource.bounds.idleTimeout
-    server.whenNoSession = TokenManagementPolicy.MissingSession(resource.tokens.whenNoSession)
+    server.whenNoSession = resource.tokens.whenNoSession
     server.plainHTTP = try OutboundFactory(configuration: configuration).plainHTTP()
     server.bypassesProxy = resource.locations.proxy == .none
     server.pinsRequired = resource.tls.trust.pinsRequired || configuration.hardening.pinsRequired
@@ -119,78 +118,9 @@ struct ResourceFactory {
       allowsAuthorization: issuer.redirectURI != nil, inSuccess: resource.advice.inSuccess)
   }
 
-  /// Half of the time that a request may take is the longest that a user without any waits for those of others: so much
-  /// is left to it.
-  private func limits(_ limits: ResourceLimitsConfiguration, _ timeout: Duration) -> OriginLimits {
-    OriginLimits(
-      concurrency: limits.concurrency, queue: limits.queue,
-      breaker: limits.breaker.map { OriginLimits.Breaker(failures: $0.failures, openFor: $0.openFor) },
-      patience: timeout / 2)
-  }
-
   /// The single sign-on cookie is the sidecar's to send, never a caller's.
   private func ssoCookie(_ resource: ResourceConfiguration) -> Set<String> {
     guard let manager = resource.tokens.issuer.flatMap({ configuration.issuers[$0]?.accessManager }) else { return [] }
     return [manager.cookieName ?? "iPlanetDirectoryPro"]
-  }
-}
-
-// One case each: a case that only one side has does not compile, instead of becoming a fetch without a token or with an
-// unbound one.
-
-extension ResourceServer.Authentication {
-  /// The configuration's `auth`.
-  fileprivate init(_ configured: ResourceConfiguration.Authentication) {
-    self =
-      switch configured {
-      case .user: .user
-      case .implicit: .implicit
-      case .clientCredentials: .clientCredentials
-      case .credential: .credential
-      case .onBehalfOf: .onBehalfOf
-      case .none: .none
-      }
-  }
-}
-
-extension TokenExchange {
-  /// The configuration's `exchange`, with what it leaves to its resource.
-  fileprivate init(_ configured: ExchangeConfiguration, of resource: ResourceConfiguration) {
-    self.init(
-      grant: configured.grant == .jwtBearer ? .jwtBearer : .tokenExchange,
-      inboundAudiences: configured.inbound.audiences)
-    dialect = configured.dialect == .entra ? .entra : .rfc
-    let requested = configured.requested
-    audiences = requested.audiences.isEmpty ? [resource.tokens.audience].compactMap { $0 } : requested.audiences
-    if dialect == .entra { audiences = [] }
-    resources = requested.resources
-    scope = requested.scope ?? resource.tokens.scope
-    requestedType = requested.type == .jwt ? .jwt : .accessToken
-    subjectType = configured.inbound.type == .jwt ? .jwt : .accessToken
-    actor = configured.actor == .clientCredentials ? .clientCredentials : .none
-    subject = configured.subject == .any ? .any : .same
-  }
-}
-
-extension TokenManagementPolicy.MissingSession {
-  /// The configuration's `tokens.whenNoSession`.
-  fileprivate init(_ configured: ResourceConfiguration.MissingSession) {
-    self =
-      switch configured {
-      case .fail: .fail
-      case .sendWithoutToken: .sendWithoutToken
-      }
-  }
-}
-
-extension ResourceServer.SenderConstraint {
-  /// The configuration's `senderConstraint`.
-  fileprivate init(_ configured: ResourceConfiguration.SenderConstraint) {
-    self =
-      switch configured {
-      case .none: .none
-      case .dpop: .dpop
-      case .mtls: .mtls
-      }
   }
 }
