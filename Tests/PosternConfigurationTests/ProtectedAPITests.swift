@@ -1,3 +1,4 @@
+import AuthEngine
 import Testing
 
 @testable import PosternConfiguration

@@ -1,3 +1,4 @@
+import AuthEngine
 import PosternConfiguration
 import Testing
 
@@ -13,20 +14,22 @@ import Testing
   @Test(
     "a preset sets another format, client authentication or audience than its provider needs",
     arguments: [
-      (.keycloak, .keycloak, .clientSecretBasic, nil), (.entra, .entra, .clientSecretPost, .tokenEndpoint),
-      (.okta, .okta, .clientSecretBasic, .url), (.auth0, .auth0, .clientSecretPost, nil),
-      (.google, nil, .clientSecretBasic, nil), (.cognito, .cognito, .clientSecretBasic, nil),
-      (.github, nil, .clientSecretPost, nil), (.apple, nil, .clientSecretPost, nil),
-      (.slack, nil, .clientSecretPost, nil), (.pingam, .jwt, .clientSecretBasic, .tokenEndpoint),
-      (.gitlab, nil, .clientSecretBasic, nil), (.authentik, .authentik, .clientSecretBasic, nil),
-      (.authelia, .rfc9068, .clientSecretBasic, nil), (.zitadel, .jwt, .clientSecretBasic, .issuer),
-      (.dex, nil, .clientSecretBasic, nil),
-    ] as [(Provider, AccessTokenFormat?, ClientAuthentication, AssertionAudience?)])
+      (.keycloak, .keycloak, "client_secret_basic", nil), (.entra, .entra, "client_secret_post", .tokenEndpoint),
+      (.okta, .okta, "client_secret_basic", .url), (.auth0, .auth0, "client_secret_post", nil),
+      (.google, nil, "client_secret_basic", nil), (.cognito, .cognito, "client_secret_basic", nil),
+      (.github, nil, "client_secret_post", nil), (.apple, nil, "client_secret_post", nil),
+      (.slack, nil, "client_secret_post", nil), (.pingam, .jwt, "client_secret_basic", .tokenEndpoint),
+      (.gitlab, nil, "client_secret_basic", nil), (.authentik, .authentik, "client_secret_basic", nil),
+      (.authelia, .rfc9068, "client_secret_basic", nil), (.zitadel, .jwt, "client_secret_basic", .issuer),
+      (.dex, nil, "client_secret_basic", nil),
+    ] as [(Provider, AccessTokenExpectations.Format?, String, AssertionForm.Audience?)])
   func presets(
-    provider: Provider, format: AccessTokenFormat?, method: ClientAuthentication, audience: AssertionAudience?
+    provider: Provider, format: AccessTokenExpectations.Format?, method: String,
+    audience: AssertionForm.Audience?
   ) throws {
     let read = try issuer("provider: \(provider.rawValue)\nclientSecretFile: /secret")
-    #expect(read.format == format && read.clientAuth == method && read.credential.assertionAudience == audience)
+    #expect(
+      read.format == format && read.clientAuth.rawValue == method && read.credential.assertionAudience == audience)
     #expect(try issuer("provider: \(provider.rawValue)").clientAuth == .none)
   }
 

@@ -160,7 +160,7 @@ extension ClientSecretJWT: Hashable {
 /// What providers want of assertions in different ways.
 package struct AssertionForm: Sendable, Hashable {
   /// The audience of an assertion that authenticates the client.
-  package enum Audience: Sendable, Hashable {
+  package enum Audience: String, Sendable, Hashable, CaseIterable {
     /// The issuer's identifier.
     case issuer
     /// The token endpoint.

@@ -1,3 +1,4 @@
+package import AuthEngine
 import PosternJSON
 public import PosternSupport
 
@@ -17,7 +18,7 @@ public struct ClientCredentialConfiguration: Sendable, Equatable {
   /// The `kid` of the client's key; nil: that of the JWK, if there is one.
   public var clientKeyID: String?
   /// The audience of assertions; nil: that of the provider's preset, else the issuer.
-  public var assertionAudience: AssertionAudience?
+  package var assertionAudience: AssertionForm.Audience?
   /// How assertions name their key; nil: by the provider's preset, else in every way that is known.
   public var assertionHeaders: [AssertionHeader]?
   /// The algorithm of assertions; nil: that of the key.
@@ -55,7 +56,7 @@ extension ClientCredentialConfiguration: ConfigurationSection {
       "clientKeyId", .text, "The kid that the issuer knows the client's key by. Left out: that of the JWK, if any.",
       example: .commented("2026-11"))
     assertionAudience = keys.optional(
-      "assertionAudience", .choice(AssertionAudience.self, placeholder: .issuer),
+      "assertionAudience", .choice(AssertionForm.Audience.self, placeholder: .issuer),
       "Audience (aud) of the client's assertions: the issuer, its token endpoint, or the URL that is called. Left out: by provider, else issuer.",
       example: .commented("tokenEndpoint"))
     assertionHeaders = keys.optionalList(

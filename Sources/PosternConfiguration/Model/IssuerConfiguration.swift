@@ -1,3 +1,4 @@
+public import AuthEngine
 import PosternJSON
 public import PosternSupport
 
@@ -8,7 +9,7 @@ public struct IssuerConfiguration: Sendable, Equatable {
   /// The kind of provider; nil: none of those that are known.
   public var provider: Provider?
   /// The format of its access tokens; nil: RFC 9068, or the one that a token evidently has.
-  public var format: AccessTokenFormat?
+  public var format: AccessTokenExpectations.Format?
   /// Which tokens of requests it is asked about. Default `opaque`.
   public var introspect: IntrospectedTokens
   /// Which types of token its token endpoint may name. Default `strict`.
@@ -28,11 +29,11 @@ public struct IssuerConfiguration: Sendable, Equatable {
   /// The requirements on ID tokens.
   public var idToken: IDTokenConfiguration
   /// How long key sets are kept.
-  public var jwks: KeySetConfiguration
+  public var jwks: KeySetPolicy
   /// How long the issuer's answers about opaque tokens are kept.
   public var introspection: IntrospectionConfiguration
   /// The proofs of possession that come with its tokens to APIs.
-  public var dpop: ProofConfiguration
+  package var dpop: ProofRules
   /// How a registered profile is logged in without its user; nil where that is not set up.
   public var implicit: ImplicitGrantConfiguration?
   /// Endpoints that take precedence over the discovered ones.
@@ -62,7 +63,10 @@ extension IssuerConfiguration: ConfigurationSection {
     provider = given
     format =
       keys.optional(
-        "format", .choice(AccessTokenFormat.self, placeholder: .rfc9068),
+        "format",
+        .choice(
+          AccessTokenExpectations.Format.self, among: AccessTokenExpectations.Format.configurable, placeholder: .rfc9068
+        ),
         """
         Format of the issuer's access tokens at your APIs. Left out: by provider, else RFC 9068, or that of Keycloak, Entra, Okta, Auth0 or \
         Cognito where a token evidently has it.
@@ -102,12 +106,12 @@ extension IssuerConfiguration: ConfigurationSection {
       "scope", .text, "Scope to request, its parts separated by spaces; logins add the scopes of users' resources.",
       example: .shown("openid profile offline_access"))
     idToken = keys.section("idToken", IDTokenConfiguration.self, "Requirements on ID tokens.")
-    jwks = keys.section("jwks", KeySetConfiguration.self, "How long the issuer's key set is kept.")
+    jwks = keys.section("jwks", KeySetPolicy.self, "How long the issuer's key set is kept.")
     introspection = keys.section(
       "introspection", IntrospectionConfiguration.self,
       "How long the issuer's answers about opaque tokens are kept, for validateRequest.")
     dpop = keys.section(
-      "dpop", ProofConfiguration.self, "DPoP proofs (RFC 9449) in requests that validateRequest judges.")
+      "dpop", ProofRules.self, "DPoP proofs (RFC 9449) in requests that validateRequest judges.")
     implicit = keys.optionalSection(
       "implicit", ImplicitGrantConfiguration.self,
       "How a profile that was registered by an earlier login is logged in again without its user, for resources with auth: implicit."
@@ -179,36 +183,25 @@ extension IssuerConfiguration {
   public var assertionFiles: [String] { ([credential] + fallbackCredentials).compactMap(\.clientAssertion?.file) }
 }
 
-/// How long an issuer's key set is kept.
-public struct KeySetConfiguration: Sendable, Equatable {
-  /// The shortest time, whatever `Cache-Control` contains. Default 1 minute.
-  public var minTTL: Duration
-  /// The longest time, whatever `Cache-Control` contains. Default 1 day.
-  public var maxTTL: Duration
-  /// The time between two fetches for unknown key ids. Default 30 seconds.
-  public var cooldown: Duration
-  /// How long an expired set serves while the issuer cannot be reached. Default 1 hour.
-  public var staleIfError: Duration
-}
-
-extension KeySetConfiguration: ConfigurationSection {
+extension KeySetPolicy: ConfigurationSection {
   package init(reading keys: SectionReader) {
     let day = Duration.seconds(86_400)
-    minTTL = keys.value(
+    let minTTL = keys.value(
       "minTtl", .duration(upTo: day), default: .seconds(60),
       "Shortest time a key set is cached, whatever the issuer's Cache-Control.")
-    maxTTL = keys.value(
+    let maxTTL = keys.value(
       "maxTtl", .duration(upTo: day * 30), default: day,
       "Longest time a key set is cached, whatever the issuer's Cache-Control.")
-    cooldown = keys.value(
+    let cooldown = keys.value(
       "cooldown", .duration(upTo: .seconds(3600)), default: .seconds(30),
       "Time between two fetches that unknown key ids cause.")
-    staleIfError = keys.value(
+    let staleIfError = keys.value(
       "staleIfError", .duration(upTo: day * 7), default: .seconds(3600),
       "How long an expired key set serves while the issuer cannot be reached.")
     if minTTL > maxTTL {
       keys.problem("minTtl is longer than maxTtl", at: keys.isGiven("minTtl") ? "minTtl" : "maxTtl")
     }
+    self.init(minTTL: minTTL, maxTTL: maxTTL, cooldown: cooldown, staleIfError: staleIfError)
   }
 }
 
@@ -227,57 +220,33 @@ extension IntrospectionConfiguration: ConfigurationSection {
   }
 }
 
-/// The proofs of possession (RFC 9449) that come with an issuer's tokens.
-public struct ProofConfiguration: Sendable, Equatable {
-  /// Whether a proof needs a nonce.
-  public enum Nonce: String, Sendable, Hashable, CaseIterable {
-    /// It needs none.
-    case off
-    /// It needs one that an earlier response had.
-    case required
-  }
-
-  /// The age of a proof, at most. Default 1 minute.
-  public var past: Duration
-  /// How far ahead of this machine's clock a proof may be made. Default 5 seconds.
-  public var future: Duration
-  /// Whether a proof needs a nonce. Default off.
-  public var nonce: Nonce
-  /// How long a nonce is given out; it is good for twice as long at most. Default 5 minutes.
-  public var nonceLife: Duration
+/// Whether a proof needs a nonce: a Boolean in the engine, a word in the file.
+private enum NonceRule: String, Sendable, CaseIterable {
+  case off, required
 }
 
-extension ProofConfiguration: ConfigurationSection {
+extension ProofRules: ConfigurationSection {
   package init(reading keys: SectionReader) {
-    let longest = Duration.seconds(300)
-    past = keys.value(
-      "past", .duration(.seconds(1)...longest), default: .seconds(60), "How old a proof may be, by its iat.")
-    future = keys.value(
-      "future", .duration(upTo: longest), default: .seconds(5),
+    let past = keys.value(
+      "past", .duration(.seconds(1)...Self.longestPast), default: .seconds(60), "How old a proof may be, by its iat.")
+    let future = keys.value(
+      "future", .duration(upTo: .seconds(300)), default: .seconds(5),
       "How far ahead of this machine's clock a proof may be made.")
-    nonce = keys.value(
-      "nonce", .choice(Nonce.self, placeholder: .off), default: .off,
+    let nonce = keys.value(
+      "nonce", .choice(NonceRule.self, placeholder: .off), default: .off,
       "Whether a proof needs a nonce that an earlier response had: it cannot be made ahead of time then.")
-    nonceLife = keys.value(
+    let nonceLife = keys.value(
       "nonceLife", .duration(.seconds(10)...Duration.seconds(86_400)), default: .seconds(300),
       "How long a nonce is given out; it is good for twice as long at most.")
+    self.init(past: past, future: future, requiresNonce: nonce == .required, nonceLife: nonceLife)
   }
 }
 
-/// How a registered profile is logged in without its user.
+/// How a registered profile is logged in without its user: `ImplicitAccess` without its signer, which takes the client's
+/// key.
 public struct ImplicitGrantConfiguration: Sendable, Equatable {
-  /// The grants that can do it.
-  public enum Grant: String, Sendable, Hashable, CaseIterable {
-    /// RFC 8693.
-    case tokenExchange = "token_exchange"
-    /// RFC 7523 section 2.1.
-    case jwtBearer = "jwt_bearer"
-    /// RFC 6749 section 4.4.
-    case clientCredentials = "client_credentials"
-  }
-
   /// The grant.
-  public var grant: Grant
+  public var grant: ImplicitAccess.Grant
   /// The scope to ask for: less than what a user present may get.
   public var scope: String?
 }
@@ -285,7 +254,7 @@ public struct ImplicitGrantConfiguration: Sendable, Equatable {
 extension ImplicitGrantConfiguration: ConfigurationSection {
   package init(reading keys: SectionReader) {
     grant = keys.required(
-      "grant", .choice(Grant.self, placeholder: .tokenExchange), "Grant that gets the token.",
+      "grant", .choice(ImplicitAccess.Grant.self, placeholder: .tokenExchange), "Grant that gets the token.",
       example: .shown("token_exchange"))
     scope = keys.optional(
       "scope", .text, "Scope to request: less than what a user present may get.", example: .shown("profile:read"))

@@ -1,3 +1,4 @@
+package import AuthEngine
 import HTTPMessages
 import PosternJSON
 import PosternSupport
@@ -20,16 +21,6 @@ public struct ProtectedAPIConfiguration: Sendable, Equatable {
     case apache
   }
 
-  /// Whether proofs of possession (RFC 9449) are accepted.
-  public enum ProofRule: String, Sendable, Hashable, CaseIterable {
-    /// A token that is bound to a key needs its proof; any other is a bearer token.
-    case optional
-    /// Every request needs a proof.
-    case required
-    /// A proof is an error.
-    case forbidden
-  }
-
   /// The issuer of the tokens.
   public var issuer: String
   /// The audience that the tokens must be for.
@@ -37,7 +28,7 @@ public struct ProtectedAPIConfiguration: Sendable, Equatable {
   /// The scopes that must all be granted. Default none.
   public var requiredScopes: [String] = []
   /// Whether requests may, must or must not have a proof. Default `optional`.
-  public var dpop = ProofRule.optional
+  package var dpop = RequestRequirements.ProofRule.optional
   /// The fields that report the user to the API, by name, with the claim of each. Default none.
   public var identityHeaders: [String: String] = [:]
   /// How many bytes these may take together. Default 3,840: with the rest of the response, what nginx reads.
@@ -69,7 +60,7 @@ extension ProtectedAPIConfiguration: ConfigurationSection {
       "requiredScopes", of: .scopeName, default: [], "Scopes that must all be granted.",
       example: .shown(["orders:read"]))
     dpop = keys.value(
-      "dpop", .choice(ProofRule.self, placeholder: .optional), default: .optional,
+      "dpop", .choice(RequestRequirements.ProofRule.self, placeholder: .optional), default: .optional,
       "Whether requests may, must or must not have a proof of possession (RFC 9449).")
     identityHeaders = keys.texts(
       "identityHeaders",

@@ -1,3 +1,4 @@
+public import AuthEngine
 import PosternSupport
 
 /// The kinds of providers whose deviations are known, for `issuers.NAME.provider`.
@@ -37,11 +38,11 @@ public enum Provider: String, Sendable, Hashable, CaseIterable {
 /// The settings that a provider is known to need. A key that is given beside `provider` has precedence over each.
 struct ProviderPreset: Sendable, Equatable {
   /// The format of its access tokens; nil: RFC 9068, or the one that a token shows.
-  var format: AccessTokenFormat?
+  var format: AccessTokenExpectations.Format?
   /// How a client with a secret authenticates; nil: `client_secret_basic`.
   var secretMethod: ClientAuthentication?
   /// The audience of assertions; nil: the issuer.
-  var assertionAudience: AssertionAudience?
+  var assertionAudience: AssertionForm.Audience?
   /// How assertions name their key; nil: in every way that is known.
   var assertionHeaders: [AssertionHeader]?
   /// The algorithm of assertions by an RSA key; nil: RS256.
@@ -182,27 +183,12 @@ extension Provider {
   }
 
   /// The format of its access tokens; nil where they have none of their own.
-  public var accessTokenFormat: AccessTokenFormat? { preset.format }
+  public var accessTokenFormat: AccessTokenExpectations.Format? { preset.format }
 }
 
-/// What shows that a JWT is an access token of an API, for `issuers.NAME.format`.
-public enum AccessTokenFormat: String, Sendable, Hashable, CaseIterable {
-  /// RFC 9068.
-  case rfc9068
-  /// Keycloak's.
-  case keycloak
-  /// Microsoft Entra ID's.
-  case entra
-  /// Okta's.
-  case okta
-  /// Auth0's.
-  case auth0
-  /// Amazon Cognito's.
-  case cognito
-  /// authentik's.
-  case authentik
-  /// Any JWT for the API that is not an ID token.
-  case jwt
+extension AccessTokenExpectations.Format {
+  /// Those that `issuers.NAME.format` names: which one a token has is seen where it is left out.
+  static let configurable = allCases.filter { $0 != .recognized && $0 != .entraUser }
 }
 
 /// Which tokens of requests are introspected, for `issuers.NAME.introspect`.
@@ -211,16 +197,6 @@ public enum IntrospectedTokens: String, Sendable, Hashable, CaseIterable {
   case opaque
   /// All: a JWT has to be valid by its signature and claims, and active by the issuer's word.
   case always
-}
-
-/// The audience of the client's assertions (RFC 7523 section 3).
-public enum AssertionAudience: String, Sendable, Hashable, CaseIterable {
-  /// The issuer's identifier.
-  case issuer
-  /// The token endpoint, whatever endpoint the assertion is sent to.
-  case tokenEndpoint
-  /// The URL that the assertion is sent to.
-  case url
 }
 
 /// How the header of an assertion names its key (RFC 7515 section 4.1).

@@ -1,3 +1,4 @@
+import AuthEngine
 package import HTTPMessages
 package import PosternConfiguration
 package import PosternJSON

@@ -1,3 +1,4 @@
+import AuthEngine
 import HTTPMessages
 import PosternConfiguration
 import PosternJSON

@@ -31,15 +31,10 @@ struct IssuerFactory {
       }
       issuers[name] = ConfiguredIssuer(
         issuer: try self.issuer(name, issuer), clientID: issuer.clientID, tokens: try tokens(name, issuer),
-        keySets: KeySetPolicy(
-          minTTL: issuer.jwks.minTTL, maxTTL: issuer.jwks.maxTTL, cooldown: issuer.jwks.cooldown,
-          staleIfError: issuer.jwks.staleIfError),
-        scope: issuer.scope, implicit: try implicitAccess(name, issuer),
+        keySets: issuer.jwks, scope: issuer.scope, implicit: try implicitAccess(name, issuer),
         accessManager: try accessManager(name, issuer), redirectURI: issuer.redirectURI,
         introspectsJWTs: issuer.introspect == .always, answerLife: issuer.introspection.cache,
-        proofs: ProofRules(
-          past: issuer.dpop.past, future: issuer.dpop.future, requiresNonce: issuer.dpop.nonce == .required,
-          nonceLife: issuer.dpop.nonceLife))
+        proofs: issuer.dpop)
     }
     return issuers
   }
@@ -138,10 +133,10 @@ struct IssuerFactory {
     tokens.trustedAuthorizedParties = given.trustedAuthorizedParties
     tokens.trustsProject = issuer.trustsProject
     tokens.otherIssuers = issuer.otherIssuers
-    tokens.accessTokenFormat = AccessTokenExpectations.Format(issuer.format)
+    tokens.accessTokenFormat = issuer.format ?? .recognized
     tokens.clientID = issuer.clientID
     if let provider = Provider.suggested(issuer: issuer.issuer), let format = provider.accessTokenFormat {
-      tokens.likelyProvider = LikelyProvider(name: provider.rawValue, format: AccessTokenExpectations.Format(format))
+      tokens.likelyProvider = LikelyProvider(name: provider.rawValue, format: format)
     }
     return tokens
   }
@@ -176,12 +171,6 @@ struct IssuerFactory {
     _ name: String, _ issuer: IssuerConfiguration
   ) throws(ConfigurationProblems) -> ImplicitAccess? {
     guard let given = issuer.implicit else { return nil }
-    let grant: ImplicitAccess.Grant =
-      switch given.grant {
-      case .tokenExchange: .tokenExchange
-      case .jwtBearer: .jwtBearer
-      case .clientCredentials: .clientCredentials
-      }
     do throws(JOSEError) {
       let signer = try issuer.clientKey.map { file throws(JOSEError) in
         let key = try issuer.credential.signingKey(in: file.value)
@@ -189,7 +178,7 @@ struct IssuerFactory {
           key: key, form: issuer.credential.assertionForm(for: key, rsaAlgorithm: issuer.rsaAssertionAlgorithm),
           clock: clock)
       }
-      return ImplicitAccess(grant: grant, scope: given.scope, signer: signer)
+      return ImplicitAccess(grant: given.grant, scope: given.scope, signer: signer)
     } catch {
       throw EngineFactory.problem("issuers.\(name).clientKeyFile", "is not usable: \(error.message)")
     }
@@ -197,23 +186,5 @@ struct IssuerFactory {
 
   private static func issuersWithDPoP(_ configuration: PosternConfiguration) -> Set<String> {
     Set(configuration.resources.values.compactMap { $0.tokens.senderConstraint == .dpop ? $0.tokens.issuer : nil })
-  }
-}
-
-extension AccessTokenExpectations.Format {
-  /// The engine's format of that of a configuration; nil is the one that a token evidently has.
-  fileprivate init(_ format: AccessTokenFormat?) {
-    self =
-      switch format {
-      case .rfc9068: .rfc9068
-      case .keycloak: .keycloak
-      case .entra: .entra
-      case .okta: .okta
-      case .auth0: .auth0
-      case .cognito: .cognito
-      case .authentik: .authentik
-      case .jwt: .jwt
-      case nil: .recognized
-      }
   }
 }

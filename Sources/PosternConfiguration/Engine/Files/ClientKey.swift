@@ -60,13 +60,7 @@ extension ClientCredentialConfiguration {
   }
 
   /// The audience of the client's assertions.
-  var audienceOfAssertions: AssertionForm.Audience {
-    switch assertionAudience {
-    case .issuer, nil: .issuer
-    case .tokenEndpoint: .tokenEndpoint
-    case .url: .url
-    }
-  }
+  var audienceOfAssertions: AssertionForm.Audience { assertionAudience ?? .issuer }
 
   /// The thumbprints of the client's certificate, as it was when the configuration was loaded.
   private var thumbprints: [String: String] {

@@ -98,9 +98,12 @@ extension ValueForm where Value == String {
 }
 
 extension ValueForm where Value: RawRepresentable & CaseIterable, Value.RawValue == String {
-  /// Accepts a case of an enumeration, by its raw value or by one of the names that cases had earlier.
-  package static func choice(_: Value.Type, formerly formerNames: [String: Value] = [:], placeholder: Value) -> Self {
-    let values = Value.allCases.map(\.rawValue)
+  /// Accepts a case of an enumeration, one of `cases`, by its raw value or by one of the names that cases had earlier.
+  package static func choice(
+    _: Value.Type, among cases: [Value] = Array(Value.allCases), formerly formerNames: [String: Value] = [:],
+    placeholder: Value
+  ) -> Self {
+    let values = cases.map(\.rawValue)
     return ValueForm(
       schema: {
         let current: JSONObject = ["enum": .array(values.map(JSONValue.string))]
@@ -110,7 +113,7 @@ extension ValueForm where Value: RawRepresentable & CaseIterable, Value.RawValue
       placeholder: placeholder,
       json: { .string($0.rawValue) },
       parse: { scalar, _ throws(ValueProblem) in
-        guard let value = formerNames[scalar.text] ?? Value(rawValue: scalar.text) else {
+        guard let value = formerNames[scalar.text] ?? cases.first(where: { $0.rawValue == scalar.text }) else {
           throw ValueProblem(Suggestion.message(for: scalar.text, among: values))
         }
         return value
