@@ -4,9 +4,9 @@ public import PosternSupport
 ///
 /// A trailing dot is not accepted (origins are compared as text, and certificates and cookies never have the dot).
 /// Underscores are accepted in names (container networks use them). International names must be in punycode.
-enum HTTPHost {
+package enum HTTPHost {
   /// The host in canonical form; throws `emptyHost` or `invalidHost`.
-  static func canonical(_ bytes: ArraySlice<UInt8>) throws(HTTPURLError) -> String {
+  package static func canonical(_ bytes: ArraySlice<UInt8>) throws(HTTPURLError) -> String {
     guard let first = bytes.first else { throw HTTPURLError(.emptyHost) }
     if first == UInt8(ascii: "[") {
       guard bytes.last == UInt8(ascii: "]"), bytes.count > 2, let address = IPv6Address(bytes.dropFirst().dropLast())
@@ -24,7 +24,7 @@ enum HTTPHost {
   }
 
   /// The four bytes of a canonical dotted quad: decimal, without leading zeros.
-  static func dottedQuad(_ bytes: ArraySlice<UInt8>) -> [UInt8]? {
+  package static func dottedQuad(_ bytes: ArraySlice<UInt8>) -> [UInt8]? {
     let parts = bytes.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
     guard parts.count == 4 else { return nil }
     var quad: [UInt8] = []

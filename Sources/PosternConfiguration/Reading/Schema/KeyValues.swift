@@ -1,3 +1,5 @@
+import HTTPMessages
+
 /// Permission bits in octal, with what they have to be at least.
 package struct PermissionBits: Sendable {
   /// The bits of a file.
@@ -50,9 +52,14 @@ package enum ListenAddress {
     guard port.utf8.count <= 5, port.utf8.allSatisfy({ (0x30...0x39).contains($0) }), UInt16(port) != nil else {
       throw ValueProblem("must be host:port, as in 127.0.0.1:9464; a port is 0 to 65535")
     }
-    guard host == "localhost" || IPAddress.isLiteral(host) else {
+    guard host == "localhost" || isAddress(host) else {
       throw ValueProblem("must be an address and a port: 127.0.0.1, [::1] or localhost; no name is looked up")
     }
+  }
+
+  /// Whether `host` is an address: IPv6 with brackets or without.
+  private static func isAddress(_ host: String) -> Bool {
+    host.hasPrefix("[") ? (try? HTTPHost.canonical(ArraySlice(host.utf8))) != nil : IPAddress(host) != nil
   }
 }
 

@@ -1,8 +1,9 @@
-import Glibc
+import HTTPMessages
 import PosternSupport
 
-/// An absolute URL as text, taken apart just far enough to judge it (RFC 3986). The messages never quote it: people put
-/// passwords there.
+/// An absolute URL as text, taken apart just far enough to say what is wrong with it (RFC 3986): of any scheme, with user
+/// information and a fragment, as written. `HTTPURL`, which the engine makes of it, has none of these. The messages never
+/// quote it: people put passwords there.
 package struct URLText {
   /// Lower case, without the colon.
   package var scheme: String
@@ -62,7 +63,7 @@ package struct URLText {
 
   /// Whether `host` is one of 127.0.0.0/8 or `[::1]`.
   package static func isLoopbackAddress(_ host: String) -> Bool {
-    host == "[::1]" || isIPv4(host) && host.hasPrefix("127.")
+    host == "[::1]" || HTTPHost.dottedQuad(ArraySlice(host.utf8))?.first == 127
   }
 
   private static func split(_ authority: Substring) throws(ValueProblem) -> (host: String, port: UInt16?) {
@@ -81,55 +82,17 @@ package struct URLText {
     return (host, port)
   }
 
-  private static func isHost(_ host: String) -> Bool {
-    if host.hasPrefix("[") {
-      guard host.hasSuffix("]") else { return false }
-      var address = in6_addr()
-      return inet_pton(AF_INET6, String(host.dropFirst().dropLast()), &address) == 1
-    }
-    guard (1...253).contains(host.utf8.count) else { return false }
-    let labels = Substring(host).split(atByte: ".", omittingEmptySubsequences: false)
-    let areLabels = labels.allSatisfy { label in
-      (1...63).contains(label.utf8.count)
-        && label.unicodeScalars.allSatisfy { YAMLText.mayNameAnchor($0) }
-    }
-    // A last label that is a number means an address (WHATWG URL, "ends in a number"); only the dotted quad is one for
-    // us.
-    let last = labels.last ?? ""
-    let digits = last.utf8.prefix { (0x30...0x39).contains($0) }
-    let endsInNumber =
-      !digits.isEmpty && (digits.count == last.utf8.count || last.lowercasedASCII().startsWithBytes(of: "0x"))
-    return areLabels && (!endsInNumber || isIPv4(host))
-  }
-
-  private static func isIPv4(_ host: String) -> Bool {
-    let parts = Substring(host).split(atByte: ".", omittingEmptySubsequences: false)
-    return parts.count == 4 && parts.allSatisfy { part in UInt8(part).map { String($0) == part } ?? false }
-  }
+  private static func isHost(_ host: String) -> Bool { (try? HTTPHost.canonical(ArraySlice(host.utf8))) != nil }
 
   private static func hasBadEscape(_ text: String) -> Bool {
     guard text.utf8.contains(UInt8(ascii: "%")) else { return false }
     let bytes = Array(text.utf8)
     return bytes.indices.contains { index in
       bytes[index] == UInt8(ascii: "%")
-        && !(index + 2 < bytes.count && Self.isHexadecimal(bytes[index + 1]) && Self.isHexadecimal(bytes[index + 2]))
+        && !(index + 2 < bytes.count
+          && bytes[(index + 1)...(index + 2)].allSatisfy {
+            Unicode.Scalar($0).properties.isASCIIHexDigit
+          })
     }
-  }
-
-  private static func isHexadecimal(_ byte: UInt8) -> Bool {
-    switch byte {
-    case 0x30...0x39, 0x41...0x46, 0x61...0x66: true
-    default: false
-    }
-  }
-}
-
-/// Addresses as they are written in a URL: IPv6 in brackets.
-package enum IPAddress {
-  /// Whether `host` is an address.
-  package static func isLiteral(_ host: String) -> Bool {
-    var bytes = in6_addr()
-    guard host.hasPrefix("["), host.hasSuffix("]") else { return inet_pton(AF_INET, host, &bytes) == 1 }
-    return inet_pton(AF_INET6, String(host.dropFirst().dropLast()), &bytes) == 1
   }
 }
