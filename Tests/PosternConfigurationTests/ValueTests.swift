@@ -22,8 +22,8 @@ struct ValueTests {
     "Days and hours work where they fit, and zero needs its unit like every other number",
     arguments: [("1d", Duration.seconds(86_400)), ("24h", .seconds(86_400)), ("0s", .zero), ("0ms", .zero)])
   func longDuration(text: String, duration: Duration) throws {
-    let yaml = "issuers: { a: { issuer: \"https://a.example\", jwks: { minTtl: 0s, maxTtl: \(text) } } }"
-    #expect(try Fixture(yaml).configuration().issuers["a"]?.jwks.maxTTL == duration)
+    let yaml = "issuers: { a: { issuer: \"https://a.example\", jwks: { staleIfError: \(text) } } }"
+    #expect(try Fixture(yaml).configuration().issuers["a"]?.jwks.staleIfError == duration)
   }
 
   @Test(
