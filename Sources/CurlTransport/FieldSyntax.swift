@@ -1,3 +1,5 @@
+import HTTPMessages
+
 /// The grammar of field lines, on bytes (RFC 9110 section 5).
 enum FieldSyntax {
   /// A part of a line.
@@ -7,7 +9,7 @@ enum FieldSyntax {
   static func isToken(_ bytes: some Sequence<UInt8>) -> Bool {
     var isEmpty = true
     for byte in bytes {
-      guard isTokenByte(byte) else { return false }
+      guard ASCII.isTokenCharacter(byte) else { return false }
       isEmpty = false
     }
     return !isEmpty
@@ -30,21 +32,11 @@ enum FieldSyntax {
     bytes.allSatisfy { $0 != 0 && $0 != 0x0D && $0 != 0x0A }
   }
 
-  /// Without blanks and tabs at both ends.
-  static func trimmed(_ text: Bytes) -> Bytes {
-    var text = text
-    while let first = text.first, first == 0x20 || first == 0x09 { text = text.dropFirst() }
-    while let last = text.last, last == 0x20 || last == 0x09 { text = text.dropLast() }
-    return text
-  }
-
   /// `1*DIGIT`, of 18 at most.
   static func number(_ text: Bytes) -> Int? {
-    guard !text.isEmpty, text.count <= 18, text.allSatisfy(isDigit) else { return nil }
+    guard !text.isEmpty, text.count <= 18, text.allSatisfy(ASCII.isDigit) else { return nil }
     return text.reduce(0) { $0 * 10 + Int($1 - 0x30) }
   }
-
-  static func isDigit(_ byte: UInt8) -> Bool { byte >= 0x30 && byte <= 0x39 }
 
   /// UTF-8 where it is, otherwise ISO 8859-1, so that no byte is lost.
   static func string(_ text: Bytes) -> String {
@@ -53,13 +45,5 @@ enum FieldSyntax {
     if bytes.allSatisfy({ $0 < 0x80 }) { return String(decoding: bytes, as: UTF8.self) }
     if let string = String(validating: bytes, as: UTF8.self) { return string }
     return String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
-  }
-
-  private static func isTokenByte(_ byte: UInt8) -> Bool {
-    switch byte {
-    case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
-    case 0x21, 0x23...0x27, 0x2A, 0x2B, 0x2D, 0x2E, 0x5E, 0x5F, 0x60, 0x7C, 0x7E: true
-    default: false
-    }
   }
 }

@@ -71,12 +71,12 @@ struct ResponseHead {
     }
     let rest = text[(space + 1)...]
     let digits = rest.prefix(3)
-    guard digits.count == 3, digits.allSatisfy(FieldSyntax.isDigit), rest.dropFirst(3).first ?? 0x20 == 0x20 else {
+    guard digits.count == 3, digits.allSatisfy(ASCII.isDigit), rest.dropFirst(3).first ?? 0x20 == 0x20 else {
       return .malformed("no status code of three digits")
     }
     status = digits.reduce(0) { $0 * 10 + Int($1 - 0x30) }
     guard (100..<600).contains(status) else { return .malformed("a status code outside 100 to 599") }
-    let phrase = FieldSyntax.trimmed(rest.dropFirst(4))
+    let phrase = ASCII.trimmed(rest.dropFirst(4))
     guard FieldSyntax.isValue(phrase) else { return .malformed("a control character in the status line") }
     reason = phrase.isEmpty ? nil : FieldSyntax.string(phrase)
     lines.removeAll(keepingCapacity: true)
@@ -108,7 +108,7 @@ struct ResponseHead {
     guard let colon = text.firstIndex(of: 0x3A) else { return .malformed("a header line without a colon") }
     let name = text[..<colon]
     guard FieldSyntax.isToken(name) else { return .malformed("a field name that is none") }
-    let value = FieldSyntax.trimmed(text[(colon + 1)...])
+    let value = ASCII.trimmed(text[(colon + 1)...])
     guard FieldSyntax.isValue(value) else { return .malformed("a control character in a field value") }
     let fault = framing.inspect(name: name, value: value)
     lines.append(HTTPFields.Field(name: FieldSyntax.string(name), value: string(value)))
@@ -117,7 +117,7 @@ struct ResponseHead {
 
   /// An obsolete line folding continues the value before it (RFC 9112 section 5.2).
   private mutating func consumeFold(_ text: FieldSyntax.Bytes) -> Step {
-    let more = FieldSyntax.trimmed(text)
+    let more = ASCII.trimmed(text)
     guard let field = lines.popLast() else { return .malformed("a folded line with nothing before it") }
     guard FieldSyntax.isValue(more) else { return .malformed("a control character in a field value") }
     // What the transport acts upon was looked at already, without what follows here.
@@ -196,7 +196,7 @@ struct BodyFraming {
       }
       contentLength = length
     case 16 where FieldSyntax.isName(name, "content-encoding"):
-      for coding in value.split(separator: UInt8(ascii: ",")).map(FieldSyntax.trimmed)
+      for coding in value.split(separator: UInt8(ascii: ",")).map(ASCII.trimmed)
       where !coding.isEmpty && !FieldSyntax.isName(coding, "identity") {
         if FieldSyntax.isName(coding, Self.uploadCoding) {
           namesUploadCoding = true

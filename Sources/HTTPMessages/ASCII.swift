@@ -1,23 +1,34 @@
-/// Character classes of the HTTP and URL grammars.
-enum ASCII {
-  static func isDigit(_ byte: UInt8) -> Bool { byte >= 0x30 && byte <= 0x39 }
+/// Character classes of the HTTP, URL and JSON grammars. Hexadecimal digits are in `Hexadecimal`.
+package enum ASCII {
+  /// A decimal digit.
+  @inlinable
+  package static func isDigit(_ byte: UInt8) -> Bool { byte >= 0x30 && byte <= 0x39 }
 
-  static func isLetter(_ byte: UInt8) -> Bool { (byte | 0x20) >= 0x61 && (byte | 0x20) <= 0x7A }
+  /// A letter of either case.
+  @inlinable
+  package static func isLetter(_ byte: UInt8) -> Bool { (byte | 0x20) >= 0x61 && (byte | 0x20) <= 0x7A }
 
-  static func lowercased(_ byte: UInt8) -> UInt8 { byte >= 0x41 && byte <= 0x5A ? byte | 0x20 : byte }
+  /// The byte, or the lower-case letter of a capital.
+  @inlinable
+  package static func lowercased(_ byte: UInt8) -> UInt8 { byte >= 0x41 && byte <= 0x5A ? byte | 0x20 : byte }
 
-  /// The value of a hexadecimal digit, or nil.
-  static func hexValue(_ byte: UInt8) -> UInt8? {
-    switch byte {
-    case 0x30...0x39: byte - 0x30
-    case 0x41...0x46: byte - 0x41 + 10
-    case 0x61...0x66: byte - 0x61 + 10
-    default: nil
-    }
+  /// A space or a tab: the white space of HTTP (RFC 9110 section 5.6.3, `OWS`).
+  @inlinable
+  package static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
+
+  /// The white space of JSON (RFC 8259 section 2): a space, a tab, or a part of a line end.
+  @inlinable
+  package static func isJSONSpace(_ byte: UInt8) -> Bool {
+    byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09
   }
 
-  /// A hexadecimal digit, upper case; `nibble` is 0…15.
-  static func hexDigit(_ nibble: UInt8) -> UInt8 { nibble < 10 ? 0x30 + nibble : 0x41 + nibble - 10 }
+  /// `text` without spaces and tabs at both ends.
+  @inlinable
+  package static func trimmed<Text: BidirectionalCollection<UInt8>>(_ text: Text) -> Text.SubSequence {
+    let rest = text.drop(while: isSpace)
+    guard let last = rest.lastIndex(where: { !isSpace($0) }) else { return rest[rest.endIndex...] }
+    return rest[...last]
+  }
 
   /// RFC 3986 section 2.3.
   static func isUnreserved(_ byte: UInt8) -> Bool {
@@ -36,8 +47,14 @@ enum ASCII {
     }
   }
 
+  /// RFC 9110 section 11.2, the characters of a `token68` before its `=`.
+  package static func isToken68Character(_ byte: UInt8) -> Bool {
+    isUnreserved(byte) || byte == UInt8(ascii: "+") || byte == UInt8(ascii: "/")
+  }
+
   /// RFC 9110 section 5.6.2, `tchar`.
-  static func isTokenCharacter(_ byte: UInt8) -> Bool {
+  @inlinable
+  package static func isTokenCharacter(_ byte: UInt8) -> Bool {
     if isLetter(byte) || isDigit(byte) { return true }
     switch byte {
     case UInt8(ascii: "!"), UInt8(ascii: "#"), UInt8(ascii: "$"), UInt8(ascii: "%"), UInt8(ascii: "&"),

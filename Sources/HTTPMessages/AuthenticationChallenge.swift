@@ -84,17 +84,17 @@ struct ChallengeScanner {
 
   /// Whether the scheme just read is followed by white space, a comma, or nothing.
   private var isAtEndOfScheme: Bool {
-    position == bytes.count || isSpace(bytes[position]) || bytes[position] == UInt8(ascii: ",")
+    position == bytes.count || ASCII.isSpace(bytes[position]) || bytes[position] == UInt8(ascii: ",")
   }
 
   /// A token68, `1*( ALPHA / DIGIT / "-" / "." / "_" / "~" / "+" / "/" ) *"="`, followed by a comma or the end.
   private mutating func token68() -> String? {
     var end = position
-    while end < bytes.count, Self.isToken68Character(bytes[end]) { end += 1 }
+    while end < bytes.count, ASCII.isToken68Character(bytes[end]) { end += 1 }
     guard end > position else { return nil }
     while end < bytes.count, bytes[end] == UInt8(ascii: "=") { end += 1 }
     var after = end
-    while after < bytes.count, isSpace(bytes[after]) { after += 1 }
+    while after < bytes.count, ASCII.isSpace(bytes[after]) { after += 1 }
     guard after == bytes.count || bytes[after] == UInt8(ascii: ",") else { return nil }
     let value = String(decoding: bytes[position..<end], as: UTF8.self)
     position = after
@@ -172,18 +172,15 @@ struct ChallengeScanner {
   }
 
   private mutating func skipSpaces() {
-    while position < bytes.count, isSpace(bytes[position]) { position += 1 }
+    while position < bytes.count, ASCII.isSpace(bytes[position]) { position += 1 }
   }
 
   private mutating func skipSpacesAndCommas() {
-    while position < bytes.count, isSpace(bytes[position]) || bytes[position] == UInt8(ascii: ",") { position += 1 }
+    while position < bytes.count, ASCII.isSpace(bytes[position]) || bytes[position] == UInt8(ascii: ",") {
+      position += 1
+    }
   }
 
-  private func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
-
-  private static func isToken68Character(_ byte: UInt8) -> Bool {
-    ASCII.isUnreserved(byte) || byte == UInt8(ascii: "+") || byte == UInt8(ascii: "/")
-  }
 }
 
 extension AuthenticationChallenge: ConciseStringConvertible {

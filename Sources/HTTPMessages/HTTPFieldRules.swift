@@ -11,9 +11,6 @@ public enum HTTPFieldRules {
   /// credential among them (`TRACK` is Microsoft's `TRACE`).
   package static let excludedMethods: Set<String> = ["CONNECT", "TRACE", "TRACK"]
 
-  /// Whether tokens may have this byte (RFC 9110 section 5.6.2).
-  package static func isTokenByte(_ byte: UInt8) -> Bool { ASCII.isTokenCharacter(byte) }
-
   /// Whether `value` may be a field's value: no CR, LF, NUL or other control byte but the tab (RFC 9110 section 5.5).
   public static func isValue(_ value: String) -> Bool {
     value.utf8.allSatisfy { ($0 >= 0x20 && $0 != 0x7F) || $0 == 0x09 }
@@ -66,17 +63,20 @@ public enum HTTPFieldRules {
 
   /// `value` without spaces and tabs around it (RFC 9110 section 5.5).
   public static func trimmed(_ value: String) -> String {
-    func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
-    guard value.utf8.first.map(isSpace) == true || value.utf8.last.map(isSpace) == true else { return value }
-    let bytes = value.utf8.drop(while: isSpace)
-    guard let last = bytes.lastIndex(where: { !isSpace($0) }) else { return "" }
-    return String(decoding: bytes[...last], as: UTF8.self)
+    guard value.utf8.first.map(ASCII.isSpace) == true || value.utf8.last.map(ASCII.isSpace) == true else {
+      return value
+    }
+    return String(decoding: ASCII.trimmed(value.utf8), as: UTF8.self)
   }
 
-  private static let reserved: Set<String> = [
-    "authorization", "connection", "content-length", "dpop", "expect", "host", "http2-settings", "keep-alive", "te",
-    "trailer", "transfer-encoding", "upgrade", "user-agent",
+  /// The fields of one hop, in lower case (RFC 9110 section 7.6.1), without those named by `Connection` and `Proxy-…`.
+  package static let hopByHop: Set<String> = [
+    "connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade",
   ]
+
+  private static let reserved = hopByHop.union([
+    "authorization", "content-length", "dpop", "expect", "host", "http2-settings", "user-agent",
+  ])
 
   /// The fields that override the target, the method and the host, in this order.
   private static let overriding: Set<String> = [

@@ -39,6 +39,11 @@ package enum HTTPHost {
     return quad
   }
 
+  /// Whether a URL's host, as it is written, is a loopback address: 127.0.0.0/8 or `[::1]`. A name never is.
+  package static func isLoopbackAddress(_ host: String) -> Bool {
+    host == "[::1]" || dottedQuad(ArraySlice(host.utf8))?.first == 127
+  }
+
   private static func isNameByte(_ byte: UInt8) -> Bool {
     ASCII.isLetter(byte) || ASCII.isDigit(byte) || byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_")
   }
@@ -48,7 +53,7 @@ package enum HTTPHost {
     if label.allSatisfy(ASCII.isDigit) { return true }
     guard label.count >= 2, label.first == 0x30, ASCII.lowercased(label[label.startIndex + 1]) == UInt8(ascii: "x")
     else { return false }
-    return label.dropFirst(2).allSatisfy { ASCII.hexValue($0) != nil }
+    return label.dropFirst(2).allSatisfy { Hexadecimal.isDigit($0) }
   }
 }
 
@@ -159,7 +164,7 @@ struct IPv6Address {
     guard (1...4).contains(part.count) else { return nil }
     var value: UInt16 = 0
     for byte in part {
-      guard let digit = ASCII.hexValue(byte) else { return nil }
+      guard let digit = Hexadecimal.value(byte) else { return nil }
       value = value << 4 | UInt16(digit)
     }
     return [value]

@@ -1,3 +1,5 @@
+import PosternSupport
+
 extension HTTPURL {
   /// Parses and normalises an absolute URL.
   public init(_ text: String) throws(HTTPURLError) {
@@ -90,8 +92,8 @@ extension HTTPURL {
     while index < bytes.endIndex {
       let byte = bytes[index]
       if byte == UInt8(ascii: "%") {
-        guard index + 2 < bytes.endIndex, let high = ASCII.hexValue(bytes[index + 1]),
-          let low = ASCII.hexValue(bytes[index + 2])
+        guard index + 2 < bytes.endIndex, let high = Hexadecimal.value(bytes[index + 1]),
+          let low = Hexadecimal.value(bytes[index + 2])
         else { throw HTTPURLError(.invalidPercentEncoding) }
         let decoded = high << 4 | low
         if ASCII.isUnreserved(decoded) { result.append(decoded) } else { PercentEncoding.append(decoded, to: &result) }

@@ -33,7 +33,7 @@ public struct HTTPURL: Sendable, Hashable {
         self.port = port
         description = port == HTTPURL.defaultPort(of: scheme) ? "\(scheme)://\(host)" : "\(scheme)://\(host):\(port)"
         let address = IPAddress(host: host)
-        isLoopbackAddress = host == "[::1]" || HTTPHost.dottedQuad(ArraySlice(host.utf8))?.first == 127
+        isLoopbackAddress = HTTPHost.isLoopbackAddress(host)
         isLinkLocalAddress = address?.isLinkLocal ?? false
         var hasher = Hasher()
         hasher.combine(port)

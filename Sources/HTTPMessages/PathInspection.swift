@@ -1,3 +1,5 @@
+import PosternSupport
+
 /// Looks for what a server behind us could read as another path than we do.
 ///
 /// Encoded slashes stay allowed: they are data (`projects/group%2Fname`) and we never decode them. But whatever some
@@ -112,8 +114,8 @@ package enum PathInspection {
     var index = 0
     var changed = false
     while index < bytes.count {
-      if bytes[index] == UInt8(ascii: "%"), index + 2 < bytes.count, let high = ASCII.hexValue(bytes[index + 1]),
-        let low = ASCII.hexValue(bytes[index + 2])
+      if bytes[index] == UInt8(ascii: "%"), index + 2 < bytes.count, let high = Hexadecimal.value(bytes[index + 1]),
+        let low = Hexadecimal.value(bytes[index + 2])
       {
         result.append(high << 4 | low)
         index += 3

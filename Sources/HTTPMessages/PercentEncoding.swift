@@ -1,3 +1,5 @@
+import PosternSupport
+
 /// Percent-encoding (RFC 3986 section 2.1) of data for a URL.
 public enum PercentEncoding {
   /// The part of a URL that the data is for.
@@ -32,10 +34,10 @@ public enum PercentEncoding {
   }
 
   /// Appends `%XX`.
-  static func append(_ byte: UInt8, to bytes: inout [UInt8]) {
+  package static func append(_ byte: UInt8, to bytes: inout [UInt8]) {
     bytes.append(UInt8(ascii: "%"))
-    bytes.append(ASCII.hexDigit(byte >> 4))
-    bytes.append(ASCII.hexDigit(byte & 0xF))
+    bytes.append(Hexadecimal.uppercaseDigit(byte >> 4))
+    bytes.append(Hexadecimal.uppercaseDigit(byte & 0xF))
   }
 }
 
@@ -99,7 +101,8 @@ extension FormEncoding {
       switch byte {
       case UInt8(ascii: "+"): result.append(UInt8(ascii: " "))
       case UInt8(ascii: "%"):
-        guard let high = rest.popFirst().flatMap(ASCII.hexValue), let low = rest.popFirst().flatMap(ASCII.hexValue)
+        guard let high = rest.popFirst().flatMap(Hexadecimal.value),
+          let low = rest.popFirst().flatMap(Hexadecimal.value)
         else { return nil }
         result.append(high << 4 | low)
       default: result.append(byte)

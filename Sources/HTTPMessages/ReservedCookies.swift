@@ -83,8 +83,8 @@ extension PercentEncoding {
     result.reserveCapacity(bytes.count)
     var rest = bytes
     while let byte = rest.popFirst() {
-      if byte == UInt8(ascii: "%"), let high = rest.first.flatMap(ASCII.hexValue),
-        let low = rest.dropFirst().first.flatMap(ASCII.hexValue)
+      if byte == UInt8(ascii: "%"), let high = rest.first.flatMap(Hexadecimal.value),
+        let low = rest.dropFirst().first.flatMap(Hexadecimal.value)
       {
         result.append(high << 4 | low)
         rest = rest.dropFirst(2)

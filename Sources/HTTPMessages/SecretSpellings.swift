@@ -195,8 +195,8 @@ private struct Layer {
   /// The character that is encoded at `index`, and how many bytes encode it.
   private func character(at index: Int) -> (byte: UInt8, length: Int) {
     let byte = bytes[index]
-    if byte == UInt8(ascii: "%"), index + 2 < bytes.count, let high = ASCII.hexValue(bytes[index + 1]),
-      let low = ASCII.hexValue(bytes[index + 2])
+    if byte == UInt8(ascii: "%"), index + 2 < bytes.count, let high = Hexadecimal.value(bytes[index + 1]),
+      let low = Hexadecimal.value(bytes[index + 2])
     {
       return (high << 4 | low, 3)
     }

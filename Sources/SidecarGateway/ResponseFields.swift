@@ -74,10 +74,9 @@ struct ResponseFields {
 
   /// Fields of one hop (RFC 9110 section 7.6.1), the length, which the listener writes, and fields that browsers keep
   /// about an origin: the gateway's is another one.
-  private static let hop: Set<String> = [
-    "alt-svc", "connection", "content-length", "keep-alive", "public-key-pins", "public-key-pins-report-only",
-    "strict-transport-security", "te", "trailer", "transfer-encoding", "upgrade",
-  ]
+  private static let hop = HTTPFieldRules.hopByHop.union([
+    "alt-svc", "content-length", "public-key-pins", "public-key-pins-report-only", "strict-transport-security",
+  ])
 
   /// Whether a field has control characters, which no server may send (RFC 9110 section 5.5).
   static func hasControlCharacter(_ head: HTTPResponseHead) -> Bool {
@@ -163,12 +162,11 @@ struct GatewayAddresses {
   /// Servers send characters that a URL must have percent-encoded, such as letters in UTF-8.
   private static func encoded(_ reference: String) -> String {
     let unsafe = #" "<>\^`{|}"#.utf8
-    let digits = Array("0123456789ABCDEF".utf8)
     var result: [UInt8] = []
     result.reserveCapacity(reference.utf8.count + 64)
     for byte in reference.utf8 {
       if byte >= 0x7F || byte <= 0x20 || unsafe.contains(byte) {
-        result += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 0xF)]]
+        PercentEncoding.append(byte, to: &result)
       } else {
         result.append(byte)
       }

@@ -97,10 +97,8 @@ enum AdobePassReply {
 
   /// Removes white space at both ends.
   private static func trimmed(_ text: String) -> ResourceName {
-    var bytes = Array(text.utf8)[...]
-    func isSpace(_ byte: UInt8?) -> Bool { byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D }
-    while isSpace(bytes.last) { bytes.removeLast() }
-    while isSpace(bytes.first) { bytes.removeFirst() }
-    return ResourceName(String(decoding: bytes, as: UTF8.self))
+    let bytes = text.utf8.drop(while: ASCII.isJSONSpace)
+    let end = bytes.lastIndex { !ASCII.isJSONSpace($0) }
+    return ResourceName(end.map { String(decoding: bytes[...$0], as: UTF8.self) } ?? "")
   }
 }

@@ -40,7 +40,7 @@ struct ChunkExtensions: Sendable {
     case UInt8(ascii: "\"") where part == .valueBegin: part = .quoted
     case 0x20, 0x09: throw Self.whiteSpace
     default:
-      guard part != .quotedEnd, HTTPFieldRules.isTokenByte(byte) else {
+      guard part != .quotedEnd, ASCII.isTokenCharacter(byte) else {
         throw RequestRejection("a chunk's extensions are not names and values")
       }
       part = part == .nameBegin || part == .name ? .name : .value

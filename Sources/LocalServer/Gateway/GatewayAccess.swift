@@ -87,6 +87,6 @@ struct GatewayAccess: Sendable {
     if host.startsWithBytes(of: "[::1]") { return true }
     let name = host.prefix(beforeBytes: ":")
     if name.hasSameASCIILetters(as: "localhost") { return true }
-    return name.startsWithBytes(of: "127.") && IPAddress(String(name)) != nil
+    return HTTPHost.isLoopbackAddress(String(name))
   }
 }

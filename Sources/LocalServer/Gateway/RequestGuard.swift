@@ -208,9 +208,9 @@ package struct RequestGuard: Sendable {
   private mutating func next(_ part: ChunkPart, _ byte: UInt8) throws(RequestRejection) -> State {
     switch part {
     case .size(let size, let digits):
-      if let digit = hexValue(byte) {
+      if let digit = Hexadecimal.value(byte) {
         guard digits < 16, size <= Int64.max >> 4 else { throw RequestRejection("a chunk's size is too large") }
-        return .chunk(.size(size << 4 | digit, digits: digits + 1))
+        return .chunk(.size(size << 4 | Int64(digit), digits: digits + 1))
       }
       guard digits > 0 else { throw RequestRejection("a chunk has no size") }
       return try endSize(size, byte)
@@ -255,13 +255,5 @@ package struct RequestGuard: Sendable {
       throw RequestRejection("a trailer has the name of a field that decides about the request")
     }
     return .chunk(.trailer)
-  }
-
-  private func hexValue(_ byte: UInt8) -> Int64? {
-    switch byte {
-    case 0x30...0x39: Int64(byte - 0x30)
-    case 0x41...0x46, 0x61...0x66: Int64((byte | 0x20) - 0x61 + 10)
-    default: nil
-    }
   }
 }

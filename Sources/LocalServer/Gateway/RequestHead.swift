@@ -125,10 +125,9 @@ package struct RequestHead: Sendable {
       })
   }
 
-  private static let ownFields: Set<String> = [
-    "connection", "content-length", "expect", "host", "http2-settings", "keep-alive", "postern-key", "te", "trailer",
-    "transfer-encoding", "upgrade",
-  ]
+  private static let ownFields = HTTPFieldRules.hopByHop.union([
+    "content-length", "expect", "host", "http2-settings", "postern-key",
+  ])
 
   /// Fields that another server may rely on: whether they are there is not for `Connection` to decide.
   private static let indispensable: Set<String> = [
@@ -303,7 +302,7 @@ package struct RequestLine: Sendable {
     var rest = Array(bytes)[...]
     if rest.first == UInt8(ascii: "[") {
       guard let end = rest.firstIndex(of: UInt8(ascii: "]")), end > 2,
-        rest[1..<end].allSatisfy({ isHexDigit($0) || $0 == UInt8(ascii: ":") || $0 == UInt8(ascii: ".") })
+        rest[1..<end].allSatisfy({ Hexadecimal.isDigit($0) || $0 == UInt8(ascii: ":") || $0 == UInt8(ascii: ".") })
       else { return false }
       rest = rest[(end + 1)...]
     } else {
@@ -326,12 +325,8 @@ package struct RequestLine: Sendable {
   private static func isPercentEncoded(_ bytes: ArraySlice<UInt8>) -> Bool {
     bytes.indices.allSatisfy { index in
       bytes[index] != UInt8(ascii: "%")
-        || index + 2 < bytes.endIndex && isHexDigit(bytes[index + 1]) && isHexDigit(bytes[index + 2])
+        || index + 2 < bytes.endIndex && Hexadecimal.isDigit(bytes[index + 1]) && Hexadecimal.isDigit(bytes[index + 2])
     }
-  }
-
-  static func isHexDigit(_ byte: UInt8) -> Bool {
-    (0x30...0x39).contains(byte) || (0x61...0x66).contains(byte | 0x20)
   }
 
   private static func isLetterOrDigit(_ byte: UInt8) -> Bool {

@@ -1,3 +1,4 @@
+import HTTPMessages
 import PosternCrypto
 import PosternSupport
 
@@ -24,7 +25,7 @@ struct SharedTokens: Sendable {
   /// The digest leaves out what a server may ignore in a changed token: bytes that occur in no token (RFC 6750 section
   /// 2.1), padding, the case of letters, and all but the part between dots by which the server looks it up.
   static func digests(of token: Secret<String>, at issuer: Issuer) -> [Digest] {
-    let token = token.reveal().utf8.filter(isTokenByte).map { isCapital($0) ? $0 | 0x20 : $0 }
+    let token = token.reveal().utf8.filter(ASCII.isToken68Character).map { isCapital($0) ? $0 | 0x20 : $0 }
     let parts = token.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
     var texts = [token[...]]
     guard parts.count > 1 else { return texts.map { Digest(of: $0, at: issuer) } }
@@ -51,13 +52,6 @@ struct SharedTokens: Sendable {
   private static func isObject(_ part: ArraySlice<UInt8>) -> Bool { part.starts(with: "ey".utf8) }
 
   private static func isCapital(_ byte: UInt8) -> Bool { (0x41...0x5A).contains(byte) }
-
-  private static func isTokenByte(_ byte: UInt8) -> Bool {
-    switch byte {
-    case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
-    default: "-._~+/".utf8.contains(byte)
-    }
-  }
 
   private var grants: FairCache<ClientCredentialsGrant, Digest, Bool>
 

@@ -1,3 +1,4 @@
+import HTTPMessages
 import PosternJSON
 
 /// The access manager (PingAM, ForgeRock AM) behind an issuer.
@@ -52,10 +53,7 @@ extension ValueForm where Value == String {
   /// A cookie's name: a token of RFC 9110 section 5.6.2 (RFC 6265 section 4.1.1).
   static var cookieName: Self {
     text { name, _ throws(ValueProblem) in
-      let isToken = name.unicodeScalars.allSatisfy {
-        YAMLText.mayNameAnchor($0) || "!#$%&'*+.^`|~".unicodeScalars.contains($0)
-      }
-      guard isToken else { throw ValueProblem("must be the name of a cookie") }
+      guard name.utf8.allSatisfy(ASCII.isTokenCharacter) else { throw ValueProblem("must be the name of a cookie") }
       return name
     }
   }

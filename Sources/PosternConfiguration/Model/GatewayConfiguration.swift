@@ -1,3 +1,4 @@
+import HTTPMessages
 import PosternJSON
 public import PosternSupport
 
@@ -88,7 +89,7 @@ extension GatewayListenConfiguration: ConfigurationSection {
     if mode & 0o002 != 0 { keys.warn("every user of this machine can connect to the socket", at: "mode") }
     guard let address else { return }
     let host = String(address.prefix { $0 != ":" || address.hasPrefix("[") }.prefix { $0 != "]" })
-    if host != "localhost", !URLText.isLoopbackAddress(host.hasPrefix("[") ? host + "]" : host) {
+    if host != "localhost", !HTTPHost.isLoopbackAddress(host.hasPrefix("[") ? host + "]" : host) {
       keys.problem("must be a loopback address", at: "address")
     }
   }

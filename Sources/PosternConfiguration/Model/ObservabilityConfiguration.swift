@@ -1,3 +1,4 @@
+import HTTPMessages
 import PosternJSON
 public import PosternSupport
 
@@ -139,7 +140,7 @@ extension HTTPConfiguration: ConfigurationSection {
     )
     guard let listen, !beyondLoopback else { return }
     let host = String(listen.prefix { $0 != ":" || listen.hasPrefix("[") }.prefix { $0 != "]" })
-    if host != "localhost", !URLText.isLoopbackAddress(host.hasPrefix("[") ? host + "]" : host) {
+    if host != "localhost", !HTTPHost.isLoopbackAddress(host.hasPrefix("[") ? host + "]" : host) {
       keys.problem("must be a loopback address, unless http.beyondLoopback is true", at: "listen")
     }
   }

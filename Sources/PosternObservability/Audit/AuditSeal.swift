@@ -67,7 +67,7 @@ public struct AuditCheckpoint: Sendable, Hashable, CustomStringConvertible {
     guard parts.count == 2, let number = UInt64(parts[0]), number > 0, String(number) == parts[0] else { return nil }
     let hash = parts[1].split(atByte: ":", omittingEmptySubsequences: false)
     guard hash.count == 2, AuditSeal.algorithms.contains(String(hash[0])), hash[1].utf8.count == 64,
-      hash[1].utf8.allSatisfy({ (0x30...0x39).contains($0) || (0x61...0x66).contains($0) })
+      hash[1].utf8.allSatisfy(Hexadecimal.isLowercaseDigit)
     else { return nil }
     self.init(sequence: number, hash: String(parts[1]))
   }

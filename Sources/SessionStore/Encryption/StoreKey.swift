@@ -32,11 +32,7 @@ public struct StoreKey: Sendable {
     if contents.count == byteCount { return contents }
     let spaces = Set(" \t\r\n".utf8)
     let text = Array(contents.drop(while: spaces.contains).reversed().drop(while: spaces.contains).reversed())
-    if text.count == 2 * byteCount {
-      let digits = text.compactMap { Character(UnicodeScalar($0)).hexDigitValue }
-      guard digits.count == text.count else { return nil }
-      return (0..<byteCount).map { UInt8(digits[2 * $0] << 4 | digits[2 * $0 + 1]) }
-    }
+    if text.count == 2 * byteCount { return Hexadecimal.decode(text) }
     return Base64.decode(text).flatMap { $0.count == byteCount ? $0 : nil }
   }
 }

@@ -238,10 +238,7 @@ struct RedisTable {
   }
 
   private static func identifier(_ digits: [UInt8]) -> [UInt8]? {
-    guard digits.count == 2 * RecordKey.identifierByteCount else { return nil }
-    let values = digits.compactMap { Character(UnicodeScalar($0)).hexDigitValue }
-    guard values.count == digits.count else { return nil }
-    return (0..<RecordKey.identifierByteCount).map { UInt8(values[2 * $0] << 4 | values[2 * $0 + 1]) }
+    digits.count == 2 * RecordKey.identifierByteCount ? Hexadecimal.decode(digits) : nil
   }
 
   private static func damage(_ key: RecordKey) -> StoreError {

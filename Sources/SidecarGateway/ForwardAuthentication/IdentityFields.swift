@@ -112,9 +112,7 @@ enum ClaimText {
       if isPlain, byte != UInt8(ascii: "%"), byte != separator {
         result.append(byte)
       } else {
-        result += "%".utf8
-        let digits = String(byte, radix: 16, uppercase: true)
-        result += (digits.utf8.count == 1 ? "0\(digits)" : digits).utf8
+        PercentEncoding.append(byte, to: &result)
       }
     }
     return String(decoding: result, as: UTF8.self)

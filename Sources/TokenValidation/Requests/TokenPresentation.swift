@@ -70,15 +70,7 @@ struct TokenPresentation: Sendable {
   private static func isToken68(_ bytes: Substring.UTF8View.SubSequence) -> Bool {
     let body = bytes.prefix { $0 != UInt8(ascii: "=") }
     guard !body.isEmpty, bytes[body.endIndex...].allSatisfy({ $0 == UInt8(ascii: "=") }) else { return false }
-    return body.allSatisfy { byte in
-      switch byte {
-      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
-        UInt8(ascii: "~"), UInt8(ascii: "+"), UInt8(ascii: "/"):
-        true
-      default: false
-      }
-    }
+    return body.allSatisfy(ASCII.isToken68Character)
   }
 
   /// Whether the query has RFC 6750's parameter, however its name is encoded.
@@ -94,10 +86,7 @@ struct TokenPresentation: Sendable {
     var bytes: [UInt8] = []
     var rest = name[...]
     while let byte = rest.popFirst() {
-      let digits = rest.prefix(2)
-      guard byte == UInt8(ascii: "%"), digits.count == 2,
-        let value = UInt8(String(decoding: digits, as: UTF8.self), radix: 16)
-      else {
+      guard byte == UInt8(ascii: "%"), let value = Hexadecimal.decode(rest.prefix(2))?.first else {
         bytes.append(byte)
         continue
       }

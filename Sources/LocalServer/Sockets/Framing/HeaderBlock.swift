@@ -1,3 +1,5 @@
+import HTTPMessages
+
 /// One header block of the LSP base protocol, line by line.
 struct HeaderBlock: Sendable {
   /// The most bytes a block may have, its empty last line included.
@@ -35,9 +37,9 @@ struct HeaderBlock: Sendable {
   /// Takes one line without its CR LF.
   mutating func append(line: ArraySlice<UInt8>) throws(Violation) {
     guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > line.startIndex,
-      line[..<colon].allSatisfy(Self.isTokenByte), line[colon...].allSatisfy(Self.isValueByte)
+      line[..<colon].allSatisfy(ASCII.isTokenCharacter), line[colon...].allSatisfy(Self.isValueByte)
     else { throw .malformedLine }
-    let value = Self.trimmed(line[(colon + 1)...])
+    let value = ASCII.trimmed(line[(colon + 1)...])
     switch Self.lowercased(line[..<colon]) {
     case "content-length":
       guard contentLength == nil else { throw .contentLengthRepeated }
@@ -67,8 +69,8 @@ struct HeaderBlock: Sendable {
   private static func isUTF8(_ mediaType: ArraySlice<UInt8>) -> Bool {
     for parameter in mediaType.split(separator: UInt8(ascii: ";")).dropFirst() {
       guard let equals = parameter.firstIndex(of: UInt8(ascii: "=")) else { continue }
-      guard lowercased(trimmed(parameter[..<equals])) == "charset" else { continue }
-      var charset = trimmed(parameter[(equals + 1)...])
+      guard lowercased(ASCII.trimmed(parameter[..<equals])) == "charset" else { continue }
+      var charset = ASCII.trimmed(parameter[(equals + 1)...])
       if charset.count >= 2, charset.first == UInt8(ascii: "\""), charset.last == UInt8(ascii: "\"") {
         charset = charset.dropFirst().dropLast()
       }
@@ -78,24 +80,7 @@ struct HeaderBlock: Sendable {
     return true
   }
 
-  /// RFC 9110 section 5.6.2, the characters of a name.
-  private static func isTokenByte(_ byte: UInt8) -> Bool {
-    switch byte {
-    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-      UInt8(ascii: "0")...UInt8(ascii: "9"):
-      true
-    default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
-    }
-  }
-
   private static func isValueByte(_ byte: UInt8) -> Bool { byte >= 0x20 && byte != 0x7F || byte == 0x09 }
-
-  private static func trimmed(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
-    let isBlank = { (byte: UInt8) in byte == 0x20 || byte == 0x09 }
-    var rest = bytes.drop(while: isBlank)
-    while let last = rest.last, isBlank(last) { rest.removeLast() }
-    return rest
-  }
 
   private static func lowercased(_ bytes: ArraySlice<UInt8>) -> String {
     String(decoding: bytes.map { $0 &- UInt8(ascii: "A") <= 25 ? $0 | 0x20 : $0 }, as: UTF8.self)

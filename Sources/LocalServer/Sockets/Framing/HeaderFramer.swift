@@ -1,4 +1,5 @@
 import Glibc
+import HTTPMessages
 import NIOCore
 
 /// Cuts `Content-Length` messages apart (LSP base protocol). What holds for a body is the limit at its first byte.
@@ -129,7 +130,7 @@ struct HeaderFramer: Sendable {
   private mutating func look(at bytes: UnsafeRawBufferPointer, _ message: inout IncomingMessage) -> InboundEvent? {
     var start = 0
     if scan == .notBegun {
-      guard let first = bytes.firstIndex(where: { !JSONTextScanner.isBlank($0) }) else { return nil }
+      guard let first = bytes.firstIndex(where: { !ASCII.isJSONSpace($0) }) else { return nil }
       start = first
       scan = bytes[first] == UInt8(ascii: "{") || bytes[first] == UInt8(ascii: "[") ? .insideText : .over
     }

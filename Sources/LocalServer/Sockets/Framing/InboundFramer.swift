@@ -1,3 +1,4 @@
+import HTTPMessages
 import NIOCore
 
 /// One connection's framing: the first non-blank byte decides it, for good.
@@ -69,7 +70,7 @@ struct InboundFramer: Sendable {
 
   private static func firstNonBlank(_ chunk: MessageBytes) -> (index: Int, byte: UInt8)? {
     chunk.buffer.withUnsafeReadableBytes { bytes in
-      let index = bytes.firstIndex { $0 != 0x20 && $0 != 0x0A && $0 != 0x0D && $0 != 0x09 }
+      let index = bytes.firstIndex { !ASCII.isJSONSpace($0) }
       return index.map { ($0, bytes[$0]) }
     }
   }

@@ -1,3 +1,6 @@
+import HTTPMessages
+import PosternSupport
+
 /// Finds the end of one JSON text (RFC 8259, an object or array) in one pass that keeps its state across reads.
 ///
 /// It follows the whole grammar of brackets, strings, escapes, numbers and literals, so that a text that can no longer
@@ -87,7 +90,7 @@ struct JSONTextScanner: Sendable {
         }
 
       case .hexDigits:
-        guard Self.isHexDigit(byte) else { return .malformed(at: index, .escape) }
+        guard Hexadecimal.isDigit(byte) else { return .malformed(at: index, .escape) }
         hexDigitsLeft -= 1
         if hexDigitsLeft == 0 { position = .string }
 
@@ -98,7 +101,7 @@ struct JSONTextScanner: Sendable {
           guard isInObject == (byte == UInt8(ascii: "}")) else { return .malformed(at: index, .bracketMismatch) }
           close()
           if depth == 0 { return .complete(end: index + 1) }
-        case let byte where Self.isBlank(byte): break
+        case let byte where ASCII.isJSONSpace(byte): break
         default: return .malformed(at: index, .commaExpected)
         }
 
@@ -112,19 +115,19 @@ struct JSONTextScanner: Sendable {
           if depth == 0 { return .complete(end: index + 1) }
           position = .comma
         case UInt8(ascii: "]") where position == .firstMember: return .malformed(at: index, .bracketMismatch)
-        case let byte where Self.isBlank(byte): break
+        case let byte where ASCII.isJSONSpace(byte): break
         default: return .malformed(at: index, .memberNameExpected)
         }
 
       case .colon:
         if byte == UInt8(ascii: ":") {
           position = .value
-        } else if !Self.isBlank(byte) {
+        } else if !ASCII.isJSONSpace(byte) {
           return .malformed(at: index, .colonExpected)
         }
 
       case .value, .firstElement:
-        if !Self.isBlank(byte), byte != UInt8(ascii: "]") {
+        if !ASCII.isJSONSpace(byte), byte != UInt8(ascii: "]") {
           values &+= 1
           // Only the first one beyond the limit: when the scan goes on there, the count is past it.
           if values == maximumValues &+ 1 { return .tooManyValues(at: index) }
@@ -147,7 +150,7 @@ struct JSONTextScanner: Sendable {
         case UInt8(ascii: "t"): (position, literalRest) = (.literal, Self.restOfTrue)
         case UInt8(ascii: "f"): (position, literalRest) = (.literal, Self.restOfFalse)
         case UInt8(ascii: "n"): (position, literalRest) = (.literal, Self.restOfNull)
-        case let byte where Self.isBlank(byte): break
+        case let byte where ASCII.isJSONSpace(byte): break
         default: return .malformed(at: index, .valueExpected)
         }
 
@@ -239,18 +242,8 @@ struct JSONTextScanner: Sendable {
   private static let restOfFalse: UInt32 = 0x65_73_6C_61
   private static let restOfNull: UInt32 = 0x6C_6C_75
 
-  /// Whether `byte` is white space between tokens.
-  @inline(__always)
-  static func isBlank(_ byte: UInt8) -> Bool {
-    byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09
-  }
-
   @inline(__always)
   private static func isDigit(_ byte: UInt8) -> Bool { byte &- UInt8(ascii: "0") <= 9 }
-
-  private static func isHexDigit(_ byte: UInt8) -> Bool {
-    isDigit(byte) || (byte | 0x20) &- UInt8(ascii: "a") <= 5
-  }
 }
 
 /// Why bytes cannot be a JSON text (RFC 8259), as far as one pass over brackets, strings and tokens can see.

@@ -129,7 +129,7 @@ package enum EndpointName {
     guard name.startsWithBytes(of: "\(main).e-") else { return false }
     let rest = name.utf8.dropFirst(main.utf8.count + 3)
     let number = rest.prefix(digits)
-    return number.count == digits && number.allSatisfy { "0123456789abcdef".utf8.contains($0) }
+    return number.count == digits && number.allSatisfy(Hexadecimal.isLowercaseDigit)
       && (rest.count == digits || rest.dropFirst(digits).elementsEqual(http.utf8))
   }
 }

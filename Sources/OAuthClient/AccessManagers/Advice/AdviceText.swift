@@ -32,7 +32,7 @@ enum AdviceText {
   static func base64(_ text: String) -> [UInt8]? {
     var symbols: [UInt8] = []
     symbols.reserveCapacity(text.utf8.count)
-    for byte in text.utf8 where !isSpace(byte) {
+    for byte in text.utf8 where !ASCII.isJSONSpace(byte) {
       switch byte {
       case UInt8(ascii: "+"): symbols.append(UInt8(ascii: "-"))
       case UInt8(ascii: "/"): symbols.append(UInt8(ascii: "_"))
@@ -46,7 +46,8 @@ enum AdviceText {
   /// Removes white space around `text`.
   static func trimmed(_ text: String) -> String {
     let bytes = Array(text.utf8)
-    guard let first = bytes.firstIndex(where: { !isSpace($0) }), let last = bytes.lastIndex(where: { !isSpace($0) })
+    guard let first = bytes.firstIndex(where: { !ASCII.isJSONSpace($0) }),
+      let last = bytes.lastIndex(where: { !ASCII.isJSONSpace($0) })
     else { return "" }
     return String(decoding: bytes[first...last], as: UTF8.self)
   }
@@ -70,9 +71,5 @@ enum AdviceText {
     String(decoding: text.utf8.map { $0 == UInt8(ascii: " ") ? UInt8(ascii: "+") : $0 }, as: UTF8.self)
   }
 
-  private static func isXML(_ bytes: [UInt8]) -> Bool { bytes.first { !isSpace($0) } == UInt8(ascii: "<") }
-
-  private static func isSpace(_ byte: UInt8) -> Bool {
-    byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D
-  }
+  private static func isXML(_ bytes: [UInt8]) -> Bool { bytes.first { !ASCII.isJSONSpace($0) } == UInt8(ascii: "<") }
 }

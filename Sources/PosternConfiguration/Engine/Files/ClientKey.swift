@@ -1,4 +1,5 @@
 import AuthEngine
+import HTTPMessages
 import JOSE
 import PosternCrypto
 import PosternJSON
@@ -16,7 +17,7 @@ struct ClientKey {
   /// Reads the text of a file.
   init(_ secret: Secret<String>) throws(JOSEError) {
     let text = Array(secret.reveal().utf8)
-    isPEM = text.first { ![0x20, 0x09, 0x0A, 0x0D].contains($0) } != UInt8(ascii: "{")
+    isPEM = text.first { !ASCII.isJSONSpace($0) } != UInt8(ascii: "{")
     key = try isPEM ? JWK(pem: text) : Self.key(inJSON: text)
     guard key.material.isSecret else { throw JOSEError(.invalidKey, "the file has no private key") }
   }

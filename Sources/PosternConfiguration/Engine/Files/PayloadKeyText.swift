@@ -1,3 +1,4 @@
+import HTTPMessages
 import JOSE
 import PosternCrypto
 import PosternJSON
@@ -31,7 +32,7 @@ struct PayloadKeyText {
     return set.keys
   }
 
-  private var isJSON: Bool { text.first { ![0x20, 0x09, 0x0A, 0x0D].contains($0) } == UInt8(ascii: "{") }
+  private var isJSON: Bool { text.first { !ASCII.isJSONSpace($0) } == UInt8(ascii: "{") }
 
   private func keySet() throws(JOSEError) -> JWKSet {
     let value: JSONValue

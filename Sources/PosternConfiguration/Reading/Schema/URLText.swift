@@ -59,12 +59,7 @@ package struct URLText {
   package var webPort: UInt16 { port ?? (scheme == "https" ? 443 : 80) }
 
   /// Whether the host is a loopback address, written as an address.
-  package var isLoopback: Bool { Self.isLoopbackAddress(host) }
-
-  /// Whether `host` is one of 127.0.0.0/8 or `[::1]`.
-  package static func isLoopbackAddress(_ host: String) -> Bool {
-    host == "[::1]" || HTTPHost.dottedQuad(ArraySlice(host.utf8))?.first == 127
-  }
+  package var isLoopback: Bool { HTTPHost.isLoopbackAddress(host) }
 
   private static func split(_ authority: Substring) throws(ValueProblem) -> (host: String, port: UInt16?) {
     let hostEnd: Substring.Index
@@ -89,10 +84,7 @@ package struct URLText {
     let bytes = Array(text.utf8)
     return bytes.indices.contains { index in
       bytes[index] == UInt8(ascii: "%")
-        && !(index + 2 < bytes.count
-          && bytes[(index + 1)...(index + 2)].allSatisfy {
-            Unicode.Scalar($0).properties.isASCIIHexDigit
-          })
+        && !(index + 2 < bytes.count && Hexadecimal.isDigit(bytes[index + 1]) && Hexadecimal.isDigit(bytes[index + 2]))
     }
   }
 }

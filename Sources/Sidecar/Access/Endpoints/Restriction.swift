@@ -2,6 +2,7 @@ import HTTPMessages
 import PosternJSON
 package import PosternJSONRPC
 package import PosternProtocol
+import PosternSupport
 
 /// The part that an endpoint, or `narrow`, leaves of its maker's rights. A list that is nil is the maker's; an empty
 /// one is nothing.
@@ -149,7 +150,7 @@ extension Restriction {
   /// A token of RFC 9110 section 5.6.2 without lower-case letters.
   private static func isToken(_ text: String) -> Bool {
     text.utf8.allSatisfy { byte in
-      (0x41...0x5A).contains(byte) || (0x30...0x39).contains(byte) || "!#$%&'*+-.^_`|~".utf8.contains(byte)
+      ASCII.isTokenCharacter(byte) && !(0x61...0x7A).contains(byte)
     }
   }
 }
@@ -207,7 +208,8 @@ package struct PathPrefix: Sendable, Hashable {
         decoded.append(byte)
         continue
       }
-      guard let high = rest.popFirst().flatMap(hexValue), let low = rest.popFirst().flatMap(hexValue) else {
+      guard let high = rest.popFirst().flatMap(Hexadecimal.value), let low = rest.popFirst().flatMap(Hexadecimal.value)
+      else {
         return nil
       }
       decoded.append(high << 4 | low)
@@ -216,13 +218,5 @@ package struct PathPrefix: Sendable, Hashable {
       !decoded.contains(where: { $0 < 0x20 || $0 == 0x7F || #"/\;%"#.utf8.contains($0) })
     else { return nil }
     return decoded
-  }
-
-  private static func hexValue(_ byte: UInt8) -> UInt8? {
-    switch byte {
-    case 0x30...0x39: byte - 0x30
-    case 0x41...0x46, 0x61...0x66: (byte | 0x20) - 0x61 + 10
-    default: nil
-    }
   }
 }

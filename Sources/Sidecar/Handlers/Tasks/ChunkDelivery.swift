@@ -34,15 +34,15 @@ final class ChunkDelivery: Sendable {
 
   /// The task's name as a field's value: other characters than visible ones of ASCII, and `%`, are percent-encoded.
   static func fieldValue(_ task: String) -> String {
-    var value = ""
+    var value: [UInt8] = []
     for byte in task.utf8 {
       if (0x21...0x7E).contains(byte), byte != UInt8(ascii: "%") {
-        value.unicodeScalars.append(Unicode.Scalar(byte))
+        value.append(byte)
       } else {
-        value += "%" + Hexadecimal.string([byte]).uppercasedASCII()
+        PercentEncoding.append(byte, to: &value)
       }
     }
-    return value
+    return String(decoding: value, as: UTF8.self)
   }
 
   /// False when the connection is gone. Called by one at a time.

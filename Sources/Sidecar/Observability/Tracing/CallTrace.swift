@@ -53,9 +53,7 @@ package struct CallTrace: Sendable, Hashable {
     guard parts.count >= 4, parts[0].count == 2, parts[1].count == 32, parts[2].count == 16, parts[3].count == 2 else {
       return nil
     }
-    let isHex = parts[0..<4].allSatisfy { part in
-      part.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
-    }
+    let isHex = parts[0..<4].allSatisfy { $0.allSatisfy(Hexadecimal.isLowercaseDigit) }
     let zero = UInt8(ascii: "0")
     guard isHex, !parts[1].allSatisfy({ $0 == zero }), !parts[2].allSatisfy({ $0 == zero }) else { return nil }
     let version = String(parts[0])
