@@ -3,45 +3,15 @@ public import PosternSupport
 extension TransferControl {
   /// A request's body on its way from its source to the transport.
   struct BodyUpload {
-    var pieces: ArraySlice<[UInt8]> = []
-    /// How much of the first piece the transport has.
-    var taken = 0
-    var waitingBytes = 0
-    var end: UploadEnd?
+    var pipe = BytePipe(window: TransferControl.window)
     /// Whether the transport has taken anything since the upload began.
     var hasBegun = false
     /// The source, which waits for capacity.
     var source: CheckedContinuation<Bool, Never>?
-
-    var isFull: Bool { waitingBytes >= TransferControl.window }
-
-    mutating func takeSource() -> CheckedContinuation<Bool, Never>? {
-      defer { source = nil }
-      return source
-    }
-
-    /// Copies the next bytes; their number.
-    mutating func move(into buffer: UnsafeMutableRawBufferPointer) -> Int {
-      var count = 0
-      while count < buffer.count, let piece = pieces.first {
-        let length = min(buffer.count - count, piece.count - taken)
-        piece.withUnsafeBytes { bytes in
-          UnsafeMutableRawBufferPointer(rebasing: buffer[count..<count + length])
-            .copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[taken..<taken + length]))
-        }
-        (count, taken) = (count + length, taken + length)
-        if taken == piece.count {
-          pieces.removeFirst()
-          taken = 0
-        }
-      }
-      waitingBytes -= count
-      return count
-    }
   }
 
-  /// How the source of a request's body has ended.
-  public enum UploadEnd: Sendable {
+  /// How a body ends.
+  public enum BodyEnd: Sendable {
     /// All of it was read.
     case complete
     /// It cannot be read to its end: the request must not pass for complete.

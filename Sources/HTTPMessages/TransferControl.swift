@@ -39,36 +39,9 @@ public final class TransferControl: Sendable {
     /// Pieces that wait are joined up to this many bytes.
     var pieceBytes = TransferControl.pieceBytes
     var head: HTTPResponseHead?
-    var pieces: [[UInt8]] = []
-    var waitingBytes = 0
+    var pipe = BytePipe(window: TransferControl.window)
     var isActive = false
-    var hasEnded = false
     var reader: CheckedContinuation<Part?, Never>?
-
-    var isFull: Bool { waitingBytes >= TransferControl.window }
-
-    mutating func takeReader() -> CheckedContinuation<Part?, Never>? {
-      defer { reader = nil }
-      return reader
-    }
-
-    mutating func takePiece() -> [UInt8]? {
-      guard !pieces.isEmpty else { return nil }
-      let piece = pieces.removeFirst()
-      waitingBytes -= piece.count
-      return piece
-    }
-
-    mutating func append(_ bytes: UnsafeBufferPointer<UInt8>) {
-      waitingBytes += bytes.count
-      if let last = pieces.indices.last, pieces[last].count + bytes.count <= pieceBytes {
-        return pieces[last].append(contentsOf: bytes)
-      }
-      var piece: [UInt8] = []
-      piece.reserveCapacity(max(bytes.count, pieceBytes))
-      piece.append(contentsOf: bytes)
-      pieces.append(piece)
-    }
   }
 
   private struct State {
@@ -183,12 +156,13 @@ public final class TransferControl: Sendable {
           state.stream.head = nil
           return (.head(head), false, nil)
         }
-        let wasFull = state.stream.isFull
-        guard let piece = state.stream.takePiece() else {
-          if !state.stream.hasEnded { state.stream.reader = continuation }
-          return (nil, state.stream.hasEnded, nil)
+        let wasFull = state.stream.pipe.isFull
+        guard let piece = state.stream.pipe.read() else {
+          let isOver = state.stream.pipe.end != nil
+          if !isOver { state.stream.reader = continuation }
+          return (nil, isOver, nil)
         }
-        return (.piece(piece), false, wasFull && !state.stream.isFull ? state.wake : nil)
+        return (.piece(piece), false, wasFull && !state.stream.pipe.isFull ? state.wake : nil)
       }
       wake?()
       if part != nil || isOver { continuation.resume(returning: part) }
@@ -217,7 +191,7 @@ public final class TransferControl: Sendable {
     let reader = state.withLock { state -> CheckedContinuation<Part?, Never>? in
       state.stream.isActive = true
       guard state.stream.wantsHead else { return nil }
-      if let reader = state.stream.takeReader() { return reader }
+      if let reader = state.stream.reader.take() { return reader }
       state.stream.head = head
       return nil
     }
@@ -235,7 +209,7 @@ public final class TransferControl: Sendable {
 
   /// Whether bytes may be received: the request is not paused, and the reader of the body keeps up.
   public var takesBytes: Bool {
-    state.withLock { $0.pause.since == nil && !($0.stream.isActive && $0.stream.isFull) }
+    state.withLock { $0.pause.since == nil && !($0.stream.isActive && $0.stream.pipe.isFull) }
   }
 
   /// Passes bytes of the body to its reader.
@@ -248,7 +222,9 @@ public final class TransferControl: Sendable {
   }
 
   /// Keeps bytes of the body for its reader, who gets them with `handOn`: many small pieces then wake it once.
-  public func keep(_ bytes: UnsafeBufferPointer<UInt8>) { state.withLock { $0.stream.append(bytes) } }
+  public func keep(_ bytes: UnsafeBufferPointer<UInt8>) {
+    state.withLock { $0.stream.pipe.write(bytes, joiningUpTo: $0.stream.pieceBytes) }
+  }
 
   /// Passes the first of the pieces that were kept to the reader, where it waits for one.
   public func handOn() { handOn(isOver: false) }
@@ -256,12 +232,12 @@ public final class TransferControl: Sendable {
   private func handOn(isOver: Bool) {
     var wake: (@Sendable () -> Void)?
     let (reader, piece) = state.withLock { state -> (CheckedContinuation<Part?, Never>?, [UInt8]?) in
-      if isOver { state.stream.hasEnded = true }
-      guard isOver || !state.stream.pieces.isEmpty, let reader = state.stream.takeReader() else { return (nil, nil) }
-      let wasFull = state.stream.isFull
-      let piece = state.stream.takePiece()
+      if isOver { state.stream.pipe.finish(.complete) }
+      guard state.stream.pipe.isReadable, let reader = state.stream.reader.take() else { return (nil, nil) }
+      let wasFull = state.stream.pipe.isFull
+      let piece = state.stream.pipe.read()
       // The transport has stopped receiving.
-      if wasFull, !state.stream.isFull { wake = state.wake }
+      if wasFull, !state.stream.pipe.isFull { wake = state.wake }
       return (reader, piece)
     }
     wake?()
@@ -275,7 +251,7 @@ extension TransferControl {
   /// Starts the body of one request; the body before, if there was one, is gone.
   public func beginUpload() {
     state.withLock { state in
-      let source = state.upload.takeSource()
+      let source = state.upload.source.take()
       state.upload = BodyUpload()
       return source
     }?.resume(returning: false)
@@ -286,12 +262,12 @@ extension TransferControl {
   public func upload(_ bytes: [UInt8]) async -> Bool {
     await withCheckedContinuation { continuation in
       let (isOver, wake) = state.withLock { state -> (Bool?, (@Sendable () -> Void)?) in
-        guard state.upload.end == nil else { return (false, nil) }
-        let wasEmpty = state.upload.waitingBytes == 0
-        state.upload.pieces.append(bytes)
-        state.upload.waitingBytes += bytes.count
-        if state.upload.isFull { state.upload.source = continuation }
-        return (state.upload.isFull ? nil : true, wasEmpty ? state.wake : nil)
+        guard state.upload.pipe.end == nil else { return (false, nil) }
+        let wasEmpty = !state.upload.pipe.isReadable
+        state.upload.pipe.write(bytes)
+        let isFull = state.upload.pipe.isFull
+        if isFull { state.upload.source = continuation }
+        return (isFull ? nil : true, wasEmpty ? state.wake : nil)
       }
       wake?()
       if let isOver { continuation.resume(returning: isOver) }
@@ -299,10 +275,10 @@ extension TransferControl {
   }
 
   /// The source has ended, or the request has: nothing more comes.
-  public func endUpload(_ end: UploadEnd) {
+  public func endUpload(_ end: BodyEnd) {
     let (source, wake) = state.withLock { state in
-      if state.upload.end == nil { state.upload.end = end }
-      return (state.upload.takeSource(), state.wake)
+      state.upload.pipe.finish(end)
+      return (state.upload.source.take(), state.wake)
     }
     source?.resume(returning: false)
     wake?()
@@ -311,14 +287,16 @@ extension TransferControl {
   /// The request has ended: what is left of its body is not needed.
   public func finishUpload() {
     let source = state.withLock { state in
-      defer { state.upload = BodyUpload(end: .complete, hasBegun: state.upload.hasBegun) }
-      return state.upload.takeSource()
+      let source = state.upload.source.take()
+      state.upload = BodyUpload(hasBegun: state.upload.hasBegun)
+      state.upload.pipe.finish(.complete)
+      return source
     }
     source?.resume(returning: false)
   }
 
   /// Whether the transport would get something of the request's body now.
-  public var hasUpload: Bool { state.withLock { $0.upload.waitingBytes > 0 || $0.upload.end != nil } }
+  public var hasUpload: Bool { state.withLock { $0.upload.pipe.isReadable } }
 
   /// Whether the transport has got any byte of the request's body.
   public var hasBegunUpload: Bool { state.withLock { $0.upload.hasBegun } }
@@ -326,11 +304,12 @@ extension TransferControl {
   /// Copies the next bytes of the request's body.
   public func takeUpload(into buffer: UnsafeMutableRawBufferPointer) -> UploadRead {
     let (read, source) = state.withLock { state -> (UploadRead, CheckedContinuation<Bool, Never>?) in
-      if case .failed = state.upload.end { return (.failed, nil) }
-      guard state.upload.waitingBytes > 0 else { return (state.upload.end == nil ? .waiting : .bytes(0), nil) }
-      let count = state.upload.move(into: buffer)
+      let end = state.upload.pipe.end
+      if case .failed = end { return (.failed, nil) }
+      guard state.upload.pipe.count > 0 else { return (end == nil ? .waiting : .bytes(0), nil) }
+      let count = state.upload.pipe.read(into: buffer)
       state.upload.hasBegun = true
-      return (.bytes(count), state.upload.isFull ? nil : state.upload.takeSource())
+      return (.bytes(count), state.upload.pipe.isFull ? nil : state.upload.source.take())
     }
     source?.resume(returning: true)
     return read
