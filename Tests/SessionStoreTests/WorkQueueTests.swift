@@ -89,7 +89,7 @@ struct WorkQueueTests {
   func concurrent() async throws {
     let queue = WorkQueue<Int>(capacity: 100_000)
     let sum = await withUnsafeContinuation { (continuation: UnsafeContinuation<Int, Never>) in
-      try? StoreThread.start("test-queue") {
+      try? queue.start("test-queue") {
         var sum = 0
         while let items = queue.next(atMost: 7) { sum += items.reduce(0, +) }
         _ = queue.end()

@@ -73,7 +73,7 @@ public final class FileRecordStore: RecordStore {
   ) async throws(StoreError) -> FileRecordStore {
     let queue = WorkQueue<any FileCall>(capacity: queueCapacity)
     let ready = Reply<Result<Opened, StoreError>>()
-    try StoreThread.start("postern-store") {
+    try queue.start("postern-store") {
       run(FileStoreOpening(configuration: configuration, options: options), queue, ready)
     }
     let opened = try await ready.value().get()

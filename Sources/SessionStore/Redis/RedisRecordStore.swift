@@ -60,7 +60,7 @@ public final class RedisRecordStore: RecordStore {
     let address = try RedisAddress(configuration.url)
     let queue = WorkQueue<RedisCall>(capacity: queueCapacity)
     let ready = Reply<Result<Void, StoreError>>()
-    try StoreThread.start("postern-redis") { run(configuration, address, clock, queue, ready) }
+    try queue.start("postern-redis") { run(configuration, address, clock, queue, ready) }
     try await ready.value().get()
     return RedisRecordStore(queue: queue)
   }
