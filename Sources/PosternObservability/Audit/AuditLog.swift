@@ -49,7 +49,7 @@ public final class AuditLog: Sendable {
   /// Whether operations that cannot be recorded must not run.
   public let failClosed: Bool
   private let seal: AuditSeal
-  private let inbox: AuditInbox
+  private let inbox = AuditInbox()
   private let status: AuditStatus
   private let ended = Reply<Bool>()
   private let clock: any EngineClock
@@ -63,7 +63,6 @@ public final class AuditLog: Sendable {
   ) throws(AuditError) {
     failClosed = settings.failClosed
     seal = try AuditSeal(key: settings.key)
-    inbox = try AuditInbox()
     self.clock = clock
     status = AuditStatus(clock: clock)
     let opening = AuditFileOpening(
@@ -72,7 +71,7 @@ public final class AuditLog: Sendable {
     // The writer is the thread's alone from here on.
     nonisolated(unsafe) let handedOver = writer
     do throws(SystemThread.StartError) {
-      try SystemThread.start("postern-audit") { [inbox, ended] in
+      try inbox.start { [inbox, ended] in
         handedOver.serve(inbox)
         ended.fill(true)
       }

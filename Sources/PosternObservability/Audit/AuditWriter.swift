@@ -217,11 +217,11 @@ final class AuditWriter {
 
   // MARK: - The disk
 
-  /// The longest wait for the next batch in milliseconds; -1 for ever.
-  private var patience: Int32 {
-    if losses.failure != nil { return Int32(Self.retryInterval.wholeMilliseconds) }
-    guard let due = schedule.nextDue(after: chain.sequence) else { return -1 }
-    return Int32(clamping: max(0, (due - clock.monotonicNow).wholeMilliseconds) + 1)
+  /// The longest wait for the next batch; nil for ever.
+  private var patience: Duration? {
+    if losses.failure != nil { return Self.retryInterval }
+    guard let due = schedule.nextDue(after: chain.sequence) else { return nil }
+    return .milliseconds(max(0, (due - clock.monotonicNow).wholeMilliseconds) + 1)
   }
 
   private func synchronizeIfDue() {
