@@ -71,8 +71,7 @@ final class BodyThread: Sendable {
 
 extension BodyThread {
   /// The state that the thread shares with its owner.
-  final class Core: @unchecked Sendable {
-    // Sendable because the semaphore may be used by all threads, and the rest is behind the lock or never changes.
+  final class Core: Sendable {
     private struct State {
       var call: (@Sendable (Core) -> Void)?
       /// Ends the wait for the current call; whether it is late.
@@ -86,28 +85,27 @@ extension BodyThread {
 
       /// Whether the task that waits for the thread's call still does.
       var isAwaited: Bool { !isOver && running == latest && giveUp != nil }
+
+      /// The call for the thread, with its number.
+      mutating func take() -> (call: @Sendable (Core) -> Void, number: Int)? {
+        guard let call = call.take() else { return nil }
+        running = latest
+        return (call, latest)
+      }
     }
 
-    private let state = Locked(State())
-    private let semaphore: UnsafeMutablePointer<sem_t>
+    private let worker = WorkerThread(State())
     /// Ends a wait of the thread; negative where there is none.
     private let wakeup = clinux_wakeup_open()
     private let clock = SystemClock()
 
-    fileprivate init() {
-      semaphore = .allocate(capacity: 1)
-      sem_init(semaphore, 0, 0)
-    }
+    fileprivate init() {}
 
-    deinit {
-      sem_destroy(semaphore)
-      semaphore.deallocate()
-      if wakeup >= 0 { close(wakeup) }
-    }
+    deinit { if wakeup >= 0 { close(wakeup) } }
 
     /// Waits until `descriptor` is ready, or may be; false when the call is awaited no more. On the thread.
     func wait(for descriptor: PassedDescriptor, isWriting: Bool) -> Bool {
-      while state.withLock({ $0.isAwaited }) {
+      while worker.withInbox({ $0.isAwaited }) {
         if clinux_wait(descriptor.number, isWriting ? 1 : 0, wakeup) != 0 { return true }
         clinux_wakeup_clear(wakeup)
       }
@@ -115,42 +113,40 @@ extension BodyThread {
     }
 
     /// Something was read or written. On the thread.
-    func moved() { state.withLock { $0.movedAt = clock.monotonicNow } }
+    func moved() { worker.withInbox { $0.movedAt = clock.monotonicNow } }
 
     fileprivate func start(
       call: @escaping @Sendable (Core) -> Void, giveUp: @escaping @Sendable (Bool) -> Void
     ) -> Bool {
-      let isStarted = state.withLock { state in
-        guard wakeup >= 0, !state.isOver, state.hasThread || startThread() else { return false }
+      worker.submit { state in
+        guard wakeup >= 0, state.hasThread || startThread() else { return false }
         state.hasThread = true
         state.latest += 1
         (state.call, state.giveUp, state.movedAt) = (call, giveUp, clock.monotonicNow)
         return true
-      }
-      if isStarted { sem_post(semaphore) }
-      return isStarted
+      } ?? false
     }
 
     /// The task that waits for the current call was cancelled; another call may follow.
     fileprivate func cancel() {
-      state.withLock { $0.giveUp.take() }?(false)
+      worker.withInbox { $0.giveUp.take() }?(false)
       if wakeup >= 0 { clinux_wakeup_signal(wakeup) }
     }
 
     /// Ends the body: the thread ends with the call that it is in.
     fileprivate func end(isLate: Bool = false) {
-      let giveUp = state.withLock { state in
+      let giveUp = worker.stop { state in
         state.isOver = true
+        state.call = nil
         return state.giveUp.take()
       }
       giveUp?(isLate)
       if wakeup >= 0 { clinux_wakeup_signal(wakeup) }
-      sem_post(semaphore)
     }
 
     /// How long to wait before the next look; nil when the body is over, or has been ended for its lateness.
     fileprivate func check(_ patience: Duration) -> Duration? {
-      let (rest, isOver) = state.withLock { state -> (Duration, Bool) in
+      let (rest, isOver) = worker.withInbox { state -> (Duration, Bool) in
         (state.giveUp == nil ? patience : patience - (clock.monotonicNow - state.movedAt), state.isOver)
       }
       guard !isOver else { return nil }
@@ -162,20 +158,14 @@ extension BodyThread {
     }
 
     private func startThread() -> Bool {
-      (try? SystemThread.start("postern-body") { self.work() }) != nil
+      (try? worker.start("postern-body") { self.work() }) != nil
     }
 
     private func work() {
-      while true {
-        while sem_wait(semaphore) != 0 {}
-        let (call, number, isOver) = state.withLock { state -> ((@Sendable (Core) -> Void)?, Int, Bool) in
-          state.running = state.latest
-          return (state.call.take(), state.latest, state.isOver)
-        }
-        if isOver { return }
-        call?(self)
+      while let (call, number) = worker.next({ $0.take() }) {
+        call(self)
         // Unless it was given up, and another one has been given meanwhile.
-        state.withLock { state in if state.latest == number { state.giveUp = nil } }
+        worker.withInbox { state in if state.latest == number { state.giveUp = nil } }
       }
     }
   }
