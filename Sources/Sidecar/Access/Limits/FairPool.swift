@@ -49,8 +49,7 @@ package final class PoolExecutor: TaskExecutor {
 }
 
 /// The state that the threads of a pool share; lives as long as one of them, the pool or an executor does.
-private final class PoolCore: @unchecked Sendable {
-  // Sendable because the semaphore may be used by all threads, and the rest is behind the lock.
+private final class PoolCore: Sendable {
   typealias Flow = FairQueue<Work>.Flow
   typealias State = PoolState<Work>
 
@@ -59,52 +58,31 @@ private final class PoolCore: @unchecked Sendable {
     let executor: PoolExecutor
   }
 
-  private let state = Locked(State(size: max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))))
-  private let semaphore: UnsafeMutablePointer<sem_t>
+  private let worker = WorkerThread(State(size: max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))))
 
-  init() {
-    semaphore = .allocate(capacity: 1)
-    sem_init(semaphore, 0, 0)
-  }
+  func open(uid: UInt32) -> Flow { worker.withInbox { $0.open(uid: uid) } }
 
-  deinit {
-    sem_destroy(semaphore)
-    semaphore.deallocate()
-  }
+  func close(_ flow: Flow) { worker.withInbox { $0.close(flow) } }
 
-  func open(uid: UInt32) -> Flow { state.withLock { $0.open(uid: uid) } }
-
-  func close(_ flow: Flow) { state.withLock { $0.close(flow) } }
-
-  /// Adds work; false when there is no thread for it.
+  /// Adds work; false when there is no thread for it, or the pool is stopped.
   func add(_ work: Work, of flow: Flow) -> Bool {
     // Threads are started behind the lock too, so that no work is added for one that does not start.
-    guard state.withLock({ $0.add(work, of: flow, startThread: startThread) }) else { return false }
-    sem_post(semaphore)
-    return true
+    worker.submit { $0.add(work, of: flow, startThread: startThread) } ?? false
   }
 
   /// The threads end when nothing is left to be done.
-  func stop() {
-    let count = state.withLock { $0.stop() }
-    for _ in 0..<count { sem_post(semaphore) }
-  }
+  func stop() { worker.stop() }
 
   private func startThread() -> Bool {
-    do throws(SystemThread.StartError) {
-      try SystemThread.start("postern-pool") { self.work() }
-      return true
-    } catch { return false }
+    (try? worker.start("postern-pool") { self.work() }) != nil
   }
 
   private func work() {
-    while true {
-      while sem_wait(semaphore) != 0 {}
-      guard let next = state.withLock({ $0.next() }) else { return }
+    while let next = worker.next({ $0.next() }) {
       let begin = ThreadTime.now
       next.work.executor.run(next.work.job)
       let cost = ThreadTime.now - begin
-      state.withLock { $0.charge(next.flow, cost) }
+      worker.withInbox { $0.charge(next.flow, cost) }
     }
   }
 }
