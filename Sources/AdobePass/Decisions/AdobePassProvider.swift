@@ -146,6 +146,13 @@ public final class AdobePassProvider: DecisionProvider {
   /// The media type of JSON bodies.
   static let jsonType = "application/json;charset=utf-8"
 
+  /// An answer, and whether it rejects the client: read once for that, since a configuration may be large.
+  private struct AuthorizedAnswer {
+    let token: AdobePassToken
+    let response: HTTPResponse
+    let rejectsClient: Bool
+  }
+
   /// Sends a request with an access token. A rejected token is replaced once; the client only when the server does not
   /// know it, and answers so on a connection where no answer to another request can arrive: a new client costs every
   /// user the login. The requests for client and token are those of all callers: none describes them by its own device.
@@ -165,20 +172,17 @@ public final class AdobePassProvider: DecisionProvider {
         throw failure(error, response)
       }
     }
-    var current = try await token(replacing: nil)
-    var response = try await send(current, .question)
-    // An answer is read once for it: a configuration may be large.
-    var rejectsClient = Self.rejectsClient(response)
-    if response.status == 401 || rejectsClient {
-      current = try await token(replacing: current, after: response)
-      response = try await send(current, .confirmation)
-      rejectsClient = Self.rejectsClient(response)
+    let answer = try await retryOnce { (rejected) async throws(Failure) -> AdobePassToken in
+      try await token(replacing: rejected?.token, after: rejected?.answer.response)
+    } send: { (token, isRetry) async throws(Failure) -> AuthorizedAnswer in
+      let response = try await send(token, isRetry ? .confirmation : .question)
+      return AuthorizedAnswer(token: token, response: response, rejectsClient: Self.rejectsClient(response))
+    } ifRejected: {
+      $0.response.status == 401 || $0.rejectsClient
     }
-    if rejectsClient {
-      current = try await token(replacing: current, isUnknownClient: true, after: response)
-      response = try await send(current, .confirmation)
-    }
-    return response
+    guard answer.rejectsClient else { return answer.response }
+    let newer = try await token(replacing: answer.token, isUnknownClient: true, after: answer.response)
+    return try await send(newer, .confirmation)
   }
 
   /// The URL of the API with these segments.

@@ -44,11 +44,14 @@ public struct DecisionClient: Sendable {
     case .clientCredentials, .user:
       let use = try? await subject.session?.tokenUse()
       defer { use?.end() }
-      let token = try await token(replacing: nil)
-      let response = try await exchange(request, with: token)
-      guard response.status == 401 else { return response }
-      let newer = try await self.token(replacing: token)
-      return try Self.accepted(try await exchange(request, with: newer))
+      let response = try await retryOnce { (rejected) async throws(DecisionFault) -> AccessToken in
+        try await token(replacing: rejected?.token)
+      } send: { (token, _) async throws(DecisionFault) -> HTTPResponse in
+        try await exchange(request, with: token)
+      } ifRejected: {
+        $0.status == 401
+      }
+      return try Self.accepted(response)
     }
   }
 

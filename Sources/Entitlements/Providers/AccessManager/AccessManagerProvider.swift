@@ -47,11 +47,12 @@ public final class AccessManagerProvider: DecisionProvider {
     _ batch: DecisionBatch, over link: DecisionClient
   ) async throws(DecisionFault) -> [DecisionVerdict?] {
     let body = JSONWriter().write(try await question(batch))
-    var token = try await logins.token(replacing: nil, over: link)
-    var response = try await post(body, token, batch, link)
-    if response.status == 401 {
-      token = try await logins.token(replacing: token, over: link)
-      response = try await post(body, token, batch, link)
+    let response = try await retryOnce { (rejected) async throws(DecisionFault) -> AccessManagerToken in
+      try await logins.token(replacing: rejected?.token, over: link)
+    } send: { (token, _) async throws(DecisionFault) -> HTTPResponse in
+      try await post(body, token, batch, link)
+    } ifRejected: {
+      $0.status == 401
     }
     guard response.status != 401 else {
       throw DecisionFault(
