@@ -95,7 +95,7 @@ extension Postern {
       }
       let issuer = try running.sessionIssuer(of: server)
       options.session = session.map {
-        FetchSession(handle: $0, uid: uid, issuer: issuer, sessions: engine.sessions)
+        SessionRef(handle: $0, uid: uid, issuer: issuer, sessions: engine.sessions)
       }
     case .clientCredentials, .credential, .onBehalfOf, .none:
       guard session == nil else {

@@ -133,8 +133,8 @@ public struct PosternTokens: Sendable {
     guard try await engine.sessions.session(handle, ownedBy: uid).kind == kind else { throw SessionError.notFound }
     return try Self.bearer(
       await engine.sessions.token(
-        of: handle, ownedBy: uid, at: running.sessionIssuer(issuer.name), scope: server.scope,
-        audience: server.audience))
+        TokenNeed(scope: server.scope, audience: server.audience), of: handle, ownedBy: uid,
+        at: running.sessionIssuer(issuer.name)))
   }
 
   private func serverOfToken(_ resource: String?) throws(SessionError) -> ResourceServer {

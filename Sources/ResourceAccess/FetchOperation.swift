@@ -127,7 +127,7 @@ final class FetchOperation {
 
   /// The session of the user whose tokens the requests carry.
   private var userSession: SessionHandle? {
-    exchange.server.authentication == .user ? tokens?.sessionTokens?.handle : nil
+    exchange.server.authentication == .user ? tokens?.session?.handle : nil
   }
 
   /// The advice that is satisfied by now: none of another origin, to which the request went without its token.

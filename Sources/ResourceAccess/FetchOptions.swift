@@ -35,7 +35,7 @@ public struct FetchOptions: Sendable {
   /// The kind of token that the request carries; nil: the resource server's.
   public var authentication: ResourceServer.Authentication?
   /// The session whose token the request carries, with `user` and `implicit`.
-  public var session: FetchSession?
+  public var session: SessionRef?
   /// The time that the whole fetch may take, token, redirects and retry included; nil: the resource server's. At most
   /// `ResourceServer.maxTimeout`.
   public var timeout: Duration?
@@ -110,7 +110,7 @@ public struct FetchOptions: Sendable {
   }
 
   /// The same with that token, and no other session's.
-  package func authenticated(_ authentication: ResourceServer.Authentication, _ session: FetchSession? = nil)
+  package func authenticated(_ authentication: ResourceServer.Authentication, _ session: SessionRef? = nil)
     -> FetchOptions
   {
     var options = self

@@ -68,14 +68,14 @@ public final class ResourceFetcher: Sendable {
     let timer = FetchTimer(options, server, clock: upstream.clock)
     let tokens = try await tokenSource(options, server)
     // A user's tokens are not revoked after a step-up while the call may carry them.
-    let use = server.authentication == .user ? tokens?.sessionTokens?.beginUse() : nil
+    let use = server.authentication == .user ? try? await tokens?.session?.beginUse(of: .user) : nil
     defer { use?.end() }
     let exchange = ResourceExchange(
       upstream: upstream, limiter: limiter, prover: prover, server: server, method: prepared.method,
       cookies: CallCookies(cookies, server, options), fetch: options, isBoundByCaller: timer.isBoundByCaller)
     let operation = FetchOperation(
       exchange, tokens: tokens, fetch: options, timer: timer,
-      advice: adviceRounds(options, server, tokens?.sessionTokens?.handle)
+      advice: adviceRounds(options, server, tokens?.session?.handle)
     ) { [self, options] () async throws(ResourceError) in try await tokenSource(options, server) }
     guard let task = options.task, let deliver = options.deliver else {
       return try await operation.run(prepared.message)
@@ -296,15 +296,14 @@ extension ResourceFetcher {
     from server: ResourceServer, options: FetchOptions
   ) async throws(ResourceError) -> TokenPreview? {
     switch try await tokenSource(options, server) {
-    case .session(let tokens, let kind, let issuer, _):
+    case .session(let session, let kind, _):
       do throws(SessionError) {
         var preview = TokenPreview()
-        preview.session = tokens.handle
-        (preview.token, preview.canBeRequested) = try await tokens.current(
-          scope: server.scope, audience: server.audience)
+        preview.session = session.handle
+        (preview.token, preview.canBeRequested) = try await session.current(TokenNeed(of: server), kind)
         return preview
       } catch {
-        throw ResourceError(error, kind: kind, issuer: issuer.name)
+        throw ResourceError(error, kind: kind, issuer: session.issuer.issuer.name)
       }
     case .client(let tokens, let grant):
       do throws(TokenError) {

@@ -4,47 +4,45 @@ import Sessions
 
 /// Where one fetch gets its access token and the replacement of a rejected one.
 enum TokenSource: Sendable {
-  /// The tokens of a session of that kind, at that issuer; what they lack is reported to the last.
-  case session(SessionTokens, SessionKind, Issuer, ScopeReports)
+  /// The tokens of a session of that kind; what they lack is reported to the last.
+  case session(SessionRef, SessionKind, ScopeReports)
   /// The client's tokens (client credentials).
   case client(ClientCredentialsTokens, ClientCredentialsGrant)
   /// Tokens on behalf of the user of an inbound token, for calls of that uid.
   case exchanged(ExchangedTokens, ExchangeGrant, InboundToken, uid: UInt32)
 
-  /// The tokens of the session that `session` means.
+  /// The tokens of `session`, which is found here, once for the fetch.
   static func tokens(
-    of session: FetchSession, _ kind: SessionKind, reports: ScopeReports
+    of session: SessionRef, _ kind: SessionKind, reports: ScopeReports
   ) async throws(ResourceError) -> TokenSource {
     do throws(SessionError) {
-      return .session(try await session.tokens(kind), kind, session.issuer.issuer, reports)
+      return .session(try await session.found(kind), kind, reports)
     } catch {
       throw ResourceError(error, kind: kind, issuer: session.issuer.issuer.name)
     }
   }
 
-  /// The tokens of the session, where these are one's.
-  var sessionTokens: SessionTokens? { if case .session(let tokens, _, _, _) = self { tokens } else { nil } }
+  /// The session whose tokens they are; nil for others.
+  var session: SessionRef? { if case .session(let session, _, _) = self { session } else { nil } }
 
   /// A token for `server`, or one newer than `rejected`.
   func token(
     for server: ResourceServer, replacing rejected: AccessToken?, deadline: Deadline, trace: TraceContext?
   ) async throws(ResourceError) -> AccessToken {
     switch self {
-    case .session(let tokens, let kind, let issuer, let reports):
+    case .session(let session, let kind, let reports):
       do throws(SessionError) {
-        var token = try await tokens.token(
-          scope: server.scope, audience: server.audience, replacing: rejected, deadline: deadline,
-          trace: trace)
+        var need = TokenNeed(of: server, rejected: rejected)
+        var token = try await session.token(need, kind, deadline: deadline, trace: trace)
         // It was issued before there was a key to bind it to, or elsewhere: the next one is requested with a proof.
-        if server.senderConstraint == .dpop, case .none = token.binding, issuer.usesDPoP {
-          token = try await tokens.token(
-            scope: server.scope, audience: server.audience, replacing: token, deadline: deadline,
-            trace: trace)
+        if server.senderConstraint == .dpop, case .none = token.binding, session.issuer.issuer.usesDPoP {
+          need.rejected = token
+          token = try await session.token(need, kind, deadline: deadline, trace: trace)
         }
-        reports.check(token, of: tokens, for: server)
+        reports.check(token, of: session, for: server)
         return token
       } catch {
-        throw ResourceError(error, kind: kind, issuer: issuer.name)
+        throw ResourceError(error, kind: kind, issuer: session.issuer.issuer.name)
       }
     case .client(let tokens, let grant):
       do throws(TokenError) {
@@ -64,6 +62,13 @@ enum TokenSource: Sendable {
   }
 }
 
+extension TokenNeed {
+  /// The token that requests to `server` carry. It may lack a part of the scope: the resource server decides.
+  init(of server: ResourceServer, rejected: AccessToken? = nil) {
+    self.init(scope: server.scope, audience: server.audience, mayLackScope: true, rejected: rejected)
+  }
+}
+
 /// Reports sessions' tokens that lack the scope of a resource, once for each session and resource.
 final class ScopeReports: Sendable {
   private struct Report: Hashable {
@@ -80,11 +85,11 @@ final class ScopeReports: Sendable {
   init(observer: any EngineObserver) { self.observer = observer }
 
   /// Looks at `token`, which a fetch from `server` is about to carry. A token of unknown scope lacks nothing.
-  func check(_ token: AccessToken, of session: SessionTokens, for server: ResourceServer) {
-    guard let wanted = server.scope, let granted = token.scope, !ScopeText.covers(granted, wanted) else {
-      return
-    }
-    let report = Report(session: session.handle, resource: server.name)
+  func check(_ token: AccessToken, of session: SessionRef, for server: ResourceServer) {
+    guard let wanted = server.scope, let granted = token.scope, !ScopeText.covers(granted, wanted),
+      let handle = session.handle
+    else { return }
+    let report = Report(session: handle, resource: server.name)
     let isNew = made.withLock { made in
       guard made[report] == nil else { return false }
       made.set((), for: report, of: session.uid)

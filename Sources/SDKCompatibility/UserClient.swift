@@ -12,8 +12,8 @@ public struct UserClient: Sendable {
 
   private let fetcher: ResourceFetcher
   private let server: ResourceServer
-  private let session: FetchSession
-  private let implicitSession: FetchSession
+  private let session: SessionRef
+  private let implicitSession: SessionRef
 
   /// A client of `server` for the sessions that `uid` has at `issuer`; a program with one user need not name a uid.
   ///
@@ -27,8 +27,8 @@ public struct UserClient: Sendable {
   ) {
     self.fetcher = fetcher
     self.server = server
-    func access(_ handle: SessionHandle?) -> FetchSession {
-      handle.map { FetchSession(handle: $0, uid: uid, issuer: issuer, sessions: sessions) }
+    func access(_ handle: SessionHandle?) -> SessionRef {
+      handle.map { SessionRef(handle: $0, uid: uid, issuer: issuer, sessions: sessions) }
         ?? .only(of: uid, at: issuer, sessions: sessions)
     }
     self.session = access(session)

@@ -21,7 +21,6 @@ public final class UserSessions: Sendable, ConciseStringConvertible {
   let shared: SessionDependencies
   let uses: RunningUses<RecordKey>
   let refresher: TokenRefresher
-  let proactive: ProactiveRefresh
   private let logins: SessionLogins
   private let ending: SessionEnding
   /// Replaces logins by stronger or more recent ones.
@@ -56,7 +55,6 @@ public final class UserSessions: Sendable, ConciseStringConvertible {
     refresher = TokenRefresher(
       shared, grants: RefreshGrants(shared: shared, implicit: logins.implicit, singleSignOn: logins.singleSignOn),
       profiles: logins.creation.profiles)
-    proactive = ProactiveRefresh(shared: shared, refresher: refresher)
     ending = SessionEnding(shared: shared, singleSignOn: logins.singleSignOn, suspended: refresher.suspended)
     stepUp = SessionStepUp(
       shared: shared, codeLogin: logins.code, singleSignOn: logins.singleSignOn, refresher: refresher)
@@ -182,24 +180,13 @@ public final class UserSessions: Sendable, ConciseStringConvertible {
 
   // MARK: Tokens
 
-  /// An access token of the session, for `scope` and `audience`: fresh, or refreshed now.
-  ///
-  /// With `rejected`, one that is newer than that. A token that lives at least `minimumLife` longer; nil: one that is
-  /// fresh. While the issuer is out of reach, or takes its time, a token that has not expired yet is returned.
-  /// `isNarrow`: never the session's own token in place of one for `scope` and `audience`. `mayLackScope`: it is that
-  /// where the issuer does not grant `scope`.
+  /// An access token of the session that meets `need`: fresh, or refreshed now. While the issuer is out of reach, or
+  /// takes its time, a token that has not expired yet is returned.
   public func token(
-    of handle: SessionHandle, ownedBy uid: UInt32 = PeerID.ownUID, at issuer: SessionIssuer, scope: String? = nil,
-    audience: String? = nil, isNarrow: Bool = false, mayLackScope: Bool = false, replacing rejected: AccessToken? = nil,
-    minimumLife: Duration? = nil, deadline: Deadline = .never, trace: TraceContext? = nil
+    _ need: TokenNeed = TokenNeed(), of handle: SessionHandle, ownedBy uid: UInt32 = PeerID.ownUID,
+    at issuer: SessionIssuer, deadline: Deadline = .never, trace: TraceContext? = nil
   ) async throws(SessionError) -> AccessToken {
-    let found = try await refresher.token(
-      TokenQuery(
-        handle: handle, uid: uid, issuer: issuer, scope: scope, audience: audience,
-        isNarrow: isNarrow, mayLackScope: mayLackScope, rejected: rejected, minimumLife: minimumLife,
-        deadline: deadline, trace: trace))
-    proactive.schedule(found, issuer)
-    return found.token
+    try await refresher.token(need, of: handle, ownedBy: uid, at: issuer, by: deadline, trace)
   }
 
   /// Refreshes the session's token now, whatever is left of its life.
@@ -209,14 +196,15 @@ public final class UserSessions: Sendable, ConciseStringConvertible {
   ) async throws(SessionError) -> Session {
     let current = try await repository.live(handle, ownedBy: uid)
     _ = try await token(
-      of: handle, ownedBy: uid, at: issuer, replacing: current.tokens[.session], deadline: deadline, trace: trace)
+      TokenNeed(rejected: current.tokens[.session]), of: handle, ownedBy: uid, at: issuer, deadline: deadline,
+      trace: trace)
     return try await session(handle, ownedBy: uid)
   }
 
   /// Refreshes tokens before they expire and announces the ends of sessions, until the calling task is cancelled.
   /// `issuer` returns the issuer of a name as it is configured now.
   public func keepFresh(issuer: @escaping @Sendable (String) -> SessionIssuer?) async {
-    await proactive.run(issuer: issuer)
+    await refresher.keepFresh(issuer: issuer)
   }
 
   /// Writes what is in memory only: before the store is left to another process, which would use tokens that have been

@@ -544,7 +544,7 @@ BARE_TASKS_ALLOWED = [
     ("TokenValidation/KeySets/RemoteJWKSet.swift", "Task { [self] in", "waits for a run that has turns, or is everybody's"),
     ("ResourceAccess/OriginLimits/OriginLimiter.swift", "let watch = Task {", "a timer"),
     ("SDKCompatibility/ResourceFetcher+Completion.swift", "Task { [options] in", "for Swift programs, which have one user"),
-    ("Sessions/Refresh/ProactiveRefresh.swift", "Task {", "the schedule has turns of its own"),
+    ("Sessions/Refresh/TokenRefresher+Proactive.swift", "Task {", "the schedule has turns of its own"),
     ("SessionRecords/DeferredRecordStore.swift", "Task { [self] in", "everybody's store"),
     ("SessionRecords/RecordWriter.swift", "Task { [self] in", "everybody's store"),
 ]

@@ -81,7 +81,7 @@ package struct SessionBench: Sendable {
     _ session: Session, replacing rejected: AccessToken? = nil, uid: UInt32 = 1, deadline: Deadline = .never
   ) async throws(SessionError) -> AccessToken {
     try await sessions.token(
-      of: session.handle, ownedBy: uid, at: issuer, replacing: rejected, deadline: deadline)
+      TokenNeed(rejected: rejected), of: session.handle, ownedBy: uid, at: issuer, deadline: deadline)
   }
 
   package var refreshes: [String] { provider.withLock { $0.presented } }

@@ -23,7 +23,7 @@ struct DecisionFlightTests {
     let bench = try SessionBench()
     return DecisionSubject(
       session,
-      through: FetchSession(handle: handle, uid: uid, issuer: bench.issuer, sessions: bench.sessions))
+      through: SessionRef(handle: handle, uid: uid, issuer: bench.issuer, sessions: bench.sessions))
   }
 
   @Test("a lookup ends with the last call that waits for it, and is started again afterwards")

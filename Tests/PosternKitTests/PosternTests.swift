@@ -213,7 +213,7 @@ struct PosternTests {
       }
     }
     var options = FetchOptions(authentication: .user)
-    options.session = FetchSession.only(at: try await issuerOfTests(postern), sessions: postern.engine.sessions)
+    options.session = SessionRef.only(at: try await issuerOfTests(postern), sessions: postern.engine.sessions)
     let error = await #expect(throws: ResourceError.self) {
       try await postern.fetch(ResourceRequest(path: "7"), from: "jobs", session: session, options: options)
     }

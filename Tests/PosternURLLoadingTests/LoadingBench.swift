@@ -61,7 +61,7 @@ struct LoadingBench {
     server.advice = advice
     server.advice?.accessManager = try accessManager.map { text in try HTTPURL(text) }
     var options = FetchOptions()
-    if hasSession { options.session = FetchSession.only(of: 1, at: sessionIssuer, sessions: sessions) }
+    if hasSession { options.session = SessionRef.only(of: 1, at: sessionIssuer, sessions: sessions) }
     resource = ProtectedResource(server, fetcher: fetcher, options: options)
     let configuration = URLSessionConfiguration.ephemeral
     configuration.protocolClasses = [PosternURLProtocol.self]

@@ -60,7 +60,7 @@ import Testing
   func ended() async throws {
     let bench = try SessionBench()
     let session = try await bench.session()
-    let access = FetchSession(handle: session.handle, uid: 1, issuer: bench.issuer, sessions: bench.sessions)
+    let access = SessionRef(handle: session.handle, uid: 1, issuer: bench.issuer, sessions: bench.sessions)
     let provider = try AuthZENProvider(
       .init(baseURL: HTTPURL("https://pdp.test"), identifier: "https://pdp.test"), clock: engine.clock)
     let enabler = AccessEnabler(

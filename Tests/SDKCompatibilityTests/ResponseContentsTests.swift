@@ -61,7 +61,7 @@ import Testing
     server.scope = nil
     let client = UserClient(fetcher: bench.fetcher, server: server, sessions: bench.sessions, issuer: issuer)
     #expect(try await client.sendAuthenticatedRequest(ResourceRequest(path: "x")).status == 204)
-    #expect(FetchSession.only(at: issuer, sessions: bench.sessions).uid == PeerID.ownUID)
+    #expect(SessionRef.only(at: issuer, sessions: bench.sessions).uid == PeerID.ownUID)
     #expect(DecisionSubject(id: "alice").uid == PeerID.ownUID && CookieScope().uid == PeerID.ownUID)
     _ = try await bench.sessions.end(session.handle, at: issuer)
     #expect(try await bench.sessions.onlySession(of: .user, at: "corp") == nil)

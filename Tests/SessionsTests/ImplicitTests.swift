@@ -254,10 +254,12 @@ import Testing
     bench.answerTokens(more: #","scope":"news""#)
     try await bench.userSession(at: issuer)
     let session = try await Self.implicit(bench, issuer)
-    _ = try await bench.sessions.token(of: session.handle, ownedBy: 1, at: issuer, scope: "profile:read")
+    _ = try await bench.sessions.token(
+      TokenNeed(scope: "profile:read"), of: session.handle, ownedBy: 1, at: issuer)
     #expect(bench.sent().map { $0["scope"] } == ["profile:read news", "profile:read"])
     let fault = await GrantBench.fault {
-      _ = try await bench.sessions.token(of: session.handle, ownedBy: 1, at: issuer, scope: "orders")
+      _ = try await bench.sessions.token(
+        TokenNeed(scope: "orders"), of: session.handle, ownedBy: 1, at: issuer)
     }
     #expect(fault?.upstreamCode == "insufficient_scope")
     #expect(bench.sent().count == 2)
@@ -292,7 +294,7 @@ import Testing
     func code(_ kind: ResourceServer.Authentication, _ handle: SessionHandle?) async throws -> ResourceError.Code? {
       var options = FetchOptions(authentication: kind)
       options.session = handle.map {
-        FetchSession(handle: $0, uid: 1, issuer: issuer, sessions: bench.sessions)
+        SessionRef(handle: $0, uid: 1, issuer: issuer, sessions: bench.sessions)
       }
       var server = try ResourceServer.testing(baseURL: "https://api.test/", issuer: issuer.issuer)
       server.scope = nil

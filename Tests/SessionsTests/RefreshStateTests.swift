@@ -28,8 +28,7 @@ import Testing
       now = bench.clock.monotonicNow
       live = LiveSession(record: record, tokens: [:], key: nil, readAt: now)
       lease = RecordLease(key: handle.key, fence: 1, token: [1])
-      let requirement = TokenRequirement(slot: .session, rejected: nil, minimumLife: nil)
-      state = RefreshState(requirement, backoff: backoff, registersProfiles: false)
+      state = RefreshState(TokenNeed(), of: .session, backoff: backoff, registersProfiles: false)
     }
 
     mutating func next(_ event: RefreshState.Event) -> RefreshState.Action {

@@ -58,7 +58,9 @@ import Testing
     }
 
     func token(_ session: Session, scope: String? = nil) async throws(SessionError) -> String {
-      try await grants.sessions.token(of: session.handle, ownedBy: 1, at: issuer, scope: scope).value.reveal()
+      try await grants.sessions.token(
+        TokenNeed(scope: scope), of: session.handle, ownedBy: 1, at: issuer
+      ).value.reveal()
     }
 
     var authorizations: [GrantBench.Form] { grants.sent(to: "/am/oauth2/realms/root/realms/alpha/authorize") }

@@ -135,7 +135,7 @@ import Testing
     let bench = try SessionBench()
     let session = try await bench.session()
     _ = try await bench.sessions.token(
-      of: session.handle, ownedBy: 1, at: bench.issuer, audience: "https://api.test")
+      TokenNeed(audience: "https://api.test"), of: session.handle, ownedBy: 1, at: bench.issuer)
     let gate = Gate()
     bench.gate.withLock { $0 = gate }
     let ending = Task { try await bench.sessions.end(session.handle, ownedBy: 1, at: bench.issuer) }

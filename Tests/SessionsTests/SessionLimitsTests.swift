@@ -405,8 +405,8 @@ import Testing
       _ session: Session, mayLackScope: Bool = true, replacing rejected: AccessToken? = nil
     ) async throws(SessionError) -> AccessToken {
       try await bench.sessions.token(
-        of: session.handle, ownedBy: 1, at: bench.issuer, scope: "orders", mayLackScope: mayLackScope,
-        replacing: rejected)
+        TokenNeed(scope: "orders", mayLackScope: mayLackScope, rejected: rejected), of: session.handle, ownedBy: 1,
+        at: bench.issuer)
     }
     #expect(try await token(alone).value.reveal() == "given")
     let used = try await token(refreshable)

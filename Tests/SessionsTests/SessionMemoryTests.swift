@@ -33,22 +33,23 @@ import Testing
   func shared() async throws {
     let bench = try SessionBench()
     let mine = try await bench.sessions.repository.live(bench.session(uid: 2).handle, ownedBy: 2)
-    let (suspended, backoffs) = (SuspendedRefreshes(), bench.sessions.refresher.backoffs)
+    let (suspended, refresher) = (SuspendedRefreshes(), bench.sessions.refresher)
     var cache = SessionCache()
-    func add(_ key: RecordKey, _ uid: UInt32) {
+    func add(_ handle: SessionHandle, _ uid: UInt32) {
+      let key = handle.key
       cache.sessions.set(mine, for: key, of: uid)
       cache.ended.set(true, for: key, of: uid)
       cache.unsaved.set(mine.contents, for: key, of: uid)
       suspended.entries.withLock { $0.set([], for: key, of: uid) }
       let rejection = TokenBackoff(
         after: TokenError(.rejected(nil), "no"), previous: nil, now: bench.clock.monotonicNow)
-      if let rejection { backoffs.withLock { $0.set(rejection, for: RefreshKey(key: key, slot: .session), of: uid) } }
+      refresher.setBackoff(rejection, of: handle, .session, ownedBy: uid)
     }
     let key = mine.handle.key
-    add(key, 2)
-    for _ in 0..<5000 { add(SessionHandle.random().key, 1) }
+    add(mine.handle, 2)
+    for _ in 0..<5000 { add(.random(), 1) }
     #expect(cache.sessions[key] != nil && cache.ended[key] != nil && cache.unsaved[key] != nil)
     #expect(suspended.entries.withLock { $0[key] } != nil)
-    #expect(backoffs.withLock { $0[RefreshKey(key: key, slot: .session)] } != nil)
+    #expect(refresher.backoff(of: mine.handle, .session) != nil)
   }
 }

@@ -133,7 +133,7 @@ import Testing
     let session = try await bench.session()
     func narrow() async throws -> AccessToken {
       try await bench.sessions.token(
-        of: session.handle, ownedBy: 1, at: bench.issuer, scope: "a", audience: "https://a.test")
+        TokenNeed(scope: "a", audience: "https://a.test"), of: session.handle, ownedBy: 1, at: bench.issuer)
     }
     _ = try await narrow()
     bench.provider.withLock { $0.answers = [.json(#"{"error":"invalid_grant"}"#, status: 400)] }
@@ -299,7 +299,7 @@ import Testing
     let session = try await bench.session()
     bench.clock.advance(by: .seconds(200))
     let token = try await bench.sessions.token(
-      of: session.handle, ownedBy: 1, at: bench.issuer, minimumLife: .seconds(200))
+      TokenNeed(minimumLife: .seconds(200)), of: session.handle, ownedBy: 1, at: bench.issuer)
     #expect(token.value.reveal() == "a-2")
     #expect(try await bench.token(session).value.reveal() == "a-2")
   }

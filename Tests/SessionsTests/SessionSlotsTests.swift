@@ -19,7 +19,7 @@ import Testing
         group.addTask {
           do throws(SessionError) {
             let token = try await bench.sessions.token(
-              of: session.handle, ownedBy: 1, at: bench.issuer, audience: "https://api\(number).test")
+              TokenNeed(audience: "https://api\(number).test"), of: session.handle, ownedBy: 1, at: bench.issuer)
             return .success(token.value.reveal())
           } catch {
             return .failure(error)

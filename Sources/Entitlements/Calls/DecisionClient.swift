@@ -42,7 +42,7 @@ public struct DecisionClient: Sendable {
       request.fields["Authorization"] = "Bearer \(token.reveal())"
       return try Self.accepted(try await exchange(request, for: .question))
     case .clientCredentials, .user:
-      let use = try? await subject.session?.tokenUse()
+      let use = try? await subject.session?.beginUse(of: .user)
       defer { use?.end() }
       let response = try await retryOnce { (rejected) async throws(DecisionFault) -> AccessToken in
         try await token(replacing: rejected?.token)
@@ -182,10 +182,7 @@ public struct DecisionClient: Sendable {
     }
     guard let session = subject.session else { throw DecisionFault(.sessionMissing()) }
     do throws(SessionError) {
-      return try await session.sessions.token(
-        of: session.handle(of: .user), ownedBy: session.uid, at: session.issuer, replacing: rejected,
-        deadline: deadline,
-        trace: trace)
+      return try await session.token(TokenNeed(rejected: rejected), .user, deadline: deadline, trace: trace)
     } catch {
       switch error.kind {
       case .notFound: throw DecisionFault(.sessionMissing())

@@ -13,7 +13,7 @@ public struct DecisionSubject: Sendable {
   /// The uid that the decisions belong to: no other uid's calls get them from the cache.
   public let uid: UInt32
   /// The session, where the subject is a session's user.
-  public let session: FetchSession?
+  public let session: SessionRef?
   /// The parts of the session that matter for a decision, and change with a step-up.
   let sessionMarks: [String]
   /// The expiry of the session.
@@ -31,7 +31,7 @@ public struct DecisionSubject: Sendable {
   }
 
   /// The user of a session; `claims` names the claims that are sent along.
-  public init(_ session: Session, claims: [String] = [], through access: FetchSession) {
+  public init(_ session: Session, claims: [String] = [], through access: SessionRef) {
     type = nil
     id = session.subject ?? ""
     var properties = JSONObject()

@@ -35,7 +35,7 @@ package struct SessionSubjects: Sendable {
     guard let subject = session.subject, !subject.isEmpty else {
       return absent(.sessionMissing("the session has no subject"))
     }
-    let access = FetchSession(handle: session.handle, uid: uid, issuer: issuer, sessions: engine.sessions)
+    let access = SessionRef(handle: session.handle, uid: uid, issuer: issuer, sessions: engine.sessions)
     return .success(DecisionSubject(session, claims: point.settings.subjectClaims, through: access))
   }
 

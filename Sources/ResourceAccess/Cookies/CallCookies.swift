@@ -30,7 +30,7 @@ struct CallCookies {
     reserved = ReservedCookies(server.reservedCookies)
   }
 
-  private static func scope(_ session: FetchSession?) -> CookieScope? {
+  private static func scope(_ session: SessionRef?) -> CookieScope? {
     session.flatMap { session in session.handle.map { CookieScope(uid: session.uid, session: $0) } }
   }
 

@@ -31,19 +31,6 @@ package struct LiveSession: Sendable {
   var version: UInt64 { record.version }
   package var contents: SessionContents { record.contents }
 
-  /// The slot of the token that is requested: the session's own token where it is valid for the resource.
-  ///
-  /// Where it may lack a part of the scope it is that token, too, unless there is another one or a grant for it: a
-  /// refresh token is good for no scope that was not granted (RFC 6749 section 6).
-  func slot(of query: TokenQuery) -> TokenSlot {
-    let slot = TokenSlot(scope: query.scope, audience: query.audience)
-    guard !query.isNarrow, query.audience == nil else { return slot }
-    guard let scope = query.scope, let granted = contents.grant.scope, !ScopeText.covers(granted, scope) else {
-      return .session
-    }
-    return query.mayLackScope && tokens[slot] == nil && !contents.mayGetOtherScopes ? .session : slot
-  }
-
   /// The session as callers see it.
   var session: Session { contents.session(handle) }
 

@@ -82,7 +82,7 @@ package final class SessionRepository: Sendable {
   private func keep(_ record: SessionRecord) -> LiveSession {
     let key = key(of: record)
     let live = cache.withLock { $0.keep(record, key: key, clock: clock) }
-    if let notice = ProactiveRefresh.endNotice(of: live, on: clock) {
+    if let notice = SessionDuty.endNotice(of: live, on: clock) {
       add(notice, to: schedules.endNotices)
     }
     return live

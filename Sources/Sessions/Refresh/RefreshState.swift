@@ -91,7 +91,8 @@ struct RefreshState: Sendable {
   /// How long to wait between attempts to get the lease from another process.
   static let leasePause = Duration.milliseconds(50)
 
-  private let requirement: TokenRequirement
+  private let need: TokenNeed
+  private let slot: TokenSlot
   private let backoff: TokenBackoff?
   /// Whether a new ID token is needed for the profile of its user.
   private let registersProfiles: Bool
@@ -105,9 +106,10 @@ struct RefreshState: Sendable {
   private(set) var lease: RecordLease?
   private var effects: [Effect] = []
 
-  /// A refresh for `requirement`; `backoff` is what the last failure left.
-  init(_ requirement: TokenRequirement, backoff: TokenBackoff?, registersProfiles: Bool) {
-    self.requirement = requirement
+  /// A refresh of the token in `slot` for `need`; `backoff` is what the last failure left.
+  init(_ need: TokenNeed, of slot: TokenSlot, backoff: TokenBackoff?, registersProfiles: Bool) {
+    self.need = need
+    self.slot = slot
     self.backoff = backoff
     self.registersProfiles = registersProfiles
   }
@@ -148,7 +150,7 @@ struct RefreshState: Sendable {
   private mutating func look(_ live: LiveSession?, _ now: MonotonicInstant) -> Action {
     guard let live else { return .finish(.failure(.notFound)) }
     self.live = live
-    guard requirement.token(of: live, at: now) == nil else { return .finish(.success(live)) }
+    guard !isMet(by: live, now) else { return .finish(.success(live)) }
     guard live.contents.isRefreshable else { return Self.expired }
     if let error = backoff?.error(at: now) { return .finish(.failure(SessionError(error))) }
     phase = .locating
@@ -179,7 +181,7 @@ struct RefreshState: Sendable {
   /// Another process has had the lease for a while.
   private mutating func waited(_ live: LiveSession?, _ now: MonotonicInstant) -> Action {
     guard let live else { return failed(.notFound) }
-    if received == nil, requirement.token(of: live, at: now) != nil { return .finish(.success(live)) }
+    if received == nil, isMet(by: live, now) { return .finish(.success(live)) }
     guard live.contents.isRefreshable else { return Self.expired }
     phase = .leasing
     return .lease(for: leaseDuration)
@@ -195,7 +197,7 @@ struct RefreshState: Sendable {
   }
 
   private mutating func proceed(_ live: LiveSession, _ now: MonotonicInstant) -> Action {
-    guard requirement.token(of: live, at: now) == nil else { return .finish(.success(live)) }
+    guard !isMet(by: live, now) else { return .finish(.success(live)) }
     guard live.contents.isRefreshable else { return Self.expired }
     phase = .addingKey
     return .addKey(live)
@@ -329,6 +331,10 @@ struct RefreshState: Sendable {
       effects.append(.revokeOrphaned(received.token.answer, of: received.stored.uid))
     }
     return .finish(.failure(error))
+  }
+
+  private func isMet(by live: LiveSession, _ now: MonotonicInstant) -> Bool {
+    live.tokens[slot].map { need.isMet(by: $0, at: now) } ?? false
   }
 
   private static var expired: Action { .finish(.failure(SessionError(.expired, "the user has to log in again"))) }

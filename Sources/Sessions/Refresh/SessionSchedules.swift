@@ -22,6 +22,24 @@ struct SessionDuty: ScheduledWork {
   let expiresAt: Timestamp
 
   var group: RecordKey { handle.key }
+
+  /// Tokens and sessions of a shorter life are left alone.
+  static let shortestLife = Duration.seconds(10)
+  /// How long before its end a session's is announced, or a tenth of its life.
+  private static let longestNotice = Duration.seconds(300)
+
+  /// The announcement of the end of a session that cannot be refreshed; nil where there is none.
+  static func endNotice(of live: LiveSession, on clock: any EngineClock) -> SessionDuty? {
+    guard !live.contents.isRefreshable, let expiresAt = live.contents.life.expiresAt else { return nil }
+    let end = Timestamp(millisecondsSinceEpoch: expiresAt)
+    let life = end - Timestamp(millisecondsSinceEpoch: live.contents.life.createdAt)
+    let notice = min(longestNotice, life / 10)
+    let remaining = end - clock.wallNow
+    guard life >= shortestLife, remaining > notice else { return nil }
+    return SessionDuty(
+      handle: live.handle, uid: live.uid, duty: .endNotice, due: clock.monotonicNow + (remaining - notice),
+      expiresAt: end)
+  }
 }
 
 /// The schedules of what is due for sessions without a call.

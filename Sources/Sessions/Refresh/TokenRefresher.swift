@@ -3,36 +3,35 @@ import PosternSupport
 import SessionRecords
 import TokenValidation
 
-/// A token that was requested of a session, and where it was found.
-struct FoundToken: Sendable {
-  let token: AccessToken
-  let slot: TokenSlot
-  let live: LiveSession
-}
-
-/// A request for a session's token.
-struct TokenQuery: Sendable {
-  let handle: SessionHandle
-  let uid: UInt32
-  let issuer: SessionIssuer
-  var scope: String?
-  var audience: String?
-  /// Whether the session's own token never replaces one for `scope` and `audience`.
-  var isNarrow = false
-  /// Whether the session's own token will do if the issuer does not grant `scope`.
-  var mayLackScope = false
-  /// A token that was rejected.
-  var rejected: AccessToken?
-  var minimumLife: Duration?
-  var deadline = Deadline.never
-  var trace: TraceContext?
-}
-
 /// Returns sessions' tokens, and refreshes them where they are about to expire or were rejected.
 ///
 /// Refreshes are single-flight for each session: within the process by `flights`, between processes by the store's
-/// leases. `RefreshState` decides what a refresh does; this type carries it out.
-final class TokenRefresher: Sendable {
+/// leases. `RefreshState` decides what a refresh does; `run` tells it in order.
+final class TokenRefresher: SessionPart {
+  /// The result of one run of a session's single flight. It refreshes one of the session's tokens, and callers who need
+  /// another one may have waited for it.
+  struct Run: Sendable {
+    let slot: TokenSlot
+    let outcome: Result<LiveSession, SessionError>
+
+    /// Whether the run has no result for the token of `slot`: it was for another one, and the issuer rejected that one
+    /// alone.
+    func isSilent(about slot: TokenSlot) -> Bool {
+      guard self.slot != slot else { return false }
+      guard case .failure(let error) = outcome else { return true }
+      switch error.kind {
+      case .tokenEndpoint, .authorizationFailed, .adviceRequired, .grantNotSupported: return true
+      default: return false
+      }
+    }
+  }
+
+  /// The token of which session pauses after a failure.
+  private struct Pausing: Sendable, Hashable {
+    let key: RecordKey
+    let slot: TokenSlot
+  }
+
   /// How often one call may wait for a refresh: an issuer that returns the same token, or an expired one, would get
   /// requests without end.
   private static let maxRefreshes = 3
@@ -41,13 +40,13 @@ final class TokenRefresher: Sendable {
   /// How long a caller waits for the refresh of a token that has not expired yet.
   private static let patience = Duration.milliseconds(500)
 
-  private let shared: SessionDependencies
+  let shared: SessionDependencies
+  let suspended: SuspendedRefreshes
+  let flights: SingleFlight<RecordKey, Run, SessionError>
   private let grants: RefreshGrants
   private let profiles: ProfileRegistry
-  let suspended: SuspendedRefreshes
-  let flights: SingleFlight<RecordKey, RefreshOutcome, SessionError>
   /// Pauses after failures of token endpoints.
-  let backoffs = Locked(FairCache<UInt32, RefreshKey, TokenBackoff>(capacity: 2048))
+  private let backoffs = Locked(FairCache<UInt32, Pausing, TokenBackoff>(capacity: 2048))
 
   init(_ shared: SessionDependencies, grants: RefreshGrants, profiles: ProfileRegistry) {
     self.shared = shared
@@ -57,69 +56,64 @@ final class TokenRefresher: Sendable {
     flights = SingleFlight(clock: shared.clock, failure: SessionError.init(endOf:))
   }
 
-  private var clock: any EngineClock { shared.clock }
-  private var repository: SessionRepository { shared.repository }
-
   // MARK: Tokens
 
-  /// A fresh token of the session, refreshed where need be. While the issuer is out of reach or slow, one that has not
-  /// expired yet is returned.
-  ///
-  /// With `mayLackScope` it is the session's own token where the scope that is wanted was not granted, or is not any
-  /// more: the resource server decides whether that is enough.
-  func token(_ query: TokenQuery) async throws(SessionError) -> FoundToken {
+  /// A token of the session that meets `need`, refreshed where need be. While the issuer is out of reach or slow, one
+  /// that has not expired yet is returned.
+  func token(
+    _ need: TokenNeed, of handle: SessionHandle, ownedBy uid: UInt32, at issuer: SessionIssuer,
+    by deadline: Deadline, _ trace: TraceContext?
+  ) async throws(SessionError) -> AccessToken {
     do throws(SessionError) {
-      return try await tokenInScope(query)
+      return try await tokenInScope(need, of: handle, ownedBy: uid, at: issuer, by: deadline, trace)
     } catch {
-      guard query.mayLackScope, query.scope != nil, query.audience == nil, query.rejected == nil,
-        error.isScopeRejected
-      else { throw error }
-      var any = query
-      any.scope = nil
-      return try await tokenInScope(any)
+      guard let any = need.withoutScope(after: error) else { throw error }
+      return try await tokenInScope(any, of: handle, ownedBy: uid, at: issuer, by: deadline, trace)
     }
   }
 
-  /// The session of `query` and the slot of its token, without a refresh.
-  func current(_ query: TokenQuery) async throws(SessionError) -> (LiveSession, TokenSlot) {
-    let live = try await repository.live(query.handle, ownedBy: query.uid)
-    try live.check(query.issuer)
-    try ImplicitLogin.checkTerms(of: live, at: query.issuer)
+  /// The session and the slot of the token that `need` means, without a refresh.
+  func current(
+    _ need: TokenNeed, of handle: SessionHandle, ownedBy uid: UInt32, at issuer: SessionIssuer
+  ) async throws(SessionError) -> (LiveSession, TokenSlot) {
+    let live = try await repository.live(handle, ownedBy: uid)
+    try live.check(issuer)
+    try ImplicitLogin.checkTerms(of: live, at: issuer)
     let isOver = live.contents.isReplaced && live.contents.hasExpired(at: clock.wallNow)
     guard !live.contents.grant.isRejected, !isOver else { throw SessionError(.expired, "the user has to log in again") }
-    return (live, live.slot(of: query))
+    return (live, need.slot(in: live))
   }
 
-  private func tokenInScope(_ query: TokenQuery) async throws(SessionError) -> FoundToken {
+  private func tokenInScope(
+    _ need: TokenNeed, of handle: SessionHandle, ownedBy uid: UInt32, at issuer: SessionIssuer,
+    by deadline: Deadline, _ trace: TraceContext?
+  ) async throws(SessionError) -> AccessToken {
     var refreshes = 0
     var others = 0
     while refreshes < Self.maxRefreshes, others < Self.maxOtherRefreshes {
-      let (live, slot) = try await current(query)
+      let (live, slot) = try await current(need, of: handle, ownedBy: uid, at: issuer)
       let now = clock.monotonicNow
-      let requirement = TokenRequirement(slot: slot, rejected: query.rejected, minimumLife: query.minimumLife)
-      let cached = requirement.token(of: live, at: now)
+      let token = live.tokens[slot]
+      let isMet = token.map { need.isMet(by: $0, at: now) } ?? false
       if refreshes == 0, others == 0 {
-        shared.requests.provider.upstream.observer.observe(
-          .sessionTokenNeeded(issuer: query.issuer.issuer.name, isCached: cached != nil))
+        requests.provider.upstream.observer.observe(
+          .sessionTokenNeeded(issuer: issuer.issuer.name, isCached: isMet))
       }
-      if let cached { return FoundToken(token: cached, slot: slot, live: live) }
-      let usable = requirement.usable(of: live, at: now)
+      if let token, isMet { return use(token, slot, live, issuer) }
+      let usable = token.flatMap { need.canUse($0, at: now) ? $0 : nil }
       // A refresh that is running takes its time: the token is valid, and the next caller may have the newer one.
-      if let usable, flights.waiterCount(for: query.handle.key) != nil {
-        return FoundToken(token: usable, slot: slot, live: live)
-      }
+      if let usable, flights.waiterCount(for: handle.key) != nil { return use(usable, slot, live, issuer) }
       // The token has to be valid when patience ends.
       let patience = usable.map { Deadline(in: min(Self.patience, ($0.expiry - now) / 2), on: clock) } ?? .never
       do throws(SessionError) {
-        let run = try await query.trace.waitingForToken(of: query.issuer.issuer.name) {
-          trace async throws(SessionError) -> RefreshOutcome in
+        let run = try await trace.waitingForToken(of: issuer.issuer.name) { trace async throws(SessionError) -> Run in
           try await self.refresh(
-            query.handle, ownedBy: query.uid, requirement, query.issuer, by: query.deadline.earlier(patience), trace)
+            slot, for: need, of: handle, ownedBy: uid, at: issuer, by: deadline.earlier(patience), trace)
         }
-        if case .success(let refreshed) = run.outcome,
-          let token = requirement.token(of: refreshed, after: live.tokens[slot], at: clock.monotonicNow)
+        if case .success(let refreshed) = run.outcome, let newer = refreshed.tokens[slot],
+          need.isMet(by: newer, after: token, at: clock.monotonicNow)
         {
-          return FoundToken(token: token, slot: slot, live: refreshed)
+          return use(newer, slot, refreshed, issuer)
         }
         // It was another call's run for another of the session's tokens.
         if run.isSilent(about: slot) {
@@ -129,11 +123,11 @@ final class TokenRefresher: Sendable {
         refreshes += 1
         _ = try run.outcome.get()
       } catch {
-        if let token = await fallback(for: error, requirement, live, usable: usable) {
-          return FoundToken(token: token, slot: slot, live: live)
+        if let token = await fallback(for: error, need, slot, live, usable: usable) {
+          return use(token, slot, live, issuer)
         }
         // Patience ended, but not before the token did.
-        if case .deadlineExceeded = error.kind, !query.deadline.hasPassed(on: clock) {
+        if case .deadlineExceeded = error.kind, !deadline.hasPassed(on: clock) {
           refreshes += 1
           continue
         }
@@ -148,139 +142,132 @@ final class TokenRefresher: Sendable {
       TokenError(.malformed, "the token endpoint gives the rejected token again, or one that has expired"))
   }
 
+  /// Returns a token that is in use now: it is refreshed before it expires.
+  private func use(
+    _ token: AccessToken, _ slot: TokenSlot, _ live: LiveSession, _ issuer: SessionIssuer
+  ) -> AccessToken {
+    schedule(token, slot, live, issuer)
+    return token
+  }
+
   /// The token to use after a refresh failed with `error`.
   private func fallback(
-    for error: SessionError, _ requirement: TokenRequirement, _ live: LiveSession, usable: AccessToken?
+    for error: SessionError, _ need: TokenNeed, _ slot: TokenSlot, _ live: LiveSession, usable: AccessToken?
   ) async -> AccessToken? {
     guard !repository.isRejected(live.handle) else { return nil }
     let now = clock.monotonicNow
     let usable = usable.flatMap { $0.expiry > now ? $0 : nil }
     switch error.kind {
-    case .unreachable: return requirement.fallback(of: live, at: now)
+    case .unreachable: return live.tokens[slot].flatMap { need.canFallBack(to: $0, at: now) ? $0 : nil }
     case .deadlineExceeded, .tokenEndpoint, .grantNotSupported, .adviceRequired, .store: return usable
     case .expired:
       // The last token is valid until it expires, unless it has been removed.
       let current = try? await repository.live(live.handle, ownedBy: live.uid)
-      return usable.flatMap { current?.tokens[requirement.slot]?.value == $0.value ? $0 : nil }
+      return usable.flatMap { current?.tokens[slot]?.value == $0.value ? $0 : nil }
     default: return nil
     }
   }
 
   // MARK: Refreshing
 
-  /// A refresh, begun now or joined: of all of a session's tokens one is refreshed at a time.
+  /// A refresh, begun now or joined: of all of a session's tokens one is refreshed at a time. With `isPart` it belongs to
+  /// an operation that keeps the store in this process already.
   func refresh(
-    _ handle: SessionHandle, ownedBy uid: UInt32, _ requirement: TokenRequirement, _ issuer: SessionIssuer,
-    by deadline: Deadline = .never, _ trace: TraceContext?
-  ) async throws(SessionError) -> RefreshOutcome {
+    _ slot: TokenSlot, for need: TokenNeed, of handle: SessionHandle, ownedBy uid: UInt32, at issuer: SessionIssuer,
+    isPart: Bool = false, by deadline: Deadline = .never, _ trace: TraceContext?
+  ) async throws(SessionError) -> Run {
     try await flights.value(for: handle.key, deadline: deadline) { [self] () async throws(SessionError) in
-      do throws(SessionError) {
-        let live = try await run(
-          Job(handle: handle, uid: uid, requirement: requirement, issuer: issuer, trace: trace))
-        return RefreshOutcome(slot: requirement.slot, outcome: .success(live))
-      } catch {
-        return RefreshOutcome(slot: requirement.slot, outcome: .failure(error))
-      }
+      Run(slot: slot, outcome: await run(slot, for: need, of: handle, ownedBy: uid, at: issuer, isPart: isPart, trace))
     }
   }
 
   /// Whether a refresh of the token could begin now: none is running, no pause, and nothing is waited for of the user.
   func isIdle(_ handle: SessionHandle, _ slot: TokenSlot, at now: MonotonicInstant) -> Bool {
-    let name = RefreshKey(key: handle.key, slot: slot)
-    return flights.waiterCount(for: handle.key) == nil && backoffs.withLock({ $0[name] })?.error(at: now) == nil
+    flights.waiterCount(for: handle.key) == nil && backoff(of: handle, slot)?.error(at: now) == nil
       && !suspended.waitsForUser(handle, at: now)
   }
 
-  private struct Job: Sendable {
-    let handle: SessionHandle
-    let uid: UInt32
-    let requirement: TokenRequirement
-    let issuer: SessionIssuer
-    let trace: TraceContext?
-
-    var name: RefreshKey { RefreshKey(key: handle.key, slot: requirement.slot) }
+  /// The pause of the token after a failure; nil where there is none.
+  func backoff(of handle: SessionHandle, _ slot: TokenSlot) -> TokenBackoff? {
+    backoffs.withLock { $0[Pausing(key: handle.key, slot: slot)] }
   }
 
+  /// Sets the pause of the token; nil ends it.
+  func setBackoff(_ backoff: TokenBackoff?, of handle: SessionHandle, _ slot: TokenSlot, ownedBy uid: UInt32) {
+    let pausing = Pausing(key: handle.key, slot: slot)
+    backoffs.withLock { backoffs in
+      guard let backoff else { return backoffs.remove(pausing) }
+      backoffs.set(backoff, for: pausing, of: uid)
+    }
+  }
+
+  /// The story of a refresh, from the look at the record by way of its lock and the token request to the save.
+  ///
   /// From the lease on this process keeps the store: the outcome has to be written.
-  private func run(_ job: Job) async throws(SessionError) -> LiveSession {
+  private func run(
+    _ slot: TokenSlot, for need: TokenNeed, of handle: SessionHandle, ownedBy uid: UInt32, at issuer: SessionIssuer,
+    isPart: Bool, _ trace: TraceContext?
+  ) async -> Result<LiveSession, SessionError> {
     var state = RefreshState(
-      job.requirement, backoff: backoffs.withLock { $0[job.name] },
-      registersProfiles: job.issuer.implicit?.needsIDToken == true)
-    var action = await next(&state, .began, job)
+      need, of: slot, backoff: backoff(of: handle, slot),
+      registersProfiles: issuer.implicit?.needsIDToken == true)
+    var isRetained = false
+    defer { if isRetained { store.endRetention() } }
+    var event = RefreshState.Event.began
     while true {
-      switch action {
-      case .finish(let outcome): return try outcome.get()
-      case .lease: return try await runLeased(state, action, job)
-      default: action = await next(&state, await carryOut(action, state, job), job)
-      }
-    }
-  }
-
-  private func runLeased(
-    _ state: RefreshState, _ action: RefreshState.Action, _ job: Job
-  ) async throws(SessionError) -> LiveSession {
-    try await repository.store.whileRetained(SessionError.init) { () async throws(SessionError) in
-      var state = state
-      var action = action
-      while true {
-        if case .finish(let outcome) = action {
-          if let lease = state.lease { await repository.store.release(lease) }
-          return try outcome.get()
+      let action = state.next(event, at: clock.monotonicNow, wallNow: clock.wallNow)
+      for effect in state.takeEffects() { await apply(effect, to: handle, slot, ownedBy: uid, at: issuer) }
+      do throws(SessionError) {
+        switch action {
+        case .read: event = .read(try await repository.read(handle), unsaved: repository.unsaved(handle))
+        case .locateEndpoint:
+          try await shared.locateTokenEndpoint(of: issuer, trace)
+          event = .located
+        case .lease(let duration):
+          if !isRetained { try retain(isPart: isPart) }
+          isRetained = true
+          event = .leased(try await repository.lease(handle, for: duration))
+        case .wait(let pause):
+          try? await clock.sleep(for: pause)
+          event = .waited
+        case .addKey(let live): event = .keyAdded(try await repository.withKey(live, issuer, state.lease))
+        case .request(let live):
+          do throws(SessionError) {
+            event = .answered(try await grants.request(live, slot, issuer, trace))
+          } catch {
+            event = .rejected(error)
+          }
+        case .validate(let idToken, let token, let live):
+          event = .validated(await idTokens.verdict(onRefreshed: idToken, token, of: live, at: issuer))
+        case .save(let contents, let base):
+          event = .saved(
+            try await repository.update(base, by: .refreshOutcome(under: state.lease)) { $0 = contents })
+        case .finish(let outcome):
+          if let lease = state.lease { await store.release(lease) }
+          return outcome
         }
-        action = await next(&state, await carryOut(action, state, job), job)
+      } catch {
+        event = .failed(error)
       }
     }
   }
 
-  private func next(_ state: inout RefreshState, _ event: RefreshState.Event, _ job: Job) async -> RefreshState.Action {
-    let action = state.next(event, at: clock.monotonicNow, wallNow: clock.wallNow)
-    for effect in state.takeEffects() { await apply(effect, job) }
-    return action
+  private func retain(isPart: Bool) throws(SessionError) {
+    do throws(StoreError) { try store.beginRetention(isNested: isPart) } catch { throw SessionError(error) }
   }
 
-  private func carryOut(_ action: RefreshState.Action, _ state: RefreshState, _ job: Job) async -> RefreshState.Event {
-    do throws(SessionError) {
-      switch action {
-      case .read: return .read(try await repository.read(job.handle), unsaved: repository.unsaved(job.handle))
-      case .locateEndpoint:
-        try await shared.locateTokenEndpoint(of: job.issuer, job.trace)
-        return .located
-      case .lease(let duration): return .leased(try await repository.lease(job.handle, for: duration))
-      case .wait(let pause):
-        try? await clock.sleep(for: pause)
-        return .waited
-      case .save(let contents, let base):
-        return .saved(
-          try await repository.update(base, by: .refreshOutcome(under: state.lease)) { $0 = contents })
-      case .addKey(let live): return .keyAdded(try await repository.withKey(live, job.issuer, state.lease))
-      case .request(let live):
-        do throws(SessionError) {
-          return .answered(try await grants.request(live, job.requirement.slot, job.issuer, job.trace))
-        } catch {
-          return .rejected(error)
-        }
-      case .validate(let idToken, let token, let live):
-        return .validated(
-          await shared.idTokens.verdict(onRefreshed: idToken, token, of: live, at: job.issuer))
-      case .finish(let outcome): return .saved(try outcome.get())
-      }
-    } catch {
-      return .failed(error)
-    }
-  }
-
-  private func apply(_ effect: RefreshState.Effect, _ job: Job) async {
-    let observer = shared.observer
-    let name = job.issuer.issuer.name
+  private func apply(
+    _ effect: RefreshState.Effect, to handle: SessionHandle, _ slot: TokenSlot, ownedBy uid: UInt32,
+    at issuer: SessionIssuer
+  ) async {
+    let name = issuer.issuer.name
     switch effect {
-    case .setBackoff(let backoff?):
-      backoffs.withLock { $0.set(backoff, for: job.name, of: job.uid) }
-    case .setBackoff(nil): backoffs.withLock { $0.remove(job.name) }
+    case .setBackoff(let backoff): setBackoff(backoff, of: handle, slot, ownedBy: uid)
     case .announce(let live): observer?.observe(.refreshed(live.session, uid: live.uid))
     case .announceEnd(let live): observer?.observe(.ended(live.handle, issuer: name, uid: live.uid))
     case .reportIDToken(let fault): observer?.observe(.idTokenRejected(issuer: name, fault: fault))
-    case .revokeOrphaned(let answer, let uid): shared.revocation.revokeOrphaned(answer, job.issuer, of: uid)
-    case .register(let contents, let uid): await profiles.register(contents, ownedBy: uid, at: job.issuer)
+    case .revokeOrphaned(let answer, let uid): revocation.revokeOrphaned(answer, issuer, of: uid)
+    case .register(let contents, let uid): await profiles.register(contents, ownedBy: uid, at: issuer)
     }
   }
 }

@@ -157,7 +157,7 @@ package struct SessionStepUp: SessionPart {
         throw SessionError(.expired, "the user has logged in again in the same browser, which replaced the session")
       }
       let stepped = try await repository.notLoggedOut(updated)
-      refresher.backoffs.withLock { $0.remove(RefreshKey(key: live.handle.key, slot: .session)) }
+      refresher.setBackoff(nil, of: live.handle, .session, ownedBy: live.uid)
       observer?.observe(.steppedUp(live.handle, uid: live.uid))
       observer?.observe(.refreshed(stepped.session, uid: live.uid))
       let kept = Set(stepped.contents.revocable(at: clock.wallNow).map(\.value))
@@ -233,16 +233,17 @@ package struct SessionStepUp: SessionPart {
   }
 
   /// Continues the session's requests that `advices` suspended, after the user has done what they require. Returns
-  /// false when there is none.
+  /// false when there is none. A part of a login, which keeps the store in this process (`UserTasks.finish`).
   package func release(
     _ advices: [PolicyAdvice], of handle: SessionHandle, ownedBy uid: UInt32, at issuer: SessionIssuer,
     trace: TraceContext?
   ) async throws(SessionError) -> Bool {
     guard let slot = refresher.suspended.release(advices, of: handle, at: clock.monotonicNow) else { return false }
     let live = try await repository.live(handle, ownedBy: uid)
-    let requirement = TokenRequirement(slot: slot, rejected: live.tokens[slot], minimumLife: nil)
+    let need = TokenNeed(rejected: live.tokens[slot])
     for _ in 0..<3 {
-      let run = try await refresher.refresh(handle, ownedBy: uid, requirement, issuer, trace)
+      let run = try await refresher.refresh(
+        slot, for: need, of: handle, ownedBy: uid, at: issuer, isPart: true, trace)
       // A run that had begun before has not continued anything.
       if case .failure(let error) = run.outcome, case .adviceRequired = error.kind,
         refresher.suspended.isReleased(slot, of: handle)

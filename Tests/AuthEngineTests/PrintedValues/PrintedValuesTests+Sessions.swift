@@ -36,7 +36,8 @@ extension PrintedValuesTests {
     return [
       "PosternEngine.SessionStorage": PosternEngine.SessionStorage(),
       "Session": full, "SessionHandle": session.handle, "SessionIssuer": bench.issuer, "UserSessions": bench.sessions,
-      "FetchSession": FetchSession(handle: session.handle, uid: 1, issuer: bench.issuer, sessions: bench.sessions),
+      "SessionRef": SessionRef(handle: session.handle, uid: 1, issuer: bench.issuer, sessions: bench.sessions),
+      "TokenNeed": TokenNeed(scope: "openid"),
       "BegunAuthorization": BegunAuthorization(url: "https://idp.test/?state=\(secret)", state: secret, expiresAt: now),
       "BegunDeviceAuthorization": BegunDeviceAuthorization(
         handle: session.handle, userCode: secret, verificationURI: "https://idp.test/device",

@@ -71,7 +71,7 @@ struct DPoPBench: Sendable {
   }
 
   func token(_ session: Session, replacing rejected: AccessToken? = nil) async throws -> AccessToken {
-    try await sessions.token(of: session.handle, ownedBy: 1, at: issuer, replacing: rejected)
+    try await sessions.token(TokenNeed(rejected: rejected), of: session.handle, ownedBy: 1, at: issuer)
   }
 
   /// Fetches `x` from a resource that takes none but bound tokens.
@@ -80,7 +80,7 @@ struct DPoPBench: Sendable {
     server.audience = audience
     server.scope = nil
     var options = FetchOptions()
-    options.session = FetchSession(handle: session.handle, uid: 1, issuer: issuer, sessions: sessions)
+    options.session = SessionRef(handle: session.handle, uid: 1, issuer: issuer, sessions: sessions)
     return try await fetcher.fetch(ResourceRequest(path: "x"), from: server, options: options)
   }
 

@@ -125,7 +125,7 @@ import Testing
     let session = try await bench.session()
     let plain = try DPoPBench(store: bench.store, usesDPoP: false)
     _ = try await plain.sessions.token(
-      of: session.handle, ownedBy: 1, at: plain.issuer, replacing: plain.token(session))
+      TokenNeed(rejected: plain.token(session)), of: session.handle, ownedBy: 1, at: plain.issuer)
     #expect(
       try Proof(#require(plain.requests("token").last)).thumbprint
         == Proof(#require(bench.requests("token").last)).thumbprint)

@@ -58,7 +58,7 @@ struct AdviceBench: Sendable {
     progress: AdviceProgress? = nil, timeout: Duration? = nil, deadline: Deadline = .never
   ) async throws(ResourceError) -> ResourceResponse {
     var options = FetchOptions(timeout: timeout, deadline: deadline)
-    options.session = FetchSession(
+    options.session = SessionRef(
       handle: session.handle, uid: 1, issuer: issuer, sessions: grants.sessions)
     let (stops, names) = (stops, names)
     options.advice = FetchAdvice(

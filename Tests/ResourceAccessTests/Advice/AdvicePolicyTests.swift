@@ -18,7 +18,7 @@ import Testing
     var server = bench.server
     try change(&server)
     var options = FetchOptions()
-    options.session = FetchSession(
+    options.session = SessionRef(
       handle: session.handle, uid: 1, issuer: bench.issuer, sessions: bench.grants.sessions)
     var advice = FetchAdvice()
     advice.policy = AuthorizationPolicy(validatingURL: [try HTTPURL(url)], delegate: bench.delegate)

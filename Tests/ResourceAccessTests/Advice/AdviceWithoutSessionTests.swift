@@ -16,7 +16,7 @@ import Testing
     var server = bench.server
     server.scope = nil
     var options = FetchOptions(authentication: authentication)
-    options.session = FetchSession.only(of: 1, at: bench.issuer, sessions: bench.grants.sessions)
+    options.session = SessionRef.only(of: 1, at: bench.issuer, sessions: bench.grants.sessions)
     options.tokenPolicy = policy
     if let delegate { options.advice = FetchAdvice(delegate: delegate) }
     return try await bench.grants.fetcher.fetch(ResourceRequest(path: "pay"), from: server, options: options)
@@ -121,7 +121,7 @@ import Testing
     }
     let session = try await bench.session()
     var options = FetchOptions()
-    options.session = FetchSession(
+    options.session = SessionRef(
       handle: session.handle, uid: 1, issuer: bench.issuer, sessions: bench.grants.sessions)
     var advice = FetchAdvice()
     advice.policy = AuthorizationPolicy(validatingURL: [bench.server.baseURL], delegate: bench.delegate)

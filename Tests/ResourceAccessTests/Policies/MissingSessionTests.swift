@@ -25,7 +25,7 @@ import Testing
     server.scope = nil
     var options = FetchOptions()
     if let handle {
-      options.session = FetchSession(handle: handle, uid: 1, issuer: issuer, sessions: bench.sessions)
+      options.session = SessionRef(handle: handle, uid: 1, issuer: issuer, sessions: bench.sessions)
     } else if hasAccess {
       options.session = .only(of: 1, at: issuer, sessions: bench.sessions)
     }

@@ -64,7 +64,7 @@ import Testing
     let task = NetworkTask(request: request, clock: bench.grants.clock)
     var options = FetchOptions()
     options.task = task
-    options.session = FetchSession(
+    options.session = SessionRef(
       handle: session.handle, uid: 1, issuer: bench.issuer, sessions: bench.grants.sessions)
     options.advice = FetchAdvice(delegate: delegate)
     options.tokenDelegate = delegate

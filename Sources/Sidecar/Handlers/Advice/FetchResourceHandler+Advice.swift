@@ -31,7 +31,7 @@ extension FetchResourceHandler {
   struct Suspended {
     let known: SuspendedFetches.Fetch
     let server: ResourceServer
-    let session: FetchSession?
+    let session: SessionRef?
   }
 
   /// The fetch that the caller can continue under `continuation`; it stays suspended.

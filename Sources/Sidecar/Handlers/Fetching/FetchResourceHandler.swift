@@ -218,7 +218,7 @@ struct FetchResourceHandler: Sendable {
   /// The session that a fetch uses; nil where it uses none, or may be sent without a token.
   func session(
     _ handle: String?, _ server: ResourceServer, _ context: CallContext
-  ) async throws(RPCFault) -> FetchSession? {
+  ) async throws(RPCFault) -> SessionRef? {
     let kind: SessionKind
     switch server.authentication {
     case .user: kind = .user

@@ -49,9 +49,7 @@ struct AccessTokenHandler: Sendable {
       let session = try await session(params, kind, target, context)
       do throws(SessionError) {
         preview.session = try await handle(of: kind, session, params, context)
-        let tokens = try await session.tokens(kind)
-        (preview.token, preview.canBeRequested) = try await tokens.current(
-          scope: target.scope, audience: target.audience)
+        (preview.token, preview.canBeRequested) = try await session.found(kind).current(target.need(0), kind)
       } catch {
         throw ErrorMap.fault(error)
       }
@@ -112,7 +110,7 @@ struct AccessTokenHandler: Sendable {
   /// The session of that kind that the call names.
   private func session(
     _ params: GetAccessToken.Params, _ kind: SessionKind, _ target: Target, _ context: CallContext
-  ) async throws(RPCFault) -> FetchSession {
+  ) async throws(RPCFault) -> SessionRef {
     guard let session = try await engine.session(params.session, kind, target.issuer, context) else {
       throw RPCFault(kind == .user ? .notAuthenticated : .notImplicitlyAuthenticated)
     }
@@ -131,9 +129,7 @@ struct AccessTokenHandler: Sendable {
       context.audit?.note(session: handle)
       _ = try await self.handle(of: kind, session, params, context)
       return try await engine.sessions.token(
-        of: handle, ownedBy: context.uid, at: session.issuer, scope: target.scope,
-        audience: target.audience, isNarrow: target.narrowed != nil,
-        minimumLife: minimum == 0 ? nil : .seconds(minimum), deadline: context.deadline,
+        target.need(minimum), of: handle, ownedBy: context.uid, at: session.issuer, deadline: context.deadline,
         trace: context.traceContext)
     } catch {
       throw await engine.fault(error, at: session.issuer, of: meant, context)
@@ -142,7 +138,7 @@ struct AccessTokenHandler: Sendable {
 
   /// The session that a call means. When it names a kind, a session of the other kind is unknown.
   private func handle(
-    of kind: SessionKind, _ session: FetchSession, _ params: GetAccessToken.Params, _ context: CallContext
+    of kind: SessionKind, _ session: SessionRef, _ params: GetAccessToken.Params, _ context: CallContext
   ) async throws(SessionError) -> SessionHandle {
     let handle = try await session.handle(of: kind)
     if params.auth != nil || params.resource != nil,
@@ -171,6 +167,13 @@ struct AccessTokenHandler: Sendable {
     let narrowed: ResourceServer?
     /// The resource; nil where the call names an issuer.
     var resource: ResourceServer?
+
+    /// The session's token that has at least `minimum` seconds to live; 0: that is fresh.
+    func need(_ minimum: Int) -> TokenNeed {
+      TokenNeed(
+        scope: scope, audience: audience, isNarrow: narrowed != nil,
+        minimumLife: minimum == 0 ? nil : .seconds(minimum))
+    }
   }
 
   private func target(_ params: GetAccessToken.Params, _ context: CallContext) throws(RPCFault) -> Target {

@@ -32,7 +32,7 @@ extension Engine {
   /// `mayBeMissing`.
   func session(
     _ text: String?, _ kind: SessionKind, _ issuer: Issuer?, mayBeMissing: Bool = false, _ context: CallContext
-  ) async throws(RPCFault) -> FetchSession? {
+  ) async throws(RPCFault) -> SessionRef? {
     guard let named = try NamedSession(text, context) else {
       guard mayBeMissing else { throw Self.sessionMissing }
       return nil
@@ -69,7 +69,7 @@ extension Engine {
       }
       handle = found
     }
-    return FetchSession(handle: handle, uid: context.uid, issuer: sessionIssuer, sessions: sessions)
+    return SessionRef(handle: handle, uid: context.uid, issuer: sessionIssuer, sessions: sessions)
   }
 
   /// The call names no session.

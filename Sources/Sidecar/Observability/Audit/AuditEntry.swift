@@ -41,7 +41,7 @@ package final class AuditEntry: Sendable {
   }
 
   /// Adds the resource, authentication and session of a fetch, with the defaults of what the params leave out.
-  package func note(_ server: ResourceServer, _ session: FetchSession?) {
+  package func note(_ server: ResourceServer, _ session: SessionRef?) {
     state.withLock { state in
       state.facts["resource"] = .string(AuditFact.bounded(server.name))
       state.facts["auth"] = .string(server.authentication.rawValue)

@@ -2,11 +2,11 @@ package import OAuthClient
 public import PosternSupport
 package import SessionRecords
 
-/// The session whose token a fetch carries, and who may use it.
-public struct FetchSession: Sendable, ConciseStringConvertible {
-  /// The session; nil for `only`, which looks it up with each request.
+/// A session, and who may use it: where a fetch or a decision gets its user's tokens.
+public struct SessionRef: Sendable, ConciseStringConvertible {
+  /// The session; nil for `only`, which looks it up each time.
   public let handle: SessionHandle?
-  /// The uid of the peer that fetches.
+  /// The uid of the peer that uses it.
   public let uid: UInt32
   /// The issuer as it is configured now.
   public let issuer: SessionIssuer
@@ -26,8 +26,8 @@ public struct FetchSession: Sendable, ConciseStringConvertible {
   /// user. A request fails when there is none, and when there are several.
   public static func only(
     of uid: UInt32 = PeerID.ownUID, at issuer: SessionIssuer, sessions: UserSessions
-  ) -> FetchSession {
-    FetchSession(nil, uid, issuer, sessions)
+  ) -> SessionRef {
+    SessionRef(nil, uid, issuer, sessions)
   }
 
   private init(_ handle: SessionHandle?, _ uid: UInt32, _ issuer: SessionIssuer, _ sessions: UserSessions) {
@@ -37,12 +37,7 @@ public struct FetchSession: Sendable, ConciseStringConvertible {
     self.sessions = sessions
   }
 
-  /// Keeps a user's tokens from being revoked behind a step-up, until it is ended.
-  package func tokenUse() async throws(SessionError) -> RunningUses<RecordKey>.Use {
-    sessions.uses.begin(try await handle(of: .user).key)
-  }
-
-  /// The session that is meant: the given one, or the uid's only one of that kind at the issuer.
+  /// The session's handle: the given one, or that of the uid's only one of that kind at the issuer.
   public func handle(of kind: SessionKind) async throws(SessionError) -> SessionHandle {
     if let handle { return handle }
     guard let only = try await sessions.onlySession(of: kind, at: issuer.issuer.name, ownedBy: uid) else {
@@ -51,44 +46,33 @@ public struct FetchSession: Sendable, ConciseStringConvertible {
     return only
   }
 
-  /// Finds the session that is meant, once for all that a call does with it. It must be of that kind.
-  package func tokens(_ kind: SessionKind) async throws(SessionError) -> SessionTokens {
+  /// The same with its handle, found once for all that a call does with it. The session must be of that kind.
+  package func found(_ kind: SessionKind) async throws(SessionError) -> SessionRef {
     let handle = try await handle(of: kind)
     guard try await sessions.session(handle, ownedBy: uid).kind == kind else {
       throw SessionError(.expired, "the session is of another kind")
     }
-    return SessionTokens(handle: handle, session: self)
+    return SessionRef(handle, uid, issuer, sessions)
   }
-}
 
-/// The tokens of a session that a call has found.
-package struct SessionTokens: Sendable {
-  package let handle: SessionHandle
-  fileprivate let session: FetchSession
+  /// Keeps the session's tokens from being revoked behind a step-up, until the use is ended.
+  package func beginUse(of kind: SessionKind) async throws(SessionError) -> RunningUses<RecordKey>.Use {
+    sessions.uses.begin(try await handle(of: kind).key)
+  }
 
-  /// The uid that owns the session.
-  package var uid: UInt32 { session.uid }
-
-  /// Keeps the tokens from being revoked behind a step-up, until it is ended.
-  package func beginUse() -> RunningUses<RecordKey>.Use { session.sessions.uses.begin(handle.key) }
-
-  /// A token for `scope` and `audience`; see `UserSessions.token`.
+  /// A token of the session, of that kind, that meets `need`: see `UserSessions.token`.
   package func token(
-    scope: String?, audience: String?, replacing rejected: AccessToken?, deadline: Deadline, trace: TraceContext?
+    _ need: TokenNeed, _ kind: SessionKind, deadline: Deadline, trace: TraceContext?
   ) async throws(SessionError) -> AccessToken {
-    try await session.sessions.token(
-      of: handle, ownedBy: session.uid, at: session.issuer, scope: scope, audience: audience, mayLackScope: true,
-      replacing: rejected, deadline: deadline, trace: trace)
+    try await sessions.token(
+      need, of: handle(of: kind), ownedBy: uid, at: issuer, deadline: deadline, trace: trace)
   }
 
   /// The token that `token` would begin with, fresh or not, and whether it can be refreshed. Nothing is requested.
   package func current(
-    scope: String?, audience: String?
+    _ need: TokenNeed, _ kind: SessionKind
   ) async throws(SessionError) -> (token: AccessToken?, canBeRefreshed: Bool) {
-    let (live, slot) = try await session.sessions.refresher.current(
-      TokenQuery(
-        handle: handle, uid: uid, issuer: session.issuer, scope: scope, audience: audience,
-        mayLackScope: true))
+    let (live, slot) = try await sessions.refresher.current(need, of: handle(of: kind), ownedBy: uid, at: issuer)
     return (live.tokens[slot], live.contents.isRefreshable)
   }
 }

@@ -7,44 +7,24 @@ import SessionRecords
 /// A token is refreshed between 75 % and 88 % of its life, at another point for each session, so that sessions that
 /// began together do not refresh together. A token that is not used is left to expire: a session is not kept alive at
 /// its issuer by the sidecar alone.
-struct ProactiveRefresh: SessionPart {
-  /// Tokens and sessions of a shorter life are left alone.
-  private static let shortestLife = Duration.seconds(10)
-  /// How long before its end a session's is announced, or a tenth of its life.
-  private static let longestNotice = Duration.seconds(300)
+extension TokenRefresher {
   /// When a failed refresh is retried.
   private static let retryPause = Duration.seconds(15)
-
-  let shared: SessionDependencies
-  let refresher: TokenRefresher
 
   private var schedules: SessionSchedules { repository.schedules }
 
   /// From when on the token is refreshed; nil when it is not.
   static func instant(of token: AccessToken, of handle: SessionHandle) -> MonotonicInstant? {
-    guard let lifetime = token.lifetime, lifetime >= shortestLife else { return nil }
+    guard let lifetime = token.lifetime, lifetime >= SessionDuty.shortestLife else { return nil }
     let share = Int(handle.key.id.first ?? 0) % 14
     return token.expiry + (.zero - lifetime * (12 + share) / 100)
-  }
-
-  /// The announcement of the end of a session that cannot be refreshed; nil where there is none.
-  static func endNotice(of live: LiveSession, on clock: any EngineClock) -> SessionDuty? {
-    guard !live.contents.isRefreshable, let expiresAt = live.contents.life.expiresAt else { return nil }
-    let end = Timestamp(millisecondsSinceEpoch: expiresAt)
-    let life = end - Timestamp(millisecondsSinceEpoch: live.contents.life.createdAt)
-    let notice = min(longestNotice, life / 10)
-    let remaining = end - clock.wallNow
-    guard life >= shortestLife, remaining > notice else { return nil }
-    return SessionDuty(
-      handle: live.handle, uid: live.uid, duty: .endNotice, due: clock.monotonicNow + (remaining - notice),
-      expiresAt: end)
   }
 
   /// Does what is due until the calling task is cancelled. `issuer` returns the issuer of a name as it is configured
   /// now.
   ///
   /// Sleeps in short pieces: after a machine was suspended, what became due meanwhile is done at once.
-  func run(issuer: @escaping @Sendable (String) -> SessionIssuer?) async {
+  func keepFresh(issuer: @escaping @Sendable (String) -> SessionIssuer?) async {
     func pause() -> Duration {
       schedules.isEmpty ? UserSessions.backgroundPause.idle : UserSessions.backgroundPause.busy
     }
@@ -78,42 +58,42 @@ struct ProactiveRefresh: SessionPart {
       guard let token = live.tokens[slot], token.expiresAt == entry.expiresAt,
         let issuer = issuer(live.contents.issuer.name)
       else { return }
-      await refresh(FoundToken(token: token, slot: slot, live: live), issuer)
+      await refreshEarly(token, slot, live, issuer)
     }
   }
 
   /// Schedules the refresh of a token that has just been returned; starts it now if it is late.
-  func schedule(_ found: FoundToken, _ issuer: SessionIssuer) {
-    let live = found.live
+  func schedule(_ token: AccessToken, _ slot: TokenSlot, _ live: LiveSession, _ issuer: SessionIssuer) {
     let now = clock.monotonicNow
-    guard live.contents.isRefreshable, found.token.isFresh(at: now),
-      let due = Self.instant(of: found.token, of: live.handle)
+    guard live.contents.isRefreshable, token.isFresh(at: now), let due = Self.instant(of: token, of: live.handle)
     else { return }
-    guard due <= now else { return add(found, due: due) }
-    guard refresher.isIdle(live.handle, found.slot, at: now) else { return }
-    Task { await refresh(found, issuer) }
+    guard due <= now else { return add(token, slot, live, due: due) }
+    guard isIdle(live.handle, slot, at: now) else { return }
+    Task { await refreshEarly(token, slot, live, issuer) }
   }
 
-  private func add(_ found: FoundToken, due: MonotonicInstant) {
+  private func add(_ token: AccessToken, _ slot: TokenSlot, _ live: LiveSession, due: MonotonicInstant) {
     repository.add(
       SessionDuty(
-        handle: found.live.handle, uid: found.live.uid, duty: .refresh(found.slot), due: due,
-        expiresAt: found.token.expiresAt), to: schedules.refreshes)
+        handle: live.handle, uid: live.uid, duty: .refresh(slot), due: due, expiresAt: token.expiresAt),
+      to: schedules.refreshes)
   }
 
   /// When it fails, the token is used until it expires, and the refresh is retried before.
-  private func refresh(_ found: FoundToken, _ issuer: SessionIssuer) async {
-    let live = found.live
-    let requirement = TokenRequirement(slot: found.slot, rejected: found.token, minimumLife: nil)
+  private func refreshEarly(
+    _ token: AccessToken, _ slot: TokenSlot, _ live: LiveSession, _ issuer: SessionIssuer
+  ) async {
     do throws(SessionError) {
       try live.check(issuer)
       // A run for another token is as good as none: the next call that needs this one tries again.
-      _ = try await refresher.refresh(live.handle, ownedBy: live.uid, requirement, issuer, nil).outcome.get()
+      let run = try await refresh(
+        slot, for: TokenNeed(rejected: token), of: live.handle, ownedBy: live.uid, at: issuer, nil)
+      _ = try run.outcome.get()
     } catch {
       observer?.observe(.refreshFailed(live.handle, issuer: issuer.issuer.name, error: error))
       let again = clock.monotonicNow + Self.retryPause
-      guard case .unreachable = error.kind, again < found.token.expiry else { return }
-      add(found, due: again)
+      guard case .unreachable = error.kind, again < token.expiry else { return }
+      add(token, slot, live, due: again)
     }
   }
 }
