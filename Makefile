@@ -134,11 +134,18 @@ test: deps-test test-architecture build-tests providers programs ## Everything t
 # The release build under all end-to-end tests, and everything around the product. No test may skip itself here but for
 # the reasons in Tests/Tools/skips.py (on a machine that can do less: STRICT_SKIPS=).
 # The end-to-end tests run once, over the release build: the debug build is that of the unit tests here.
-TEST_ALL := lint test-architecture test-unit docs-check test-e2e test-slow docc test-documents test-outside \
-  test-python test-examples test-node test-other-languages test-differential test-deployment deb demo
+# The slow tests wait for most of their time: what needs the processor runs beside them.
+TEST_BESIDE := docc test-documents test-outside test-python test-examples test-node test-other-languages test-differential
 .PHONY: test-all
 test-all: export STRICT_SKIPS := 1
-test-all: deps $(TEST_ALL) ## Every test, the package and the demo: before a release, and in CI; an hour on two cores
+test-all: deps ## Every test, the package and the demo: before a release, and in CI
+	@$(MAKE) --no-print-directory lint test-architecture test-unit docs-check test-e2e
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target test-slow test-beside
+	@$(MAKE) --no-print-directory test-deployment deb demo
+
+.PHONY: test-beside
+test-beside: release # What runs beside the slow tests, one after the other
+	@$(MAKE) --no-print-directory --jobs=1 $(TEST_BESIDE)
 
 .PHONY: test-architecture
 test-architecture: deps-test ## Module edges, build settings, links and tables of the documents; the tools of the tests
