@@ -8,7 +8,7 @@ import PosternSupport
 /// meanwhile as long as a retry may need it.
 ///
 /// `run` alone reads from the program: the end of one attempt to send the request must not end the reading, which the
-/// next one continues.
+/// next one continues. Not a `BytePipe`, which forgets what was read: this one starts again for a retry.
 final class UploadBody: Sendable {
   /// The body as far as it is here.
   private struct State {

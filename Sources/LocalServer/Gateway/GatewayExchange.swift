@@ -3,7 +3,7 @@ import NIOCore
 import NIOHTTP1
 import PosternSupport
 
-/// The bytes of a body that have come and were not fetched yet.
+/// The bytes of a body that have come and were not fetched yet. Not a `BytePipe`: they are in SwiftNIO's buffers.
 struct BodyQueue: Sendable {
   private var bytes = ByteBuffer()
   private var end: GatewayBodyPiece?

@@ -135,10 +135,10 @@ extension BodyThread {
 
     /// Ends the body: the thread ends with the call that it is in.
     fileprivate func end(isLate: Bool = false) {
-      let giveUp = worker.stop { state in
+      // A call that has not begun is let go without the lock.
+      let (giveUp, _) = worker.stop { state in
         state.isOver = true
-        state.call = nil
-        return state.giveUp.take()
+        return (state.giveUp.take(), state.call.take())
       }
       giveUp?(isLate)
       if wakeup >= 0 { clinux_wakeup_signal(wakeup) }
