@@ -1,0 +1,1 @@
+../../../../Sources/PosternSupport/Hexadecimal.swift
