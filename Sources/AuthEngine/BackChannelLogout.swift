@@ -1,5 +1,6 @@
+public import OAuthClient
 public import PosternJSON
-public import PosternSupport
+import PosternSupport
 import SessionRecords
 public import Sessions
 public import TokenValidation
@@ -18,12 +19,12 @@ extension PosternEngine {
   ///   - claims: The claims of a logout token that `validators.logoutTokens` found valid.
   ///   - expectations: Those of that validation.
   ///   - issuer: The issuer of that validation.
-  ///   - caller: The uid that the work is counted for.
-  ///   - deadline: The end of the wait; the work that has started continues.
+  ///   - scope: The caller, whose uid the work is counted for, and the end of the wait; the work that has started
+  ///     continues.
   /// - Throws: `SessionError`: the store cannot be used, the deadline has passed, or the caller has too much under way.
   public func endSessions(
     of claims: JSONObject, expecting expectations: LogoutTokenExpectations, at issuer: SessionIssuer,
-    for caller: UInt32 = PeerID.ownUID, deadline: Deadline = .never
+    in scope: CallScope = CallScope()
   ) async throws(SessionError) -> Int {
     let logout = SessionLogout(claims: claims, issuer: issuer, sessions: sessions)
     // First, so that a store that cannot be used leaves none of it in force.
@@ -33,9 +34,9 @@ extension PosternEngine {
     if let sid = logout.sid { exchangedTokens.forget(sessionID: sid, at: issuer.issuer) }
     if let subject = logout.subject { exchangedTokens.forget(subject: subject, at: issuer.issuer) }
     do throws(SessionError) {
-      return try await sessions.tasks.finish(.logout, of: caller, at: issuer.issuer.name, by: deadline) {
-        () async throws(SessionError) in
-        try await logout.run()
+      return try await sessions.tasks.finish(.logout, at: issuer.issuer.name, in: scope) {
+        scope async throws(SessionError) in
+        try await logout.run(in: scope)
       }
     } catch {
       validators.logoutTokens.permitRetry(of: claims, expecting: expectations, configuration: issuer.tokens)
@@ -63,37 +64,39 @@ private struct SessionLogout: Sendable {
   }
 
   /// Which sessions there are is known before the first one is ended, so that a store that cannot be read ends none.
-  func run() async throws(SessionError) -> Int {
+  func run(in scope: CallScope) async throws(SessionError) -> Int {
     // Before the search: a login that completes meanwhile finds the mark, or is found.
-    if let sid { try await sessions.repository.markLogout(of: sid, at: issuer.issuer) }
+    if let sid { try await sessions.repository.markLogout(of: sid, at: issuer.issuer, in: scope) }
     var found: [(uid: UInt32, handles: [SessionHandle])] = []
-    for uid in try await owners().sorted() {
+    for uid in try await owners(in: scope).sorted() {
       var handles: [SessionHandle] = []
-      try await sessions.repository.forEachRecord(ownedBy: uid) { contents, handle, _ in
+      try await sessions.repository.forEachRecord(ownedBy: uid, in: scope) { contents, handle, _ in
         if contents.belongs(to: subject, sid: sid, at: issuer.issuer) { handles.append(handle) }
         return true
       }
       if !handles.isEmpty { found.append((uid, handles)) }
     }
     var count = 0
-    for (uid, handles) in found { count += try await end(handles, ownedBy: uid) }
+    for (uid, handles) in found { count += try await end(handles, ownedBy: uid, in: scope) }
     return count
   }
 
-  private func owners() async throws(SessionError) -> Set<UInt32> {
+  private func owners(in scope: CallScope) async throws(SessionError) -> Set<UInt32> {
     do throws(StoreError) {
-      return try await sessions.store.owners(in: .session)
+      return try await sessions.store.owners(in: .session, by: scope.uid)
     } catch {
       throw SessionError(error)
     }
   }
 
-  private func end(_ handles: [SessionHandle], ownedBy uid: UInt32) async throws(SessionError) -> Int {
+  private func end(_ handles: [SessionHandle], ownedBy uid: UInt32, in scope: CallScope) async throws(SessionError)
+    -> Int
+  {
     var rest = handles[...]
     var count = 0
     var tokens: [RetiredToken] = []
     // Those of a run that fails, too: nothing else knows them any more.
-    defer { sessions.revocation.revoke(tokens, endedBy: issuer, of: uid) }
+    defer { sessions.revocation.revoke(tokens, endedBy: issuer, of: uid, in: scope) }
     while !rest.isEmpty {
       let some = rest.prefix(Self.maxConcurrent)
       rest = rest.dropFirst(some.count)
@@ -101,7 +104,7 @@ private struct SessionLogout: Sendable {
         for handle in some {
           group.addTask { [sessions] in
             do throws(SessionError) {
-              return .success(try await sessions.endHere(handle, ownedBy: uid))
+              return .success(try await sessions.endHere(handle, ownedBy: uid, in: scope))
             } catch { return .failure(error) }
           }
         }

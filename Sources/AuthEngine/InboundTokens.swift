@@ -28,12 +28,11 @@ extension PosternEngine {
   ///   - issuer: The issuer of the inbound token.
   ///   - tokens: The rules for the issuer's tokens.
   ///   - keys: The keys of the issuer.
-  ///   - deadline: The end of the wait for keys or an introspection.
-  ///   - trace: The caller's distributed trace.
+  ///   - scope: The caller, and the end of the wait for keys or an introspection.
   /// - Throws: `InboundTokenError`; nothing has been exchanged then.
   public func inboundToken(
     _ token: Secret<String>, audience: String? = nil, for exchange: TokenExchange, from issuer: Issuer,
-    tokens: IDTokenConfiguration, keys: any KeySource, deadline: Deadline = .never, trace: TraceContext? = nil
+    tokens: IDTokenConfiguration, keys: any KeySource, in scope: CallScope = CallScope()
   ) async throws(InboundTokenError) -> InboundToken {
     guard let wanted = audience ?? exchange.inboundAudiences.first else {
       throw .invalid(TokenFault(.audMismatch, "the exchange takes tokens for no audience", claim: "aud"))
@@ -43,7 +42,7 @@ extension PosternEngine {
       let code = TokenFault.Code(rawValue: "token_too_large")
       throw .invalid(TokenFault(code, "the inbound token is larger than 64 KiB"))
     }
-    let judged = try await claims(of: token, wanted, exchange, issuer, tokens, keys, deadline, trace)
+    let judged = try await claims(of: token, wanted, exchange, issuer, tokens, keys, scope)
     let inbound = InboundToken(token, claims: judged)
     // The tolerance for clocks is no time in which a token could be used.
     if let expiry = inbound.expiresAt, expiry <= clock.wallNow {
@@ -54,7 +53,7 @@ extension PosternEngine {
 
   private func claims(
     of token: Secret<String>, _ audience: String, _ exchange: TokenExchange, _ issuer: Issuer,
-    _ tokens: IDTokenConfiguration, _ keys: any KeySource, _ deadline: Deadline, _ trace: TraceContext?
+    _ tokens: IDTokenConfiguration, _ keys: any KeySource, _ scope: CallScope
   ) async throws(InboundTokenError) -> JSONObject {
     var source = TokenSource(issuer: issuer, tokens: tokens, keys: keys)
     source.acceptsEntra = exchange.dialect == .entra
@@ -63,7 +62,7 @@ extension PosternEngine {
       judged = try await validators.requests.judge.judge(
         token, from: source, expecting: AccessTokenExpectations(audience: audience),
         orOpaque: IntrospectionExpectations(audience: audience, tokenType: TokenType.bearer.rawValue),
-        deadline: deadline, trace: trace)
+        in: scope)
     } catch {
       switch error {
       case .invalid(let fault): throw .invalid(fault)

@@ -14,15 +14,14 @@ extension PosternEngine {
   ///   - request: The request, as its client sent it.
   ///   - requirements: What the API requires of it.
   ///   - source: The issuer of its token.
-  ///   - uid: The user whose share of the store used proofs take.
-  ///   - deadline: The end of the wait for keys, an introspection or the store.
-  ///   - trace: The caller's distributed trace.
+  ///   - scope: The caller, in whose share of the store used proofs are, and the end of the wait for keys, an
+  ///     introspection or the store.
   /// - Throws: `RequestValidationError`, where there is no verdict: the API answers 503, without a challenge.
   package func validateRequest(
-    _ request: IncomingRequest, requiring requirements: RequestRequirements, from source: TokenSource, of uid: UInt32,
-    deadline: Deadline = .never, trace: TraceContext? = nil
+    _ request: IncomingRequest, requiring requirements: RequestRequirements, from source: TokenSource,
+    in scope: CallScope
   ) async throws(RequestValidationError) -> RequestVerdict {
     try await validators.requests.verdict(
-      on: request, requiring: requirements, from: source, of: uid, deadline: deadline, trace: trace)
+      on: request, requiring: requirements, from: source, in: scope)
   }
 }

@@ -59,7 +59,7 @@ public struct PosternEngine: Sendable {
   public let preauthorizer: Preauthorizer
   /// Tokens from client credentials.
   public let deviceTokens: ClientCredentialsTokens
-  /// Tokens on behalf of users, whose inbound tokens `inboundToken(_:audience:for:tokens:keys:deadline:trace:)`
+  /// Tokens on behalf of users, whose inbound tokens `inboundToken(_:audience:for:from:tokens:keys:in:)`
   /// validates.
   public let exchangedTokens: ExchangedTokens
   /// The key sets of issuers.
@@ -154,13 +154,13 @@ private struct DecisionForgetting: SessionObserver {
   let preauthorizer: Preauthorizer
   let next: any SessionObserver
 
-  func observe(_ event: SessionEvent) {
+  func observe(_ event: SessionEvent, in call: CallScope) {
     switch event {
     case .ended(let handle, _, let uid), .steppedUp(let handle, let uid):
       _ = preauthorizer.forget(DecisionSelection(uid: uid, session: handle))
     case .refreshed, .expiring, .refreshFailed, .idTokenRejected, .troubled: break
     }
-    next.observe(event)
+    next.observe(event, in: call)
   }
 }
 

@@ -32,7 +32,7 @@ extension Postern {
   ) async throws -> TokenVerdict {
     let (configured, keys) = try running.issuer(issuer)
     return try await engine.validators.idTokens.validate(
-      idToken, expecting: expectations, configuration: configured.tokens, keys: keys)
+      idToken, expecting: expectations, configuration: configured.tokens, keys: keys, in: running.scope)
   }
 
   /// Adobe Pass by a configured provider (`kind: adobe-pass`); nil: the only one. Throws `invalidParameter` for none.
@@ -92,10 +92,11 @@ extension Postern {
       case .success(let found): subject = found
       case .failure(let error): return .failure(error.status)
       }
-      let response = await engine.preauthorizer.preauthorize(request, for: subject, context: context, at: point)
+      let response = await engine.preauthorizer.preauthorize(
+        request, for: subject, context: context, at: point, in: running.scope)
       // A user who logs out during the request to the decision point gets no permit afterwards.
       let isFresh = response.decisions.contains { $0.source != .local }
-      let end = isFresh ? try await subjects.end(of: subject) : nil
+      let end = isFresh ? try await subjects.end(of: subject, in: running.scope) : nil
       return end.map { .failure($0.status) } ?? response
     } catch {
       return .failure(SessionSubjects.status(of: error) ?? .sessionMissing(error.detail))

@@ -85,6 +85,7 @@ extension Postern {
     _ given: FetchOptions, for server: ResourceServer, _ session: SessionHandle?, _ onAdvice: AdviceHandler?
   ) throws(ResourceError) -> FetchOptions {
     var options = given
+    options.scope = options.scope.of(uid)
     switch given.authentication ?? server.authentication {
     case .user, .implicit:
       if let own = options.session {

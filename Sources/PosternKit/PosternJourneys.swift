@@ -25,7 +25,7 @@ public struct PosternJourneys: Sendable {
     let found = try await sessionToStepUp(session)
     guard let request = JourneyRequest.stepUp(found.handle, advices: advices) else { throw Self.notRecognised }
     return try await engine.journeys.start(
-      request, at: found.issuer, ownedBy: uid, answers: answers, lookup: running.sessionIssuer)
+      request, at: found.issuer, answers: answers, lookup: running.sessionIssuer, in: running.scope)
   }
 
   /// Logs a user in through a tree of the access manager behind an issuer (nil: the only one with a client); without a
@@ -40,7 +40,7 @@ public struct PosternJourneys: Sendable {
       throw JourneyError(error)
     }
     return try await engine.journeys.start(
-      .login(tree: tree), at: sessionIssuer, ownedBy: uid, answers: answers, lookup: running.sessionIssuer)
+      .login(tree: tree), at: sessionIssuer, answers: answers, lookup: running.sessionIssuer, in: running.scope)
   }
 
   /// Has the user of a session satisfy advice in the browser of this machine (RFC 9470), and waits until they have; the
@@ -72,10 +72,10 @@ public struct PosternJourneys: Sendable {
     }
     guard let request = JourneyRequest.stepUp(found.handle, advices: advices) else { throw Self.notRecognised }
     var outcome = try await engine.journeys.start(
-      request, at: found.issuer.comingBack(to: browser.redirectURI), ownedBy: uid,
+      request, at: found.issuer.comingBack(to: browser.redirectURI),
       lookup: { [running, uri = browser.redirectURI] (name) throws(SessionError) in
         try running.sessionIssuer(name).comingBack(to: uri)
-      })
+      }, in: running.scope)
     let deadline = Deadline(in: timeout, on: SystemClock())
     while case .node(let node) = outcome, let redirect = node.first(RedirectCallback.self) {
       open(redirect.redirectURL)
@@ -115,7 +115,7 @@ public struct PosternJourneys: Sendable {
   ) async throws(JourneyError) -> (handle: SessionHandle, issuer: SessionIssuer) {
     do throws(SessionError) {
       guard let given else { throw SessionError.sessionMissing }
-      let issuer = try await engine.sessions.session(given, ownedBy: uid).issuer
+      let issuer = try await engine.sessions.session(given, in: running.scope).issuer
       return (given, try running.sessionIssuer(issuer))
     } catch {
       throw JourneyError(error)

@@ -99,7 +99,7 @@ public struct PosternPass: Sendable {
     let deadline = timeout.map { Deadline(in: $0, on: engine.clock) } ?? .never
     guard
       let point = running.values.decisionPoints[name],
-      let client = PassClient(at: point, over: engine.preauthorizer, uid: running.uid, deadline: deadline)
+      let client = PassClient(at: point, over: engine.preauthorizer, in: running.scope.until(deadline))
     else { throw PassError(Self.unknown(name, among: running.passProviders)) }
     return client
   }

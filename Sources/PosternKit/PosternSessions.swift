@@ -17,7 +17,7 @@ public struct PosternSessions: Sendable {
     from grant: SessionGrant, at issuer: String? = nil, scope: String? = nil
   ) async throws(SessionError) -> Session {
     try await engine.sessions.create(
-      from: grant, at: running.sessionIssuer(running.issuerName(issuer)), scope: scope, ownedBy: uid)
+      from: grant, at: running.sessionIssuer(running.issuerName(issuer)), scope: scope, in: running.scope)
   }
 
   /// Logs a user of this machine in: opens the browser at the issuer, waits for it to come back to a loopback address
@@ -72,7 +72,7 @@ public struct PosternSessions: Sendable {
     var request = AuthorizationRequest(redirectURI: redirectURI)
     request.scope = scope ?? running.values.loginScope(of: name)
     customize(&request)
-    return try await engine.sessions.beginAuthorization(request, at: issuer, ownedBy: uid)
+    return try await engine.sessions.beginAuthorization(request, at: issuer, in: running.scope)
   }
 
   /// The session of a login whose browser has come back to `url`. A URL counts once.
@@ -84,7 +84,7 @@ public struct PosternSessions: Sendable {
     callback url: String, state: String, replacing earlier: SessionHandle? = nil
   ) async throws(SessionError) -> Session {
     try await engine.sessions.completeAuthorization(
-      callback: url, state: state, replacing: earlier, ownedBy: uid, issuer: running.sessionIssuer)
+      callback: url, state: state, replacing: earlier, issuer: running.sessionIssuer, in: running.scope)
   }
 
   /// Begins a login on another device (RFC 8628): show the user the result's `userCode` and `verificationURI`.
@@ -93,7 +93,7 @@ public struct PosternSessions: Sendable {
   ) async throws(SessionError) -> BegunDeviceAuthorization {
     let name = try running.issuerName(issuer)
     return try await engine.sessions.beginDeviceAuthorization(
-      at: running.sessionIssuer(name), scope: scope ?? running.values.loginScope(of: name), ownedBy: uid)
+      at: running.sessionIssuer(name), scope: scope ?? running.values.loginScope(of: name), in: running.scope)
   }
 
   /// Waits until the user has decided on the other device, and returns the session.
@@ -103,7 +103,7 @@ public struct PosternSessions: Sendable {
     while true {
       do throws(SessionError) {
         return try await engine.sessions.completeDeviceAuthorization(
-          begun.handle, ownedBy: uid, issuer: running.sessionIssuer)
+          begun.handle, issuer: running.sessionIssuer, in: running.scope)
       } catch {
         guard case .pending = error.kind else { throw error }
         guard (try? await engine.clock.sleep(for: begun.interval)) != nil else {
@@ -118,7 +118,7 @@ public struct PosternSessions: Sendable {
   /// The sessions, the oldest first.
   public func all() async throws(SessionError) -> [Session] {
     var sessions: [Session] = []
-    try await engine.sessions.forEachSession(ownedBy: uid) { session, _ in
+    try await engine.sessions.forEachSession(in: running.scope) { session, _ in
       sessions.append(session)
       return true
     }
@@ -127,7 +127,7 @@ public struct PosternSessions: Sendable {
 
   /// The session of that handle.
   public func session(_ handle: SessionHandle) async throws(SessionError) -> Session {
-    try await engine.sessions.session(handle, ownedBy: uid)
+    try await engine.sessions.session(handle, in: running.scope)
   }
 
   /// The only live session of that kind at a configured issuer (nil: the only issuer with a client), for programs whose
@@ -137,23 +137,23 @@ public struct PosternSessions: Sendable {
   public func only(
     _ kind: SessionKind = .user, at issuer: String? = nil
   ) async throws(SessionError) -> SessionHandle? {
-    try await engine.sessions.onlySession(of: kind, at: running.issuerName(issuer), ownedBy: uid)
+    try await engine.sessions.onlySession(of: kind, at: running.issuerName(issuer), in: running.scope)
   }
 
   /// Refreshes a session's token now, whatever is left of its life.
   @discardableResult
   public func refresh(_ handle: SessionHandle) async throws(SessionError) -> Session {
     try await engine.sessions.refresh(
-      handle, ownedBy: uid, at: running.sessionIssuer(try await session(handle).issuer))
+      handle, at: running.sessionIssuer(try await session(handle).issuer), in: running.scope)
   }
 
   /// Ends a session: here at once, whatever the network does, then at its issuer.
   @discardableResult
   public func end(_ handle: SessionHandle) async throws(SessionError) -> UserSessions.UpstreamEnd {
     // A session that cannot be read is ended here all the same.
-    let session = try? await engine.sessions.session(handle, ownedBy: uid)
+    let session = try? await engine.sessions.session(handle, in: running.scope)
     return try await engine.sessions.end(
-      handle, ownedBy: uid, at: session.flatMap { try? running.sessionIssuer($0.issuer) })
+      handle, at: session.flatMap { try? running.sessionIssuer($0.issuer) }, in: running.scope)
   }
 }
 

@@ -20,11 +20,11 @@ public struct PosternTokens: Sendable {
     let verdict = try await engine.validators.accessTokens.validate(
       accessToken,
       expecting: AccessTokenExpectations(audience: audience, requiredScopes: requiredScopes),
-      configuration: configured.tokens, keys: keys)
+      configuration: configured.tokens, keys: keys, in: running.scope)
     guard verdict.isValid, configured.introspectsJWTs else { return verdict }
     let rejection = try await engine.introspector.rejection(
       of: Secret(accessToken), issuer: configured.issuer, configuration: configured.tokens,
-      keys: TracedKeySource(keys, trace: nil))
+      keys: keys, in: running.scope)
     if let rejection { return .invalid(rejection) }
     return verdict
   }
@@ -36,7 +36,8 @@ public struct PosternTokens: Sendable {
   public func validateLogoutToken(_ logoutToken: String, issuer: String? = nil) async throws -> TokenVerdict {
     let (configured, keys) = try running.issuer(running.issuerName(issuer))
     return try await engine.validators.logoutTokens.validate(
-      logoutToken, expecting: try expectations(at: configured), configuration: configured.tokens, keys: keys)
+      logoutToken, expecting: try expectations(at: configured), configuration: configured.tokens, keys: keys,
+      in: running.scope)
   }
 
   /// Validates a logout token and, when it is valid, ends the sessions of its login (OpenID Connect Back-Channel Logout
@@ -53,7 +54,7 @@ public struct PosternTokens: Sendable {
     let (configured, _) = try running.issuer(running.issuerName(issuer))
     let ended = try await engine.endSessions(
       of: claims, expecting: try expectations(at: configured), at: try running.sessionIssuer(configured.issuer.name),
-      for: uid)
+      in: running.scope)
     return (verdict, ended)
   }
 
@@ -73,7 +74,7 @@ public struct PosternTokens: Sendable {
       on: Secret(token), hint: nil, issuer: configured.issuer,
       expecting: IntrospectionExpectations(audience: audience, requiredScopes: requiredScopes),
       configuration: configured.tokens,
-      keys: TracedKeySource(keys, trace: nil))
+      keys: keys, in: running.scope)
   }
 
   /// Validates the access token that the program received from its own client, before it is exchanged for one of a
@@ -92,7 +93,7 @@ public struct PosternTokens: Sendable {
     }
     return try await engine.inboundToken(
       token, audience: audience, for: exchange, from: issuer.issuer, tokens: issuer.tokens,
-      keys: running.values.keys(of: issuer, in: engine.keySets))
+      keys: running.values.keys(of: issuer, in: engine.keySets), in: running.scope)
   }
 
   /// An access token for a configured resource (nil: the only one), for libraries that send requests themselves: fresh,
@@ -121,7 +122,7 @@ public struct PosternTokens: Sendable {
         issuer: issuer, scope: server.scope, audience: server.audience)
       let token: AccessToken
       do throws(TokenError) {
-        token = try await engine.deviceTokens.token(for: grant)
+        token = try await engine.deviceTokens.token(for: grant, in: running.scope)
       } catch {
         throw SessionError(error)
       }
@@ -130,11 +131,11 @@ public struct PosternTokens: Sendable {
     case .implicit: kind = .implicit
     }
     guard let handle else { throw .sessionMissing }
-    guard try await engine.sessions.session(handle, ownedBy: uid).kind == kind else { throw SessionError.notFound }
+    guard try await engine.sessions.session(handle, in: running.scope).kind == kind else { throw SessionError.notFound }
     return try Self.bearer(
       await engine.sessions.token(
-        TokenNeed(scope: server.scope, audience: server.audience), of: handle, ownedBy: uid,
-        at: running.sessionIssuer(issuer.name)))
+        TokenNeed(scope: server.scope, audience: server.audience), of: handle, at: running.sessionIssuer(issuer.name),
+        in: running.scope))
   }
 
   private func serverOfToken(_ resource: String?) throws(SessionError) -> ResourceServer {

@@ -7,6 +7,8 @@ import PosternSupport
 final class RunningEngine: Sendable {
   let engine: PosternEngine
   let uid: UInt32
+  /// The calls of the program.
+  var scope: CallScope { CallScope(uid: uid) }
   private let current: Locked<ConfiguredEngine>
 
   init(_ engine: PosternEngine, _ values: ConfiguredEngine, uid: UInt32) {
@@ -127,6 +129,6 @@ final class RunningEngine: Sendable {
     guard given == nil else { return absent("the decision point has an issuer: pass a session, and no subject") }
     guard let session else { return absent(nil) }
     return SessionSubjects(engine: engine, uid: uid).subject(
-      of: try await engine.sessions.session(session, ownedBy: uid), at: point, issuer: try sessionIssuer(issuer))
+      of: try await engine.sessions.session(session, in: scope), at: point, issuer: try sessionIssuer(issuer))
   }
 }

@@ -21,7 +21,8 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable, Failu
   private let clock: any EngineClock
 
   private let cancelsAbandonedRuns: Bool
-  private let servesEverybody: Bool
+  /// Whether callers of several uids wait for the same run.
+  package let servesEverybody: Bool
   private let failure: @Sendable (EndedWait) -> Failure
 
   /// No runs yet; `clock` measures the waiters' deadlines, and `failure` is the error of a waiter that leaves before
@@ -29,8 +30,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable, Failu
   ///
   /// With `cancelsAbandonedRuns` a run ends with its last waiter: for results that can be obtained again at any time,
   /// so that callers who leave cause no work. With `servesEverybody` callers of several uids wait for the same run: it
-  /// has no `CurrentPeer`, and so does not wait in the queues of the uid that happened to start it. Any other run has
-  /// the caller's.
+  /// does not wait in the queues of the uid that happened to start it.
   public init(
     clock: any EngineClock, cancelsAbandonedRuns: Bool = false, servesEverybody: Bool = false,
     failure: @escaping @Sendable (EndedWait) -> Failure
@@ -47,10 +47,11 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable, Failu
   /// The outcome of the run for `key` that is under way, or else of `operation`, begun now.
   ///
   /// `operation` should look at its cache first: between this caller's own look and the start of the run another one
-  /// may have ended.
+  /// may have ended. It runs on `executor`, the caller's, unless it serves everybody.
   public func value(
     for key: Key,
     deadline: Deadline = .never,
+    on executor: (any TaskExecutor)? = nil,
     _ operation: @escaping @Sendable () async throws(Failure) -> Value
   ) async throws(Failure) -> Value {
     guard !Task.isCancelled else { throw failure(.cancelled) }
@@ -61,7 +62,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable, Failu
       return state.nextIdentifier
     }
     let waiter = Waiter()
-    join(key, identifier, waiter, operation)
+    join(key, identifier, waiter, executor, operation)
     let timer = remaining.map { _ in
       Task { [clock] in
         // As much as is left now: this task may have waited for a thread.
@@ -79,7 +80,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable, Failu
   }
 
   private func join(
-    _ key: Key, _ identifier: UInt64, _ waiter: Waiter,
+    _ key: Key, _ identifier: UInt64, _ waiter: Waiter, _ executor: (any TaskExecutor)?,
     _ operation: @escaping @Sendable () async throws(Failure) -> Value
   ) {
     let isFirst = state.withLock { state in
@@ -88,12 +89,8 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable, Failu
       return isFirst
     }
     guard isFirst else { return }
-    let task = Task(executorPreference: servesEverybody ? nil : CurrentPeer.executor) { [self] in
-      let outcome = await CurrentPeer.$uid.withValue(servesEverybody ? nil : CurrentPeer.uid) {
-        await CurrentPeer.$executor.withValue(servesEverybody ? nil : CurrentPeer.executor) {
-          await Self.outcome(of: operation)
-        }
-      }
+    let task = Task(executorPreference: servesEverybody ? nil : executor) { [self] in
+      let outcome = await Self.outcome(of: operation)
       // An abandoned run may have a successor by now: its waiters are not this one's.
       let run = state.withLock { state in
         state.runs[key]?.identifier == identifier ? state.runs.removeValue(forKey: key) : nil

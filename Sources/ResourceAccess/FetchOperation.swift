@@ -34,7 +34,7 @@ final class FetchOperation {
   private let findTokens: @Sendable () async throws(ResourceError) -> TokenSource?
   private let task: NetworkTask?
   private let followsRedirects: Bool
-  private let trace: TraceContext?
+  private let scope: CallScope
   private let exchange: ResourceExchange
   private var advice: AdviceRounds?
   private var timer: FetchTimer
@@ -49,7 +49,7 @@ final class FetchOperation {
     self.findTokens = findTokens
     task = fetch.task
     followsRedirects = fetch.followsRedirects
-    trace = fetch.trace
+    scope = fetch.scope
     self.timer = timer
     self.advice = advice
   }
@@ -75,7 +75,7 @@ final class FetchOperation {
         await exchange.policy.requiresRefresh(event(request, response), of: rejected)
       {
         guard let newer = try await replacement(of: rejected, after: answer) else { return result(answer) }
-        exchange.observer.observe(.tokenRejected(resource: exchange.server.name))
+        exchange.observer.observe(.tokenRejected(resource: exchange.server.name), in: scope)
         progress.tokenRefreshed = true
         // With a body that can be read once only the next call has the newer token.
         guard exchange.canRetry(request) else { return result(answer) }
@@ -137,7 +137,7 @@ final class FetchOperation {
   private func answer(_ response: HTTPResponse, to request: HTTPRequest) async -> Answer {
     var answer = Answer(request: request, response: response)
     if let satisfiable {
-      answer.advices = await satisfiable.advices(in: event(request, response))
+      answer.advices = await satisfiable.advices(in: event(request, response), scope)
     } else if let rules = advice?.rules ?? exchange.server.advice {
       answer.advices = rules.recognizer.finding(in: response, from: request.url)?.advices ?? []
     }
@@ -200,7 +200,7 @@ final class FetchOperation {
     let start = exchange.clock.monotonicNow
     try await rounds.satisfy(
       advices, event(request, answer?.response), answer: answer.map(result), forToken: forToken,
-      deadline: timer.adviceDeadline)
+      in: scope.unbounded.until(timer.adviceDeadline))
     advice = rounds
     timer.giveBack(since: start)
   }
@@ -228,7 +228,7 @@ final class FetchOperation {
       try await exchange.waitUntilResumed(mayHaveHadEffect: progress.hasAnswer)
       let due = timer.deadline
       do throws(ResourceError) {
-        return try await tokens.token(for: exchange.server, replacing: rejected, deadline: due, trace: trace)
+        return try await tokens.token(for: exchange.server, replacing: rejected, in: scope.unbounded.until(due))
       } catch {
         if error.code == .adviceRequired, let advices = error.stop?.advices, advice?.rules.canSatisfy(advices) == true {
           try await satisfy(advices, for: request, after: answer, forToken: true)

@@ -39,17 +39,14 @@ public struct FetchOptions: Sendable {
   /// The time that the whole fetch may take, token, redirects and retry included; nil: the resource server's. At most
   /// `ResourceServer.maxTimeout`.
   public var timeout: Duration?
-  /// The deadline of the caller, whatever `timeout` is.
-  public var deadline: Deadline
+  /// The call that the fetch is made for: its deadline holds whatever `timeout` is, its trace is passed on, and of
+  /// fetches that wait, those of the uid with the fewest in flight go first.
+  public var scope: CallScope
   /// Whether redirects are followed.
   public var followsRedirects: Bool
-  /// The caller's distributed trace.
-  public var trace: TraceContext?
   /// The uid and session whose cookies are sent, where the resource keeps any; nil: those of `session`, where that
   /// names one.
   public var cookieScope: CookieScope?
-  /// The peer for which the fetch is made: of fetches that wait, those of the uid with the fewest in flight go first.
-  public var peerID = PeerID.process
   /// The inbound token for whose user the request is made, with `onBehalfOf`.
   public var onBehalfOf: InboundToken?
   /// How policy advice that the fetch meets is satisfied, where the server has rules for it or a policy is set here;
@@ -88,13 +85,12 @@ public struct FetchOptions: Sendable {
 
   /// Options; the defaults are those of a caller that chooses nothing.
   public init(
-    authentication: ResourceServer.Authentication? = nil, timeout: Duration? = nil, deadline: Deadline = .never,
-    followsRedirects: Bool = true, trace: TraceContext? = nil
+    authentication: ResourceServer.Authentication? = nil, timeout: Duration? = nil, followsRedirects: Bool = true,
+    in scope: CallScope = CallScope()
   ) {
     self.authentication = authentication
     self.timeout = timeout
-    self.deadline = deadline
-    self.trace = trace
+    self.scope = scope
     self.followsRedirects = followsRedirects
   }
 

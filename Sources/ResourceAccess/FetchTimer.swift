@@ -1,4 +1,5 @@
 import HTTPMessages
+import OAuthClient
 import PosternSupport
 
 /// The time that one fetch may take, from the token to the last response.
@@ -18,14 +19,14 @@ struct FetchTimer {
   init(_ options: FetchOptions, _ server: ResourceServer, clock: any EngineClock) {
     let timeout = min(options.timeout ?? server.timeout, ResourceServer.maxTimeout)
     started = clock.monotonicNow
-    limit = options.deadline
+    limit = options.scope.deadline
     // How long a body takes to come is up to the program that sends it.
     if !options.isForwarded || options.supply == nil {
       limit = limit.earlier(Deadline(in: timeout, on: clock))
     }
     isBoundByCaller = options.timeout != nil
     self.clock = clock
-    callerDeadline = options.deadline
+    callerDeadline = options.scope.deadline
     control = options.task?.control
   }
 

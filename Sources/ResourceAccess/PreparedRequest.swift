@@ -50,7 +50,7 @@ struct PreparedRequest {
       }
     }
     if body != nil, server.payloadEncryption != nil { try PayloadEncryption.check(fields) }
-    options.trace?.add(to: &fields)
+    options.scope.trace?.add(to: &fields)
     var message = HTTPRequest(method: method.rawValue, url: url, fields: fields, body: body)
     message.isForwarded = options.isForwarded
     message.keepsCodings = keepsCodings

@@ -26,7 +26,7 @@ final class ResourceExchange {
   private let prover: DPoPProver
   private let method: HTTPMethod
   private let options: TransferOptions
-  private let trace: TraceContext?
+  private let scope: CallScope
   private let longWork: LongWork?
   private let supply: BodySupply?
   /// Hides the credential of the requests in what comes back.
@@ -51,7 +51,7 @@ final class ResourceExchange {
     self.server = server
     self.method = method
     self.cookies = cookies
-    trace = fetch.trace
+    scope = fetch.scope
     longWork = fetch.longWork
     supply = fetch.supply
     echo = CredentialEcho(fetch.longWork)
@@ -61,11 +61,11 @@ final class ResourceExchange {
       allowsPlainHTTP: server.plainHTTP.allowsAny,
       caFile: server.caFile, clientIdentity: server.clientIdentity,
       pins: server.pins, control: fetch.task?.control,
-      peerID: fetch.peerID)
+      peerID: fetch.scope.peer)
     // A stream without an end is no fault as long as its pieces come, unless the caller bounds all of the fetch.
     if fetch.deliver != nil, !isBoundByCaller {
       options.streaming = StreamBounds(
-        silence: server.idleTimeout, deadline: fetch.deadline)
+        silence: server.idleTimeout, deadline: fetch.scope.deadline)
     }
     options.bypassesProxy = server.bypassesProxy
     options.partition = ConnectionPartition(narrowing: fetch.narrowing, user: Self.user(fetch, server))
@@ -119,7 +119,7 @@ final class ResourceExchange {
     do throws(OriginLimiter.Rejection) {
       let key = OriginLimiter.Key(resource: server.name, origin: attempt.request.url.origin)
       let waiter = OriginLimiter.Waiter(
-        deadline: { attempt.timer.deadline }, control: options.control, peerID: options.peerID)
+        deadline: { attempt.timer.deadline }, control: options.control, scope: scope)
       slot = try await limiter.enter(key, limits, waiter)
     } catch {
       throw ResourceError(error, resource: server.name, method: method, mayHaveHadEffect: attempt.followsRedirect)
@@ -128,10 +128,10 @@ final class ResourceExchange {
     timing.queued += began - came
     do throws(ResourceError) {
       let response = try await sendNow(attempt, by: terms, &proof)
-      limiter.leave(slot, verdict(on: response))
+      limiter.leave(slot, verdict(on: response), in: scope)
       return response
     } catch {
-      limiter.leave(slot, verdict(on: error, since: began))
+      limiter.leave(slot, verdict(on: error, since: began), in: scope)
       throw error
     }
   }
@@ -204,7 +204,7 @@ final class ResourceExchange {
     do throws(TransportError) {
       return .success(
         try await upstream.send(
-          request, options: options, for: .resource(server.name), attempt: requestCount, trace: trace))
+          request, options: options, for: .resource(server.name), attempt: requestCount, in: scope))
     } catch {
       return .failure(error)
     }
@@ -216,7 +216,7 @@ final class ResourceExchange {
   ) throws(ResourceError) -> DPoPProof? {
     guard let key = token.binding.key else { return nil }
     do throws(TokenError) {
-      return try prover.prove(&request, with: key, token: token.value, by: terms)
+      return try prover.prove(&request, with: key, token: token.value, by: terms, for: scope.uid)
     } catch {
       throw ResourceError(server.authentication.absence, error.detail, retryable: false)
     }

@@ -68,7 +68,7 @@ public final class ResourceFetcher: Sendable {
     let timer = FetchTimer(options, server, clock: upstream.clock)
     let tokens = try await tokenSource(options, server)
     // A user's tokens are not revoked after a step-up while the call may carry them.
-    let use = server.authentication == .user ? try? await tokens?.session?.beginUse(of: .user) : nil
+    let use = server.authentication == .user ? try? await tokens?.session?.beginUse(of: .user, in: options.scope) : nil
     defer { use?.end() }
     let exchange = ResourceExchange(
       upstream: upstream, limiter: limiter, prover: prover, server: server, method: prepared.method,
@@ -159,13 +159,18 @@ public final class ResourceFetcher: Sendable {
     do throws(SessionError) {
       var (exists, readable) = (false, 0)
       // Not from the cache: another process may have logged the user in.
-      try await session.sessions.forEachSession(ownedBy: session.uid) { found, _ in
+      try await session.sessions.forEachSession(in: options.scope.of(session.uid)) { found, _ in
         readable += 1
         exists = exists || found.kind == kind && found.issuer == issuer
         return !exists
       }
       // One that cannot be read may be the user's at this issuer.
-      let stored = exists ? nil : try? await session.sessions.store.usage(of: session.uid).count(in: .session)
+      let stored =
+        exists
+        ? nil
+        : try? await session.sessions.store.usage(
+          of: session.uid, by: options.scope.uid
+        ).count(in: .session)
       guard exists || stored == readable else {
         throw SessionError(StoreError(.corrupted, "a session of the store cannot be read"))
       }
@@ -190,11 +195,11 @@ public final class ResourceFetcher: Sendable {
     case .user:
       if try await hasNoSession(options, .user, server) { return nil }
       guard let session = options.session else { throw .sessionMissing }
-      return try await TokenSource.tokens(of: session, .user, reports: scopeReports)
+      return try await TokenSource.tokens(of: session, .user, reports: scopeReports, in: options.scope)
     case .implicit:
       if try await hasNoSession(options, .implicit, server) { return nil }
       guard let session = options.session else { throw .sessionMissing }
-      return try await TokenSource.tokens(of: session, .implicit, reports: scopeReports)
+      return try await TokenSource.tokens(of: session, .implicit, reports: scopeReports, in: options.scope)
     case .clientCredentials:
       guard let grant = server.clientCredentials else {
         throw ResourceError(
@@ -211,7 +216,7 @@ public final class ResourceFetcher: Sendable {
           .invalidRequest, "the resource's tokens are on behalf of a user: an inbound token is needed",
           path: ["onBehalfOf"], retryable: false)
       }
-      return .exchanged(exchangedTokens, grant, inbound, uid: options.peerID.uid)
+      return .exchanged(exchangedTokens, grant, inbound)
     }
   }
 }
@@ -300,7 +305,8 @@ extension ResourceFetcher {
       do throws(SessionError) {
         var preview = TokenPreview()
         preview.session = session.handle
-        (preview.token, preview.canBeRequested) = try await session.current(TokenNeed(of: server), kind)
+        (preview.token, preview.canBeRequested) = try await session.current(
+          TokenNeed(of: server), kind, in: options.scope)
         return preview
       } catch {
         throw ResourceError(error, kind: kind, issuer: session.issuer.issuer.name)

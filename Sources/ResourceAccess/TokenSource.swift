@@ -8,15 +8,15 @@ enum TokenSource: Sendable {
   case session(SessionRef, SessionKind, ScopeReports)
   /// The client's tokens (client credentials).
   case client(ClientCredentialsTokens, ClientCredentialsGrant)
-  /// Tokens on behalf of the user of an inbound token, for calls of that uid.
-  case exchanged(ExchangedTokens, ExchangeGrant, InboundToken, uid: UInt32)
+  /// Tokens on behalf of the user of an inbound token.
+  case exchanged(ExchangedTokens, ExchangeGrant, InboundToken)
 
   /// The tokens of `session`, which is found here, once for the fetch.
   static func tokens(
-    of session: SessionRef, _ kind: SessionKind, reports: ScopeReports
+    of session: SessionRef, _ kind: SessionKind, reports: ScopeReports, in scope: CallScope
   ) async throws(ResourceError) -> TokenSource {
     do throws(SessionError) {
-      return .session(try await session.found(kind), kind, reports)
+      return .session(try await session.found(kind, in: scope), kind, reports)
     } catch {
       throw ResourceError(error, kind: kind, issuer: session.issuer.issuer.name)
     }
@@ -27,34 +27,34 @@ enum TokenSource: Sendable {
 
   /// A token for `server`, or one newer than `rejected`.
   func token(
-    for server: ResourceServer, replacing rejected: AccessToken?, deadline: Deadline, trace: TraceContext?
+    for server: ResourceServer, replacing rejected: AccessToken?, in scope: CallScope
   ) async throws(ResourceError) -> AccessToken {
     switch self {
     case .session(let session, let kind, let reports):
       do throws(SessionError) {
         var need = TokenNeed(of: server, rejected: rejected)
-        var token = try await session.token(need, kind, deadline: deadline, trace: trace)
+        var token = try await session.token(need, kind, in: scope)
         // It was issued before there was a key to bind it to, or elsewhere: the next one is requested with a proof.
         if server.senderConstraint == .dpop, case .none = token.binding, session.issuer.issuer.usesDPoP {
           need.rejected = token
-          token = try await session.token(need, kind, deadline: deadline, trace: trace)
+          token = try await session.token(need, kind, in: scope)
         }
-        reports.check(token, of: session, for: server)
+        reports.check(token, of: session, for: server, in: scope)
         return token
       } catch {
         throw ResourceError(error, kind: kind, issuer: session.issuer.issuer.name)
       }
     case .client(let tokens, let grant):
       do throws(TokenError) {
-        guard let rejected else { return try await tokens.token(for: grant, deadline: deadline, trace: trace) }
-        return try await tokens.token(for: grant, replacing: rejected, deadline: deadline, trace: trace)
+        guard let rejected else { return try await tokens.token(for: grant, in: scope) }
+        return try await tokens.token(for: grant, replacing: rejected, in: scope)
       } catch {
         throw ResourceError(error, issuer: grant.issuer.name)
       }
-    case .exchanged(let tokens, let grant, let inbound, let uid):
+    case .exchanged(let tokens, let grant, let inbound):
       do throws(TokenError) {
         return try await tokens.token(
-          for: inbound, by: grant, uid: uid, replacing: rejected, deadline: deadline, trace: trace)
+          for: inbound, by: grant, replacing: rejected, in: scope)
       } catch {
         throw ResourceError(ofExchange: error, issuer: grant.issuer.name)
       }
@@ -85,7 +85,7 @@ final class ScopeReports: Sendable {
   init(observer: any EngineObserver) { self.observer = observer }
 
   /// Looks at `token`, which a fetch from `server` is about to carry. A token of unknown scope lacks nothing.
-  func check(_ token: AccessToken, of session: SessionRef, for server: ResourceServer) {
+  func check(_ token: AccessToken, of session: SessionRef, for server: ResourceServer, in scope: CallScope) {
     guard let wanted = server.scope, let granted = token.scope, !ScopeText.covers(granted, wanted),
       let handle = session.handle
     else { return }
@@ -96,6 +96,6 @@ final class ScopeReports: Sendable {
       return true
     }
     guard isNew else { return }
-    observer.observe(.scopeMissing(resource: server.name, names: ScopeText.missing(in: granted, of: wanted)))
+    observer.observe(.scopeMissing(resource: server.name, names: ScopeText.missing(in: granted, of: wanted)), in: scope)
   }
 }

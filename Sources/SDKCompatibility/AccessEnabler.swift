@@ -1,4 +1,5 @@
 public import Entitlements
+import OAuthClient
 public import PosternSupport
 import Sessions
 
@@ -103,7 +104,8 @@ public struct AccessEnabler: Sendable {
   /// A session that has ended, also during the call, permits nothing.
   public func preauthorize(_ request: PreauthorizeRequest) async -> PreauthorizeResponse {
     if let end = await end() { return .failure(end) }
-    let response = await preauthorizer.preauthorize(request, for: subject, at: decisionPoint)
+    let response = await preauthorizer.preauthorize(
+      request, for: subject, at: decisionPoint, in: CallScope(uid: subject.uid))
     guard response.decisions.contains(where: { $0.source != .local }), let end = await end() else { return response }
     return .failure(end)
   }
@@ -121,7 +123,7 @@ public struct AccessEnabler: Sendable {
   private func end() async -> Status? {
     guard let session = subject.session, let handle = session.handle else { return nil }
     do throws(SessionError) {
-      _ = try await session.sessions.session(handle, ownedBy: session.uid)
+      _ = try await session.sessions.session(handle, in: CallScope(uid: session.uid))
       return nil
     } catch {
       guard case .expired = error.kind else { return .sessionMissing(error.detail) }

@@ -1,4 +1,5 @@
 public import HTTPMessages
+public import OAuthClient
 public import PosternJSON
 public import PosternSupport
 public import TokenValidation
@@ -133,20 +134,20 @@ public struct ValidationManager: IDTokenValidating {
   ) async throws(IDTokenValidationError) -> JSONObject {
     try await validate(
       idTokenString: idTokenString, authorizationCode: authorizationCode, clientId: clientId, nonce: nonce,
-      jwksUrl: jwksUrl, config: config, deadline: .never)
+      jwksUrl: jwksUrl, config: config, in: CallScope())
   }
 
-  /// Does the same until `deadline`.
+  /// Does the same for the call of `scope`.
   @discardableResult
   public func validate(
     idTokenString: String?, authorizationCode: String?, clientId: String, nonce: String, jwksUrl: HTTPURL,
-    config: IDTokenConfiguration, deadline: Deadline
+    config: IDTokenConfiguration, in scope: CallScope
   ) async throws(IDTokenValidationError) -> JSONObject {
     let verdict: TokenVerdict
     do throws(KeySetError) {
       verdict = try await validator.validate(
         idTokenString: idTokenString, authorizationCode: authorizationCode, clientID: clientId, nonce: nonce,
-        flow: flow, keys: keySets.keys(at: jwksUrl), configuration: config, deadline: deadline)
+        flow: flow, keys: keySets.keys(at: jwksUrl), configuration: config, in: scope)
     } catch {
       throw .undecided(error)
     }

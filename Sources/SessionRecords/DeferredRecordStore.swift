@@ -175,22 +175,23 @@ public final class DeferredRecordStore: RecordStore {
   private var current: StoreHandle? { state.withLock { state in state.tenure.flatMap { $0.enter() ? $0 : nil } } }
 
   /// Returns the record.
-  public func record(for key: RecordKey) async throws(StoreError) -> StoredRecord? {
-    try await use { (store) async throws(StoreError) in try await store.record(for: key) }
+  public func record(for key: RecordKey, by payer: UInt32) async throws(StoreError) -> StoredRecord? {
+    try await use { (store) async throws(StoreError) in try await store.record(for: key, by: payer) }
   }
 
   /// Returns records of `uid`.
   public func records(
-    in collection: RecordKey.Collection, ownedBy uid: UInt32, after position: Int64, atMost count: Int
+    in collection: RecordKey.Collection, ownedBy uid: UInt32, after position: Int64, atMost count: Int,
+    by payer: UInt32
   ) async throws(StoreError) -> RecordPage {
     try await use { (store) async throws(StoreError) in
-      try await store.records(in: collection, ownedBy: uid, after: position, atMost: count)
+      try await store.records(in: collection, ownedBy: uid, after: position, atMost: count, by: payer)
     }
   }
 
   /// Returns the uids that have records.
-  public func owners(in collection: RecordKey.Collection) async throws(StoreError) -> Set<UInt32> {
-    try await use { (store) async throws(StoreError) in try await store.owners(in: collection) }
+  public func owners(in collection: RecordKey.Collection, by payer: UInt32) async throws(StoreError) -> Set<UInt32> {
+    try await use { (store) async throws(StoreError) in try await store.owners(in: collection, by: payer) }
   }
 
   /// Adds a record.
@@ -207,13 +208,13 @@ public final class DeferredRecordStore: RecordStore {
   }
 
   /// Removes a record.
-  public func remove(_ key: RecordKey) async throws(StoreError) -> Bool {
-    try await use { (store) async throws(StoreError) in try await store.remove(key) }
+  public func remove(_ key: RecordKey, by payer: UInt32) async throws(StoreError) -> Bool {
+    try await use { (store) async throws(StoreError) in try await store.remove(key, by: payer) }
   }
 
   /// Removes a record and returns it.
-  public func take(_ key: RecordKey) async throws(StoreError) -> StoredRecord? {
-    try await use { (store) async throws(StoreError) in try await store.take(key) }
+  public func take(_ key: RecordKey, by payer: UInt32) async throws(StoreError) -> StoredRecord? {
+    try await use { (store) async throws(StoreError) in try await store.take(key, by: payer) }
   }
 
   /// Records a use.
@@ -226,14 +227,15 @@ public final class DeferredRecordStore: RecordStore {
   }
 
   /// Takes a lease.
-  public func lease(_ key: RecordKey, for duration: Duration) async throws(StoreError) -> RecordLease? {
-    try await use { (store) async throws(StoreError) in try await store.lease(key, for: duration) }
+  public func lease(_ key: RecordKey, for duration: Duration, by payer: UInt32) async throws(StoreError) -> RecordLease?
+  {
+    try await use { (store) async throws(StoreError) in try await store.lease(key, for: duration, by: payer) }
   }
 
   /// Gives a lease back.
-  public func release(_ lease: RecordLease) async {
+  public func release(_ lease: RecordLease, by payer: UInt32) async {
     guard let current else { return }
-    await current.store.release(lease)
+    await current.store.release(lease, by: payer)
     current.leave()
   }
 
@@ -243,15 +245,15 @@ public final class DeferredRecordStore: RecordStore {
   }
 
   /// Returns the usage of `uid`.
-  public func usage(of uid: UInt32) async throws(StoreError) -> RecordUsage {
-    try await use { (store) async throws(StoreError) in try await store.usage(of: uid) }
+  public func usage(of uid: UInt32, by payer: UInt32) async throws(StoreError) -> RecordUsage {
+    try await use { (store) async throws(StoreError) in try await store.usage(of: uid, by: payer) }
   }
 
   /// Removes expired records.
-  public func purge(expiredAt now: Timestamp) async throws(StoreError) -> Int {
+  public func purge(expiredAt now: Timestamp, by payer: UInt32) async throws(StoreError) -> Int {
     guard let current else { return 0 }
     defer { current.leave() }
-    return try await current.store.purge(expiredAt: now)
+    return try await current.store.purge(expiredAt: now, by: payer)
   }
 
   /// Checks whether the store can be used, unless it has not been needed so far and may never be.

@@ -24,22 +24,24 @@ package struct LogoutMark: Sendable {
   }
 
   /// Sets the mark, durably. `overdrawn` when there are too many.
-  package func set(by writer: RecordWriter, at now: Timestamp) async throws(StoreError) {
+  package func set(
+    by writer: RecordWriter, at now: Timestamp, for payer: UInt32, _ report: @escaping RecordWriter.Report
+  ) async throws(StoreError) {
     var record = StoredRecord(
       key: key, uid: Self.uid, version: 1, expiresAt: now + Self.life, contents: Secret(Array("{}".utf8)))
     let allowance = RecordAllowance(count: Self.capacity, bytes: writer.allowance.bytes)
     do throws(StoreError) {
-      return try await writer.insert(record, within: allowance)
+      return try await writer.insert(record, within: allowance, by: payer, report)
     } catch {
       guard error.kind == .conflict else { throw error }
     }
     // There is one, which may be about to expire.
-    guard let stored = try await writer.store.record(for: key) else {
-      return try await writer.insert(record, within: allowance)
+    guard let stored = try await writer.store.record(for: key, by: payer) else {
+      return try await writer.insert(record, within: allowance, by: payer, report)
     }
     record.version = stored.version + 1
     do throws(StoreError) {
-      try await writer.replace(record, under: nil)
+      try await writer.replace(record, under: nil, by: payer)
     } catch {
       // Another call has set it at this moment.
       guard error.kind == .conflict else { throw error }
@@ -47,7 +49,9 @@ package struct LogoutMark: Sendable {
   }
 
   /// Whether the mark is set.
-  package func isSet(in store: any RecordStore, at now: Timestamp) async throws(StoreError) -> Bool {
-    try await store.record(for: key)?.expiresAt.map { $0 > now } ?? false
+  package func isSet(
+    in store: any RecordStore, at now: Timestamp, for payer: UInt32
+  ) async throws(StoreError) -> Bool {
+    try await store.record(for: key, by: payer)?.expiresAt.map { $0 > now } ?? false
   }
 }

@@ -49,13 +49,14 @@ public final class MemoryRecordStore: RecordStore {
   public init(capacity: Int = 100_000) { self.capacity = capacity }
 
   /// Returns the record for `key`.
-  public func record(for key: RecordKey) async throws(StoreError) -> StoredRecord? {
+  public func record(for key: RecordKey, by payer: UInt32) async throws(StoreError) -> StoredRecord? {
     try access { state throws(StoreError) in state.records[key] }
   }
 
   /// Returns records of `uid`.
   public func records(
-    in collection: RecordKey.Collection, ownedBy uid: UInt32, after position: Int64, atMost count: Int
+    in collection: RecordKey.Collection, ownedBy uid: UInt32, after position: Int64, atMost count: Int,
+    by payer: UInt32
   ) async throws(StoreError) -> RecordPage {
     try access { state throws(StoreError) in
       let listed = state.users[uid]?.orders[collection]?.names(after: position, atMost: count) ?? []
@@ -73,7 +74,7 @@ public final class MemoryRecordStore: RecordStore {
   }
 
   /// Returns the uids that have records.
-  public func owners(in collection: RecordKey.Collection) async throws(StoreError) -> Set<UInt32> {
+  public func owners(in collection: RecordKey.Collection, by payer: UInt32) async throws(StoreError) -> Set<UInt32> {
     try access { state throws(StoreError) in
       Set(state.users.lazy.filter { $0.value.orders[collection]?.isEmpty == false }.map(\.key))
     }
@@ -125,10 +126,12 @@ public final class MemoryRecordStore: RecordStore {
   }
 
   /// Removes a record.
-  public func remove(_ key: RecordKey) async throws(StoreError) -> Bool { try await take(key) != nil }
+  public func remove(_ key: RecordKey, by payer: UInt32) async throws(StoreError) -> Bool {
+    try await take(key, by: payer) != nil
+  }
 
   /// Removes a record and returns it.
-  public func take(_ key: RecordKey) async throws(StoreError) -> StoredRecord? {
+  public func take(_ key: RecordKey, by payer: UInt32) async throws(StoreError) -> StoredRecord? {
     try access { state throws(StoreError) in Self.remove(key, from: &state) }
   }
 
@@ -143,12 +146,13 @@ public final class MemoryRecordStore: RecordStore {
   }
 
   /// Grants a lease, always.
-  public func lease(_ key: RecordKey, for duration: Duration) async throws(StoreError) -> RecordLease? {
+  public func lease(_ key: RecordKey, for duration: Duration, by payer: UInt32) async throws(StoreError) -> RecordLease?
+  {
     try access { state throws(StoreError) in RecordLease(key: key, fence: 0, token: []) }
   }
 
   /// Does nothing.
-  public func release(_ lease: RecordLease) async {}
+  public func release(_ lease: RecordLease, by payer: UInt32) async {}
 
   /// Returns the number of records.
   public func count(in collection: RecordKey.Collection) async throws(StoreError) -> Int {
@@ -156,14 +160,14 @@ public final class MemoryRecordStore: RecordStore {
   }
 
   /// Returns the usage of `uid`.
-  public func usage(of uid: UInt32) async throws(StoreError) -> RecordUsage {
+  public func usage(of uid: UInt32, by payer: UInt32) async throws(StoreError) -> RecordUsage {
     try access { state throws(StoreError) in
       state.users[uid]?.usage ?? RecordUsage()
     }
   }
 
   /// Removes records that expired before `now`.
-  public func purge(expiredAt now: Timestamp) async throws(StoreError) -> Int {
+  public func purge(expiredAt now: Timestamp, by payer: UInt32) async throws(StoreError) -> Int {
     try access { state throws(StoreError) in
       var purged = 0
       while purged < Self.purgeLimit, let entry = state.expiries.next(before: now) {

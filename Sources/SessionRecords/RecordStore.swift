@@ -3,22 +3,24 @@ public import PosternSupport
 /// A store of sessions, pending authorizations and profiles.
 ///
 /// A store returns exactly what was written: a record that was changed otherwise is `corrupted`, never passed on.
-/// Cancelling the calling task changes nothing: an operation that has started runs to its end. After `unavailable` a
-/// write may have happened or not; reading the record shows it.
+/// Cancelling the calling task changes nothing: an operation that has started runs to its end. It waits in the queue of
+/// the uid `payer`; without `payer` in that of its record's uid, and without a record in the process's own. After
+/// `unavailable` a write may have happened or not; reading the record shows it.
 public protocol RecordStore: Sendable {
   /// Returns the record, expired or not, as long as it has not been purged; nil when there is none.
-  func record(for key: RecordKey) async throws(StoreError) -> StoredRecord?
+  func record(for key: RecordKey, by payer: UInt32) async throws(StoreError) -> StoredRecord?
 
   /// Returns records of `uid` after `position` (0: from the first on), in the order in which they were added: at most
   /// `count`, and fewer where they are large. `corrupted` when one of them is. A caller that needs all of them reads
   /// page after page, and yields in between.
   func records(
-    in collection: RecordKey.Collection, ownedBy uid: UInt32, after position: Int64, atMost count: Int
+    in collection: RecordKey.Collection, ownedBy uid: UInt32, after position: Int64, atMost count: Int,
+    by payer: UInt32
   ) async throws(StoreError) -> RecordPage
 
   /// Returns the uids that have records in a collection, in no order. One whose records all appear or all disappear
   /// during the call may be among them or not.
-  func owners(in collection: RecordKey.Collection) async throws(StoreError) -> Set<UInt32>
+  func owners(in collection: RecordKey.Collection, by payer: UInt32) async throws(StoreError) -> Set<UInt32>
 
   /// Adds a record of version 1. Durable when it returns. `conflict` when the key exists; `overdrawn` when its uid
   /// has used up `allowance` already, whatever else is added at the same time. Where that names a `replaceable`
@@ -36,10 +38,10 @@ public protocol RecordStore: Sendable {
   ) async throws(StoreError)
 
   /// Removes a record. Durable when it returns. True when there was one.
-  func remove(_ key: RecordKey) async throws(StoreError) -> Bool
+  func remove(_ key: RecordKey, by payer: UInt32) async throws(StoreError) -> Bool
 
   /// Removes a record and returns it: of several callers one gets it. Durable when it returns.
-  func take(_ key: RecordKey) async throws(StoreError) -> StoredRecord?
+  func take(_ key: RecordKey, by payer: UInt32) async throws(StoreError) -> StoredRecord?
 
   /// Records that a value which is good for one use has been used: true for the first of any number of calls, in all
   /// processes that use the store, false for the others until `expiry`.
@@ -54,19 +56,19 @@ public protocol RecordStore: Sendable {
   /// Takes the exclusive right to refresh a record, for at most `duration`; nil while another process has it.
   ///
   /// A store that one process has exclusively always grants it: inside a process the callers are serialized otherwise.
-  func lease(_ key: RecordKey, for duration: Duration) async throws(StoreError) -> RecordLease?
+  func lease(_ key: RecordKey, for duration: Duration, by payer: UInt32) async throws(StoreError) -> RecordLease?
 
   /// Gives a lease back before its time; without effect when it is no longer the current one.
-  func release(_ lease: RecordLease) async
+  func release(_ lease: RecordLease, by payer: UInt32) async
 
   /// Returns the number of records, including expired ones that have not been purged.
   func count(in collection: RecordKey.Collection) async throws(StoreError) -> Int
 
   /// Returns the usage of `uid`; where other processes write too, as of a moment ago.
-  func usage(of uid: UInt32) async throws(StoreError) -> RecordUsage
+  func usage(of uid: UInt32, by payer: UInt32) async throws(StoreError) -> RecordUsage
 
   /// Removes some records that expired before `now`; returns their number. To be called again while it is not 0.
-  func purge(expiredAt now: Timestamp) async throws(StoreError) -> Int
+  func purge(expiredAt now: Timestamp, by payer: UInt32) async throws(StoreError) -> Int
 
   /// Checks whether the store can be used now, without a change; throws the reason why not.
   func check() async throws(StoreError)
@@ -118,7 +120,7 @@ extension RecordStore {
   }
 
   /// Reads a record that does not exist.
-  public func check() async throws(StoreError) { _ = try await record(for: unusedKey) }
+  public func check() async throws(StoreError) { _ = try await record(for: unusedKey, by: PeerID.process.uid) }
 
   /// Does nothing: the store is closed when the process stops, and not before.
   public func beginRetention(isNested: Bool) throws(StoreError) {}
@@ -128,6 +130,7 @@ extension RecordStore {
 
   /// Takes a lease of a record that does not exist, and gives it back.
   public func checkWriting() async throws(StoreError) {
-    if let lease = try await lease(unusedKey, for: .seconds(1)) { await release(lease) }
+    let uid = PeerID.process.uid
+    if let lease = try await lease(unusedKey, for: .seconds(1), by: uid) { await release(lease, by: uid) }
   }
 }

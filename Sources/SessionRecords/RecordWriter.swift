@@ -10,22 +10,19 @@ package final class RecordWriter: Sendable {
   /// How often expired records are removed, at most.
   package static let purgeInterval = Duration.seconds(600)
 
+  /// Reports trouble: a text, and its details.
+  package typealias Report = @Sendable (String, String) -> Void
+
   package let store: any RecordStore
   /// How much one uid may store before nothing is added.
   package let allowance: RecordAllowance
   private let clock: any EngineClock
-  /// Reports trouble: a text, and its details.
-  private let report: @Sendable (String, String) -> Void
   private let purgedAt = Locked<MonotonicInstant?>(nil)
 
-  package init(
-    store: any RecordStore, maxBytesPerUid: Int, clock: any EngineClock,
-    report: @escaping @Sendable (String, String) -> Void
-  ) {
+  package init(store: any RecordStore, maxBytesPerUid: Int, clock: any EngineClock) {
     self.store = store
     allowance = RecordAllowance(count: Self.maxRecords, bytes: maxBytesPerUid, replaceable: .authorization)
     self.clock = clock
-    self.report = report
   }
 
   /// How many bytes a session's tokens are expected to need beyond its reservation: where there is less, no grant is
@@ -38,12 +35,12 @@ package final class RecordWriter: Sendable {
 
   /// Adds a record, and leaves so many bytes of the allowance, which is a uid's where none is given. When the store is
   /// full or the uid has too much, expired records are removed and the record is tried once more: only then does it
-  /// replace others, if it `mayReplace`, and never `spared`.
+  /// replace others, if it `mayReplace`, and never `spared`. `payer` is the uid that waits.
   package func insert(
     _ record: StoredRecord, leaving headroom: Int = 0, within given: RecordAllowance? = nil, mayReplace: Bool = true,
-    sparing spared: RecordKey? = nil
+    sparing spared: RecordKey? = nil, by payer: UInt32, _ report: @escaping Report
   ) async throws(StoreError) {
-    purgeIfDue()
+    purgeIfDue(report)
     var allowance = given ?? allowance
     allowance.bytes -= headroom
     if !mayReplace { allowance.replaceable = nil }
@@ -57,7 +54,7 @@ package final class RecordWriter: Sendable {
       guard error.kind == .unavailable || error.kind == .overdrawn else { throw error }
       isOverdrawn = error.kind == .overdrawn
     }
-    let purged = await purge()
+    let purged = await purge(by: payer, report)
     try await store.insert(record, within: allowance)
     if isOverdrawn, purged == 0, allowance.replaceable != nil {
       report(
@@ -68,7 +65,8 @@ package final class RecordWriter: Sendable {
 
   /// Replaces a record, with up to three retries while the store is unavailable.
   package func replace(
-    _ record: StoredRecord, under lease: RecordLease?, within allowance: RecordAllowance = .unlimited
+    _ record: StoredRecord, under lease: RecordLease?, within allowance: RecordAllowance = .unlimited,
+    by payer: UInt32
   ) async throws(StoreError) {
     for pause in [Duration.milliseconds(50), .milliseconds(200), .seconds(1)] {
       do throws(StoreError) {
@@ -76,7 +74,7 @@ package final class RecordWriter: Sendable {
       } catch {
         guard error.kind == .unavailable else { throw error }
         // After `unavailable` the write may have happened all the same.
-        if let stored = try? await store.record(for: record.key), stored == record { return }
+        if let stored = try? await store.record(for: record.key, by: payer), stored == record { return }
         try? await clock.sleep(for: pause)
       }
     }
@@ -84,7 +82,7 @@ package final class RecordWriter: Sendable {
   }
 
   /// Has the store remove expired records, in the background of a call that adds one: only additions make it grow.
-  private func purgeIfDue() {
+  private func purgeIfDue(_ report: @escaping Report) {
     let now = clock.monotonicNow
     let isDue = purgedAt.withLock { purgedAt in
       guard purgedAt.map({ $0 + Self.purgeInterval <= now }) ?? true else { return false }
@@ -93,16 +91,16 @@ package final class RecordWriter: Sendable {
     }
     guard isDue else { return }
     // Done for all users: it counts as no user's work.
-    Task { [self] in await CurrentPeer.$uid.withValue(nil) { await purge() } }
+    Task { [self] in await purge(by: PeerID.process.uid, report) }
   }
 
   /// Returns how many were removed.
   @discardableResult
-  private func purge() async -> Int {
+  private func purge(by payer: UInt32, _ report: Report) async -> Int {
     var purged = 0
     do throws(StoreError) {
       while true {
-        let count = try await store.purge(expiredAt: clock.wallNow)
+        let count = try await store.purge(expiredAt: clock.wallNow, by: payer)
         guard count > 0 else { return purged }
         purged += count
       }

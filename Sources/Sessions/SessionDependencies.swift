@@ -16,9 +16,9 @@ struct SessionDependencies: Sendable {
   let observer: (any SessionObserver)?
 
   /// Finds the token endpoint, so that a request cannot fail for want of it later.
-  func locateTokenEndpoint(of issuer: SessionIssuer, _ trace: TraceContext?) async throws(SessionError) {
+  func locateTokenEndpoint(of issuer: SessionIssuer, in call: CallScope) async throws(SessionError) {
     do throws(TokenError) {
-      _ = try await requests.provider.url(of: .token, at: issuer.issuer, trace: trace)
+      _ = try await requests.provider.url(of: .token, at: issuer.issuer, in: call)
     } catch {
       throw SessionError(error)
     }

@@ -1,3 +1,4 @@
+public import OAuthClient
 public import TokenValidation
 
 /// Something that happened to a session. For its uid only.
@@ -22,6 +23,6 @@ public enum SessionEvent: Sendable {
 ///
 /// Called on whatever task does the work: be quick, do not block, do not call back into the engine.
 public protocol SessionObserver: Sendable {
-  /// Something happened.
-  func observe(_ event: SessionEvent)
+  /// Something happened, in that call.
+  func observe(_ event: SessionEvent, in call: CallScope)
 }

@@ -1,4 +1,4 @@
-package import OAuthClient
+public import OAuthClient
 public import PosternSupport
 package import SessionRecords
 
@@ -38,41 +38,44 @@ public struct SessionRef: Sendable, ConciseStringConvertible {
   }
 
   /// The session's handle: the given one, or that of the uid's only one of that kind at the issuer.
-  public func handle(of kind: SessionKind) async throws(SessionError) -> SessionHandle {
+  public func handle(of kind: SessionKind, in call: CallScope = CallScope()) async throws(SessionError) -> SessionHandle
+  {
     if let handle { return handle }
-    guard let only = try await sessions.onlySession(of: kind, at: issuer.issuer.name, ownedBy: uid) else {
+    guard let only = try await sessions.onlySession(of: kind, at: issuer.issuer.name, in: call.of(uid)) else {
       throw SessionError(.expired, "no live \(kind.rawValue) session")
     }
     return only
   }
 
   /// The same with its handle, found once for all that a call does with it. The session must be of that kind.
-  package func found(_ kind: SessionKind) async throws(SessionError) -> SessionRef {
-    let handle = try await handle(of: kind)
-    guard try await sessions.session(handle, ownedBy: uid).kind == kind else {
+  package func found(_ kind: SessionKind, in call: CallScope) async throws(SessionError) -> SessionRef {
+    let handle = try await handle(of: kind, in: call)
+    guard try await sessions.session(handle, in: call.of(uid)).kind == kind else {
       throw SessionError(.expired, "the session is of another kind")
     }
     return SessionRef(handle, uid, issuer, sessions)
   }
 
   /// Keeps the session's tokens from being revoked behind a step-up, until the use is ended.
-  package func beginUse(of kind: SessionKind) async throws(SessionError) -> RunningUses<RecordKey>.Use {
-    sessions.uses.begin(try await handle(of: kind).key)
+  package func beginUse(
+    of kind: SessionKind, in call: CallScope
+  ) async throws(SessionError) -> RunningUses<RecordKey>.Use {
+    sessions.uses.begin(try await handle(of: kind, in: call).key)
   }
 
   /// A token of the session, of that kind, that meets `need`: see `UserSessions.token`.
   package func token(
-    _ need: TokenNeed, _ kind: SessionKind, deadline: Deadline, trace: TraceContext?
+    _ need: TokenNeed, _ kind: SessionKind, in call: CallScope
   ) async throws(SessionError) -> AccessToken {
-    try await sessions.token(
-      need, of: handle(of: kind), ownedBy: uid, at: issuer, deadline: deadline, trace: trace)
+    try await sessions.token(need, of: handle(of: kind, in: call), at: issuer, in: call.of(uid))
   }
 
   /// The token that `token` would begin with, fresh or not, and whether it can be refreshed. Nothing is requested.
   package func current(
-    _ need: TokenNeed, _ kind: SessionKind
+    _ need: TokenNeed, _ kind: SessionKind, in call: CallScope
   ) async throws(SessionError) -> (token: AccessToken?, canBeRefreshed: Bool) {
-    let (live, slot) = try await sessions.refresher.current(need, of: handle(of: kind), ownedBy: uid, at: issuer)
+    let (live, slot) = try await sessions.refresher.current(
+      need, of: handle(of: kind, in: call), at: issuer, in: call.of(uid))
     return (live.tokens[slot], live.contents.isRefreshable)
   }
 }

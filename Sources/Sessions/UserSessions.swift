@@ -34,9 +34,7 @@ public final class UserSessions: Sendable, ConciseStringConvertible {
     discovery: ProviderDiscovery, deviceTokens: ClientCredentialsTokens? = nil,
     sessionObserver: (any SessionObserver)? = nil
   ) {
-    let writer = RecordWriter(store: store, maxBytesPerUid: maxBytesPerUid, clock: clock) { what, detail in
-      sessionObserver?.observe(.troubled(what, detail: detail))
-    }
+    let writer = RecordWriter(store: store, maxBytesPerUid: maxBytesPerUid, clock: clock)
     let provider = ProviderClient(
       upstream: Upstream(transport: transport, clock: clock, observer: observer, userAgent: userAgent),
       discovery: discovery)
@@ -72,60 +70,60 @@ public final class UserSessions: Sendable, ConciseStringConvertible {
 
   // MARK: Finding
 
-  /// The session, when `uid` has one of that handle.
-  public func session(_ handle: SessionHandle, ownedBy uid: UInt32 = PeerID.ownUID) async throws(SessionError)
+  /// The session, if the caller has one of that handle.
+  public func session(_ handle: SessionHandle, in call: CallScope = CallScope()) async throws(SessionError)
     -> Session
   {
-    try await repository.live(handle, ownedBy: uid).session
+    try await repository.live(handle, in: call).session
   }
 
-  package func live(_ handle: SessionHandle, ownedBy uid: UInt32) async throws(SessionError) -> LiveSession {
-    try await repository.live(handle, ownedBy: uid)
+  package func live(_ handle: SessionHandle, in call: CallScope) async throws(SessionError) -> LiveSession {
+    try await repository.live(handle, in: call)
   }
 
-  /// Calls `body` with the sessions of `uid` behind `position` (0: from the first) and the position of each, the
+  /// Calls `body` with the caller's sessions behind `position` (0: from the first) and the position of each, the
   /// oldest first, until it returns false.
   ///
   /// A session keeps its position: a list that continues behind the last one has none twice, and leaves none out that
   /// was there all the time.
   public func forEachSession(
-    ownedBy uid: UInt32 = PeerID.ownUID, after position: Int64 = 0, _ body: (Session, Int64) -> Bool
+    after position: Int64 = 0, in call: CallScope = CallScope(), _ body: (Session, Int64) -> Bool
   ) async throws(SessionError) {
-    try await repository.forEachSession(ownedBy: uid, after: position, body)
+    try await repository.forEachSession(after: position, in: call, body)
   }
 
-  /// The only live session of that kind that `uid` has at `issuer`; nil when there is none, an error when there are
+  /// The only live session of that kind that the caller has at `issuer`; nil when there is none, an error when there are
   /// several.
   public func onlySession(
-    of kind: SessionKind, at issuer: String, ownedBy uid: UInt32 = PeerID.ownUID
+    of kind: SessionKind, at issuer: String, in call: CallScope = CallScope()
   ) async throws(SessionError) -> SessionHandle? {
-    try await selection.only(kind, at: issuer, ownedBy: uid)
+    try await selection.only(kind, at: issuer, in: call)
   }
 
   // MARK: Login
 
-  /// Creates a session from `grant`, owned by `uid`.
+  /// Creates a session from `grant`, owned by the caller.
   ///
   /// Once a token has been requested the session is created and stored, although its caller may leave: what the issuer
   /// returned may not be returned again. `forEachSession` has it then.
   public func create(
-    from grant: SessionGrant, at issuer: SessionIssuer, scope: String? = nil, ownedBy uid: UInt32 = PeerID.ownUID,
-    origin: LoginOrigin = LoginOrigin(), deadline: Deadline = .never, trace: TraceContext? = nil
+    from grant: SessionGrant, at issuer: SessionIssuer, scope: String? = nil,
+    origin: LoginOrigin = LoginOrigin(), in call: CallScope = CallScope()
   ) async throws(SessionError) -> Session {
-    try await tasks.finish(.login, of: uid, at: issuer.issuer.name, by: deadline) {
-      [logins] () async throws(SessionError) in
-      try await logins.create(from: grant, at: issuer, scope: scope, uid: uid, origin, trace: trace)
+    try await tasks.finish(.login, at: issuer.issuer.name, in: call) {
+      [logins] call async throws(SessionError) in
+      try await logins.create(from: grant, at: issuer, scope: scope, origin, in: call)
     }
   }
 
   /// Begins a login by authorization code (RFC 6749 section 4.1) with PKCE, `state` and `nonce`; the request is pushed
   /// where the issuer supports that (RFC 9126).
   public func beginAuthorization(
-    _ request: AuthorizationRequest, at issuer: SessionIssuer, ownedBy uid: UInt32 = PeerID.ownUID,
-    origin: LoginOrigin = LoginOrigin(), trace: TraceContext? = nil
+    _ request: AuthorizationRequest, at issuer: SessionIssuer,
+    origin: LoginOrigin = LoginOrigin(), in call: CallScope = CallScope()
   ) async throws(SessionError) -> BegunAuthorization {
     try await logins.code.begin(
-      request, at: issuer, ownedBy: uid, origin, dpopKey: try issuer.newKey(), trace: trace)
+      request, at: issuer, origin, dpopKey: try issuer.newKey(), in: call)
   }
 
   /// Completes a login with the URL to which the issuer sent the user back: `state`, `iss` (RFC 9207), the code, and
@@ -137,39 +135,37 @@ public final class UserSessions: Sendable, ConciseStringConvertible {
   /// returns the configured issuer of a name. `earlier` is the session that the browser had before: it is replaced, and
   /// ends where that does no harm to the new one, at its issuer, too.
   public func completeAuthorization(
-    callback url: String, state: String, replacing earlier: SessionHandle? = nil, ownedBy uid: UInt32 = PeerID.ownUID,
+    callback url: String, state: String, replacing earlier: SessionHandle? = nil,
     origin: LoginOrigin = LoginOrigin(),
-    issuer: @escaping @Sendable (String) throws(SessionError) -> SessionIssuer, deadline: Deadline = .never,
-    trace: TraceContext? = nil
+    issuer: @escaping @Sendable (String) throws(SessionError) -> SessionIssuer, in call: CallScope = CallScope()
   ) async throws(SessionError) -> Session {
-    let name = try await logins.code.issuerName(of: url, uid)
-    return try await tasks.finish(.login, of: uid, at: name, by: deadline) {
-      [logins, ending] () async throws(SessionError) in
-      let new = try await logins.code.complete(url, state: state, ownedBy: uid, origin, issuer: issuer, trace: trace)
-      if let earlier { await ending.replace(earlier, by: new, ownedBy: uid, issuer: issuer, trace: trace) }
+    let name = try await logins.code.issuerName(of: url, in: call)
+    return try await tasks.finish(.login, at: name, in: call) {
+      [logins, ending] call async throws(SessionError) in
+      let new = try await logins.code.complete(url, state: state, origin, issuer: issuer, in: call)
+      if let earlier { await ending.replace(earlier, by: new, issuer: issuer, in: call) }
       return new
     }
   }
 
   /// Begins a device authorization (RFC 8628 section 3.1): the user decides on another device.
   public func beginDeviceAuthorization(
-    at issuer: SessionIssuer, scope: String?, ownedBy uid: UInt32 = PeerID.ownUID,
-    origin: LoginOrigin = LoginOrigin(), trace: TraceContext? = nil
+    at issuer: SessionIssuer, scope: String?,
+    origin: LoginOrigin = LoginOrigin(), in call: CallScope = CallScope()
   ) async throws(SessionError) -> BegunDeviceAuthorization {
-    try await logins.device.begin(at: issuer, scope: scope, ownedBy: uid, origin, trace: trace)
+    try await logins.device.begin(at: issuer, scope: scope, origin, in: call)
   }
 
   /// The session, when the user has agreed. `pending` while there is no decision, and before the interval is over,
   /// without a request to the issuer; `authorizationFailed` when the user has denied it or it has expired.
   public func completeDeviceAuthorization(
-    _ handle: SessionHandle, ownedBy uid: UInt32 = PeerID.ownUID, origin: LoginOrigin = LoginOrigin(),
-    issuer: @escaping @Sendable (String) throws(SessionError) -> SessionIssuer, deadline: Deadline = .never,
-    trace: TraceContext? = nil
+    _ handle: SessionHandle, origin: LoginOrigin = LoginOrigin(),
+    issuer: @escaping @Sendable (String) throws(SessionError) -> SessionIssuer, in call: CallScope = CallScope()
   ) async throws(SessionError) -> Session {
-    let name = try await logins.device.issuerName(of: handle, uid)
-    return try await tasks.finish(.login, of: uid, at: name, by: deadline) {
-      [logins] () async throws(SessionError) in
-      try await logins.device.complete(handle, ownedBy: uid, origin, issuer: issuer, trace: trace)
+    let name = try await logins.device.issuerName(of: handle, in: call)
+    return try await tasks.finish(.login, at: name, in: call) {
+      [logins] call async throws(SessionError) in
+      try await logins.device.complete(handle, origin, issuer: issuer, in: call)
     }
   }
 
@@ -183,22 +179,20 @@ public final class UserSessions: Sendable, ConciseStringConvertible {
   /// An access token of the session that meets `need`: fresh, or refreshed now. While the issuer is out of reach, or
   /// takes its time, a token that has not expired yet is returned.
   public func token(
-    _ need: TokenNeed = TokenNeed(), of handle: SessionHandle, ownedBy uid: UInt32 = PeerID.ownUID,
-    at issuer: SessionIssuer, deadline: Deadline = .never, trace: TraceContext? = nil
+    _ need: TokenNeed = TokenNeed(), of handle: SessionHandle, at issuer: SessionIssuer,
+    in call: CallScope = CallScope()
   ) async throws(SessionError) -> AccessToken {
-    try await refresher.token(need, of: handle, ownedBy: uid, at: issuer, by: deadline, trace)
+    try await refresher.token(need, of: handle, at: issuer, in: call)
   }
 
   /// Refreshes the session's token now, whatever is left of its life.
   public func refresh(
-    _ handle: SessionHandle, ownedBy uid: UInt32 = PeerID.ownUID, at issuer: SessionIssuer, deadline: Deadline = .never,
-    trace: TraceContext? = nil
+    _ handle: SessionHandle, at issuer: SessionIssuer, in call: CallScope = CallScope()
   ) async throws(SessionError) -> Session {
-    let current = try await repository.live(handle, ownedBy: uid)
+    let current = try await repository.live(handle, in: call)
     _ = try await token(
-      TokenNeed(rejected: current.tokens[.session]), of: handle, ownedBy: uid, at: issuer, deadline: deadline,
-      trace: trace)
-    return try await session(handle, ownedBy: uid)
+      TokenNeed(rejected: current.tokens[.session]), of: handle, at: issuer, in: call)
+    return try await session(handle, in: call)
   }
 
   /// Refreshes tokens before they expire and announces the ends of sessions, until the calling task is cancelled.
@@ -217,34 +211,33 @@ public final class UserSessions: Sendable, ConciseStringConvertible {
   ///
   /// `issuer` nil: it is not configured any more.
   public func end(
-    _ handle: SessionHandle, ownedBy uid: UInt32 = PeerID.ownUID, at issuer: SessionIssuer?,
-    deadline: Deadline = .never, trace: TraceContext? = nil
+    _ handle: SessionHandle, at issuer: SessionIssuer?, in call: CallScope = CallScope()
   ) async throws(SessionError) -> UpstreamEnd {
-    try await ending.end(handle, ownedBy: uid, at: issuer, deadline: deadline, trace: trace)
+    try await ending.end(handle, at: issuer, in: call)
   }
 
   /// Ends a session that its issuer has ended already: here only. Returns the tokens that may be valid still; nil when
   /// the session is over.
-  package func endHere(_ handle: SessionHandle, ownedBy uid: UInt32) async throws(SessionError) -> [RetiredToken]? {
-    try await ending.endHere(handle, ownedBy: uid)
+  package func endHere(
+    _ handle: SessionHandle, ownedBy uid: UInt32, in call: CallScope
+  ) async throws(SessionError) -> [RetiredToken]? {
+    try await ending.endHere(handle, ownedBy: uid, in: call)
   }
 
-  /// Revokes a token at its issuer (RFC 7009), for `uid`; `sharedToken` for one that all uids share.
+  /// Revokes a token at its issuer (RFC 7009); `sharedToken` for one that all uids share.
   public func revoke(
-    _ token: Secret<String>, hint: String?, at issuer: SessionIssuer, for uid: UInt32 = PeerID.ownUID,
-    deadline: Deadline = .never, trace: TraceContext? = nil
+    _ token: Secret<String>, hint: String?, at issuer: SessionIssuer, in call: CallScope = CallScope()
   ) async throws(SessionError) {
-    try await tasks.finish(.end, of: uid, at: issuer.issuer.name, by: deadline, isWritten: false) {
-      [shared] () async throws(SessionError) in
-      try await shared.revocation.revoke(token, hint: hint, at: issuer, trace: trace)
+    try await tasks.finish(.end, at: issuer.issuer.name, isWritten: false, in: call) {
+      [shared] call async throws(SessionError) in
+      try await shared.revocation.revoke(token, hint: hint, at: issuer, in: call)
     }
   }
 
   /// Revokes the session's refresh token, or its access token where it has none. The session stays, without tokens.
   public func revokeTokens(
-    of handle: SessionHandle, ownedBy uid: UInt32 = PeerID.ownUID, at issuer: SessionIssuer,
-    deadline: Deadline = .never, trace: TraceContext? = nil
+    of handle: SessionHandle, at issuer: SessionIssuer, in call: CallScope = CallScope()
   ) async throws(SessionError) {
-    try await ending.revokeTokens(of: handle, ownedBy: uid, at: issuer, deadline: deadline, trace: trace)
+    try await ending.revokeTokens(of: handle, at: issuer, in: call)
   }
 }

@@ -10,7 +10,7 @@ extension AccessManagerClient {
   /// Sends `body` to the authenticate endpoint of the manager's realm, with `cookie`.
   func authenticate(
     _ body: JSONValue, _ query: [(name: String, value: String)], cookie: String?, of manager: AccessManager,
-    for issuer: Issuer, trace: TraceContext?
+    for issuer: Issuer, in scope: CallScope
   ) async throws(TokenError) -> HTTPResponse {
     let encoded = query.map { pair in
       "\(PercentEncoding.encode(pair.name, for: .pathSegment))=\(PercentEncoding.encode(pair.value, for: .pathSegment))"
@@ -24,6 +24,6 @@ extension AccessManagerClient {
     fields["X-Requested-With"] = "postern"
     fields["Cookie"] = cookie
     return try await send(
-      HTTPRequest(method: "POST", url: url, fields: fields, body: JSONWriter().write(body)), for: issuer, trace: trace)
+      HTTPRequest(method: "POST", url: url, fields: fields, body: JSONWriter().write(body)), for: issuer, in: scope)
   }
 }

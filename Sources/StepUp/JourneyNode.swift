@@ -19,11 +19,11 @@ public struct JourneyNode: Sendable {
     case failed(JourneyFailure)
 
     fileprivate init(
-      _ outcome: JourneyOutcome, of journeys: Journeys, issuer: @escaping IssuerLookup, ownedBy uid: UInt32
+      _ outcome: JourneyOutcome, of journeys: Journeys, issuer: @escaping IssuerLookup, in scope: CallScope
     ) {
       self =
         switch outcome {
-        case .callbacks(let step): .node(JourneyNode(step, of: journeys, issuer: issuer, ownedBy: uid))
+        case .callbacks(let step): .node(JourneyNode(step, of: journeys, issuer: issuer, in: scope))
         case .completed(let end): .completed(end)
         case .failed(let failure): .failed(failure)
         }
@@ -36,23 +36,24 @@ public struct JourneyNode: Sendable {
   public var callbacks: [any TypedCallback]
   private let journeys: Journeys
   private let issuer: IssuerLookup
-  private let uid: UInt32
+  /// The caller whose node it is.
+  private let scope: CallScope
 
   /// The node of a step that `journeys` returned for the same issuer and peer.
-  public init(_ step: JourneyStep, of journeys: Journeys, at issuer: SessionIssuer, ownedBy uid: UInt32) {
-    self.init(step, of: journeys, issuer: { _ in issuer }, ownedBy: uid)
+  public init(_ step: JourneyStep, of journeys: Journeys, at issuer: SessionIssuer, in scope: CallScope) {
+    self.init(step, of: journeys, issuer: { _ in issuer }, in: scope)
   }
 
   /// Returns the issuer of a configured name, as it is configured now.
   public typealias IssuerLookup = @Sendable (_ name: String) throws(SessionError) -> SessionIssuer
 
   /// The node of a step, whose issuer is looked up when it continues: where it has been reconfigured, nothing is sent.
-  public init(_ step: JourneyStep, of journeys: Journeys, issuer: @escaping IssuerLookup, ownedBy uid: UInt32) {
+  public init(_ step: JourneyStep, of journeys: Journeys, issuer: @escaping IssuerLookup, in scope: CallScope) {
     self.step = step
     callbacks = step.typedCallbacks
     self.journeys = journeys
     self.issuer = issuer
-    self.uid = uid
+    self.scope = scope.unbounded.untraced
   }
 
   /// The page's name in the tree; nil where it has none.
@@ -87,22 +88,23 @@ public struct JourneyNode: Sendable {
 
   /// Sends the callbacks, and returns what follows. A wait that the access manager requested is over then.
   ///
-  /// `deadline` bounds the call; a request that has been sent runs to its end all the same.
+  /// The deadline of `scope` bounds the call; a request that has been sent runs to its end all the same. Without a
+  /// `scope` the call is that of the node.
   public func next(
-    deadline: Deadline = .never, trace: TraceContext? = nil
+    in scope: CallScope? = nil
   ) async throws(JourneyError) -> Outcome {
-    try await next(callbacks, deadline: deadline, trace: trace)
+    try await next(callbacks, in: scope)
   }
 
   /// Sends `callbacks` in place of the node's own: as many as the step has, of the same types in the same order.
   public func next(
-    _ callbacks: [any TypedCallback], deadline: Deadline = .never, trace: TraceContext? = nil
+    _ callbacks: [any TypedCallback], in scope: CallScope? = nil
   ) async throws(JourneyError) -> Outcome {
+    let scope = scope ?? self.scope
     let outcome = try await journeys.resume(
       step.continuation, callbacks: step.callbacks.isEmpty && callbacks.isEmpty ? nil : callbacks.map(\.filled.json),
-      ownedBy: uid, issuer: issuer, answers: Self.returning(callbacks),
-      deadline: deadline, trace: trace)
-    return Outcome(outcome, of: journeys, issuer: issuer, ownedBy: uid)
+      issuer: issuer, answers: Self.returning(callbacks), in: scope)
+    return Outcome(outcome, of: journeys, issuer: issuer, in: scope)
   }
 
   /// Does what the asynchronous form does, and calls `completion` once, from a task of its own. Cancelling the task
@@ -111,7 +113,7 @@ public struct JourneyNode: Sendable {
   public func next(
     completion: @escaping @Sendable (Result<Outcome, JourneyError>) -> Void
   ) -> Task<Void, Never> {
-    CurrentPeer.task { [self] in
+    scope.task { [self] in
       do throws(JourneyError) {
         completion(.success(try await next()))
       } catch {
@@ -157,16 +159,15 @@ extension JourneyStep {
 public typealias Node = JourneyNode
 
 extension Journeys {
-  /// Starts a journey for the peer `uid`, step by step, and continues it as far as `answers` reach. `lookup` returns
+  /// Starts a journey of the caller, step by step, and continues it as far as `answers` reach. `lookup` returns
   /// the issuer as it is configured when the journey continues; nil: the same.
   public func start(
-    _ request: JourneyRequest, at issuer: SessionIssuer, ownedBy uid: UInt32,
-    answers: JourneyAnswers = JourneyAnswers(), deadline: Deadline = .never, trace: TraceContext? = nil,
-    lookup: JourneyNode.IssuerLookup? = nil
+    _ request: JourneyRequest, at issuer: SessionIssuer, answers: JourneyAnswers = JourneyAnswers(),
+    lookup: JourneyNode.IssuerLookup? = nil, in scope: CallScope = CallScope()
   ) async throws(JourneyError) -> JourneyNode.Outcome {
     JourneyNode.Outcome(
-      try await begin(request, at: issuer, ownedBy: uid, answers: answers, deadline: deadline, trace: trace),
-      of: self, issuer: lookup ?? { _ in issuer }, ownedBy: uid)
+      try await begin(request, at: issuer, answers: answers, in: scope),
+      of: self, issuer: lookup ?? { _ in issuer }, in: scope)
   }
 }
 

@@ -44,8 +44,7 @@ enum JourneySubmission: Sendable {
 struct JourneyWalk: Sendable {
   let issuer: SessionIssuer
   let answers: JourneyAnswers
-  let deadline: Deadline
-  let trace: TraceContext?
+  var scope: CallScope
 }
 
 /// The outcome of a request to the access manager.

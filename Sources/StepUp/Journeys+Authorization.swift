@@ -11,12 +11,12 @@ extension Journeys {
     do throws(SessionError) {
       if case .authorized(let callback) = submission {
         try await sessions.stepUp.completeInBrowser(
-          of: handle, ownedBy: state.uid, at: walk.issuer, callback: callback, trace: walk.trace)
+          of: handle, at: walk.issuer, callback: callback, in: walk.scope)
         state.end.isUpgraded = true
       } else {
         let begun = try await sessions.stepUp.beginInBrowser(
-          of: handle, ownedBy: state.uid, at: walk.issuer, acrValues: advice.acrValues ?? [], maxAge: advice.maxAge,
-          trace: walk.trace)
+          of: handle, at: walk.issuer, acrValues: advice.acrValues ?? [], maxAge: advice.maxAge,
+          in: walk.scope)
         state.position = .authorizing([JourneyCallback.redirect(to: begun.url)])
         return .waiting(state)
       }

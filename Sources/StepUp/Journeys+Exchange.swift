@@ -17,7 +17,7 @@ extension Journeys {
     var state = state
     let name: String
     do throws(TokenError) {
-      name = try await sessions.accessManagers.cookieName(of: manager, for: walk.issuer.issuer, trace: walk.trace)
+      name = try await sessions.accessManagers.cookieName(of: manager, for: walk.issuer.issuer, in: walk.scope)
     } catch {
       throw JourneyError(error).keepingStep()
     }
@@ -26,7 +26,7 @@ extension Journeys {
       let message = state.message(for: phase, submitting: submission)
       response = try await sessions.accessManagers.authenticate(
         message.body, message.query, cookie: state.cookies.field(name, state.token?.reveal()), of: manager,
-        for: walk.issuer.issuer, trace: walk.trace)
+        for: walk.issuer.issuer, in: walk.scope)
     } catch {
       throw JourneyError(error).keepingStep(error.outcome == .notSent)
     }

@@ -17,7 +17,7 @@ extension Journeys {
     if state.request.session == nil {
       guard !state.request.isWithoutSession else {
         // The token was not requested and is not used.
-        if let token { _ = await sessions.singleSignOn.end(token.reveal(), at: walk.issuer, trace: walk.trace) }
+        if let token { _ = await sessions.singleSignOn.end(token.reveal(), at: walk.issuer, in: walk.scope) }
         return .over(.completed(JourneyEnd(txId: nil, session: nil, isUpgraded: false)))
       }
       guard token != nil else {
@@ -28,12 +28,12 @@ extension Journeys {
       guard let handle = state.request.session else { return try await login(state, releasing: nil, walk) }
       if isNewer, let token {
         try await sessions.stepUp.replaceLogin(
-          handle, ownedBy: state.uid, at: walk.issuer, with: token, trace: walk.trace)
+          handle, at: walk.issuer, with: token, in: walk.scope)
         state.end.isUpgraded = true
       } else if let advices = state.phases.first?.advices,
         // The same token: a transaction, or a login that was sufficient. Nothing else changes then.
         try await sessions.stepUp.release(
-          advices, of: handle, ownedBy: state.uid, at: walk.issuer, trace: walk.trace)
+          advices, of: handle, at: walk.issuer, in: walk.scope)
       {
         state.end.isUpgraded = true
       }
@@ -57,8 +57,8 @@ extension Journeys {
     do throws(SessionError) {
       guard let handle = state.request.session else { return try await login(state, releasing: authorization, walk) }
       try await sessions.stepUp.replaceLogin(
-        handle, ownedBy: state.uid, at: walk.issuer, with: state.token ?? authorization.token, releasing: authorization,
-        trace: walk.trace)
+        handle, at: walk.issuer, with: state.token ?? authorization.token, releasing: authorization,
+        in: walk.scope)
       state.end.isUpgraded = true
     } catch {
       throw JourneyError(error)
@@ -75,14 +75,14 @@ extension Journeys {
     }
     do throws(SessionError) {
       let session = try await sessions.singleSignOn.create(
-        from: token, at: walk.issuer, scope: authorization?.pending.scope, uid: state.uid,
-        state.request.origin, releasing: authorization, trace: walk.trace)
+        from: token, at: walk.issuer, scope: authorization?.pending.scope, state.request.origin,
+        releasing: authorization, in: walk.scope)
       return .over(
         .completed(JourneyEnd(txId: state.phases.first?.txId, session: session.handle, isUpgraded: false)))
     } catch {
       // The token is not used any more, unless it is the caller's own, or its user has to answer more.
       if !state.request.isOfGivenToken, !error.isAdvice {
-        _ = await sessions.singleSignOn.end(token.reveal(), at: walk.issuer, trace: walk.trace)
+        _ = await sessions.singleSignOn.end(token.reveal(), at: walk.issuer, in: walk.scope)
       }
       throw error
     }

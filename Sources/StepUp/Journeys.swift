@@ -35,12 +35,11 @@ public final class Journeys: Sendable {
     waiting = ExpiringStore(Self.limits, clock: sessions.clock)
   }
 
-  /// Starts a journey for the peer `uid`, and continues it as far as `answers` reach. `life` is the lifetime of each of
+  /// Starts a journey of the caller, and continues it as far as `answers` reach. `life` is the lifetime of each of
   /// its continuations; nil: the access manager's own, at least three minutes.
   public func begin(
-    _ request: JourneyRequest, at issuer: SessionIssuer, ownedBy uid: UInt32,
-    answers: JourneyAnswers = JourneyAnswers(), life: Duration? = nil, deadline: Deadline = .never,
-    trace: TraceContext? = nil
+    _ request: JourneyRequest, at issuer: SessionIssuer,
+    answers: JourneyAnswers = JourneyAnswers(), life: Duration? = nil, in scope: CallScope
   ) async throws(JourneyError) -> JourneyOutcome {
     var request = request
     if let given = answers[JourneyAnswers.suspendedID] {
@@ -50,41 +49,41 @@ public final class Journeys: Sendable {
       }
       request = request.resuming(id)
     }
-    let state = try await state(of: request, at: issuer, ownedBy: uid, life)
-    let walk = JourneyWalk(issuer: issuer, answers: answers, deadline: deadline, trace: trace)
+    let state = try await state(of: request, at: issuer, life, in: scope)
+    let walk = JourneyWalk(issuer: issuer, answers: answers, scope: scope)
     return try await run(state, .begin, walk)
   }
 
   /// Stores a journey that is started by its continuation: the access manager gets its first request then.
   public func hold(
-    _ request: JourneyRequest, at issuer: SessionIssuer, ownedBy uid: UInt32
+    _ request: JourneyRequest, at issuer: SessionIssuer, in scope: CallScope
   ) async throws(JourneyError) -> JourneyStep {
-    try step(of: try await state(of: request, at: issuer, ownedBy: uid, nil))
+    try step(of: try await state(of: request, at: issuer, nil, in: scope))
   }
 
   private func state(
-    of request: JourneyRequest, at issuer: SessionIssuer, ownedBy uid: UInt32, _ life: Duration?
+    of request: JourneyRequest, at issuer: SessionIssuer, _ life: Duration?, in scope: CallScope
   ) async throws(JourneyError) -> JourneyState {
     try request.check(at: issuer)
     var token = request.phases.last?.releasedToken
     if let handle = request.session {
       do throws(SessionError) {
-        token = try await sessions.stepUp.ssoToken(of: handle, ownedBy: uid, at: issuer)
+        token = try await sessions.stepUp.ssoToken(of: handle, at: issuer, in: scope)
       } catch {
         throw JourneyError(error)
       }
     }
-    return JourneyState(request, uid: uid, issuer: issuer, token: token, life: life)
+    return JourneyState(request, uid: scope.uid, issuer: issuer, token: token, life: life)
   }
 
-  /// Continues a journey of `uid`: with the callbacks of its step filled in, with `answers`, or, where nothing is to
+  /// Continues a journey of the caller: with the callbacks of its step filled in, with `answers`, or, where nothing is to
   /// be filled in, with the step unchanged. `issuer` gives the configured issuer of a name.
   public func resume(
-    _ continuation: String, callbacks: [JSONValue]?, ownedBy uid: UInt32,
+    _ continuation: String, callbacks: [JSONValue]?,
     issuer: (String) throws(SessionError) -> SessionIssuer, answers: JourneyAnswers = JourneyAnswers(),
-    deadline: Deadline = .never, trace: TraceContext? = nil
+    in scope: CallScope
   ) async throws(JourneyError) -> JourneyOutcome {
-    guard let state = waiting.value(continuation, of: uid) else { throw .continuationUnknown }
+    guard let state = waiting.value(continuation, of: scope.uid) else { throw .continuationUnknown }
     let submission = try JourneySubmission(for: state, callbacks: callbacks, answers: answers)
     let configured: SessionIssuer
     do throws(SessionError) {
@@ -95,10 +94,10 @@ public final class Journeys: Sendable {
     guard state.servers.areThose(of: configured) else {
       throw JourneyError.issuerUnknown("the issuer has been reconfigured since the journey started")
     }
-    guard let taken = waiting.take(continuation, of: uid) else { throw .continuationUnknown }
-    let walk = JourneyWalk(issuer: configured, answers: answers.later, deadline: deadline, trace: trace)
+    guard let taken = waiting.take(continuation, of: scope.uid) else { throw .continuationUnknown }
+    let walk = JourneyWalk(issuer: configured, answers: answers.later, scope: scope)
     do throws(JourneyError) {
-      try await taken.value.wait(until: deadline, on: clock)
+      try await taken.value.wait(until: scope.deadline, on: clock)
     } catch {
       waiting.putBack(taken)
       throw error
@@ -129,7 +128,7 @@ public final class Journeys: Sendable {
     var state = first
     var submission = submission
     var answered: Set<[String]> = [first.shape]
-    let patience = walk.deadline.instant == nil ? Deadline(in: Self.patience, on: clock) : walk.deadline
+    let patience = walk.scope.deadline.instant == nil ? Deadline(in: Self.patience, on: clock) : walk.scope.deadline
     for round in 0..<Self.maxRounds {
       let progress: JourneyProgress
       do throws(JourneyError) {
@@ -162,8 +161,10 @@ public final class Journeys: Sendable {
     // Whether the request has started; false: its caller left before, and it never will.
     let hasBegun = Locked<Bool?>(nil)
     do throws(SessionError) {
-      result = try await sessions.tasks.finish(.login, of: state.uid, at: walk.issuer.issuer.name, by: walk.deadline) {
-        [self] () async throws(SessionError) in
+      result = try await sessions.tasks.finish(.login, at: walk.issuer.issuer.name, in: walk.scope) {
+        [self] scope async throws(SessionError) in
+        var walk = walk
+        walk.scope = scope
         guard hasBegun.decide(true) else { return .failure(JourneyError(.cancelled, "cancelled")) }
         do throws(JourneyError) {
           return .success(try await exchange(state, submission, walk))

@@ -31,7 +31,7 @@ final class PassServer: Sendable {
 
     func client(uid: UInt32 = 1, within time: Duration? = nil) -> PassClient {
       let deadline = time.map { Deadline(in: $0, on: engine.clock) } ?? .never
-      return PassClient(at: point, over: engine.preauthorizer, uid: uid, deadline: deadline)!
+      return PassClient(at: point, over: engine.preauthorizer, in: .uid(uid, by: deadline))!
     }
   }
 

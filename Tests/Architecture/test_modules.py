@@ -554,13 +554,13 @@ def bare_tasks(text):
     """(number of the line, line, what to write instead) for each task that is started without an executor."""
     for number, line in enumerate(without_comments(text).splitlines(), 1):
         if re.search(r"(?<![\w.])Task(?:\.detached)?(?:\(priority:[^)]*\))? ?\{", line):
-            yield number, line.strip(), "CurrentPeer.task"
+            yield number, line.strip(), "CallScope.task"
 
 
 def test_the_scan_for_bare_tasks_sees_them():
     for line in ["Task { [self] in", "let a = Task { 1 }", "Task.detached { }", "Task(priority: .low) {"]:
         assert list(bare_tasks(line)), line
-    for line in ["CurrentPeer.task { }", "-> NetworkTask {", "withTaskGroup(of: Int.self) { group in", "group.addTask { }", "// Task { }"]:
+    for line in ["scope.task { }", "-> NetworkTask {", "withTaskGroup(of: Int.self) { group in", "group.addTask { }", "// Task { }"]:
         assert not list(bare_tasks(line)), line
 
 

@@ -70,7 +70,7 @@ import Testing
       given.accessToken = Secret("access-\(sid ?? subject)")
       given.refreshToken = Secret("refresh-\(sid ?? subject)")
       given.idToken = try idToken(subject, sid: sid)
-      return try await engine.sessions.create(from: .tokens(given), at: issuer, ownedBy: uid)
+      return try await engine.sessions.create(from: .tokens(given), at: issuer, in: .uid(uid))
     }
 
     /// A session from an authorization code.
@@ -78,7 +78,7 @@ import Testing
       idToken.withLock { $0 = try? idToken(subject, sid: sid) }
       return try await engine.sessions.create(
         from: .authorizationCode(code: Secret("c"), codeVerifier: nil, redirectURI: "https://app.test/cb"),
-        at: issuer, ownedBy: 1)
+        at: issuer, in: .uid(1))
     }
 
     func end(sub: String? = nil, sid: String? = nil) async throws(SessionError) -> Int {
@@ -90,7 +90,7 @@ import Testing
         of: claims, expecting: LogoutTokenExpectations(clientID: "shop"), at: issuer)
     }
 
-    func left(uid: UInt32 = 1) async throws -> Int { try await engine.sessions.sessions(ownedBy: uid).count }
+    func left(uid: UInt32 = 1) async throws -> Int { try await engine.sessions.sessions(in: .uid(uid)).count }
 
     /// The forms of the requests to the revocation endpoint.
     var revocations: [String] {
@@ -175,7 +175,7 @@ import Testing
   func longLogin(life: Int64) async throws {
     let bench = try Bench()
     bench.deviceLife.withLock { $0 = life }
-    let begun = try await bench.engine.sessions.beginDeviceAuthorization(at: bench.issuer, scope: nil, ownedBy: 1)
+    let begun = try await bench.engine.sessions.beginDeviceAuthorization(at: bench.issuer, scope: nil, in: .uid(1))
     bench.idToken.withLock { $0 = try? bench.idToken("alice", sid: "s-1") }
     // The user has logged in there, and logs out at once; the program polls at the last moment.
     bench.clock.advance(by: .seconds(10))
@@ -185,7 +185,8 @@ import Testing
     bench.clock.advance(by: left + .milliseconds(-1))
     bench.idToken.withLock { $0 = try? bench.idToken("alice", sid: "s-1") }
     let error = await #expect(throws: SessionError.self) {
-      try await bench.engine.sessions.completeDeviceAuthorization(begun.handle, ownedBy: 1) { _ in bench.issuer }
+      try await bench.engine.sessions.completeDeviceAuthorization(
+        begun.handle, issuer: { _ in bench.issuer }, in: .uid(1))
     }
     #expect(error?.upstreamCode == "logged_out")
     #expect(try await bench.left() == 0)
@@ -197,7 +198,7 @@ import Testing
     let session = try await bench.session("alice", sid: "s-1")
     let gate = Gate()
     bench.gate.withLock { $0 = gate }
-    let refresh = Task { try await bench.engine.sessions.refresh(session.handle, ownedBy: 1, at: bench.issuer) }
+    let refresh = Task { try await bench.engine.sessions.refresh(session.handle, at: bench.issuer, in: .uid(1)) }
     #expect(await eventually { gate.waiterCount == 1 })
     #expect(try await bench.end(sid: "s-1") == 1)
     gate.open()
@@ -212,7 +213,7 @@ import Testing
     let bench = try Bench()
     let session = try await bench.session("alice", sid: "s-1")
     bench.idToken.withLock { $0 = try? bench.idToken("alice", sid: nil) }
-    let refreshed = try await bench.engine.sessions.refresh(session.handle, ownedBy: 1, at: bench.issuer)
+    let refreshed = try await bench.engine.sessions.refresh(session.handle, at: bench.issuer, in: .uid(1))
     #expect(refreshed.claims?["sub"] == "alice" && refreshed.claims?["sid"] == nil)
     #expect(try await bench.end(sid: "s-1") == 1)
   }
@@ -261,10 +262,10 @@ import Testing
     let bench = try Bench()
     let other = try Bench(alongside: bench)
     let session = try await bench.session("alice", sid: "s-1")
-    _ = try await other.engine.sessions.session(session.handle, ownedBy: 1)
+    _ = try await other.engine.sessions.session(session.handle, in: .uid(1))
     #expect(try await bench.end(sid: "s-1") == 1)
     bench.clock.advance(by: .seconds(1))
-    await #expect(throws: SessionError.self) { try await other.engine.sessions.session(session.handle, ownedBy: 1) }
+    await #expect(throws: SessionError.self) { try await other.engine.sessions.session(session.handle, in: .uid(1)) }
   }
 
   @Test("a cached verdict on a token of the user stays after the logout, or another user's goes")

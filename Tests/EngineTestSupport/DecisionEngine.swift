@@ -35,11 +35,11 @@ package struct DecisionEngine: Sendable {
   package func ask(
     _ resources: [String], at point: DecisionPoint, disabled: Set<PreauthorizeRequest.Feature> = [],
     subject: DecisionSubject = DecisionSubject(id: "alice", uid: 1), context: JSONObject = JSONObject(),
-    deadline: Deadline = .never
+    uid: UInt32 = PeerID.ownUID, deadline: Deadline = .never
   ) async -> PreauthorizeResponse {
     await preauthorizer.preauthorize(
       PreauthorizeRequest(resources: resources, disabledFeatures: disabled), for: subject, context: context, at: point,
-      deadline: deadline)
+      in: .uid(uid, by: deadline))
   }
 
   package func point(_ change: (inout DecisionPoint.Settings) -> Void = { _ in }) throws -> DecisionPoint {

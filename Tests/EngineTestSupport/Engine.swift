@@ -34,7 +34,7 @@ package final class RecordingObserver: EngineObserver {
 
   package var events: [EngineEvent] { log.withLock { $0 } }
 
-  package func observe(_ event: EngineEvent) { log.withLock { $0.append(event) } }
+  package func observe(_ event: EngineEvent, in scope: CallScope) { log.withLock { $0.append(event) } }
 }
 
 extension Issuer {

@@ -111,7 +111,7 @@ package struct GrantBench: Sendable {
     var given = SessionGrant.GivenTokens()
     given.accessToken = Secret("given")
     given.idToken = try idToken(subject)
-    return try await sessions.create(from: .tokens(given), at: issuer, ownedBy: uid)
+    return try await sessions.create(from: .tokens(given), at: issuer, in: .uid(uid))
   }
 
   /// The forms that were sent to `path`.

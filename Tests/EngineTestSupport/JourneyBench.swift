@@ -82,7 +82,7 @@ package struct JourneyBench: Sendable {
 
   /// A session whose user is signed on.
   package func session() async throws -> Session {
-    try await grants.sessions.create(from: .sso(Secret(Self.sso)), at: issuer, ownedBy: Self.uid)
+    try await grants.sessions.create(from: .sso(Secret(Self.sso)), at: issuer, in: .uid(Self.uid))
   }
 
   package func login(
@@ -90,7 +90,7 @@ package struct JourneyBench: Sendable {
     deadline: Deadline = .never
   ) async throws(JourneyError) -> JourneyOutcome {
     try await journeys.begin(
-      .login(tree: tree), at: issuer, ownedBy: uid, answers: JourneyAnswers(answers), deadline: deadline)
+      .login(tree: tree), at: issuer, answers: JourneyAnswers(answers), in: .uid(uid, by: deadline))
   }
 
   /// The advices of a test name no step-up.
@@ -105,7 +105,7 @@ package struct JourneyBench: Sendable {
       throw NoStepUp()
     }
     return try await journeys.begin(
-      request, at: issuer, ownedBy: Self.uid, answers: JourneyAnswers(answers), deadline: deadline)
+      request, at: issuer, answers: JourneyAnswers(answers), in: .uid(Self.uid, by: deadline))
   }
 
   /// Goes on with the step's own callbacks, or with what is given.
@@ -123,8 +123,8 @@ package struct JourneyBench: Sendable {
     uid: UInt32 = JourneyBench.uid, deadline: Deadline = .never
   ) async throws(JourneyError) -> JourneyOutcome {
     try await journeys.resume(
-      continuation, callbacks: callbacks, ownedBy: uid, issuer: { [issuer] _ in issuer },
-      answers: JourneyAnswers(answers), deadline: deadline)
+      continuation, callbacks: callbacks, issuer: { [issuer] _ in issuer },
+      answers: JourneyAnswers(answers), in: .uid(uid, by: deadline))
   }
 
   /// The requests to the authenticate endpoint.
@@ -139,7 +139,7 @@ package struct JourneyBench: Sendable {
   }
 
   package func token(_ session: Session) async throws(SessionError) -> String {
-    try await grants.sessions.token(of: session.handle, ownedBy: Self.uid, at: issuer).value.reveal()
+    try await grants.sessions.token(of: session.handle, at: issuer, in: .uid(Self.uid)).value.reveal()
   }
 
   /// Runs `body` and returns its result as a word or two.

@@ -72,7 +72,7 @@ package final class KeySetLog: KeySetObserver {
 
   package init() {}
 
-  package func observe(_ event: KeySetEvent) { log.withLock { $0.append(event) } }
+  package func observe(_ event: KeySetEvent, in scope: CallScope) { log.withLock { $0.append(event) } }
 
   package var rotations: [(added: [String], removed: [String])] {
     log.withLock { log in
@@ -126,12 +126,12 @@ extension KeySetSnapshot {
 
 extension RemoteJWKSet {
   /// The `kid`s in force.
-  package func keyIDs() async throws(KeySetError) -> [String] { try await keySet(deadline: .never).keyIDs }
+  package func keyIDs() async throws(KeySetError) -> [String] { try await keySet(in: CallScope()).keyIDs }
 
   /// Why there is no set.
-  package func failure() async -> KeySetError? {
+  package func failure(in scope: CallScope = CallScope()) async -> KeySetError? {
     do throws(KeySetError) {
-      _ = try await keySet(deadline: .never)
+      _ = try await keySet(in: scope)
       return nil
     } catch {
       return error

@@ -1,6 +1,6 @@
 package import AuthEngine
 package import JOSE
-package import PosternSupport
+import PosternSupport
 
 /// A key source whose sets the test chooses, and that counts requests.
 package final class ScriptedKeySource: KeySource {
@@ -29,7 +29,7 @@ package final class ScriptedKeySource: KeySource {
   /// Makes every request fail from now on.
   package func fail(with error: KeySetError) { state.withLock { $0.failure = error } }
 
-  package func keySet(deadline: Deadline) async throws(KeySetError) -> KeySetSnapshot {
+  package func keySet(in scope: CallScope) async throws(KeySetError) -> KeySetSnapshot {
     try state.withLock { (state) throws(KeySetError) in
       state.loads += 1
       if let failure = state.failure { throw failure }
@@ -38,7 +38,7 @@ package final class ScriptedKeySource: KeySource {
   }
 
   package func keySet(
-    newerThan snapshot: KeySetSnapshot, deadline: Deadline
+    newerThan snapshot: KeySetSnapshot, in scope: CallScope
   ) async throws(KeySetError) -> KeySetSnapshot? {
     state.withLock { state in
       state.refetches += 1

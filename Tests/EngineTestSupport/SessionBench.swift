@@ -74,14 +74,14 @@ package struct SessionBench: Sendable {
 
   /// A session made from a refresh token.
   package func session(uid: UInt32 = 1) async throws(SessionError) -> Session {
-    try await sessions.create(from: .refreshToken(Secret(provider.withLock { $0.current })), at: issuer, ownedBy: uid)
+    try await sessions.create(from: .refreshToken(Secret(provider.withLock { $0.current })), at: issuer, in: .uid(uid))
   }
 
   package func token(
     _ session: Session, replacing rejected: AccessToken? = nil, uid: UInt32 = 1, deadline: Deadline = .never
   ) async throws(SessionError) -> AccessToken {
     try await sessions.token(
-      TokenNeed(rejected: rejected), of: session.handle, ownedBy: uid, at: issuer, deadline: deadline)
+      TokenNeed(rejected: rejected), of: session.handle, at: issuer, in: .uid(uid, by: deadline))
   }
 
   package var refreshes: [String] { provider.withLock { $0.presented } }
@@ -116,7 +116,7 @@ package final class SessionLog: SessionObserver {
 
   package var names: [String] { log.withLock { $0 } }
 
-  package func observe(_ event: SessionEvent) {
+  package func observe(_ event: SessionEvent, in scope: CallScope) {
     let name =
       switch event {
       case .refreshed: "refreshed"

@@ -43,9 +43,9 @@ package struct TokenBench: Sendable {
       claims: claims(changes), with: signers.key(for: algorithm), algorithm: algorithm, header: header)
   }
 
-  package func verdict(on token: String) async throws(KeySetError) -> TokenVerdict {
+  package func verdict(on token: String, in scope: CallScope = .uid()) async throws(KeySetError) -> TokenVerdict {
     try await validator.validate(
-      token, expecting: expectations, configuration: configuration, keys: source)
+      token, expecting: expectations, configuration: configuration, keys: source, in: scope)
   }
 
   package func code(of token: String) async throws(KeySetError) -> String? {

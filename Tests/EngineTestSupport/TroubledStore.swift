@@ -53,26 +53,27 @@ package final class TroubledStore: RecordStore {
   /// Reads get their record, then wait at the gate.
   package func blockReads(at gate: Gate?) { self.gate.withLock { $0 = gate } }
 
-  package func record(for key: RecordKey) async throws(StoreError) -> StoredRecord? {
+  package func record(for key: RecordKey, by payer: UInt32) async throws(StoreError) -> StoredRecord? {
     guard !rejectsReads.withLock({ $0 }) else { throw StoreError(.unavailable, "the server is gone") }
-    let record = try await store.record(for: key)
+    let record = try await store.record(for: key, by: payer)
     await gate.withLock { $0 }?.pass()
     return record
   }
 
   package func records(
-    in collection: RecordKey.Collection, ownedBy uid: UInt32, after position: Int64, atMost count: Int
+    in collection: RecordKey.Collection, ownedBy uid: UInt32, after position: Int64, atMost count: Int,
+    by payer: UInt32
   ) async throws(StoreError) -> RecordPage {
     lists.withLock { $0 += 1 }
     await listingGate.withLock { $0 }?.pass()
-    let page = try await store.records(in: collection, ownedBy: uid, after: position, atMost: count)
+    let page = try await store.records(in: collection, ownedBy: uid, after: position, atMost: count, by: payer)
     largest.withLock { $0 = max($0, page.entries.count) }
     return page
   }
 
-  package func owners(in collection: RecordKey.Collection) async throws(StoreError) -> Set<UInt32> {
+  package func owners(in collection: RecordKey.Collection, by payer: UInt32) async throws(StoreError) -> Set<UInt32> {
     guard !rejectsReads.withLock({ $0 }) else { throw StoreError(.unavailable, "the server is gone") }
-    return try await store.owners(in: collection)
+    return try await store.owners(in: collection, by: payer)
   }
 
   package func insert(_ record: StoredRecord, within allowance: RecordAllowance) async throws(StoreError) {
@@ -103,21 +104,23 @@ package final class TroubledStore: RecordStore {
     try await store.replace(record, under: lease, within: allowance)
   }
 
-  package func remove(_ key: RecordKey) async throws(StoreError) -> Bool { try await store.remove(key) }
+  package func remove(_ key: RecordKey, by payer: UInt32) async throws(StoreError) -> Bool {
+    try await store.remove(key, by: payer)
+  }
 
   private let removals = Locked<Int?>(nil)
 
   /// Records are taken `count` times, and then no more; nil: always.
   package func failRemovals(after count: Int?) { removals.withLock { $0 = count } }
 
-  package func take(_ key: RecordKey) async throws(StoreError) -> StoredRecord? {
+  package func take(_ key: RecordKey, by payer: UInt32) async throws(StoreError) -> StoredRecord? {
     let fails = removals.withLock { left in
       guard let count = left else { return false }
       left = max(0, count - 1)
       return count == 0
     }
     guard !fails else { throw StoreError(.unavailable, "no space left") }
-    return try await store.take(key)
+    return try await store.take(key, by: payer)
   }
 
   private let leaseGate = Locked<Gate?>(nil)
@@ -125,24 +128,30 @@ package final class TroubledStore: RecordStore {
   /// The next lease is granted when the gate is open.
   package func blockNextLease(at gate: Gate) { leaseGate.withLock { $0 = gate } }
 
-  package func lease(_ key: RecordKey, for duration: Duration) async throws(StoreError) -> RecordLease? {
+  package func lease(_ key: RecordKey, for duration: Duration, by payer: UInt32) async throws(StoreError)
+    -> RecordLease?
+  {
     let blocking = leaseGate.withLock { gate in
       defer { gate = nil }
       return gate
     }
     await blocking?.pass()
-    return try await store.lease(key, for: duration)
+    return try await store.lease(key, for: duration, by: payer)
   }
 
-  package func release(_ lease: RecordLease) async { await store.release(lease) }
+  package func release(_ lease: RecordLease, by payer: UInt32) async { await store.release(lease, by: payer) }
 
   package func count(in collection: RecordKey.Collection) async throws(StoreError) -> Int {
     try await store.count(in: collection)
   }
 
-  package func usage(of uid: UInt32) async throws(StoreError) -> RecordUsage { try await store.usage(of: uid) }
+  package func usage(of uid: UInt32, by payer: UInt32) async throws(StoreError) -> RecordUsage {
+    try await store.usage(of: uid, by: payer)
+  }
 
-  package func purge(expiredAt now: Timestamp) async throws(StoreError) -> Int { try await store.purge(expiredAt: now) }
+  package func purge(expiredAt now: Timestamp, by payer: UInt32) async throws(StoreError) -> Int {
+    try await store.purge(expiredAt: now, by: payer)
+  }
 
   package func close() async { if closes { await store.close() } }
 }

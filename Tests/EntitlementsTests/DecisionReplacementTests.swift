@@ -11,10 +11,8 @@ import Testing
 @Suite("Credentials at a decision point that one user has replaced")
 struct DecisionReplacementTests {
   private func ask(_ engine: DecisionEngine, _ name: String, _ uid: UInt32, _ point: DecisionPoint) async -> Bool {
-    await CurrentPeer.$uid.withValue(uid) {
-      await engine.ask([name], at: point, subject: DecisionSubject(id: "u\(uid)", uid: uid))
-        .decisions.first?.isAuthorized == true
-    }
+    await engine.ask([name], at: point, subject: DecisionSubject(id: "u\(uid)", uid: uid), uid: uid)
+      .decisions.first?.isAuthorized == true
   }
 
   /// Requests decisions that the decision point answers with 401, far more often than a user may have the credentials

@@ -75,7 +75,7 @@ import Testing
       discovery: engine.discovery
     ).post(
       [], to: .introspection, of: .testing(authentication: keyed, endpoints: [:]), maxBytes: 1000,
-      for: .introspection("corp"), trace: nil)
+      for: .introspection("corp"), in: CallScope())
     let body = String(decoding: engine.transport.requests(to: "https://idp.test/i").last?.body ?? [], as: UTF8.self)
     let form = try #require(FormEncoding.decode(body))
     let jws = try CompactJWS(#require(form.first { $0.name == "client_assertion" }?.value))

@@ -34,7 +34,7 @@ import Testing
     let bench = try SessionBench()
     bench.provider.withLock { $0.answers = [.json(row.body, status: 400)] }
     let error = await #expect(throws: SessionError.self) {
-      try await bench.sessions.create(from: .refreshToken(Secret("r-secret-1")), at: bench.issuer, ownedBy: 1)
+      try await bench.sessions.create(from: .refreshToken(Secret("r-secret-1")), at: bench.issuer, in: .uid(1))
     }
     guard case .tokenEndpoint(let failure)? = error?.kind else {
       Issue.record("\(String(describing: error))")
@@ -62,7 +62,7 @@ import Testing
     let bench = try SessionBench()
     bench.provider.withLock { $0.answers = [.json(#"{"error":"invalid_grant"}"#, status: 400)] }
     let error = await #expect(throws: SessionError.self) {
-      try await bench.sessions.create(from: .refreshToken(Secret("grant")), at: bench.issuer, ownedBy: 1)
+      try await bench.sessions.create(from: .refreshToken(Secret("grant")), at: bench.issuer, in: .uid(1))
     }
     #expect(error?.upstreamCode == "invalid_grant")
   }

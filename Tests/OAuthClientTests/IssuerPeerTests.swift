@@ -25,9 +25,7 @@ struct IssuerPeerTests {
       }
       return .token("t")
     }
-    _ = try await CurrentPeer.$uid.withValue(7) {
-      try await engine.tokens.token(for: ClientCredentialsGrant(issuer: issuer))
-    }
+    _ = try await engine.tokens.token(for: ClientCredentialsGrant(issuer: issuer), in: .uid(7))
     let (token, metadata) = seen.withLock { ($0["POST"], $0["GET"]) }
     #expect(token?.peerID == .process && token?.reusesConnections == false)
     #expect(metadata?.peerID == .process && metadata?.reusesConnections == false)
@@ -50,11 +48,10 @@ struct IssuerPeerTests {
     await withTaskGroup(of: Void.self) { group in
       for uid: UInt32 in [7, 8] {
         group.addTask {
-          await CurrentPeer.$uid.withValue(uid) {
-            _ = try? await introspector.verdict(
-              on: Secret("opaque"), issuer: issuer, expecting: .init(),
-              configuration: IDTokenConfiguration(issuer: "https://idp.test"), keys: StaticJWKSet(JWKSet([])))
-          }
+          _ = try? await introspector.verdict(
+            on: Secret("opaque"), issuer: issuer, expecting: .init(),
+            configuration: IDTokenConfiguration(issuer: "https://idp.test"), keys: StaticJWKSet(JWKSet([])),
+            in: .uid(uid))
         }
       }
       #expect(await eventually { gate.waiterCount == 2 })

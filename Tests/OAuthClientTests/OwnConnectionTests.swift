@@ -51,13 +51,13 @@ struct OwnConnectionTests {
   private static func pushed() async throws -> ScriptedTransport {
     let bench = try DPoPBench(endpoints: [:])
     let request = AuthorizationRequest(redirectURI: "http://127.0.0.1/callback")
-    _ = try await bench.sessions.beginAuthorization(request, at: bench.issuer, ownedBy: 1)
+    _ = try await bench.sessions.beginAuthorization(request, at: bench.issuer, in: .uid(1))
     return bench.transport
   }
 
   private static func device() async throws -> ScriptedTransport {
     let bench = try DPoPBench(endpoints: [:])
-    _ = try await bench.sessions.beginDeviceAuthorization(at: bench.issuer, scope: nil, ownedBy: 1)
+    _ = try await bench.sessions.beginDeviceAuthorization(at: bench.issuer, scope: nil, in: .uid(1))
     return bench.transport
   }
 
@@ -70,8 +70,8 @@ struct OwnConnectionTests {
       .json(#"{"access_token":"a","token_type":"Bearer","expires_in":300,"id_token":"\#(idToken)"}"#)
     }
     bench.answer("/logout") { request, _ in .status(request.method == "POST" ? 405 : 200) }
-    let session = try await bench.sessions.create(from: .refreshToken(Secret("r")), at: issuer, ownedBy: 1)
-    #expect(try await bench.sessions.end(session.handle, ownedBy: 1, at: issuer) == .ended)
+    let session = try await bench.sessions.create(from: .refreshToken(Secret("r")), at: issuer, in: .uid(1))
+    #expect(try await bench.sessions.end(session.handle, at: issuer, in: .uid(1)) == .ended)
     #expect(bench.transport.requests.count { $0.url.path == "/logout" } == 2)
     return bench.transport
   }
@@ -90,15 +90,15 @@ struct OwnConnectionTests {
 
   private static func keySets() async throws -> ScriptedTransport {
     let server = KeyServer()
-    _ = try await server.source().keySet(deadline: .never)
-    _ = try await server.store.source(at: HTTPURL("https://idp.test/callers-jwks"), for: 7).keySet(deadline: .never)
+    _ = try await server.source().keySet(in: CallScope())
+    _ = try await server.store.source(at: HTTPURL("https://idp.test/callers-jwks"), for: 7).keySet(in: CallScope())
     return server.transport
   }
 
   private static func singleSignOn() async throws -> ScriptedTransport {
     let bench = try JourneyBench(cookieName: nil)
     let session = try await bench.session()
-    _ = try await bench.grants.sessions.end(session.handle, ownedBy: JourneyBench.uid, at: bench.issuer)
+    _ = try await bench.grants.sessions.end(session.handle, at: bench.issuer, in: .uid(JourneyBench.uid))
     return bench.grants.transport
   }
 

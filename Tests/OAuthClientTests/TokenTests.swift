@@ -335,11 +335,9 @@ struct TokenTests {
     let engine = Engine { _, _ in .token("t\(counter.next())") }
     let grant = try grant()
     func replace(_ uid: UInt32) async throws {
-      try await CurrentPeer.$uid.withValue(uid) {
-        let token = try await engine.tokens.token(for: grant)
-        let newer = try await engine.tokens.token(for: grant, replacing: token)
-        #expect(newer.generation == token.generation + 1)
-      }
+      let token = try await engine.tokens.token(for: grant, in: .uid(uid))
+      let newer = try await engine.tokens.token(for: grant, replacing: token, in: .uid(uid))
+      #expect(newer.generation == token.generation + 1)
     }
     for _ in 0..<5 { try await replace(1) }
     for _ in 0..<20 {
@@ -350,7 +348,7 @@ struct TokenTests {
     let old = try await engine.tokens.token(for: grant)
     try await replace(2)
     // One that is newer already costs nothing.
-    let current = try await CurrentPeer.$uid.withValue(1) { try await engine.tokens.token(for: grant, replacing: old) }
+    let current = try await engine.tokens.token(for: grant, replacing: old, in: .uid(1))
     #expect(current.value == Secret("t7") && counter.current == 7)
     engine.clock.advance(by: .seconds(50))
     try await replace(1)
@@ -411,7 +409,7 @@ struct TokenTests {
       seen.withLock { $0 = options }
       return .token("t")
     }
-    _ = try await engine.tokens.token(for: grant(), deadline: Deadline(in: .seconds(1), on: engine.clock))
+    _ = try await engine.tokens.token(for: grant(), in: .uid(by: Deadline(in: .seconds(1), on: engine.clock)))
     let options = try #require(seen.withLock { $0 })
     #expect(options.deadline == Deadline(in: .seconds(30), on: engine.clock), "not the first waiter's deadline")
     #expect(!options.allowsPlainHTTP && options.maxBodyBytes == 256 << 10)

@@ -40,18 +40,16 @@ struct SingleFlightTests {
     let executor = ManualExecutor()
     let own = Flights(clock: ManualClock(), failure: Failure.left)
     let shared = Flights(clock: ManualClock(), servesEverybody: true, failure: Failure.left)
-    try await CurrentPeer.$executor.withValue(executor) { () async throws in
-      let run: @Sendable () async throws(Failure) -> Int = { CurrentPeer.executor == nil ? 0 : 1 }
-      #expect(try await shared.value(for: "key", run) == 0)
-      #expect(executor.count == 0)
-      let waiter = Task { try await own.value(for: "key", run) }
-      #expect(await eventually { executor.count > 0 })
-      while own.waiterCount(for: "key") != nil {
-        _ = executor.runOne()
-        await Task.yield()
-      }
-      #expect(try await waiter.value == 1)
+    let run: @Sendable () async throws(Failure) -> Int = { 1 }
+    #expect(try await shared.value(for: "key", on: executor, run) == 1)
+    #expect(executor.count == 0)
+    let waiter = Task { try await own.value(for: "key", on: executor, run) }
+    #expect(await eventually { executor.count > 0 })
+    while own.waiterCount(for: "key") != nil {
+      _ = executor.runOne()
+      await Task.yield()
     }
+    #expect(try await waiter.value == 1)
   }
 
   @Test("a failed run fails all its waiters, and the next caller starts another")
@@ -80,18 +78,6 @@ struct SingleFlightTests {
     await #expect(throws: Failure.left(.cancelled)) { try await first.value }
     gate.open()
     #expect(try await second.value == 7, "the run itself is not cancelled")
-  }
-
-  @Test(
-    "a run that serves everybody has the uid of the user who started it, or another one has none",
-    arguments: [true, false])
-  func peerID(servesEverybody: Bool) async throws {
-    let flights = SingleFlight<String, UInt32?, Failure>(
-      clock: ManualClock(), servesEverybody: servesEverybody, failure: Failure.left)
-    let uid = try await CurrentPeer.$uid.withValue(7) {
-      try await flights.value(for: "key") { () async throws(Failure) in CurrentPeer.uid }
-    }
-    #expect(uid == (servesEverybody ? nil : 7))
   }
 
   @Test("the run is completed when no caller waits any more")

@@ -53,7 +53,8 @@ struct LoadingBench {
     if isLoggedIn {
       var given = SessionGrant.GivenTokens()
       given.accessToken = Secret("user-token")
-      _ = try await sessions.create(from: .tokens(given), at: sessionIssuer, ownedBy: 1)
+      _ = try await sessions.create(
+        from: .tokens(given), at: sessionIssuer, in: CallScope(peer: PeerID(uid: 1, connection: 0)))
     }
     var server = ResourceServer(
       name: "api", baseURL: try HTTPURL(Self.base), authentication: authentication, issuer: issuer,

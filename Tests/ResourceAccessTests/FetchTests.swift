@@ -290,7 +290,7 @@ struct FetchTests {
     #expect(options.deadline == Deadline(instant: started + ResourceServer.maxTimeout), "at most ten minutes")
     _ = try await engine.fetcher.fetch(
       ResourceRequest(path: "x"), from: server,
-      options: FetchOptions(deadline: Deadline(in: .seconds(1), on: engine.clock)))
+      options: FetchOptions(in: .uid(by: Deadline(in: .seconds(1), on: engine.clock))))
     #expect(seen.withLock { $0.last?.deadline } == Deadline(instant: started + .seconds(1)))
   }
 

@@ -167,7 +167,7 @@ struct HeaderTests {
     let engine = Engine { request, _ in
       request.url.path == "/token" ? .token("t") : .status(200)
     }
-    let options = FetchOptions(trace: TraceContext(parent: "00-aa-bb-01", state: "v=1"))
+    let options = FetchOptions(in: .uid(trace: TraceContext(parent: "00-aa-bb-01", state: "v=1")))
     _ = try await engine.fetcher.fetch(ResourceRequest(path: "x"), from: .testing(), options: options)
     #expect(engine.transport.requests.map { $0.fields["traceparent"] } == ["00-aa-bb-01", "00-aa-bb-01"])
     #expect(engine.transport.requests.map { $0.fields["tracestate"] } == ["v=1", "v=1"])

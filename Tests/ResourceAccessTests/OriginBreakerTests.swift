@@ -12,7 +12,7 @@ struct OriginBreakerTests {
   private static let rule = OriginLimits(breaker: .init(failures: 3, openFor: .seconds(30)))
 
   private func run(_ bench: OriginLimiterBench, _ verdicts: CircuitBreaker.Verdict...) async throws {
-    for verdict in verdicts { bench.limiter.leave(try await bench.enter(Self.rule), verdict) }
+    for verdict in verdicts { bench.leave(try await bench.enter(Self.rule), verdict) }
   }
 
   @Test("failures in a row open the breaker; a success between them, or one without a verdict, does not count")
@@ -35,7 +35,7 @@ struct OriginBreakerTests {
     #expect(bench.limiter.states.first?.circuit == .halfOpen)
     let probe = try await bench.enter(Self.rule)
     await #expect(throws: OriginLimiter.Rejection.open(.seconds(1))) { try await bench.enter(Self.rule) }
-    bench.limiter.leave(probe, verdict)
+    bench.leave(probe, verdict)
     switch verdict {
     case .success: #expect(bench.limiter.states == [])
     case .failure:
@@ -43,7 +43,7 @@ struct OriginBreakerTests {
     case .neither:
       let another = try await bench.enter(Self.rule)
       await #expect(throws: OriginLimiter.Rejection.open(.seconds(1))) { try await bench.enter(Self.rule) }
-      bench.limiter.leave(another, .success)
+      bench.leave(another, .success)
     }
   }
 
@@ -58,9 +58,9 @@ struct OriginBreakerTests {
     bench.clock.advance(by: .milliseconds(500))
     let second = try await bench.enter(Self.rule)
     await #expect(throws: OriginLimiter.Rejection.open(.seconds(1))) { try await bench.enter(Self.rule) }
-    bench.limiter.leave(second, .failure)
+    bench.leave(second, .failure)
     // Late, it shows nothing about the server as it is now.
-    bench.limiter.leave(slow, .success)
+    bench.leave(slow, .success)
     await #expect(throws: OriginLimiter.Rejection.open(.seconds(30))) { try await bench.enter(Self.rule) }
     let events = bench.observer.events.map {
       switch $0 {
@@ -77,15 +77,15 @@ struct OriginBreakerTests {
     let bench = try OriginLimiterBench()
     let with = OriginLimits(concurrency: 1, queue: 1, breaker: .init(failures: 1, openFor: .seconds(30)))
     let without = OriginLimits(concurrency: 1, queue: 1)
-    bench.limiter.leave(try await bench.enter(with), .failure)
+    bench.leave(try await bench.enter(with), .failure)
     bench.clock.advance(by: .seconds(30))
     let probe = try await bench.enter(with)
     let waiting = Task { try await bench.enter(without) }
     await bench.waits(1)
     waiting.cancel()
     await #expect(throws: OriginLimiter.Rejection.cancelled) { try await waiting.value }
-    bench.limiter.leave(probe, .success)
-    bench.limiter.leave(try await bench.enter(with), .success)
+    bench.leave(probe, .success)
+    bench.leave(try await bench.enter(with), .success)
     #expect(bench.limiter.states == [])
   }
 
@@ -97,17 +97,17 @@ struct OriginBreakerTests {
     for _ in 0..<4 { slots.append(try await bench.enter(limits)) }
     let waiting = Task { try await bench.enter(limits) }
     await bench.waits(1)
-    bench.limiter.leave(slots[0], .failure)
+    bench.leave(slots[0], .failure)
     // The waiting request has that slot now.
     let fifth = try await waiting.value
     let more = Task { try await bench.enter(limits) }
     await bench.waits(1)
-    bench.limiter.leave(slots[1], .failure)
+    bench.leave(slots[1], .failure)
     await #expect(throws: OriginLimiter.Rejection.open(.seconds(30))) { try await more.value }
     bench.clock.advance(by: .seconds(10))
-    bench.limiter.leave(slots[2], .success)
-    bench.limiter.leave(slots[3], .failure)
-    bench.limiter.leave(fifth, .failure)
+    bench.leave(slots[2], .success)
+    bench.leave(slots[3], .failure)
+    bench.leave(fifth, .failure)
     await #expect(throws: OriginLimiter.Rejection.open(.seconds(20))) { try await bench.enter(limits) }
     #expect(bench.limiter.states.first?.inFlight == 0)
   }
@@ -118,7 +118,7 @@ struct OriginBreakerTests {
     for number in 0..<(OriginLimiter.bound + 100) {
       let key = OriginLimiter.Key(resource: "r", origin: try HTTPURL("https://h\(number).test").origin)
       let waiter = OriginLimiter.Waiter(deadline: { .never }, control: nil)
-      bench.limiter.leave(try await bench.limiter.enter(key, Self.rule, waiter), .failure)
+      bench.leave(try await bench.limiter.enter(key, Self.rule, waiter), .failure)
     }
     #expect(bench.limiter.states.count == OriginLimiter.bound)
   }

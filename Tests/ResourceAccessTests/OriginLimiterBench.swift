@@ -27,8 +27,12 @@ struct OriginLimiterBench {
     let waiter = OriginLimiter.Waiter(
       deadline: {
         Deadline(instant: deadline.instant.map { $0 + (control?.pausedTime(at: clock.monotonicNow) ?? .zero) })
-      }, control: control, peerID: peerID)
+      }, control: control, scope: CallScope(peer: peerID))
     return try await limiter.enter(key, limits, waiter)
+  }
+
+  func leave(_ slot: OriginLimiter.Slot, _ verdict: CircuitBreaker.Verdict) {
+    limiter.leave(slot, verdict, in: .process)
   }
 
   func waits(_ count: Int) async {

@@ -30,12 +30,12 @@ struct OriginLimiterTests {
     // One leaves at a time: two who came in together may say so in either order.
     var inside = [first, second]
     for number in 0..<5 {
-      bench.limiter.leave(inside.removeFirst(), number == 1 ? .neither : .success)
+      bench.leave(inside.removeFirst(), number == 1 ? .neither : .success)
       #expect(await eventually { log.withLock { $0.count } == number + 1 })
       inside += log.withLock { $0 }.dropFirst(number).map(\.slot)
     }
     for task in tasks { try await task.value }
-    for slot in inside { bench.limiter.leave(slot, .success) }
+    for slot in inside { bench.leave(slot, .success) }
     #expect(log.withLock { $0.map(\.number) } == [0, 1, 2, 3, 4])
     #expect(bench.limiter.states == [])
   }
@@ -58,11 +58,11 @@ struct OriginLimiterTests {
       await bench.waits(concurrency == 1 ? tasks.count : 4)
     }
     #expect(await eventually { log.withLock { $0.map(\.uid) } == [2] })
-    bench.limiter.leave(inside, .success)
+    bench.leave(inside, .success)
     #expect(await eventually { log.withLock { $0.map(\.uid) } == [2, 1] })
     for number in tasks.indices {
       #expect(await eventually { log.withLock { $0.count } > number })
-      if let slot = log.withLock({ $0.dropFirst(number).first?.slot }) { bench.limiter.leave(slot, .success) }
+      if let slot = log.withLock({ $0.dropFirst(number).first?.slot }) { bench.leave(slot, .success) }
     }
     for task in tasks { try await task.value }
     #expect(bench.limiter.states == [])
@@ -86,10 +86,10 @@ struct OriginLimiterTests {
         })
       await bench.waits(number + 1)
     }
-    bench.limiter.leave(inside, .success)
+    bench.leave(inside, .success)
     for number in tasks.indices {
       #expect(await eventually { log.withLock { $0.count } > number })
-      if let slot = log.withLock({ $0.last }) { bench.limiter.leave(slot, .success) }
+      if let slot = log.withLock({ $0.last }) { bench.leave(slot, .success) }
     }
     for task in tasks { try await task.value }
     #expect(order.withLock { $0 } == [0, 3, 1, 4, 2])
@@ -121,11 +121,11 @@ struct OriginLimiterTests {
     let second = Task { try await bench.enter(limits, for: Self.carol) }
     await bench.waits(3)
     #expect(bench.limiter.states.first?.inFlight == 4)
-    bench.limiter.leave(slots.removeLast(), .success)
+    bench.leave(slots.removeLast(), .success)
     slots.append(try await last.value)
     for task in [more, second] { task.cancel() }
     for task in [more, second] { await #expect(throws: OriginLimiter.Rejection.cancelled) { try await task.value } }
-    for slot in slots { bench.limiter.leave(slot, .success) }
+    for slot in slots { bench.leave(slot, .success) }
     #expect(bench.limiter.states == [])
   }
 
@@ -139,10 +139,10 @@ struct OriginLimiterTests {
     bench.clock.advance(by: .seconds(15))
     let second = try await bench.enter(limits, for: Self.bob)
     await #expect(throws: OriginLimiter.Rejection.full) { try await bench.enter(limits, for: Self.carol) }
-    bench.limiter.leave(first, .success)
+    bench.leave(first, .success)
     await #expect(throws: OriginLimiter.Rejection.full) { try await bench.enter(limits, for: Self.alice) }
-    bench.limiter.leave(second, .success)
-    bench.limiter.leave(try await bench.enter(limits, for: Self.alice), .success)
+    bench.leave(second, .success)
+    bench.leave(try await bench.enter(limits, for: Self.alice), .success)
     #expect(bench.limiter.states == [])
   }
 
@@ -169,7 +169,7 @@ struct OriginLimiterTests {
     await bench.waits(4)
     for task in tasks { task.cancel() }
     for task in tasks { await #expect(throws: OriginLimiter.Rejection.cancelled) { try await task.value } }
-    bench.limiter.leave(inside, .success)
+    bench.leave(inside, .success)
     #expect(bench.limiter.states == [])
   }
 
@@ -179,21 +179,21 @@ struct OriginLimiterTests {
   func breakers() async throws {
     let bench = try OriginLimiterBench()
     let limits = OriginLimits(concurrency: 1, queue: 4, breaker: .init(failures: 2, openFor: .seconds(30)))
-    bench.limiter.leave(try await bench.enter(limits, for: Self.alice), .failure)
+    bench.leave(try await bench.enter(limits, for: Self.alice), .failure)
     let failing = try await bench.enter(limits, for: Self.alice)
     let rejected = Task { try await bench.enter(limits, for: Self.alice) }
     await bench.waits(1)
     let waiting = Task { try await bench.enter(limits, for: Self.bob) }
     await bench.waits(2)
-    bench.limiter.leave(failing, .failure)
+    bench.leave(failing, .failure)
     await #expect(throws: OriginLimiter.Rejection.open(.seconds(30))) { try await rejected.value }
-    bench.limiter.leave(try await waiting.value, .success)
+    bench.leave(try await waiting.value, .success)
     #expect(bench.limiter.states.first?.circuit == .open)
     await #expect(throws: OriginLimiter.Rejection.open(.seconds(30))) { try await bench.enter(limits, for: Self.alice) }
     bench.clock.advance(by: .seconds(30))
     let probe = try await bench.enter(limits, for: Self.alice)
     #expect(bench.limiter.states.first?.circuit == .halfOpen)
-    bench.limiter.leave(probe, .success)
+    bench.leave(probe, .success)
     #expect(bench.limiter.states == [])
   }
 
@@ -216,8 +216,8 @@ struct OriginLimiterTests {
     let waiting = Task { try await bench.enter(limits) }
     await bench.waits(1)
     await #expect(throws: OriginLimiter.Rejection.full) { try await bench.enter(limits) }
-    bench.limiter.leave(inside, .success)
-    bench.limiter.leave(try await waiting.value, .success)
+    bench.leave(inside, .success)
+    bench.leave(try await waiting.value, .success)
     #expect(bench.observer.events.count == 1)
   }
 
@@ -237,14 +237,14 @@ struct OriginLimiterTests {
     #expect(await eventually { bench.clock.sleeperCount == 1 })
     bench.clock.advance(by: .seconds(5))
     await #expect(throws: OriginLimiter.Rejection.deadlineExceeded) { try await late.value }
-    bench.limiter.leave(inside, .success)
-    bench.limiter.leave(try await patient.value, .success)
+    bench.leave(inside, .success)
+    bench.leave(try await patient.value, .success)
     #expect(bench.limiter.states == [])
     await #expect(throws: OriginLimiter.Rejection.cancelled) {
       let task = Task { try await bench.enter(limits) }
       task.cancel()
       let slot = try await task.value
-      bench.limiter.leave(slot, .neither)
+      bench.leave(slot, .neither)
       throw OriginLimiter.Rejection.cancelled
     }
     #expect(bench.limiter.states == [])
@@ -264,15 +264,15 @@ struct OriginLimiterTests {
     await bench.waits(2)
     control.pause(at: bench.clock.monotonicNow)
     bench.clock.advance(by: .seconds(60))
-    bench.limiter.leave(inside, .success)
+    bench.leave(inside, .success)
     let second = try await behind.value
     let last = Task { try await bench.enter(limits) }
     await bench.waits(1)
     control.resume(at: bench.clock.monotonicNow)
     await bench.waits(2)
-    bench.limiter.leave(second, .success)
-    bench.limiter.leave(try await suspended.value, .success)
-    bench.limiter.leave(try await last.value, .success)
+    bench.leave(second, .success)
+    bench.leave(try await suspended.value, .success)
+    bench.leave(try await last.value, .success)
     #expect(bench.limiter.states == [])
   }
 
@@ -300,7 +300,7 @@ struct OriginLimiterTests {
           most.withLock { $0 = max($0, now) }
           await Task.yield()
           inside.withLock { $0 -= 1 }
-          bench.limiter.leave(slot, number % 7 == 0 ? .failure : .success)
+          bench.leave(slot, number % 7 == 0 ? .failure : .success)
         }
       }
     }

@@ -89,7 +89,7 @@ struct RedirectTests {
       .init(name: "Cookie", value: "c=1"), .init(name: "Content-Type", value: "text/plain"),
       .init(name: "Referer", value: "https://api.test/base/secret"), .init(name: "If-Match", value: "e"),
     ])
-    let options = FetchOptions(trace: TraceContext(parent: "00-aa-bb-01"))
+    let options = FetchOptions(in: .uid(trace: TraceContext(parent: "00-aa-bb-01")))
     let response = try await engine.fetcher.fetch(
       ResourceRequest(path: "x", method: "POST", body: [1, 2, 3], headers: headers),
       from: .testing(additionalOrigins: ["https://cdn.test"]), options: options)

@@ -69,7 +69,7 @@ import Testing
         deviceTokens: engine.tokens),
       subject: DecisionSubject(session, through: access),
       decisionPoint: DecisionPoint(name: "pdp", settings: DecisionPoint.Settings(), provider: provider))
-    _ = try await bench.sessions.end(session.handle, ownedBy: 1, at: bench.issuer)
+    _ = try await bench.sessions.end(session.handle, at: bench.issuer, in: .uid(1))
     let response = await enabler.preauthorize(PreauthorizeRequest(resources: ["a", "b"]))
     #expect(response.outcome == .failure && response.decisions.isEmpty && engine.transport.requests.isEmpty)
   }

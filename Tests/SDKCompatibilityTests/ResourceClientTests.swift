@@ -72,7 +72,7 @@ import Testing
   @Test("each kind carries its own token, whatever the options say")
   func tokens() async throws {
     try await bench.userSession(at: issuer)
-    _ = try await bench.sessions.create(from: .implicit(profile: "user-1"), at: issuer, ownedBy: 1)
+    _ = try await bench.sessions.create(from: .implicit(profile: "user-1"), at: issuer, in: .uid(1))
     let options = FetchOptions(authentication: ResourceServer.Authentication.none)
     for kind in Kind.allCases { #expect(try await send(kind, user(), options: options) == nil) }
     let expected: [String?] = ["Bearer given", "Bearer a-1", "Bearer a-2", nil].flatMap { [$0, $0] }
@@ -103,7 +103,7 @@ import Testing
     #expect(try await send(.user, client) == .invalidRequest, "which of the two?")
     #expect(try await send(.user, user(first.handle)) == nil)
     #expect(try await send(.implicit, user(implicit: first.handle)) == .notImplicitlyAuthenticated)
-    _ = try await bench.sessions.end(first.handle, ownedBy: 1, at: issuer)
+    _ = try await bench.sessions.end(first.handle, at: issuer, in: .uid(1))
     #expect(try await send(.user, user(first.handle)) == .sessionNotFound)
     #expect(try await send(.user, client) == nil)
   }

@@ -54,9 +54,9 @@ import Testing
     var given = SessionGrant.GivenTokens()
     given.accessToken = Secret("own")
     let session = try await bench.sessions.create(from: .tokens(given), at: issuer)
-    #expect(try await bench.sessions.session(session.handle, ownedBy: PeerID.ownUID).handle == session.handle)
+    #expect(try await bench.sessions.session(session.handle, in: .uid(PeerID.ownUID)).handle == session.handle)
     #expect(try await bench.sessions.onlySession(of: .user, at: "corp") == session.handle)
-    #expect(try await bench.sessions.onlySession(of: .user, at: "corp", ownedBy: PeerID.ownUID &+ 1) == nil)
+    #expect(try await bench.sessions.onlySession(of: .user, at: "corp", in: .uid(PeerID.ownUID &+ 1)) == nil)
     var server = try ResourceServer.testing(issuer: issuer.issuer)
     server.scope = nil
     let client = UserClient(fetcher: bench.fetcher, server: server, sessions: bench.sessions, issuer: issuer)

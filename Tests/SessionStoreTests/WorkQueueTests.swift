@@ -9,13 +9,13 @@ struct WorkQueueTests {
   @Test("a queue grows without bound, loses an item, or never ends")
   func boundsAndEnds() async {
     let queue = WorkQueue<Int>(capacity: 3)
-    for number in 1...3 { #expect(queue.submit(number) == nil) }
-    #expect(queue.submit(4)?.kind == .unavailable)
+    for number in 1...3 { #expect(queue.submit(number, of: 1) == nil) }
+    #expect(queue.submit(4, of: 1)?.kind == .unavailable)
     #expect(queue.next(atMost: 2) == [1, 2])
-    #expect(queue.submit(4) == nil)
+    #expect(queue.submit(4, of: 1) == nil)
     queue.close()
     queue.close()
-    #expect(queue.submit(5)?.kind == .unavailable)
+    #expect(queue.submit(5, of: 1)?.kind == .unavailable)
     #expect(queue.next(atMost: 10) == [3, 4])
     #expect(queue.next(atMost: 10) == nil)
     #expect(queue.end().isEmpty)
@@ -80,8 +80,8 @@ struct WorkQueueTests {
   @Test("a task's work is not put down to the user it is done for")
   func taskUid() async {
     let queue = WorkQueue<String>(capacity: 1000)
-    CurrentPeer.$uid.withValue(1) { for _ in 0..<50 { _ = queue.submit("a") } }
-    CurrentPeer.$uid.withValue(2) { _ = queue.submit("b") }
+    for _ in 0..<50 { _ = queue.submit("a", of: 1) }
+    _ = queue.submit("b", of: 2)
     #expect(queue.next(atMost: 2)?.contains("b") == true)
   }
 
@@ -98,7 +98,7 @@ struct WorkQueueTests {
       Task {
         await withTaskGroup(of: Void.self) { group in
           for writer in 0..<8 {
-            group.addTask { for step in 0..<1000 { _ = queue.submit(writer * 1000 + step) } }
+            group.addTask { for step in 0..<1000 { _ = queue.submit(writer * 1000 + step, of: 1) } }
           }
         }
         await queue.closeAndWait()

@@ -55,7 +55,7 @@ import Testing
     func begin(uid: UInt32 = 1) async throws(SessionError) -> String {
       var request = AuthorizationRequest(redirectURI: "https://app.test/cb")
       request.scope = scope
-      return try await sessions.beginAuthorization(request, at: issuer, ownedBy: uid).state
+      return try await sessions.beginAuthorization(request, at: issuer, in: .uid(uid)).state
     }
 
     /// Completes the login of `state` from a browser that has kept `kept`; nil: the same one.
@@ -66,8 +66,7 @@ import Testing
       let issuer = issuer
       return try await sessions.completeAuthorization(
         callback: "https://app.test/cb?state=\(state)&\(query)", state: kept ?? state, replacing: earlier,
-        ownedBy: uid,
-        issuer: { _ in issuer })
+        issuer: { _ in issuer }, in: .uid(uid))
     }
   }
 
@@ -85,13 +84,13 @@ import Testing
       (origin("a", "b", "d"), false), (origin("b"), true), (origin("x"), false),
     ] {
       let begun = try await bench.sessions.beginAuthorization(
-        AuthorizationRequest(redirectURI: "https://app.test/cb"), at: issuer, ownedBy: 1, origin: origin("a", "b"))
+        AuthorizationRequest(redirectURI: "https://app.test/cb"), at: issuer, origin: origin("a", "b"), in: .uid(1))
       var fault: SessionError?
       do throws(SessionError) {
         _ = try await bench.sessions.completeAuthorization(
-          callback: "https://app.test/cb?state=\(begun.state)&code=c", state: begun.state, ownedBy: 1,
+          callback: "https://app.test/cb?state=\(begun.state)&code=c", state: begun.state,
           origin: completing,
-          issuer: { _ in issuer })
+          issuer: { _ in issuer }, in: .uid(1))
       } catch { fault = error }
       if case .stateUnknown? = fault?.kind { #expect(!isAllowed) } else { #expect(isAllowed) }
     }
@@ -116,7 +115,7 @@ import Testing
     issuer.otherRedirectURIs = [other]
     do throws(SessionError) {
       _ = try await bench.sessions.beginAuthorization(
-        AuthorizationRequest(redirectURI: own), at: issuer, ownedBy: 1)
+        AuthorizationRequest(redirectURI: own), at: issuer, in: .uid(1))
       #expect(isAllowed)
     } catch {
       #expect(!isAllowed && "\(error)".contains("redirect URI of its own"))
@@ -152,15 +151,15 @@ import Testing
     bench.answers.withLock { $0 = [.success(.json(#"{"error":"invalid_grant"}"#, status: 400))] }
     await #expect(throws: SessionError.self) { try await bench.complete(state, replacing: own.handle) }
     let end = own.expiresAt
-    #expect(try await bench.sessions.session(own.handle, ownedBy: 1).expiresAt == end)
+    #expect(try await bench.sessions.session(own.handle, in: .uid(1)).expiresAt == end)
     _ = try await bench.complete(bench.begin(), replacing: others.handle)
-    #expect(try await bench.sessions.session(others.handle, ownedBy: 2).expiresAt == others.expiresAt)
+    #expect(try await bench.sessions.session(others.handle, in: .uid(2)).expiresAt == others.expiresAt)
     // No ID token says whose they are: they may be of one login at the issuer.
     _ = try await bench.complete(bench.begin(), replacing: own.handle)
-    let left = try await bench.sessions.session(own.handle, ownedBy: 1).expiresAt.map { $0 - bench.clock.wallNow }
+    let left = try await bench.sessions.session(own.handle, in: .uid(1)).expiresAt.map { $0 - bench.clock.wallNow }
     #expect(left == .seconds(60))
     func token() async throws(SessionError) -> AccessToken {
-      try await bench.sessions.token(of: own.handle, ownedBy: 1, at: bench.issuer)
+      try await bench.sessions.token(of: own.handle, at: bench.issuer, in: .uid(1))
     }
     _ = try await token()
     // The issuer's token would live longer.

@@ -13,7 +13,7 @@ import Testing
   private static func implicit(
     _ bench: GrantBench, _ issuer: SessionIssuer, profile: String = "user-1", uid: UInt32 = 1
   ) async throws(SessionError) -> Session {
-    try await bench.sessions.create(from: .implicit(profile: profile), at: issuer, ownedBy: uid)
+    try await bench.sessions.create(from: .implicit(profile: profile), at: issuer, in: .uid(uid))
   }
 
   private static func access(
@@ -97,7 +97,7 @@ import Testing
     var given = SessionGrant.GivenTokens()
     given.accessToken = Secret("given")
     given.idToken = old
-    _ = try await bench.sessions.create(from: .tokens(given), at: issuer, ownedBy: 1)
+    _ = try await bench.sessions.create(from: .tokens(given), at: issuer, in: .uid(1))
     #expect(try await bench.store.count(in: .profile) == 0)
     let fault = await GrantBench.fault { _ = try await Self.implicit(bench, issuer) }
     #expect(fault?.upstreamCode == "profile_unknown")
@@ -179,21 +179,21 @@ import Testing
     let issuer = try bench.issuer(implicit: Self.access(bench, .clientCredentials))
     bench.answerTokens()
     let user = try await bench.userSession(at: issuer)
-    _ = try await bench.sessions.end(user.handle, ownedBy: 1, at: issuer)
+    _ = try await bench.sessions.end(user.handle, at: issuer, in: .uid(1))
     let session = try await Self.implicit(bench, issuer)
     #expect(session.expiresAt == bench.clock.wallNow + .seconds(90 * 86_400))
     bench.clock.advance(by: .seconds(80 * 86_400))
     try await bench.userSession(at: issuer)
-    _ = try await bench.sessions.token(of: session.handle, ownedBy: 1, at: issuer)
+    _ = try await bench.sessions.token(of: session.handle, at: issuer, in: .uid(1))
     bench.clock.advance(by: .seconds(80 * 86_400))
     _ = try await Self.implicit(bench, issuer)
-    let token = try await bench.sessions.token(of: session.handle, ownedBy: 1, at: issuer)
+    let token = try await bench.sessions.token(of: session.handle, at: issuer, in: .uid(1))
     #expect(token.value.reveal() == "a-4")
     bench.clock.advance(by: .seconds(11 * 86_400))
     let fault = await GrantBench.fault { _ = try await Self.implicit(bench, issuer) }
     #expect(fault?.upstreamCode == "profile_unknown")
     let ended = await GrantBench.fault {
-      _ = try await bench.sessions.token(of: session.handle, ownedBy: 1, at: issuer)
+      _ = try await bench.sessions.token(of: session.handle, at: issuer, in: .uid(1))
     }
     guard case .expired? = ended?.kind else {
       Issue.record("\(String(describing: ended))")
@@ -209,7 +209,7 @@ import Testing
     try await bench.userSession(at: issuer)
     let session = try await Self.implicit(bench, issuer)
     bench.clock.advance(by: .seconds(280))
-    let second = try await bench.sessions.token(of: session.handle, ownedBy: 1, at: issuer)
+    let second = try await bench.sessions.token(of: session.handle, at: issuer, in: .uid(1))
     #expect(second.value.reveal() == "a-2")
     #expect(bench.sent().map { $0["assertion"] != nil } == [true, true])
     #expect(bench.sent()[0]["assertion"] != bench.sent()[1]["assertion"], "an assertion is good once")
@@ -218,14 +218,14 @@ import Testing
       throw TransportError(code: .serverUnreachable, outcome: .notSent, detail: "")
     }
     let outage = await GrantBench.fault {
-      _ = try await bench.sessions.token(of: session.handle, ownedBy: 1, at: issuer)
+      _ = try await bench.sessions.token(of: session.handle, at: issuer, in: .uid(1))
     }
     guard case .unreachable? = outage?.kind else {
       Issue.record("\(String(describing: outage))")
       return
     }
     bench.answer("/token") { _, _ in .json(#"{"error":"invalid_grant"}"#, status: 400) }
-    _ = await GrantBench.fault { _ = try await bench.sessions.token(of: session.handle, ownedBy: 1, at: issuer) }
+    _ = await GrantBench.fault { _ = try await bench.sessions.token(of: session.handle, at: issuer, in: .uid(1)) }
     #expect(bench.events.names == ["refreshed", "ended"])
   }
 
@@ -241,7 +241,7 @@ import Testing
     }
     for wait in [280, 280] {
       bench.clock.advance(by: .seconds(wait))
-      #expect(try await bench.sessions.token(of: session.handle, ownedBy: 1, at: issuer).value.reveal() == "b-1")
+      #expect(try await bench.sessions.token(of: session.handle, at: issuer, in: .uid(1)).value.reveal() == "b-1")
       bench.answer("/token") { _, _ in .token("b-1") }
     }
     #expect(bench.sent().count { $0["grant_type"] == "refresh_token" } == 1)
@@ -255,11 +255,11 @@ import Testing
     try await bench.userSession(at: issuer)
     let session = try await Self.implicit(bench, issuer)
     _ = try await bench.sessions.token(
-      TokenNeed(scope: "profile:read"), of: session.handle, ownedBy: 1, at: issuer)
+      TokenNeed(scope: "profile:read"), of: session.handle, at: issuer, in: .uid(1))
     #expect(bench.sent().map { $0["scope"] } == ["profile:read news", "profile:read"])
     let fault = await GrantBench.fault {
       _ = try await bench.sessions.token(
-        TokenNeed(scope: "orders"), of: session.handle, ownedBy: 1, at: issuer)
+        TokenNeed(scope: "orders"), of: session.handle, at: issuer, in: .uid(1))
     }
     #expect(fault?.upstreamCode == "insufficient_scope")
     #expect(bench.sent().count == 2)
@@ -277,11 +277,11 @@ import Testing
       try bench.issuer(implicit: Self.access(bench, .jwtBearer)),
     ] {
       let fault = await GrantBench.fault {
-        _ = try await bench.sessions.token(of: session.handle, ownedBy: 1, at: changed)
+        _ = try await bench.sessions.token(of: session.handle, at: changed, in: .uid(1))
       }
       #expect(fault != nil)
     }
-    #expect(try await bench.sessions.token(of: session.handle, ownedBy: 1, at: issuer).value.reveal() == "a-1")
+    #expect(try await bench.sessions.token(of: session.handle, at: issuer, in: .uid(1)).value.reveal() == "a-1")
   }
 
   @Test("a fetch reports what it lacks: 1001 without a session, 1002 for one of the other kind, 1003")

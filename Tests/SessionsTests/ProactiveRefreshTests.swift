@@ -58,13 +58,13 @@ import Testing
     var given = SessionGrant.GivenTokens()
     given.accessToken = Secret("given")
     given.expiresIn = 6000
-    let announced = try await bench.sessions.create(from: .tokens(given), at: bench.issuer, ownedBy: 1)
+    let announced = try await bench.sessions.create(from: .tokens(given), at: bench.issuer, in: .uid(1))
     let refreshed = try await bench.session()
     _ = try await bench.token(refreshed)
     #expect(
       !bench.sessions.repository.schedules.endNotices.isEmpty && !bench.sessions.repository.schedules.refreshes.isEmpty)
     for handle in [announced.handle, refreshed.handle] {
-      _ = try await bench.sessions.end(handle, ownedBy: 1, at: nil)
+      _ = try await bench.sessions.end(handle, at: nil, in: .uid(1))
     }
     #expect(
       bench.sessions.repository.schedules.endNotices.isEmpty && bench.sessions.repository.schedules.refreshes.isEmpty)
@@ -104,7 +104,7 @@ import Testing
     let bench = try SessionBench()
     let session = try await bench.session()
     _ = try await bench.token(session)
-    _ = try await bench.sessions.end(session.handle, ownedBy: 1, at: bench.issuer)
+    _ = try await bench.sessions.end(session.handle, at: bench.issuer, in: .uid(1))
     try await keepingFresh(bench) { pass in
       await pass(.seconds(300))
       #expect(bench.refreshes == ["r-0"])
@@ -117,13 +117,13 @@ import Testing
     var given = SessionGrant.GivenTokens()
     given.accessToken = Secret("opaque")
     given.expiresIn = 600
-    let session = try await bench.sessions.create(from: .tokens(given), at: bench.issuer, ownedBy: 1)
+    let session = try await bench.sessions.create(from: .tokens(given), at: bench.issuer, in: .uid(1))
     try await keepingFresh(bench) { pass in
       await pass(.seconds(530))
       #expect(bench.events.names.isEmpty)
       await pass(.seconds(15))
       #expect(await eventually { bench.events.names == ["expiring"] })
-      _ = try await bench.sessions.session(session.handle, ownedBy: 1)
+      _ = try await bench.sessions.session(session.handle, in: .uid(1))
       await pass(.seconds(60))
       #expect(bench.events.names == ["expiring"])
     }
@@ -178,7 +178,7 @@ import Testing
     given.accessToken = Secret("opaque")
     given.expiresIn = 250
     try await stalled(bench, until: .seconds(330)) {
-      _ = try await bench.sessions.create(from: .tokens(given), at: bench.issuer, ownedBy: 2)
+      _ = try await bench.sessions.create(from: .tokens(given), at: bench.issuer, in: .uid(2))
     } _: { gate in
       #expect(await eventually { bench.events.names == ["expiring"] })
       #expect(await eventually { gate.waiterCount == 12 })
@@ -191,9 +191,9 @@ import Testing
     var given = SessionGrant.GivenTokens()
     given.accessToken = Secret("opaque")
     given.expiresIn = 600
-    let session = try await bench.sessions.create(from: .tokens(given), at: bench.issuer, ownedBy: 1)
+    let session = try await bench.sessions.create(from: .tokens(given), at: bench.issuer, in: .uid(1))
     let next = try SessionBench(alongside: bench)
-    _ = try await next.sessions.session(session.handle, ownedBy: 1)
+    _ = try await next.sessions.session(session.handle, in: .uid(1))
     try await keepingFresh(next) { pass in
       await pass(.seconds(550))
       #expect(await eventually { next.events.names == ["expiring"] })

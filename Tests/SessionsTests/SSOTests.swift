@@ -54,12 +54,12 @@ import Testing
     }
 
     func session() async throws(SessionError) -> Session {
-      try await grants.sessions.create(from: .sso(Secret(SSOTests.sso)), at: issuer, ownedBy: 1)
+      try await grants.sessions.create(from: .sso(Secret(SSOTests.sso)), at: issuer, in: .uid(1))
     }
 
     func token(_ session: Session, scope: String? = nil) async throws(SessionError) -> String {
       try await grants.sessions.token(
-        TokenNeed(scope: scope), of: session.handle, ownedBy: 1, at: issuer
+        TokenNeed(scope: scope), of: session.handle, at: issuer, in: .uid(1)
       ).value.reveal()
     }
 
@@ -155,7 +155,7 @@ import Testing
   func unusable(text: String) async throws {
     let bench = try Bench()
     let fault = await GrantBench.fault {
-      _ = try await bench.grants.sessions.create(from: .sso(Secret(text)), at: bench.issuer, ownedBy: 1)
+      _ = try await bench.grants.sessions.create(from: .sso(Secret(text)), at: bench.issuer, in: .uid(1))
     }
     guard case .invalid(path: ["ssoToken"])? = fault?.kind else {
       Issue.record("\(String(describing: fault))")
@@ -163,7 +163,7 @@ import Testing
     }
     for issuer in [try bench.grants.issuer(), try Bench(redirectURI: nil).issuer] {
       let fault = await GrantBench.fault {
-        _ = try await bench.grants.sessions.create(from: .sso(Secret(Self.sso)), at: issuer, ownedBy: 1)
+        _ = try await bench.grants.sessions.create(from: .sso(Secret(Self.sso)), at: issuer, in: .uid(1))
       }
       guard case .grantNotSupported? = fault?.kind else {
         Issue.record("\(String(describing: fault))")
@@ -254,7 +254,7 @@ import Testing
   func logout() async throws {
     let bench = try Bench()
     let session = try await bench.session()
-    let outcome = try await bench.grants.sessions.end(session.handle, ownedBy: 1, at: bench.issuer)
+    let outcome = try await bench.grants.sessions.end(session.handle, at: bench.issuer, in: .uid(1))
     #expect(outcome == .ended)
     let path = "https://am.test/am/json/realms/root/realms/alpha/sessions"
     let request = try #require(bench.grants.transport.requests(to: path).first)
@@ -267,10 +267,10 @@ import Testing
     let bench = try Bench()
     var given = SessionGrant.GivenTokens()
     given.ssoToken = Secret(Self.sso)
-    let alone = try await bench.grants.sessions.create(from: .tokens(given), at: bench.issuer, ownedBy: 1)
+    let alone = try await bench.grants.sessions.create(from: .tokens(given), at: bench.issuer, in: .uid(1))
     #expect(alone.subject == "user-1")
     given.accessToken = Secret("given")
-    let session = try await bench.grants.sessions.create(from: .tokens(given), at: bench.issuer, ownedBy: 1)
+    let session = try await bench.grants.sessions.create(from: .tokens(given), at: bench.issuer, in: .uid(1))
     #expect(try await bench.token(session) == "given")
     bench.grants.clock.advance(by: .seconds(400))
     #expect(try await bench.token(session) == "a-2")

@@ -20,7 +20,7 @@ import Testing
     bench.provider.withLock { $0.answers = [.json(#"{"error":"invalid_grant"}"#, status: 400), .status(503)] }
     for _ in 0..<2 { await #expect(throws: SessionError.self) { try await bench.session() } }
     #expect(try await bench.store.count(in: .session) == 0)
-    #expect(try await bench.sessions.sessions(ownedBy: 1).isEmpty)
+    #expect(try await bench.sessions.sessions(in: .uid(1)).isEmpty)
   }
 
   @Test("a session that the store does not take is kept, and listed once the store works again")
@@ -34,7 +34,7 @@ import Testing
       bench.clock.advance(by: .seconds(1))
     }
     await #expect(throws: SessionError.self) { try await creation.value }
-    let session = try #require(try await bench.sessions.sessions(ownedBy: 1).first)
+    let session = try #require(try await bench.sessions.sessions(in: .uid(1)).first)
     #expect(try await bench.token(session).value.reveal() == "a-1")
     #expect(bench.refreshes == ["r-0"])
   }
@@ -46,10 +46,10 @@ import Testing
     bench.gate.withLock { $0 = gate }
     let creation = Task { try await bench.session() }
     #expect(await eventually { gate.waiterCount == 1 })
-    #expect(try await bench.sessions.sessions(ownedBy: 1).isEmpty)
+    #expect(try await bench.sessions.sessions(in: .uid(1)).isEmpty)
     gate.open()
     let session = try await creation.value
-    #expect(try await bench.sessions.sessions(ownedBy: 1).map(\.handle) == [session.handle])
+    #expect(try await bench.sessions.sessions(in: .uid(1)).map(\.handle) == [session.handle])
   }
 
   @Test(
@@ -61,8 +61,8 @@ import Testing
     bench.gate.withLock { $0 = gate }
     let creation = Task {
       try await bench.sessions.create(
-        from: .refreshToken(Secret("r-0")), at: bench.issuer, ownedBy: 1,
-        deadline: Deadline(in: .seconds(1), on: bench.clock))
+        from: .refreshToken(Secret("r-0")), at: bench.issuer,
+        in: .uid(1, by: Deadline(in: .seconds(1), on: bench.clock)))
     }
     #expect(await eventually { gate.waiterCount == 1 && bench.clock.sleeperCount == 1 })
     if isCancelled { creation.cancel() } else { bench.clock.advance(by: .seconds(1)) }
@@ -74,8 +74,8 @@ import Testing
     }
     gate.open()
     let end = ContinuousClock.now.advanced(by: .seconds(20))
-    while try await bench.sessions.sessions(ownedBy: 1).isEmpty, ContinuousClock.now < end { await Task.yield() }
-    #expect(try await bench.sessions.sessions(ownedBy: 1).count == 1)
+    while try await bench.sessions.sessions(in: .uid(1)).isEmpty, ContinuousClock.now < end { await Task.yield() }
+    #expect(try await bench.sessions.sessions(in: .uid(1)).count == 1)
   }
 
   @Test("callers who leave do not pile up work: so many logins of one uid are under way, others are not touched")
@@ -116,7 +116,7 @@ import Testing
       $0.answers = [.token("a"), .json(#"{"error":"invalid_scope"}"#, status: 400), .token("b"), .token("c")]
     }
     func create(_ grant: SessionGrant) async throws -> Session {
-      try await bench.sessions.create(from: grant, at: bench.issuer, ownedBy: 1)
+      try await bench.sessions.create(from: grant, at: bench.issuer, in: .uid(1))
     }
     #expect(try await create(.jwtBearer(assertion: Secret("x"))).scope == "openid orders")
     let exchange = SessionGrant.tokenExchange(subjectToken: Secret("s"), subjectTokenType: nil, actorToken: nil)
@@ -135,10 +135,10 @@ import Testing
     let bench = try SessionBench()
     let session = try await bench.session()
     _ = try await bench.sessions.token(
-      TokenNeed(audience: "https://api.test"), of: session.handle, ownedBy: 1, at: bench.issuer)
+      TokenNeed(audience: "https://api.test"), of: session.handle, at: bench.issuer, in: .uid(1))
     let gate = Gate()
     bench.gate.withLock { $0 = gate }
-    let ending = Task { try await bench.sessions.end(session.handle, ownedBy: 1, at: bench.issuer) }
+    let ending = Task { try await bench.sessions.end(session.handle, at: bench.issuer, in: .uid(1)) }
     #expect(await eventually { gate.waiterCount == 3 && bench.clock.sleeperCount == 1 })
     gate.open()
     #expect(try await ending.value == .ended)
@@ -149,7 +149,7 @@ import Testing
     let bench = try SessionBench()
     let session = try await bench.session()
     #expect(try await bench.token(session).value.reveal() == "a-1")
-    try await bench.sessions.revokeTokens(of: session.handle, ownedBy: 1, at: bench.issuer)
+    try await bench.sessions.revokeTokens(of: session.handle, at: bench.issuer, in: .uid(1))
     let error = await #expect(throws: SessionError.self) { try await bench.token(session) }
     guard case .expired? = error?.kind else {
       Issue.record("\(String(describing: error))")

@@ -110,7 +110,7 @@ import Testing
     let tasks = bench.sessions.tasks
     func begin(_ kind: UserTasks.Kind, at issuer: String = "corp") -> Task<Bool, Never> {
       Task {
-        (try? await tasks.finish(kind, of: 1, at: issuer, by: .never) { () async throws(SessionError) in
+        (try? await tasks.finish(kind, at: issuer, in: .uid(1)) { _ async throws(SessionError) in
           await gate.pass()
           return true
         }) ?? false
@@ -134,7 +134,7 @@ import Testing
   /// The handles of uid 1.
   private static func left(_ bench: SessionBench) async throws -> Set<SessionHandle> {
     var left: Set<SessionHandle> = []
-    try await bench.sessions.forEachSession(ownedBy: 1) { session, _ in
+    try await bench.sessions.forEachSession(in: .uid(1)) { session, _ in
       left.insert(session.handle)
       return true
     }
@@ -167,7 +167,7 @@ import Testing
       tokens: IDTokenConfiguration(issuer: "https://other.test"), keys: StaticJWKSet(JWKSet([])))
     for _ in 0..<4 {
       _ = try await bench.sessions.create(
-        from: .refreshToken(Secret(bench.provider.withLock { $0.current })), at: other, ownedBy: 1)
+        from: .refreshToken(Secret(bench.provider.withLock { $0.current })), at: other, in: .uid(1))
     }
     let left = try await Self.left(bench)
     let kept = nameless.filter(left.contains)
@@ -183,7 +183,7 @@ import Testing
     let before = try await Self.left(bench)
     func create() async throws(SessionError) {
       let token = Secret(bench.provider.withLock { $0.current })
-      _ = try await bench.sessions.create(from: .refreshToken(token), at: bench.issuer, ownedBy: 1, origin: origin)
+      _ = try await bench.sessions.create(from: .refreshToken(token), at: bench.issuer, origin: origin, in: .uid(1))
     }
     var error: SessionError?
     for _ in 0..<40 where error == nil {
@@ -205,7 +205,7 @@ import Testing
     let issuer = try bench.codeIssuer()
     func begin() async throws -> BegunAuthorization {
       try await bench.sessions.beginAuthorization(
-        AuthorizationRequest(redirectURI: "https://app.test/cb"), at: issuer, ownedBy: 1)
+        AuthorizationRequest(redirectURI: "https://app.test/cb"), at: issuer, in: .uid(1))
     }
     let first = try await begin()
     _ = try await Self.write("alice", upTo: 83 << 10, bench)
@@ -234,13 +234,13 @@ import Testing
     }
     func begin(uid: UInt32 = 1) async throws -> BegunAuthorization {
       try await bench.sessions.beginAuthorization(
-        AuthorizationRequest(redirectURI: "https://app.test/cb"), at: bench.codeIssuer(), ownedBy: uid)
+        AuthorizationRequest(redirectURI: "https://app.test/cb"), at: bench.codeIssuer(), in: .uid(uid))
     }
     func complete(_ begun: BegunAuthorization, uid: UInt32 = 1) async throws -> Session {
       let issuer = try bench.codeIssuer()
       return try await bench.sessions.completeAuthorization(
-        callback: "https://app.test/cb?code=c&state=\(begun.state)", state: begun.state, ownedBy: uid,
-        issuer: { _ in issuer })
+        callback: "https://app.test/cb?code=c&state=\(begun.state)", state: begun.state,
+        issuer: { _ in issuer }, in: .uid(uid))
     }
     let session = try await bench.session()
     bench.provider.withLock { provider in
@@ -285,7 +285,7 @@ import Testing
     let bench = try SessionBench(maxBytesPerUid: 64 << 10)
     for number in 0..<1000 {
       _ = try await bench.sessions.beginAuthorization(
-        AuthorizationRequest(redirectURI: "https://app.test/\(number)"), at: bench.codeIssuer(), ownedBy: 1)
+        AuthorizationRequest(redirectURI: "https://app.test/\(number)"), at: bench.codeIssuer(), in: .uid(1))
     }
     let usage = try await bench.store.usage(of: 1)
     #expect(usage.bytes <= 64 << 10 && usage.count(in: .authorization) > 20)
@@ -299,7 +299,7 @@ import Testing
     let store = TroubledStore()
     let bench = try SessionBench(store: store)
     func only() async throws -> SessionHandle? {
-      try await bench.sessions.onlySession(of: .user, at: "corp", ownedBy: 1)
+      try await bench.sessions.onlySession(of: .user, at: "corp", in: .uid(1))
     }
     #expect(try await only() == nil)
     let first = try await bench.session()
@@ -309,13 +309,13 @@ import Testing
     #expect(store.listings == read)
     let second = try await bench.session()
     await #expect(throws: SessionError.self) { try await only() }
-    _ = try await bench.sessions.end(first.handle, ownedBy: 1, at: nil)
+    _ = try await bench.sessions.end(first.handle, at: nil, in: .uid(1))
     #expect(try await only() == second.handle)
-    try await bench.sessions.revokeTokens(of: second.handle, ownedBy: 1, at: bench.issuer)
+    try await bench.sessions.revokeTokens(of: second.handle, at: bench.issuer, in: .uid(1))
     #expect(try await only() == nil, "a session without tokens is not live")
     let third = try await bench.session()
     #expect(try await only() == third.handle)
-    #expect(try await bench.sessions.onlySession(of: .user, at: "corp", ownedBy: 2) == nil)
+    #expect(try await bench.sessions.onlySession(of: .user, at: "corp", in: .uid(2)) == nil)
   }
 
   @Test("another user's login does not keep the only session from being cached, the user's own does")
@@ -326,16 +326,16 @@ import Testing
       var given = SessionGrant.GivenTokens()
       given.accessToken = Secret("given")
       given.expiresIn = 6000
-      return try await bench.sessions.create(from: .tokens(given), at: bench.issuer, ownedBy: uid).handle
+      return try await bench.sessions.create(from: .tokens(given), at: bench.issuer, in: .uid(uid)).handle
     }
     func only() async throws -> SessionHandle? {
-      try await bench.sessions.onlySession(of: .user, at: "corp", ownedBy: 1)
+      try await bench.sessions.onlySession(of: .user, at: "corp", in: .uid(1))
     }
     let first = try await login(1)
     for (other, isCached) in [(2, true), (1, false)] as [(UInt32, Bool)] {
       let gate = Gate()
       store.holdListings(at: gate)
-      let reading = Task { try await bench.sessions.onlySession(of: .user, at: "corp", ownedBy: 1) }
+      let reading = Task { try await bench.sessions.onlySession(of: .user, at: "corp", in: .uid(1)) }
       #expect(await eventually { gate.waiterCount == 1 })
       _ = try await login(other)
       gate.open()
@@ -349,7 +349,7 @@ import Testing
       }
       #expect((store.listings == read) == isCached)
       let passing = try await login(1)
-      _ = try await bench.sessions.end(passing, ownedBy: 1, at: nil)
+      _ = try await bench.sessions.end(passing, at: nil, in: .uid(1))
     }
   }
 
@@ -359,13 +359,13 @@ import Testing
     var given = SessionGrant.GivenTokens()
     given.accessToken = Secret("short")
     given.expiresIn = 60
-    let short = try await bench.sessions.create(from: .tokens(given), at: bench.issuer, ownedBy: 1)
+    let short = try await bench.sessions.create(from: .tokens(given), at: bench.issuer, in: .uid(1))
     let long = try await bench.session()
     await #expect(throws: SessionError.self) {
-      try await bench.sessions.onlySession(of: .user, at: "corp", ownedBy: 1)
+      try await bench.sessions.onlySession(of: .user, at: "corp", in: .uid(1))
     }
     bench.clock.advance(by: .seconds(61))
-    #expect(try await bench.sessions.onlySession(of: .user, at: "corp", ownedBy: 1) == long.handle)
+    #expect(try await bench.sessions.onlySession(of: .user, at: "corp", in: .uid(1)) == long.handle)
     #expect(short.handle != long.handle)
   }
 
@@ -373,10 +373,10 @@ import Testing
   func shared() async throws {
     let first = try SessionBench()
     let second = try SessionBench(alongside: first)
-    #expect(try await second.sessions.onlySession(of: .user, at: "corp", ownedBy: 1) == nil)
+    #expect(try await second.sessions.onlySession(of: .user, at: "corp", in: .uid(1)) == nil)
     let session = try await first.session()
     second.clock.advance(by: .seconds(2))
-    #expect(try await second.sessions.onlySession(of: .user, at: "corp", ownedBy: 1) == session.handle)
+    #expect(try await second.sessions.onlySession(of: .user, at: "corp", in: .uid(1)) == session.handle)
   }
 
   @Test("a refresh that grants less is what the session has from then on")
@@ -386,7 +386,7 @@ import Testing
     bench.provider.withLock {
       $0.answers = [.json(#"{"access_token":"n","token_type":"Bearer","expires_in":300,"scope":"orders"}"#)]
     }
-    let refreshed = try await bench.sessions.refresh(session.handle, ownedBy: 1, at: bench.issuer)
+    let refreshed = try await bench.sessions.refresh(session.handle, at: bench.issuer, in: .uid(1))
     #expect(refreshed.scope == "orders")
     #expect(try await bench.token(session).scope == "orders")
   }
@@ -398,15 +398,16 @@ import Testing
     given.accessToken = Secret("given")
     given.expiresIn = 600
     given.scope = "openid"
-    let alone = try await bench.sessions.create(from: .tokens(given), at: bench.issuer, ownedBy: 1)
+    let alone = try await bench.sessions.create(from: .tokens(given), at: bench.issuer, in: .uid(1))
     given.refreshToken = Secret("r-0")
-    let refreshable = try await bench.sessions.create(from: .tokens(given), at: bench.issuer, ownedBy: 1)
+    let refreshable = try await bench.sessions.create(from: .tokens(given), at: bench.issuer, in: .uid(1))
     func token(
       _ session: Session, mayLackScope: Bool = true, replacing rejected: AccessToken? = nil
     ) async throws(SessionError) -> AccessToken {
       try await bench.sessions.token(
-        TokenNeed(scope: "orders", mayLackScope: mayLackScope, rejected: rejected), of: session.handle, ownedBy: 1,
-        at: bench.issuer)
+        TokenNeed(scope: "orders", mayLackScope: mayLackScope, rejected: rejected), of: session.handle,
+        at: bench.issuer,
+        in: .uid(1))
     }
     #expect(try await token(alone).value.reveal() == "given")
     let used = try await token(refreshable)
@@ -433,9 +434,9 @@ import Testing
     damaged.contents = Secret(Array("{}".utf8))
     try await bench.store.replace(damaged, under: nil)
     let other = try SessionBench(alongside: bench)
-    #expect(try await other.sessions.sessions(ownedBy: 1).isEmpty)
+    #expect(try await other.sessions.sessions(in: .uid(1)).isEmpty)
     #expect(other.events.names == ["troubled"])
-    #expect(try await other.sessions.end(session.handle, ownedBy: 1, at: nil) == UserSessions.UpstreamEnd.none)
+    #expect(try await other.sessions.end(session.handle, at: nil, in: .uid(1)) == UserSessions.UpstreamEnd.none)
     #expect(try await bench.store.count(in: .session) == 0)
   }
 }

@@ -20,9 +20,9 @@ struct SessionListingTests {
   func pieces() async throws {
     let store = TroubledStore()
     let bench = try SessionBench(store: store)
-    for _ in 0..<200 { _ = try await bench.sessions.create(from: Self.grant(), at: bench.issuer, ownedBy: 1) }
+    for _ in 0..<200 { _ = try await bench.sessions.create(from: Self.grant(), at: bench.issuer, in: .uid(1)) }
     let read = store.listings
-    #expect(try await bench.sessions.sessions(ownedBy: 1).count == 200)
+    #expect(try await bench.sessions.sessions(in: .uid(1)).count == 200)
     #expect(store.largestListing <= SessionRepository.pieceSize)
     #expect(store.listings - read >= 200 / SessionRepository.pieceSize)
   }
@@ -31,10 +31,10 @@ struct SessionListingTests {
   func ends() async throws {
     let store = TroubledStore()
     let bench = try SessionBench(store: store)
-    for _ in 0..<100 { _ = try await bench.sessions.create(from: Self.grant(), at: bench.issuer, ownedBy: 1) }
+    for _ in 0..<100 { _ = try await bench.sessions.create(from: Self.grant(), at: bench.issuer, in: .uid(1)) }
     var read = store.listings
     var seen = 0
-    try await bench.sessions.forEachSession(ownedBy: 1) { _, _ in
+    try await bench.sessions.forEachSession(in: .uid(1)) { _, _ in
       seen += 1
       return seen < 3
     }
@@ -42,7 +42,7 @@ struct SessionListingTests {
     read = store.listings
     let task = Task {
       withUnsafeCurrentTask { $0?.cancel() }
-      _ = try await bench.sessions.sessions(ownedBy: 1)
+      _ = try await bench.sessions.sessions(in: .uid(1))
     }
     await #expect(throws: SessionError.self) { try await task.value }
     #expect(store.listings == read + 1)
@@ -52,10 +52,10 @@ struct SessionListingTests {
   func choice() async throws {
     let store = TroubledStore()
     let bench = try SessionBench(store: store)
-    for _ in 0..<100 { _ = try await bench.sessions.create(from: Self.grant(), at: bench.issuer, ownedBy: 1) }
+    for _ in 0..<100 { _ = try await bench.sessions.create(from: Self.grant(), at: bench.issuer, in: .uid(1)) }
     let read = store.listings
     let error = await #expect(throws: SessionError.self) {
-      try await bench.sessions.onlySession(of: .user, at: "corp", ownedBy: 1)
+      try await bench.sessions.onlySession(of: .user, at: "corp", in: .uid(1))
     }
     #expect(error?.detail.hasPrefix("There are at least 10 sessions at issuer corp: pass") == true)
     #expect(store.listings == read + 1)
@@ -69,7 +69,7 @@ struct SessionListingTests {
     var failure: SessionError?
     while made.count < 100, failure == nil {
       do throws(SessionError) {
-        made.append(try await bench.sessions.create(from: Self.grant(token), at: bench.issuer, ownedBy: 1))
+        made.append(try await bench.sessions.create(from: Self.grant(token), at: bench.issuer, in: .uid(1)))
       } catch { failure = error }
     }
     #expect((3...6).contains(made.count))
@@ -83,9 +83,9 @@ struct SessionListingTests {
     let large = try SessionBench(maxBytesPerUid: 10)
     await #expect(throws: SessionError.self) { try await large.session() }
     #expect(large.refreshes.isEmpty)
-    _ = try await bench.sessions.create(from: Self.grant(token), at: bench.issuer, ownedBy: 2)
-    _ = try await bench.sessions.end(made[0].handle, ownedBy: 1, at: nil)
-    _ = try await bench.sessions.create(from: Self.grant(token), at: bench.issuer, ownedBy: 1)
+    _ = try await bench.sessions.create(from: Self.grant(token), at: bench.issuer, in: .uid(2))
+    _ = try await bench.sessions.end(made[0].handle, at: nil, in: .uid(1))
+    _ = try await bench.sessions.create(from: Self.grant(token), at: bench.issuer, in: .uid(1))
   }
 
   @Test("sessions that one uid makes at one moment hold more together than they may, whatever they are made from")
@@ -93,7 +93,7 @@ struct SessionListingTests {
     let bench = try SessionBench(maxBytesPerUid: 100_000)
     let token = String(repeating: "x", count: 15_000)
     let given = await outcomes {
-      try await bench.sessions.create(from: Self.grant(token), at: bench.issuer, ownedBy: 1)
+      try await bench.sessions.create(from: Self.grant(token), at: bench.issuer, in: .uid(1))
     }
     #expect((3...6).contains(given.made) && given.codes == ["overloaded"])
     #expect(try await bench.store.usage(of: 1).bytes <= 100_000)

@@ -25,14 +25,14 @@ import Testing
     bench.sessions.repository.cache.withLock { cache in
       for _ in 0..<5000 { cache.unsaved.set(contents, for: SessionHandle.random().key, of: 1) }
     }
-    let session = try #require(try await bench.sessions.sessions(ownedBy: 2).first)
+    let session = try #require(try await bench.sessions.sessions(in: .uid(2)).first)
     #expect(try await bench.token(session, uid: 2).value.reveal() == "a-1")
   }
 
   @Test("a user with very many sessions has another's read, refreshed or suspended again")
   func shared() async throws {
     let bench = try SessionBench()
-    let mine = try await bench.sessions.repository.live(bench.session(uid: 2).handle, ownedBy: 2)
+    let mine = try await bench.sessions.repository.live(bench.session(uid: 2).handle, in: .uid(2))
     let (suspended, refresher) = (SuspendedRefreshes(), bench.sessions.refresher)
     var cache = SessionCache()
     func add(_ handle: SessionHandle, _ uid: UInt32) {

@@ -117,12 +117,12 @@ import Testing
     for _ in 0..<2 { #expect(await Self.isExpired { try await bench.token(session) }) }
     #expect(bench.events.names == ["ended"], "reported once, to all")
     #expect(bench.refreshes.count == 2)
-    let shown = try await bench.sessions.session(session.handle, ownedBy: 1)
+    let shown = try await bench.sessions.session(session.handle, in: .uid(1))
     #expect(shown.accessTokenExpiresAt == nil && shown.expiresAt == bench.clock.wallNow)
     // Another process, or this one started again.
     let restarted = try SessionBench(store: bench.store, alongside: bench)
     #expect(await Self.isExpired { try await restarted.token(session) })
-    let upstream = try await bench.sessions.end(session.handle, ownedBy: 1, at: bench.issuer)
+    let upstream = try await bench.sessions.end(session.handle, at: bench.issuer, in: .uid(1))
     #expect(upstream == UserSessions.UpstreamEnd.none)
     #expect(bench.events.names == ["ended"])
   }
@@ -133,11 +133,11 @@ import Testing
     let session = try await bench.session()
     func narrow() async throws -> AccessToken {
       try await bench.sessions.token(
-        TokenNeed(scope: "a", audience: "https://a.test"), of: session.handle, ownedBy: 1, at: bench.issuer)
+        TokenNeed(scope: "a", audience: "https://a.test"), of: session.handle, at: bench.issuer, in: .uid(1))
     }
     _ = try await narrow()
     bench.provider.withLock { $0.answers = [.json(#"{"error":"invalid_grant"}"#, status: 400)] }
-    _ = try? await bench.sessions.refresh(session.handle, ownedBy: 1, at: bench.issuer)
+    _ = try? await bench.sessions.refresh(session.handle, at: bench.issuer, in: .uid(1))
     #expect(await Self.isExpired { try await narrow() })
   }
 
@@ -189,11 +189,11 @@ import Testing
     bench.gate.withLock { $0 = gate }
     let refresh = Task { try await bench.token(session, replacing: old) }
     #expect(await eventually { gate.waiterCount == 1 })
-    let ending = Task { try await bench.sessions.end(session.handle, ownedBy: 1, at: nil) }
+    let ending = Task { try await bench.sessions.end(session.handle, at: nil, in: .uid(1)) }
     #expect(try await ending.value == UserSessions.UpstreamEnd.none)
     gate.open()
     await #expect(throws: SessionError.self) { try await refresh.value }
-    await #expect(throws: SessionError.self) { try await bench.sessions.session(session.handle, ownedBy: 1) }
+    await #expect(throws: SessionError.self) { try await bench.sessions.session(session.handle, in: .uid(1)) }
     #expect(try await bench.store.count(in: .session) == 0)
   }
 
@@ -203,14 +203,14 @@ import Testing
     let session = try await bench.session(uid: 1)
     let unknown = try SessionHandle(String(repeating: "A", count: 43))
     for handle in [session.handle, unknown] {
-      await #expect(throws: SessionError.self) { try await bench.sessions.session(handle, ownedBy: 2) }
+      await #expect(throws: SessionError.self) { try await bench.sessions.session(handle, in: .uid(2)) }
     }
-    #expect(try await bench.sessions.sessions(ownedBy: 2).isEmpty)
+    #expect(try await bench.sessions.sessions(in: .uid(2)).isEmpty)
     await #expect(throws: SessionError.self) { try await bench.token(session, uid: 2) }
     await #expect(throws: SessionError.self) {
-      try await bench.sessions.end(session.handle, ownedBy: 2, at: bench.issuer)
+      try await bench.sessions.end(session.handle, at: bench.issuer, in: .uid(2))
     }
-    #expect(try await bench.sessions.sessions(ownedBy: 1).count == 1)
+    #expect(try await bench.sessions.sessions(in: .uid(1)).count == 1)
   }
 
   @Test("a session belongs to its issuer and client, whatever the name means after a reload")
@@ -220,7 +220,7 @@ import Testing
     let other = SessionIssuer(
       issuer: try .testing(identifier: "https://other.test"), tokens: bench.issuer.tokens, keys: bench.issuer.keys)
     await #expect(throws: SessionError.self) {
-      try await bench.sessions.token(of: session.handle, ownedBy: 1, at: other)
+      try await bench.sessions.token(of: session.handle, at: other, in: .uid(1))
     }
     #expect(bench.refreshes.count == 1)
   }
@@ -264,13 +264,13 @@ import Testing
     let second = try SessionBench(store: store, alongside: first)
     let gate = Gate()
     store.blockReads(at: gate)
-    let reading = Task { try await second.sessions.session(session.handle, ownedBy: 1) }
+    let reading = Task { try await second.sessions.session(session.handle, in: .uid(1)) }
     #expect(await eventually { gate.waiterCount == 1 })
     store.blockReads(at: nil)
-    _ = try await second.sessions.end(session.handle, ownedBy: 1, at: nil)
+    _ = try await second.sessions.end(session.handle, at: nil, in: .uid(1))
     gate.open()
     _ = try? await reading.value
-    await #expect(throws: SessionError.self) { try await second.sessions.session(session.handle, ownedBy: 1) }
+    await #expect(throws: SessionError.self) { try await second.sessions.session(session.handle, in: .uid(1)) }
     await #expect(throws: SessionError.self) { try await second.token(session) }
   }
 
@@ -299,7 +299,7 @@ import Testing
     let session = try await bench.session()
     bench.clock.advance(by: .seconds(200))
     let token = try await bench.sessions.token(
-      TokenNeed(minimumLife: .seconds(200)), of: session.handle, ownedBy: 1, at: bench.issuer)
+      TokenNeed(minimumLife: .seconds(200)), of: session.handle, at: bench.issuer, in: .uid(1))
     #expect(token.value.reveal() == "a-2")
     #expect(try await bench.token(session).value.reveal() == "a-2")
   }
@@ -343,7 +343,7 @@ import Testing
     bench.gate.withLock { $0 = gate }
     let refresh = Task { try await bench.token(session, replacing: old) }
     #expect(await eventually { gate.waiterCount == 1 })
-    _ = try await bench.sessions.end(session.handle, ownedBy: 1, at: nil)
+    _ = try await bench.sessions.end(session.handle, at: nil, in: .uid(1))
     gate.open()
     await #expect(throws: SessionError.self) { try await refresh.value }
     #expect(await eventually { bench.transport.requests.contains { $0.url.path == "/revoke" } })

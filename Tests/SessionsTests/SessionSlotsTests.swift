@@ -19,7 +19,7 @@ import Testing
         group.addTask {
           do throws(SessionError) {
             let token = try await bench.sessions.token(
-              TokenNeed(audience: "https://api\(number).test"), of: session.handle, ownedBy: 1, at: bench.issuer)
+              TokenNeed(audience: "https://api\(number).test"), of: session.handle, at: bench.issuer, in: .uid(1))
             return .success(token.value.reveal())
           } catch {
             return .failure(error)

@@ -20,7 +20,7 @@ import Testing
   private func fault(_ bench: GrantBench, uid: UInt32 = 1) async throws -> SessionError.Kind? {
     let issuer = try bench.issuer()
     let error = await GrantBench.fault {
-      _ = try await bench.sessions.create(from: .refreshToken(Secret("r")), at: issuer, ownedBy: uid)
+      _ = try await bench.sessions.create(from: .refreshToken(Secret("r")), at: issuer, in: .uid(uid))
     }
     return error?.kind
   }
@@ -56,7 +56,7 @@ import Testing
     let gate = Gate()
     let ended = Counter()
     for _ in 0..<800 {
-      bench.sessions.tasks.revoke(for: 1, at: "corp") {
+      bench.sessions.tasks.revoke(for: 1, at: "corp", in: .uid(1)) { _ in
         await gate.pass()
         _ = ended.next()
       }

@@ -25,7 +25,7 @@ import Testing
     var given = SessionGrant.GivenTokens()
     given.accessToken = Secret(Self.shared)
     given.refreshToken = refreshToken.map { Secret($0) }
-    return try await bench.sessions.create(from: .tokens(given), at: bench.issuer, ownedBy: 1)
+    return try await bench.sessions.create(from: .tokens(given), at: bench.issuer, in: .uid(1))
   }
 
   private func revoked(_ bench: SessionBench) -> [String] {
@@ -52,7 +52,7 @@ import Testing
     let bench = try await bench()
     for hint in [nil, "access_token", "refresh_token"] {
       await expectRejection { () async throws(SessionError) in
-        try await bench.sessions.revoke(Secret(spelling), hint: hint, at: bench.issuer, for: 1)
+        try await bench.sessions.revoke(Secret(spelling), hint: hint, at: bench.issuer, in: .uid(1))
       }
     }
     #expect(revoked(bench).isEmpty)
@@ -75,7 +75,7 @@ import Testing
   func parts(token: String, spelling: String) async throws {
     let bench = try await bench(token)
     await expectRejection { () async throws(SessionError) in
-      try await bench.sessions.revoke(Secret(spelling), hint: nil, at: bench.issuer, for: 1)
+      try await bench.sessions.revoke(Secret(spelling), hint: nil, at: bench.issuer, in: .uid(1))
     }
     #expect(revoked(bench).isEmpty)
   }
@@ -91,7 +91,7 @@ import Testing
     ])
   func common(token: String, own: String) async throws {
     let bench = try await bench(token)
-    try await bench.sessions.revoke(Secret(own), hint: nil, at: bench.issuer, for: 1)
+    try await bench.sessions.revoke(Secret(own), hint: nil, at: bench.issuer, in: .uid(1))
     #expect(revoked(bench) == [own])
   }
 
@@ -99,7 +99,7 @@ import Testing
   func anotherIssuer() async throws {
     let hostile = try Issuer.testing(identifier: "https://evil.test", endpoints: [.token: "https://evil.test/token"])
     let bench = try await bench(from: hostile)
-    try await bench.sessions.revoke(Secret(Self.shared), hint: nil, at: bench.issuer, for: 1)
+    try await bench.sessions.revoke(Secret(Self.shared), hint: nil, at: bench.issuer, in: .uid(1))
     #expect(revoked(bench) == [Self.shared])
   }
 
@@ -107,7 +107,7 @@ import Testing
   func anotherClient() async throws {
     let bench = try await bench(from: .testing(clientID: "other"))
     await expectRejection { () async throws(SessionError) in
-      try await bench.sessions.revoke(Secret(Self.shared), hint: nil, at: bench.issuer, for: 1)
+      try await bench.sessions.revoke(Secret(Self.shared), hint: nil, at: bench.issuer, in: .uid(1))
     }
     #expect(revoked(bench).isEmpty)
   }
@@ -123,7 +123,7 @@ import Testing
       _ = try await bench.deviceTokens.token(for: grant)
     }
     await expectRejection { () async throws(SessionError) in
-      try await bench.sessions.revoke(Secret(parts(0)[0]), hint: nil, at: bench.issuer, for: 1)
+      try await bench.sessions.revoke(Secret(parts(0)[0]), hint: nil, at: bench.issuer, in: .uid(1))
     }
     #expect(revoked(bench).isEmpty)
   }
@@ -132,7 +132,7 @@ import Testing
   func others() async throws {
     let bench = try await bench()
     let own = ["\(Self.header).eyJqdGkiOiIyIn0.c2lnbmF0dXJl", "v4.public.abc", "c2lnbmF0dXJl", ""]
-    for token in own { try await bench.sessions.revoke(Secret(token), hint: nil, at: bench.issuer, for: 1) }
+    for token in own { try await bench.sessions.revoke(Secret(token), hint: nil, at: bench.issuer, in: .uid(1)) }
     #expect(revoked(bench) == own)
   }
 
@@ -141,14 +141,15 @@ import Testing
     let bench = try await bench()
     let session = try await session(bench)
     await expectRejection { () async throws(SessionError) in
-      try await bench.sessions.revokeTokens(of: session.handle, ownedBy: 1, at: bench.issuer)
+      try await bench.sessions.revokeTokens(of: session.handle, at: bench.issuer, in: .uid(1))
     }
     // It is as it was.
     #expect(try await bench.token(session).value.reveal() == Self.shared)
-    #expect(try await bench.sessions.end(session.handle, ownedBy: 1, at: bench.issuer) == UserSessions.UpstreamEnd.none)
+    #expect(
+      try await bench.sessions.end(session.handle, at: bench.issuer, in: .uid(1)) == UserSessions.UpstreamEnd.none)
     #expect(try await bench.store.count(in: .session) == 0)
     let other = try await self.session(bench, refreshToken: "own")
-    #expect(try await bench.sessions.end(other.handle, ownedBy: 1, at: bench.issuer) == .ended)
+    #expect(try await bench.sessions.end(other.handle, at: bench.issuer, in: .uid(1)) == .ended)
     #expect(revoked(bench) == ["own"])
   }
 

@@ -79,7 +79,7 @@ import Testing
     }
 
     func create() async throws(SessionError) -> Session {
-      try await grants.sessions.create(from: .sso(Secret(SuspendedAuthorizationTests.sso)), at: issuer, ownedBy: 1)
+      try await grants.sessions.create(from: .sso(Secret(SuspendedAuthorizationTests.sso)), at: issuer, in: .uid(1))
     }
 
     /// Returns the authorization that suspends a new session.
@@ -114,7 +114,7 @@ import Testing
     let suspended = try await bench.suspended()
     #expect(suspended.advices.map(\.txId) == ["tx-1"])
     #expect(!"\(suspended)".contains("tx-1") && Mirror(reflecting: suspended).children.isEmpty)
-    let outcome = try await bench.journeys.begin(.signOn(suspended), at: bench.issuer, ownedBy: 1)
+    let outcome = try await bench.journeys.begin(.signOn(suspended), at: bench.issuer, in: .uid(1))
     _ = try Self.session(outcome)
     let forms = bench.grants.sent(to: Self.authorize)
     #expect(forms.count == 2 && Set(forms[1].keys) == ["decision", "csrf"] && forms[1]["csrf"] == Self.sso)
@@ -129,7 +129,7 @@ import Testing
       let bench = try Bench()
       bench.location.withLock { $0 = { _ in Self.here + extra } }
       let suspended = try await bench.suspended()
-      _ = try Self.session(try await bench.journeys.begin(.signOn(suspended), at: bench.issuer, ownedBy: 1))
+      _ = try Self.session(try await bench.journeys.begin(.signOn(suspended), at: bench.issuer, in: .uid(1)))
       let forms = bench.grants.sent(to: Self.authorize)
       #expect(forms[1] == forms[0])
       #expect(bench.sent()[1].url.query?.contains("csrf") != true)
@@ -172,7 +172,7 @@ import Testing
     bench.holds.withLock { $0 = 100 }
     let suspended = try await bench.suspended()
     do {
-      _ = try await bench.journeys.begin(.signOn(suspended), at: bench.issuer, ownedBy: 1)
+      _ = try await bench.journeys.begin(.signOn(suspended), at: bench.issuer, in: .uid(1))
       Issue.record("there is no session")
     } catch {
       guard case .session(let inner) = error.kind else { throw error }
@@ -191,18 +191,18 @@ import Testing
     bench.grants.clock.advance(by: .seconds(400))
     for _ in 0..<3 {
       let fault = await GrantBench.fault {
-        _ = try await bench.grants.sessions.token(of: session.handle, ownedBy: 1, at: bench.issuer)
+        _ = try await bench.grants.sessions.token(of: session.handle, at: bench.issuer, in: .uid(1))
       }
       guard case .adviceRequired? = fault?.kind else { throw TestProblem("\(String(describing: fault))") }
     }
     #expect(bench.sent().count == 2, "the first of them sent the request")
     let advice = PolicyAdvice(type: PolicyAdvice.Name.transaction, value: "tx-1")
     let request = try #require(JourneyRequest.stepUp(session.handle, advices: [advice]))
-    guard case .completed(let end) = try await bench.journeys.begin(request, at: bench.issuer, ownedBy: 1) else {
+    guard case .completed(let end) = try await bench.journeys.begin(request, at: bench.issuer, in: .uid(1)) else {
       throw TestProblem("not completed")
     }
     #expect(end.isUpgraded && end.txId == "tx-1")
-    let token = try await bench.grants.sessions.token(of: session.handle, ownedBy: 1, at: bench.issuer)
+    let token = try await bench.grants.sessions.token(of: session.handle, at: bench.issuer, in: .uid(1))
     #expect(token.value.reveal() == "a-2" && bench.sent().count == 3)
     #expect(bench.signOff().isEmpty, "the login is the one it was")
   }
@@ -215,7 +215,7 @@ import Testing
     bench.holds.withLock { $0 = 100 }
     func ask() async {
       _ = await GrantBench.fault {
-        _ = try await bench.grants.sessions.token(of: session.handle, ownedBy: 1, at: bench.issuer)
+        _ = try await bench.grants.sessions.token(of: session.handle, at: bench.issuer, in: .uid(1))
       }
     }
     bench.grants.clock.advance(by: .seconds(400))
@@ -229,7 +229,7 @@ import Testing
     let advice = PolicyAdvice(type: PolicyAdvice.Name.transaction, value: "tx-1")
     let request = try #require(JourneyRequest.stepUp(session.handle, advices: [advice]))
     await #expect(throws: JourneyError.self) {
-      _ = try await bench.journeys.begin(request, at: bench.issuer, ownedBy: 1)
+      _ = try await bench.journeys.begin(request, at: bench.issuer, in: .uid(1))
     }
     await ask()
     #expect(bench.sent().count == 4)
@@ -243,14 +243,14 @@ import Testing
     bench.token.withLock { $0 = "newer" }
     let advice = PolicyAdvice(type: PolicyAdvice.Name.service, value: "Otp")
     let request = try #require(JourneyRequest.stepUp(session.handle, advices: [advice]))
-    _ = try await bench.journeys.begin(request, at: bench.issuer, ownedBy: 1)
+    _ = try await bench.journeys.begin(request, at: bench.issuer, in: .uid(1))
     #expect(await eventually { bench.grants.sent(to: "/revoke").count >= 2 && !bench.signOff().isEmpty })
     #expect(Set(bench.grants.sent(to: "/revoke").map { $0["token"] }) == ["r-1", "a-1"])
     #expect(bench.signOff().map { $0.fields["Cookie"] } == ["sso=\(Self.sso)"])
     let paths = bench.grants.transport.requests.map(\.url.path)
     let exchange = try #require(paths.lastIndex(of: "/token"))
     #expect(try #require(paths.firstIndex(of: "/revoke")) > exchange)
-    let token = try await bench.grants.sessions.token(of: session.handle, ownedBy: 1, at: bench.issuer)
+    let token = try await bench.grants.sessions.token(of: session.handle, at: bench.issuer, in: .uid(1))
     #expect(token.value.reveal() == "a-2")
   }
 
@@ -264,12 +264,12 @@ import Testing
     let advice = PolicyAdvice(type: PolicyAdvice.Name.service, value: "Otp")
     let request = try #require(JourneyRequest.stepUp(session.handle, advices: [advice]))
     await #expect(throws: JourneyError.self) {
-      _ = try await bench.journeys.begin(request, at: bench.issuer, ownedBy: 1)
+      _ = try await bench.journeys.begin(request, at: bench.issuer, in: .uid(1))
     }
     for _ in 0..<100 { await Task.yield() }
     #expect(bench.grants.sent(to: "/revoke").isEmpty)
     #expect(bench.signOff().allSatisfy { $0.fields["Cookie"] == "sso=\(Self.sso)" }, "the newer login is the session's")
-    let token = try await bench.grants.sessions.token(of: session.handle, ownedBy: 1, at: bench.issuer)
+    let token = try await bench.grants.sessions.token(of: session.handle, at: bench.issuer, in: .uid(1))
     #expect(token.value.reveal() == "a-1")
   }
 }

@@ -60,9 +60,9 @@ struct UnsavedSessionTests {
     store.failRemovals(after: 0)
     await #expect(throws: SessionError.self) {
       if isUsers {
-        _ = try await bench.sessions.end(session.handle, ownedBy: 1, at: nil)
+        _ = try await bench.sessions.end(session.handle, at: nil, in: .uid(1))
       } else {
-        _ = try await bench.sessions.endHere(session.handle, ownedBy: 1)
+        _ = try await bench.sessions.endHere(session.handle, ownedBy: 1, in: .uid(1))
       }
     }
     await #expect(throws: SessionError.self) { try await bench.token(session) }

@@ -26,12 +26,12 @@ import Testing
     var others: SessionRepository { second.sessions.repository }
 
     func read(_ repository: SessionRepository) async throws -> LiveSession {
-      try #require(try await repository.read(session.handle))
+      try #require(try await repository.read(session.handle, in: .uid(1)))
     }
 
     /// Another process writes first.
     func overtake(_ change: (inout SessionContents) -> Void) async throws {
-      try await others.update(try await read(others).record, by: .ifUnchanged, nil, change)
+      try await others.update(try await read(others).record, by: .ifUnchanged, nil, in: .uid(1), change)
     }
 
     /// Runs `update` while the store takes no writes, until it has given up.
@@ -48,9 +48,9 @@ import Testing
 
     func isGone(_ policy: UpdatePolicy) async throws -> SessionError.Kind? {
       let base = try await read(repository).record
-      _ = try await second.sessions.end(session.handle, ownedBy: 1, at: nil)
+      _ = try await second.sessions.end(session.handle, at: nil, in: .uid(1))
       do throws(SessionError) {
-        try await repository.update(base, by: policy) { $0.grant.refreshToken = "late" }
+        try await repository.update(base, by: policy, in: .uid(1)) { $0.grant.refreshToken = "late" }
         return nil
       } catch { return error.kind }
     }
@@ -64,7 +64,8 @@ import Testing
       contents.grant.isRejected = true
       contents.grant.refreshToken = nil
     }
-    let written = try await bench.repository.update(base.record, by: .refreshOutcome(under: nil)) { contents in
+    let written = try await bench.repository.update(base.record, by: .refreshOutcome(under: nil), in: .uid(1)) {
+      contents in
       contents.grant.refreshToken = "r-9"
     }
     #expect(written.version == 4 && written.contents.grant.refreshToken == "r-9" && !written.contents.grant.isRejected)
@@ -80,7 +81,8 @@ import Testing
       contents.grant.refreshToken = theirs["refresh"] ?? contents.grant.refreshToken
       contents.signOn.token = theirs["sso"]
     }
-    let current = try await bench.repository.update(base.record, by: .refreshOutcome(under: nil)) { contents in
+    let current = try await bench.repository.update(base.record, by: .refreshOutcome(under: nil), in: .uid(1)) {
+      contents in
       contents.grant.refreshToken = "r-9"
     }
     #expect(current.version == 3 && current.contents.grant.refreshToken != "r-9")
@@ -91,7 +93,8 @@ import Testing
     let bench = try await Bench()
     let base = try await bench.read(bench.repository)
     let other = RecordLease(key: SessionHandle.random().key, fence: 1, token: [])
-    let written = try await bench.repository.update(base.record, by: .refreshOutcome(under: other)) { contents in
+    let written = try await bench.repository.update(base.record, by: .refreshOutcome(under: other), in: .uid(1)) {
+      contents in
       contents.grant.refreshToken = "r-9"
     }
     #expect(written.contents.grant.refreshToken == "r-9")
@@ -103,7 +106,9 @@ import Testing
     let base = try await bench.read(bench.repository)
     let repository = bench.repository
     let isKept = try await bench.withoutStore {
-      try await repository.update(base.record, by: .refreshOutcome(under: nil)) { $0.grant.refreshToken = "r-9" }
+      try await repository.update(base.record, by: .refreshOutcome(under: nil), in: .uid(1)) {
+        $0.grant.refreshToken = "r-9"
+      }
     }
     #expect(isKept && repository.cache.withLock { $0.sessions[base.handle.key] } == nil)
     await repository.writeUnsaved()
@@ -115,7 +120,9 @@ import Testing
     let bench = try await Bench()
     let base = try await bench.read(bench.repository)
     try await bench.overtake { $0.grant.scope = "theirs" }
-    let written = try await bench.repository.update(base.record, by: .reapply) { $0.signOn.token = "newer" }
+    let written = try await bench.repository.update(base.record, by: .reapply, in: .uid(1)) {
+      $0.signOn.token = "newer"
+    }
     #expect(written.version == 4 && written.contents.signOn.token == "newer")
     #expect(written.contents.grant.scope == "theirs")
   }
@@ -126,10 +133,10 @@ import Testing
     let base = try await bench.read(bench.repository)
     let repository = bench.repository
     let isKept = try await bench.withoutStore {
-      try await repository.update(base.record, by: .reapply) { $0.signOn.token = "newer" }
+      try await repository.update(base.record, by: .reapply, in: .uid(1)) { $0.signOn.token = "newer" }
     }
     #expect(isKept && repository.cache.withLock { $0.sessions[base.handle.key] } != nil)
-    let written = try await repository.update(base.record, by: .reapply) { $0.grant.scope = "later" }
+    let written = try await repository.update(base.record, by: .reapply, in: .uid(1)) { $0.grant.scope = "later" }
     #expect(written.contents.signOn.token == "newer" && written.contents.grant.scope == "later")
   }
 
@@ -139,7 +146,7 @@ import Testing
     let base = try await bench.read(bench.repository)
     try await bench.overtake { $0.grant.refreshToken = "theirs" }
     let error = await #expect(throws: SessionError.self) {
-      try await bench.repository.update(base.record, by: .ifUnchanged) { $0.grant.refreshToken = nil }
+      try await bench.repository.update(base.record, by: .ifUnchanged, in: .uid(1)) { $0.grant.refreshToken = nil }
     }
     #expect(error?.isConflict == true)
     #expect(try await bench.read(bench.repository).contents.grant.refreshToken == "theirs")
@@ -151,7 +158,7 @@ import Testing
     let base = try await bench.read(bench.repository)
     let repository = bench.repository
     let isKept = try await bench.withoutStore {
-      try await repository.update(base.record, by: .ifUnchanged) { $0.grant.refreshToken = nil }
+      try await repository.update(base.record, by: .ifUnchanged, in: .uid(1)) { $0.grant.refreshToken = nil }
     }
     #expect(!isKept)
   }
@@ -164,10 +171,10 @@ import Testing
     let repository = bench.repository
     let handle = SessionHandle.random()
     let contents = SessionContents(handle, at: bench.first.issuer, kind: .user, createdAt: bench.first.clock.wallNow)
-    let reservation = try await repository.reserve(contents, of: handle, uid: 1, Self.room)
+    let reservation = try await repository.reserve(contents, of: handle, Self.room, in: .uid(1))
     let nothing = RecordAllowance(count: .max, bytes: 1)
     let tooLarge = await #expect(throws: SessionError.self) {
-      try await repository.update(reservation, by: .fillReservation(within: nothing)) { contents in
+      try await repository.update(reservation, by: .fillReservation(within: nothing), in: .uid(1)) { contents in
         contents.isReserved = false
         contents.grant.refreshToken = String(repeating: "r", count: 4096)
       }
@@ -177,9 +184,9 @@ import Testing
       return
     }
     #expect(repository.unsaved(handle) == nil)
-    #expect(try await repository.fill(reservation, with: contents, Self.room).version == 2)
+    #expect(try await repository.fill(reservation, with: contents, Self.room, in: .uid(1)).version == 2)
     let twice = await #expect(throws: SessionError.self) {
-      try await repository.fill(reservation, with: contents, Self.room)
+      try await repository.fill(reservation, with: contents, Self.room, in: .uid(1))
     }
     #expect(twice?.isConflict == true)
   }
@@ -190,9 +197,11 @@ import Testing
     let repository = bench.repository
     let handle = SessionHandle.random()
     let contents = SessionContents(handle, at: bench.first.issuer, kind: .user, createdAt: bench.first.clock.wallNow)
-    let reservation = try await repository.reserve(contents, of: handle, uid: 1, Self.room)
-    _ = try await bench.withoutStore { _ = try await repository.fill(reservation, with: contents, Self.room) }
-    #expect(try await repository.read(handle)?.version == 2)
+    let reservation = try await repository.reserve(contents, of: handle, Self.room, in: .uid(1))
+    _ = try await bench.withoutStore {
+      _ = try await repository.fill(reservation, with: contents, Self.room, in: .uid(1))
+    }
+    #expect(try await repository.read(handle, in: .uid(1))?.version == 2)
     #expect(repository.unsaved(handle) == nil)
   }
 
@@ -207,6 +216,6 @@ import Testing
     case (.refreshOutcome, .notFound?), (.reapply, .notFound?): break
     default: Issue.record("\(String(describing: kind))")
     }
-    #expect(try await bench.others.read(bench.session.handle) == nil)
+    #expect(try await bench.others.read(bench.session.handle, in: .uid(1)) == nil)
   }
 }

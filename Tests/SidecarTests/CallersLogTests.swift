@@ -18,7 +18,8 @@ struct CallersLogTests {
     let bench = try SidecarBench("{}")
     let log = bench.service.callersLog
     func fail(_ uid: UInt32, _ text: String = "no introspection", _ issuer: String = "corp") {
-      CurrentPeer.$uid.withValue(uid) { log.log(.warning, text, about: issuer, ["of": .stringConvertible(uid)]) }
+      log.of(CallScope(peer: PeerID(uid: uid, connection: 0))).log(
+        .warning, text, about: issuer, ["of": .stringConvertible(uid)])
     }
     for _ in 0..<1000 { fail(5) }
     fail(6)
@@ -64,7 +65,10 @@ struct CallersLogTests {
       metrics: bench.service.calls.log.metrics, health: bench.service.health.monitor, changes: HealthSignal(),
       hub: bench.service.hub,
       logger: bench.service.calls.log.logger, log: bench.service.callersLog)
-    func end(_ uid: UInt32) { observer.observe(.ended(SessionHandle.random(), issuer: "corp", uid: uid)) }
+    func end(_ uid: UInt32) {
+      observer.observe(
+        .ended(SessionHandle.random(), issuer: "corp", uid: uid), in: CallScope(peer: PeerID(uid: uid, connection: 0)))
+    }
     for _ in 0..<1000 { end(5) }
     end(6)
     #expect(lines(bench, "session ended").count == 11)

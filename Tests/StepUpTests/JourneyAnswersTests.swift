@@ -88,7 +88,8 @@ import Testing
     bench.thenPage(Self.wait("8000"))
     let step = try #require(try await bench.login("Push").step)
     let short = Deadline(in: .seconds(2), on: clock)
-    #expect(await JourneyBench.word { try await bench.resume(step.continuation, nil, deadline: short) } == "deadline")
+    #expect(
+      await JourneyBench.word { try await bench.resume(step.continuation, nil, deadline: short) } == "deadline")
     let call = Task { await JourneyBench.word { try await bench.resume(step.continuation, nil) } }
     #expect(await eventually { clock.sleeperCount > 0 })
     #expect(await JourneyBench.word { try await bench.resume(step.continuation, nil) } == "unknown", "it is in use")

@@ -32,7 +32,7 @@ import Testing
   }
 
   private static func start(_ bench: JourneyBench) async throws -> JourneyNode {
-    try node(try await bench.journeys.start(.login(tree: "Login"), at: bench.issuer, ownedBy: JourneyBench.uid))
+    try node(try await bench.journeys.start(.login(tree: "Login"), at: bench.issuer, in: .uid(JourneyBench.uid)))
   }
 
   private static let page =
@@ -146,13 +146,13 @@ import Testing
     bench.then { _ in .json(#"{"code":401,"reason":"Unauthorized","message":"Login failure"}"#, status: 401) }
     let step = try #require(try await bench.stepUp(session).step)
     #expect(step.typedCallbacks.map(\.type) == ["PasswordCallback"])
-    let node = JourneyNode(step, of: bench.journeys, at: bench.issuer, ownedBy: JourneyBench.uid)
+    let node = JourneyNode(step, of: bench.journeys, at: bench.issuer, in: .uid(JourneyBench.uid))
     guard case .failed(let failure) = try await node.next() else { throw NoNode() }
     #expect(failure.message == "Login failure")
-    let stored = try await bench.journeys.hold(.login(tree: nil), at: bench.issuer, ownedBy: JourneyBench.uid)
+    let stored = try await bench.journeys.hold(.login(tree: nil), at: bench.issuer, in: .uid(JourneyBench.uid))
     bench.thenPage()
     let started = try Self.node(
-      try await JourneyNode(stored, of: bench.journeys, at: bench.issuer, ownedBy: JourneyBench.uid).next())
+      try await JourneyNode(stored, of: bench.journeys, at: bench.issuer, in: .uid(JourneyBench.uid)).next())
     #expect(started.callbacks.map(\.type) == ["PasswordCallback"])
   }
 }

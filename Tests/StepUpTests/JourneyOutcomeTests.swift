@@ -99,18 +99,18 @@ import Testing
     bench.then { _ in answer(#""tokenId":"","#, "other=x", "sso=\"\(JourneyBench.newer)\"; Path=/; HttpOnly; Secure") }
     let session = try #require(try await bench.login().end?.session)
     #expect(bench.grants.sent(to: JourneyBench.authorize).last?["csrf"] == JourneyBench.newer)
-    #expect(try await bench.grants.sessions.session(session, ownedBy: 1).subject == "user-1")
+    #expect(try await bench.grants.sessions.session(session, in: .uid(1)).subject == "user-1")
     for (answer, isForced) in [(answer(#""tokenId":"","#, "sso=x"), true), (answer("", "sso=x"), false)] {
       bench.then { _ in answer }
       let end = try await bench.journeys.begin(
-        .login(tree: nil, withoutSession: true, forced: isForced), at: bench.issuer, ownedBy: 1
+        .login(tree: nil, withoutSession: true, forced: isForced), at: bench.issuer, in: .uid(1)
       ).end
       #expect(end != nil && end?.session == nil)
     }
     #expect(bench.logouts.isEmpty)
     // A token that comes all the same is not used.
     bench.thenToken("t-9")
-    _ = try await bench.journeys.begin(.login(tree: nil, withoutSession: true), at: bench.issuer, ownedBy: 1)
+    _ = try await bench.journeys.begin(.login(tree: nil, withoutSession: true), at: bench.issuer, in: .uid(1))
     #expect(bench.logouts == ["sso=t-9 t-9"])
   }
 
@@ -144,7 +144,7 @@ import Testing
     let bench = try JourneyBench()
     let without = try bench.grants.issuer()
     #expect(
-      await JourneyBench.word { try await bench.journeys.begin(.login(tree: nil), at: without, ownedBy: 1) }
+      await JourneyBench.word { try await bench.journeys.begin(.login(tree: nil), at: without, in: .uid(1)) }
         == "session grant_not_supported")
     let deny = PolicyAdvice(type: PolicyAdvice.Name.session, value: "deny")
     let session = try await bench.session()

@@ -18,7 +18,7 @@ import Testing
       (.login(tree: nil, withoutSession: true, forced: true), "noSession=true&ForceAuth=true"),
     ] {
       bench.thenPage()
-      _ = try await bench.journeys.begin(request, at: bench.issuer, ownedBy: 1)
+      _ = try await bench.journeys.begin(request, at: bench.issuer, in: .uid(1))
       let sent = try #require(bench.submissions.last)
       #expect(sent.method == "POST" && sent.url.query == query && sent.body == Array("{}".utf8))
       #expect(sent.url.path == "/am/json/realms/root/realms/alpha/authenticate")

@@ -32,14 +32,14 @@ import Testing
     var request = JourneyRequest.login(tree: nil)
     request.origin.path = ["maker", "child"]
     bench.thenPage()
-    let begun = try await bench.journeys.begin(request, at: bench.issuer, ownedBy: JourneyBench.uid)
+    let begun = try await bench.journeys.begin(request, at: bench.issuer, in: .uid(JourneyBench.uid))
     bench.thenToken(JourneyBench.sso)
     guard case .completed(let end) = try await bench.resume(try #require(begun.step)) else {
       Issue.record("the journey does not end")
       return
     }
     let session = try #require(end.session)
-    let live = try await bench.grants.sessions.live(session, ownedBy: JourneyBench.uid)
+    let live = try await bench.grants.sessions.live(session, in: .uid(JourneyBench.uid))
     #expect(live.contents.path == ["maker", "child"])
   }
 
@@ -112,7 +112,7 @@ import Testing
     let session = try await bench.session()
     bench.thenPage()
     let step = try #require(try await bench.stepUp(session).step)
-    _ = try await bench.grants.sessions.end(session.handle, ownedBy: 1, at: bench.issuer)
+    _ = try await bench.grants.sessions.end(session.handle, at: bench.issuer, in: .uid(1))
     bench.thenToken(JourneyBench.newer)
     #expect(await JourneyBench.word { try await bench.resume(step) } == "session session_not_found")
     #expect(bench.logouts.last == "sso=\(JourneyBench.newer) \(JourneyBench.newer)")
@@ -125,7 +125,7 @@ import Testing
     bench.thenToken("t.3")
     let call = Task { await JourneyBench.word { try await bench.resume(next) } }
     #expect(await eventually { gate.waiterCount == 1 })
-    _ = try await bench.grants.sessions.end(second.handle, ownedBy: 1, at: bench.issuer)
+    _ = try await bench.grants.sessions.end(second.handle, at: bench.issuer, in: .uid(1))
     gate.open()
     #expect(await call.value == "session session_not_found")
     #expect(await eventually { bench.logouts.contains("sso=t.3 t.3") })
@@ -166,7 +166,7 @@ import Testing
     let step = try #require(try await bench.stepUp(session).step)
     let gate = Gate()
     store.blockNextReplacement(at: gate)
-    let refresh = Task { try await bench.grants.sessions.refresh(session.handle, ownedBy: 1, at: bench.issuer) }
+    let refresh = Task { try await bench.grants.sessions.refresh(session.handle, at: bench.issuer, in: .uid(1)) }
     #expect(await eventually { gate.waiterCount == 1 })
     bench.thenToken(JourneyBench.newer)
     #expect(await JourneyBench.word { try await bench.resume(step) } == "upgraded")

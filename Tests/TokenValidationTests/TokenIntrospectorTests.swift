@@ -26,13 +26,13 @@ import Testing
     }
 
     func ask(
-      _ token: String = "opaque", hint: String? = nil, deadline: Deadline = .never
+      _ token: String = "opaque", hint: String? = nil, in scope: CallScope = .uid()
     ) async throws -> IntrospectionVerdict {
       try await introspector.verdict(
         on: Secret(token), hint: hint,
         issuer: .testing(endpoints: [.introspection: "https://idp.test/introspect"]), expecting: .init(),
         configuration: IDTokenConfiguration(issuer: "https://idp.test"), keys: StaticJWKSet(JWKSet([])),
-        deadline: deadline)
+        in: scope)
     }
   }
 
@@ -63,7 +63,7 @@ import Testing
       return .json(#"{"active":true}"#)
     }
     let question = TokenIntrospector.Question(
-      uid: nil, issuer: try .testing(endpoints: [.introspection: "https://idp.test/introspect"]),
+      uid: CallScope().uid, issuer: try .testing(endpoints: [.introspection: "https://idp.test/introspect"]),
       token: Secret("opaque"), hint: nil)
     let faults = try await withThrowingTaskGroup(of: TokenFault?.self) { group in
       for _ in 0..<20 { group.addTask { try await bench.ask().fault } }
@@ -104,7 +104,7 @@ import Testing
     }
     await #expect(throws: IntrospectionError.self) { try await bench.ask() }
     await #expect(throws: IntrospectionError.self) {
-      try await bench.ask(deadline: Deadline(instant: bench.clock.monotonicNow))
+      try await bench.ask(in: .uid(by: Deadline(instant: bench.clock.monotonicNow)))
     }
     #expect(bench.transport.requests.count == 1, "a caller without time left sends nothing")
   }

@@ -10,8 +10,8 @@ import Testing
 
 /// The same token again: what may be cached, and what must be checked again.
 @Suite struct VerdictCacheTests {
-  private func isCached(_ bench: TokenBench, _ token: String) async throws -> Bool? {
-    guard case .valid(_, _, _, let cached) = try await bench.verdict(on: token) else { return nil }
+  private func isCached(_ bench: TokenBench, _ token: String, uid: UInt32 = 1) async throws -> Bool? {
+    guard case .valid(_, _, _, let cached) = try await bench.verdict(on: token, in: .uid(uid)) else { return nil }
     return cached
   }
 
@@ -218,12 +218,10 @@ import Testing
     let cache = VerdictCache(maxEntries: 8)
     let bench = try TokenBench(cache: cache)
     let favourite = try bench.token()
-    _ = try await CurrentPeer.$uid.withValue(1) { try await isCached(bench, favourite) }
-    try await CurrentPeer.$uid.withValue(2) {
-      for index in 0..<40 { _ = try await bench.verdict(on: bench.token(["sub": .string("user-\(index)")])) }
-    }
+    _ = try await isCached(bench, favourite, uid: 1)
+    for index in 0..<40 { _ = try await bench.verdict(on: bench.token(["sub": .string("user-\(index)")]), in: .uid(2)) }
     #expect(cache.count == 8)
-    let third = try await CurrentPeer.$uid.withValue(3) { try await isCached(bench, favourite) }
+    let third = try await isCached(bench, favourite, uid: 3)
     #expect(third == true)
   }
 

@@ -18,17 +18,16 @@ struct PassCall: Sendable {
   /// The bound that the caller gave.
   private let deadline: Deadline
 
-  /// The calls to the provider of `point` for `uid`; nil where it is of another kind.
+  /// The calls to the provider of `point` for the caller; nil where it is of another kind.
   init?(
-    at point: DecisionPoint, over preauthorizer: Preauthorizer, uid: UInt32, deadline: Deadline = .never,
-    trace: TraceContext? = nil
+    at point: DecisionPoint, over preauthorizer: Preauthorizer, in scope: CallScope
   ) {
     guard let provider = point.provider as? AdobePassProvider else { return nil }
     self.provider = provider
-    self.deadline = deadline
-    let subject = DecisionSubject(id: "", uid: uid)
-    var link = preauthorizer.client(of: point, for: subject, deadline: deadline, trace: trace)
-    link.deadline = deadline.earlier(Deadline(in: Self.patience, on: link.clock))
+    deadline = scope.deadline
+    let subject = DecisionSubject(id: "", uid: scope.uid)
+    var link = preauthorizer.client(of: point, for: subject, in: scope)
+    link.scope = scope.until(Deadline(in: Self.patience, on: link.clock))
     self.link = link
   }
 
@@ -41,12 +40,14 @@ struct PassCall: Sendable {
   /// The same with `wait` more time.
   func lasting(for wait: Duration) -> PassCall {
     var link = link
-    link.deadline = deadline.earlier(Deadline(in: Self.patience + wait, on: link.clock))
+    link.scope = link.scope.unbounded.until(deadline).until(Deadline(in: Self.patience + wait, on: link.clock))
     return PassCall(provider, link, deadline)
   }
 
   /// The same for a request whose answer other calls wait for, too: with a time of its own.
-  var shared: PassCall { PassCall(provider, link.forSharedRequest(timeout: Self.patience), .never) }
+  var shared: PassCall {
+    PassCall(provider, link.forSharedRequest(timeout: Self.patience, in: link.scope), .never)
+  }
 
   var state: AdobePassState { provider.state }
   var clock: any EngineClock { link.clock }

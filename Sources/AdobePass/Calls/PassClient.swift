@@ -10,12 +10,11 @@ public import PosternSupport
 public struct PassClient: Sendable {
   let call: PassCall
 
-  /// The calls to the provider of `point` for `uid`; nil where it is of another kind.
+  /// The calls to the provider of `point` in that scope; nil where it is of another kind.
   public init?(
-    at point: DecisionPoint, over preauthorizer: Preauthorizer, uid: UInt32, deadline: Deadline = .never,
-    trace: TraceContext? = nil
+    at point: DecisionPoint, over preauthorizer: Preauthorizer, in scope: CallScope = CallScope()
   ) {
-    guard let call = PassCall(at: point, over: preauthorizer, uid: uid, deadline: deadline, trace: trace) else {
+    guard let call = PassCall(at: point, over: preauthorizer, in: scope) else {
       return nil
     }
     self.call = call

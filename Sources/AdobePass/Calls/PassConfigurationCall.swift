@@ -1,4 +1,5 @@
 import Entitlements
+import OAuthClient
 import PosternJSON
 import PosternSupport
 
@@ -16,8 +17,8 @@ struct PassConfigurationCall {
     let shared = PassConfigurationCall(call: call.shared)
     let flight = PassConfigurations.Flight(key: key, uid: call.link.subject.uid)
     do throws(PassError) {
-      return try await call.state.configurations.requests.value(for: flight, deadline: call.link.deadline) {
-        () async throws(PassError) in
+      return try await call.state.configurations.requests.value(for: flight, in: call.link.scope) {
+        _ async throws(PassError) in
         if let cached = shared.call.state.configurations[key] { return cached }
         return try await shared.requestedConfiguration(options, key)
       }

@@ -194,7 +194,7 @@ struct PassProfileCall {
     // Beyond the bounds an answer may be lost, and with it the time of its request.
     let next = max(entry.last?.next ?? now + call.provider.settings.login.pollInterval, now)
     let end = min(next, until, entry.end, call.link.deadline.instant ?? until)
-    if end > now { try await call.state.codes.sleep(for: end - now, about: key) }
+    if end > now { try await call.state.codes.sleep(for: end - now, about: key, in: call.link.scope) }
     return next
   }
 
@@ -244,12 +244,13 @@ struct PassProfileCall {
       return .failed(error.waiting(next - call.clock.monotonicNow))
     }
     let shared = PassExchange(
-      provider: call.provider, link: call.link.forSharedRequest(timeout: PassCall.patience), options: exchange.options,
+      provider: call.provider, link: call.link.forSharedRequest(timeout: PassCall.patience, in: call.link.scope),
+      options: exchange.options,
       device: exchange.device)
-    let deadline = call.link.deadline.earlier(Deadline(instant: codes.entry(key, for: poller.uid).end))
-    return await codes.whileCurrent(key) {
+    let scope = call.link.scope.until(Deadline(instant: codes.entry(key, for: poller.uid).end))
+    return await codes.whileCurrent(key, in: scope) {
       do throws(PassError) {
-        return try await codes.polls.value(for: key, deadline: deadline) { () async throws(PassError) in
+        return try await codes.polls.value(for: key, in: scope) { _ async throws(PassError) in
           isOwn.withLock { $0 = true }
           if let known = known() { return known.answer }
           let answer = await Self.poll(key.code, shared)

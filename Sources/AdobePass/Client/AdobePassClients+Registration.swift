@@ -19,11 +19,13 @@ extension AdobePassClients {
   ) async throws(AdobePassClientError) -> AdobePassRegistration {
     let client = requests.client
     if let unsaved = self[client].unsaved {
-      return try await save(unsaved, of: client, in: requests.link.records, nil)
+      return try await save(unsaved, of: client, in: requests.link.records, nil, by: requests.link.scope.uid)
     }
     if let known = self[client].registration, known.clientID != rejected { return known }
-    let store = requests.link.records
-    if let stored = try await stored(client, in: store)?.registration, stored.clientID != rejected { return stored }
+    let (store, uid) = (requests.link.records, requests.link.scope.uid)
+    if let stored = try await stored(client, in: store, by: uid)?.registration, stored.clientID != rejected {
+      return stored
+    }
     if rejected != nil, let last = self[client].replacedAt,
       clock.monotonicNow - last < Self.replacementPause
     {
@@ -35,9 +37,11 @@ extension AdobePassClients {
   }
 
   /// Returns the id under which the client is registered; nil where it is not.
-  func clientID(of client: AdobePassClient, in store: any RecordStore) async throws(StoreError) -> String? {
+  func clientID(of client: AdobePassClient, in store: any RecordStore, by uid: UInt32) async throws(StoreError)
+    -> String?
+  {
     if let known = self[client].registration { return known.clientID }
-    guard let record = try await store.record(for: client.key),
+    guard let record = try await store.record(for: client.key, by: uid),
       let registration = AdobePassRegistration.current(record, of: client)
     else { return nil }
     change(client) { $0.registration = $0.registration ?? registration }
@@ -49,35 +53,36 @@ extension AdobePassClients {
     _ requests: AdobePassRequests, instead rejected: String?
   ) async throws(AdobePassClientError) -> AdobePassRegistration {
     let client = requests.client
-    let store = requests.link.records
-    let lease = try await lease(client, in: store, instead: rejected)
+    let (store, uid) = (requests.link.records, requests.link.scope.uid)
+    let lease = try await lease(client, in: store, instead: rejected, by: uid)
     let outcome: Result<AdobePassRegistration, AdobePassClientError>
     do throws(AdobePassClientError) {
-      if let stored = try await stored(client, in: store)?.registration, stored.clientID != rejected {
+      if let stored = try await stored(client, in: store, by: uid)?.registration, stored.clientID != rejected {
         outcome = .success(stored)
       } else {
         let made = try await requests.registration()
         if rejected != nil { change(client) { $0.replacedAt = clock.monotonicNow } }
         requests.link.upstream.observer.observe(
-          .clientRegistered(provider: requests.link.point.name, replacement: rejected != nil))
+          .clientRegistered(provider: requests.link.point.name, replacement: rejected != nil),
+          in: requests.link.scope)
         outcome = .success(
-          try await save(Unsaved(registration: made, rejected: rejected), of: client, in: store, lease))
+          try await save(Unsaved(registration: made, rejected: rejected), of: client, in: store, lease, by: uid))
       }
     } catch {
       outcome = .failure(error)
     }
-    if let lease { await store.release(lease) }
+    if let lease { await store.release(lease, by: uid) }
     return try outcome.get()
   }
 
   /// Returns the lease; nil when there are other credentials meanwhile.
   private func lease(
-    _ client: AdobePassClient, in store: any RecordStore, instead rejected: String?
+    _ client: AdobePassClient, in store: any RecordStore, instead rejected: String?, by uid: UInt32
   ) async throws(AdobePassClientError) -> RecordLease? {
     let end = clock.monotonicNow + Self.leaseDuration
     while true {
       do throws(StoreError) {
-        if let lease = try await store.lease(client.key, for: Self.leaseDuration) { return lease }
+        if let lease = try await store.lease(client.key, for: Self.leaseDuration, by: uid) { return lease }
       } catch {
         throw Self.trouble("the client's credentials cannot be stored", error)
       }
@@ -85,17 +90,19 @@ extension AdobePassClients {
         throw .trouble("another process is registering the client and does not finish", retry: .after(nil))
       }
       try? await clock.sleep(for: Self.leasePause)
-      if let stored = try await stored(client, in: store)?.registration, stored.clientID != rejected { return nil }
+      if let stored = try await stored(client, in: store, by: uid)?.registration, stored.clientID != rejected {
+        return nil
+      }
     }
   }
 
   /// Returns the credentials in the store. An unreadable record is no reason to register again: that would cost the
   /// users their logins.
   private func stored(
-    _ client: AdobePassClient, in store: any RecordStore
+    _ client: AdobePassClient, in store: any RecordStore, by uid: UInt32
   ) async throws(AdobePassClientError) -> (registration: AdobePassRegistration, version: UInt64)? {
     do throws(StoreError) {
-      guard let record = try await store.record(for: client.key) else { return nil }
+      guard let record = try await store.record(for: client.key, by: uid) else { return nil }
       guard let registration = AdobePassRegistration.current(record, of: client) else {
         throw StoreError(.corrupted, "\(client.key) is no registration of this format")
       }
@@ -109,11 +116,11 @@ extension AdobePassClients {
   /// Stores new credentials, which are not used before that: they would be lost with the process. Where another process
   /// stored its own meanwhile, those count.
   private func save(
-    _ unsaved: Unsaved, of client: AdobePassClient, in store: any RecordStore, _ lease: RecordLease?
+    _ unsaved: Unsaved, of client: AdobePassClient, in store: any RecordStore, _ lease: RecordLease?, by uid: UInt32
   ) async throws(AdobePassClientError) -> AdobePassRegistration {
     let registration = unsaved.registration
     change(client) { $0.unsaved = unsaved }
-    let stored = try await stored(client, in: store)
+    let stored = try await stored(client, in: store, by: uid)
     if let stored, stored.registration.clientID != unsaved.rejected {
       change(client) { $0.unsaved = nil }
       return stored.registration
@@ -129,7 +136,7 @@ extension AdobePassClients {
       }
       // Another process was first: all use the stored credentials.
       change(client) { $0.unsaved = nil }
-      if let stored = try await self.stored(client, in: store)?.registration { return stored }
+      if let stored = try await self.stored(client, in: store, by: uid)?.registration { return stored }
       throw .trouble("the client's credentials were removed while they were stored", retry: .after(nil))
     }
     change(client) { entry in

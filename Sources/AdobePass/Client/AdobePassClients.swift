@@ -58,16 +58,19 @@ final class AdobePassClients: Sendable {
     let generation = rejected?.generation ?? 0
     if let current = fresh(client) {
       guard current.generation <= generation else { return current }
-      guard replacements.wait(toReplace: current.generation, of: client.key, at: clock.monotonicNow) == nil else {
+      guard
+        replacements.wait(toReplace: current.generation, of: client.key, for: link.scope.uid, at: clock.monotonicNow)
+          == nil
+      else {
         throw DecisionFault(.replacedTooOften)
       }
     }
     while true {
-      let token = try await flights.value(for: client.key, deadline: link.deadline) {
-        [self] () async throws(DecisionFault) in
+      let token = try await flights.value(for: client.key, in: link.scope) {
+        [self] run async throws(DecisionFault) in
         if let token = fresh(client, newerThan: generation) { return token }
         let requests = AdobePassRequests(
-          client: client, device: device, link: link.forSharedRequest(timeout: Self.patience))
+          client: client, device: device, link: link.forSharedRequest(timeout: Self.patience, in: run))
         return try await obtain(requests, instead: rejected, isUnknownClient: isUnknownClient)
       }
       // A run that another caller started may end with the very token that was rejected.
@@ -125,9 +128,9 @@ final class AdobePassClients: Sendable {
     _ requests: AdobePassRequests, of registration: AdobePassRegistration, instead rejected: AdobePassToken?
   ) async throws(AdobePassClientError) -> AdobePassToken {
     let client = requests.client
-    let store = requests.link.records
+    let (store, uid) = (requests.link.records, requests.link.scope.uid)
     func stored() async -> AdobePassToken? {
-      guard let record = try? await store.record(for: client.tokenKey),
+      guard let record = try? await store.record(for: client.tokenKey, by: uid),
         let token = AdobePassToken.stored(
           record, of: registration.clientID, generation: 0, at: (clock.monotonicNow, clock.wallNow)),
         rejected.map({ !$0.value.reveal().hasSameBytes(as: token.value.reveal()) }) ?? true
@@ -139,12 +142,12 @@ final class AdobePassClients: Sendable {
     while true {
       // Also after the lease has been granted: the process that had it before may have stored a token.
       if let token = await stored() {
-        if let lease { await store.release(lease) }
+        if let lease { await store.release(lease, by: uid) }
         return keep(token, client)
       }
       guard lease == nil, clock.monotonicNow < end, !Task.isCancelled else { break }
       do throws(StoreError) {
-        lease = try await store.lease(client.tokenKey, for: Self.leaseDuration)
+        lease = try await store.lease(client.tokenKey, for: Self.leaseDuration, by: uid)
       } catch {
         // A token that is not stored costs the next process a request, and nothing else.
         break
@@ -157,8 +160,8 @@ final class AdobePassClients: Sendable {
     } catch {
       answer = .failure(error)
     }
-    if let token = (try? answer.get()).map(Self.token) { await save(token, of: client, in: store) }
-    if let lease { await store.release(lease) }
+    if let token = (try? answer.get()).map(Self.token) { await save(token, of: client, in: store, by: uid) }
+    if let lease { await store.release(lease, by: uid) }
     return keep(Self.token(try answer.get()), client)
   }
 
@@ -169,8 +172,10 @@ final class AdobePassClients: Sendable {
   }
 
   /// Stores the token; a failure costs the next process a request, and nothing else.
-  private func save(_ token: AdobePassToken, of client: AdobePassClient, in store: any RecordStore) async {
-    guard let previous = try? await store.record(for: client.tokenKey) as StoredRecord?? else { return }
+  private func save(_ token: AdobePassToken, of client: AdobePassClient, in store: any RecordStore, by uid: UInt32)
+    async
+  {
+    guard let previous = try? await store.record(for: client.tokenKey, by: uid) as StoredRecord?? else { return }
     guard let record = token.record(of: client, after: previous, at: (clock.monotonicNow, clock.wallNow)) else {
       return
     }

@@ -1,4 +1,5 @@
 import HTTPMessages
+import OAuthClient
 import PosternJSON
 import PosternSupport
 import SessionRecords
@@ -160,16 +161,16 @@ final class PassCodes: Sendable {
   }
 
   /// Sleeps for `duration`, or until the code is superseded. Throws when the calling task is cancelled.
-  func sleep(for duration: Duration, about key: Key) async throws(PassError) {
-    await whileCurrent(key) { [clock] in try? await clock.sleep(for: duration) }
+  func sleep(for duration: Duration, about key: Key, in scope: CallScope) async throws(PassError) {
+    await whileCurrent(key, in: scope) { [clock] in try? await clock.sleep(for: duration) }
     if Task.isCancelled { throw .ended(.cancelled) }
   }
 
   /// Runs `operation`, which is cancelled once the code is superseded.
   func whileCurrent<Value: Sendable>(
-    _ key: Key, _ operation: @escaping @Sendable () async -> Value
+    _ key: Key, in scope: CallScope, _ operation: @escaping @Sendable () async -> Value
   ) async -> Value {
-    let task = CurrentPeer.task { await operation() }
+    let task = scope.task { await operation() }
     let (number, isOver) = state.withLock { state in
       state.lastWait += 1
       let number = state.lastWait

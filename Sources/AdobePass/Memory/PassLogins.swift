@@ -1,4 +1,5 @@
 import Entitlements
+import OAuthClient
 import PosternCrypto
 import PosternSupport
 import SessionRecords
@@ -87,7 +88,9 @@ final class PassLogins: Sendable {
     _ mvpd: String, _ profile: PassProfile?, named: PassMVPD?, _ client: AdobePassClient, _ device: AdobePassDevice,
     over link: DecisionClient
   ) async throws(StoreError) -> PassLogin? {
-    guard let clientID = try await clients.clientID(of: client, in: link.records) else { return nil }
+    guard let clientID = try await clients.clientID(of: client, in: link.records, by: link.scope.uid) else {
+      return nil
+    }
     let kept = profile.map {
       PassLogin.Profile(
         type: $0.type, issuer: $0.issuer, notBefore: $0.notBefore?.millisecondsSinceEpoch,
@@ -151,11 +154,13 @@ final class PassLogins: Sendable {
   private func stored(
     _ client: AdobePassClient, _ device: AdobePassDevice, over link: DecisionClient
   ) async throws(StoreError) -> Stored? {
-    guard let record = try await link.records.record(for: Self.key(client, device)) else { return nil }
+    guard let record = try await link.records.record(for: Self.key(client, device), by: link.scope.uid) else {
+      return nil
+    }
     let login = PassLogin.read(record)
     guard let login, login.format == PassLogin.currentFormat else { return Stored(record: record, login: nil) }
     // A login of a client that was replaced is gone.
-    let current = try await clients.clientID(of: client, in: link.records)
+    let current = try await clients.clientID(of: client, in: link.records, by: link.scope.uid)
     return Stored(record: record, login: current?.hasSameBytes(as: login.clientID) == true ? login : nil)
   }
 
@@ -183,7 +188,7 @@ final class PassLogins: Sendable {
     let stored = try await stored(client, device, over: link)
     let changed = body(stored?.login)
     guard let changed else {
-      if stored != nil { _ = try await store.remove(key) }
+      if stored != nil { _ = try await store.remove(key, by: link.scope.uid) }
       return nil
     }
     if let login = stored?.login, login.mark == changed.mark { return changed }

@@ -13,21 +13,23 @@ public struct DecisionClient: Sendable {
   let prover: DPoPProver
   package let point: DecisionPoint
   package let subject: DecisionSubject
-  /// The deadline of the whole lookup.
-  public package(set) var deadline: Deadline
-  package let trace: TraceContext?
+  /// The scope of the whole lookup.
+  package var scope: CallScope
   /// Whether it is a refresh that no call waits for: it takes no slot of the rate limit from calls that do.
   var isRefresh = false
+
+  /// The deadline of the whole lookup.
+  public var deadline: Deadline { scope.deadline }
 
   /// The clock of the engine.
   public var clock: any EngineClock { upstream.clock }
 
   /// The same client for a request whose result is shared (`DecisionPurpose.shared`): with a deadline of its own,
-  /// whichever call needed the result first.
-  package func forSharedRequest(timeout: Duration) -> DecisionClient {
+  /// whichever call needed the result first. `run` is the scope of the run.
+  package func forSharedRequest(timeout: Duration, in run: CallScope) -> DecisionClient {
     var link = self
     link.isRefresh = false
-    link.deadline = Deadline(in: timeout, on: clock)
+    link.scope = run.unbounded.until(Deadline(in: timeout, on: clock))
     return link
   }
 
@@ -42,7 +44,7 @@ public struct DecisionClient: Sendable {
       request.fields["Authorization"] = "Bearer \(token.reveal())"
       return try Self.accepted(try await exchange(request, for: .question))
     case .clientCredentials, .user:
-      let use = try? await subject.session?.beginUse(of: .user)
+      let use = try? await subject.session?.beginUse(of: .user, in: scope)
       defer { use?.end() }
       let response = try await retryOnce { (rejected) async throws(DecisionFault) -> AccessToken in
         try await token(replacing: rejected?.token)
@@ -85,7 +87,7 @@ public struct DecisionClient: Sendable {
     var request = request
     let proof: DPoPProof
     do throws(TokenError) {
-      proof = try prover.prove(&request, with: key, token: token.value, by: terms)
+      proof = try prover.prove(&request, with: key, token: token.value, by: terms, for: scope.uid)
     } catch {
       throw DecisionFault(.accessTokenUnavailable(error.detail))
     }
@@ -124,7 +126,7 @@ public struct DecisionClient: Sendable {
     // The result of a shared request is awaited by other users' calls, too.
     try await waitForSlot(peerID, device, mayWait: purpose == .shared || !isRefresh)
     var request = request
-    trace?.add(to: &request.fields)
+    scope.trace?.add(to: &request.fields)
     var options = TransferOptions(
       deadline: Deadline(in: bounds.timeout ?? point.settings.timeout, on: clock).earlier(deadline),
       maxBodyBytes: bounds.maxBodyBytes, allowsPlainHTTP: point.settings.plainHTTP.allowsAny,
@@ -133,7 +135,7 @@ public struct DecisionClient: Sendable {
     options.bypassesProxy = point.settings.bypassesProxy
     do throws(TransportError) {
       let response = try await upstream.send(
-        request, options: options, for: .decision(point.name), trace: trace)
+        request, options: options, for: .decision(point.name), in: scope)
       if response.status == 429 {
         let pause = min(DecisionFault.pause(after: response), bounds.longestPause)
         point.settings.rateLimit?.pause(peerID.uid, for: pause, at: clock.monotonicNow, device: device)
@@ -173,16 +175,16 @@ public struct DecisionClient: Sendable {
     if case .clientCredentials(let grant) = point.settings.credential {
       do throws(TokenError) {
         guard let rejected else {
-          return try await deviceTokens.token(for: grant, deadline: deadline, trace: trace)
+          return try await deviceTokens.token(for: grant, in: scope)
         }
-        return try await deviceTokens.token(for: grant, replacing: rejected, deadline: deadline, trace: trace)
+        return try await deviceTokens.token(for: grant, replacing: rejected, in: scope)
       } catch {
         throw Self.fault(error)
       }
     }
     guard let session = subject.session else { throw DecisionFault(.sessionMissing()) }
     do throws(SessionError) {
-      return try await session.token(TokenNeed(rejected: rejected), .user, deadline: deadline, trace: trace)
+      return try await session.token(TokenNeed(rejected: rejected), .user, in: scope)
     } catch {
       switch error.kind {
       case .notFound: throw DecisionFault(.sessionMissing())

@@ -28,30 +28,30 @@ public final class Preauthorizer: Sendable {
     cache = DecisionCache()
   }
 
-  /// Returns the decisions of `point` about `subject` and the resources of `request`. Ends by `deadline`, or when the
-  /// calling task is cancelled, with the decisions that have arrived by then.
+  /// Returns the decisions of `point` about `subject` and the resources of `request`. Ends by the deadline of `scope`,
+  /// or when the calling task is cancelled, with the decisions that have arrived by then.
   public func preauthorize(
     _ request: PreauthorizeRequest, for subject: DecisionSubject, context: JSONObject = JSONObject(),
-    at point: DecisionPoint, deadline: Deadline = .never, trace: TraceContext? = nil
+    at point: DecisionPoint, in scope: CallScope = CallScope()
   ) async -> PreauthorizeResponse {
     if let rule = point.settings.degradation, rule.isActive(at: upstream.clock.wallNow) {
       let response = rule.response(to: request)
-      upstream.observer.observe(.decided(provider: point.name, DecisionCounts(response, at: point)))
+      upstream.observer.observe(.decided(provider: point.name, DecisionCounts(response, at: point)), in: scope)
       return response
     }
     let resolved: ResolvedContext
     do throws(DecisionFault) {
       resolved = try await point.provider.resolved(
-        context, over: client(of: point, for: subject, deadline: deadline, trace: trace))
+        context, over: client(of: point, for: subject, in: scope))
     } catch {
       let response = PreauthorizeResponse.failure(error.status)
-      upstream.observer.observe(.decided(provider: point.name, DecisionCounts(response, at: point)))
+      upstream.observer.observe(.decided(provider: point.name, DecisionCounts(response, at: point)), in: scope)
       return response
     }
     let call = PreauthorizeCall(request, subject: subject, context: resolved, point: point, clock: upstream.clock)
-    let outcome = await decisions(call, deadline, trace)
+    let outcome = await decisions(call, scope)
     let response = call.response(outcome.known, outcome.arrived)
-    upstream.observer.observe(.decided(provider: point.name, DecisionCounts(response, at: point)))
+    upstream.observer.observe(.decided(provider: point.name, DecisionCounts(response, at: point)), in: scope)
     return response
   }
 
@@ -64,21 +64,21 @@ public final class Preauthorizer: Sendable {
   public func forgetInParts(_ selection: DecisionSelection) async -> Int { await cache.removeInParts(selection) }
 
   private func decisions(
-    _ call: PreauthorizeCall, _ deadline: Deadline, _ trace: TraceContext?
+    _ call: PreauthorizeCall, _ scope: CallScope
   ) async -> (known: [CachedDecision?], arrived: [ResourceName: CachedDecision]) {
     let wait = DecisionWait()
     let plan = cache.begin(
       call.resources, in: call.scope, disabled: call.request.disabledFeatures, at: upstream.clock.monotonicNow, wait)
-    if let lookup = plan.refresh { refresh(plan.expiring, lookup, call) }
+    if let lookup = plan.refresh { refresh(plan.expiring, lookup, call, scope.unbounded.untraced) }
     guard plan.awaited > 0 else { return (plan.known, [:]) }
     if let lookup = plan.lookup {
       let budget = Deadline(in: call.point.settings.budget, on: upstream.clock)
       // The call that waits longest decides how long the lookup may take.
-      let bound = deadline.instant.map { Deadline(instant: max($0, budget.instant ?? $0)) } ?? budget
-      let link = link(call, bound, trace)
-      cache.carry(lookup, by: CurrentPeer.task { [self] in _ = await look(up: plan.missing, lookup, call, link) })
+      let bound = scope.deadline.instant.map { Deadline(instant: max($0, budget.instant ?? $0)) } ?? budget
+      let link = link(call, scope.unbounded.until(bound))
+      cache.carry(lookup, by: scope.task { [self] in _ = await look(up: plan.missing, lookup, call, link) })
     }
-    let timer = deadline.remaining(on: upstream.clock).map { remaining in
+    let timer = scope.deadline.remaining(on: upstream.clock).map { remaining in
       Task { [clock = upstream.clock] in
         guard (try? await clock.sleep(for: remaining)) != nil else { return }
         wait.end()
@@ -96,30 +96,31 @@ public final class Preauthorizer: Sendable {
 
   /// Refreshes cached decisions that are in use and expire soon. No call waits for it: a decision that does not come is
   /// left to expire.
-  private func refresh(_ resources: [ResourceName], _ lookup: UInt64, _ call: PreauthorizeCall) {
-    var link = link(call, Deadline(in: call.point.settings.budget, on: upstream.clock), nil)
+  private func refresh(_ resources: [ResourceName], _ lookup: UInt64, _ call: PreauthorizeCall, _ scope: CallScope) {
+    var link = link(call, scope.until(Deadline(in: call.point.settings.budget, on: upstream.clock)))
     link.isRefresh = true
-    let task = CurrentPeer.task { [self, link] in
+    let task = scope.task { [self, link] in
       // A refresh of decisions that were removed meanwhile has been cancelled on purpose. The task's own flag does not
       // show that: a task that ends before it is registered is cancelled, too.
       guard let refreshed = await look(up: resources, lookup, call, link) else { return }
       upstream.observer.observe(
-        .decisionsRefreshed(provider: call.point.name, refreshed: refreshed, failed: resources.count - refreshed))
+        .decisionsRefreshed(provider: call.point.name, refreshed: refreshed, failed: resources.count - refreshed),
+        in: scope)
     }
     cache.carry(lookup, by: task)
   }
 
-  private func link(_ call: PreauthorizeCall, _ deadline: Deadline, _ trace: TraceContext?) -> DecisionClient {
-    client(of: call.point, for: call.subject, deadline: deadline, trace: trace)
+  private func link(_ call: PreauthorizeCall, _ scope: CallScope) -> DecisionClient {
+    client(of: call.point, for: call.subject, in: scope)
   }
 
   /// The HTTP client of one lookup, or of other requests to `point` in the name of `subject`.
   package func client(
-    of point: DecisionPoint, for subject: DecisionSubject, deadline: Deadline, trace: TraceContext?
+    of point: DecisionPoint, for subject: DecisionSubject, in scope: CallScope
   ) -> DecisionClient {
     DecisionClient(
       upstream: upstream, deviceTokens: deviceTokens, records: records, prover: prover, point: point, subject: subject,
-      deadline: deadline, trace: trace)
+      scope: scope)
   }
 
   /// Evaluates `resources` in batches, a few at a time; returns for how many there is a decision, nil when the lookup

@@ -25,7 +25,7 @@ package struct AccessManagerClient: Sendable {
   package func send(
     _ form: [(name: String, value: String)]?, body: [UInt8]? = nil, to url: HTTPURL, token: Secret<String>,
     version: String, of manager: AccessManager, for issuer: Issuer, timeout: Duration = ProviderClient.timeout,
-    trace: TraceContext?
+    in scope: CallScope
   ) async throws(TokenError) -> HTTPResponse {
     guard url.origin == manager.baseURL.origin else {
       throw TokenError(.notPossible, "the single sign-on token goes to the access manager's origin only")
@@ -33,7 +33,7 @@ package struct AccessManagerClient: Sendable {
     guard AccessManager.isToken(token.reveal()) else {
       throw TokenError(.notPossible, "the single sign-on token is not allowed in a cookie")
     }
-    let name = try await cookieName(of: manager, for: issuer, trace: trace)
+    let name = try await cookieName(of: manager, for: issuer, in: scope)
     var fields = HTTPFields()
     fields["Cookie"] = "\(name)=\(token.reveal())"
     if !HTTPFieldRules.isReserved(name), !name.hasSameASCIILetters(as: "cookie") { fields[name] = token.reveal() }
@@ -44,7 +44,7 @@ package struct AccessManagerClient: Sendable {
     let response = try await send(
       HTTPRequest(
         method: form == nil && body == nil ? "GET" : "POST", url: url, fields: fields,
-        body: body ?? form.map { FormEncoding.encode($0) }), for: issuer, timeout: timeout, trace: trace)
+        body: body ?? form.map { FormEncoding.encode($0) }), for: issuer, timeout: timeout, in: scope)
     // Callers may get the answer, and must not learn the token from it. A redirect to the access manager itself is not
     // checked: it may contain the request.
     let texts =
@@ -61,12 +61,12 @@ package struct AccessManagerClient: Sendable {
 
   /// Returns the name of the token's cookie: the configured one, else the server's.
   package func cookieName(
-    of manager: AccessManager, for issuer: Issuer, trace: TraceContext?
+    of manager: AccessManager, for issuer: Issuer, in scope: CallScope
   ) async throws(TokenError) -> String {
     if let name = manager.cookieName ?? knownCookieName(of: manager) { return name }
     let response = try await send(
       HTTPRequest(method: "GET", url: try manager.url("/json/serverinfo/*"), fields: HTTPFields()), for: issuer,
-      trace: trace)
+      in: scope)
     guard response.status == 200 else {
       throw OAuthAnswer(response).failure(of: "access manager's serverinfo")
     }
@@ -87,10 +87,10 @@ package struct AccessManagerClient: Sendable {
 
   /// Returns the issuer's authorization endpoint where it is the access manager's, else the access manager's own.
   package func authorizationURL(
-    of manager: AccessManager, for issuer: Issuer, trace: TraceContext?
+    of manager: AccessManager, for issuer: Issuer, in scope: CallScope
   ) async throws(TokenError) -> HTTPURL {
     do throws(TokenError) {
-      let url = try await provider.url(of: .authorization, at: issuer, trace: trace)
+      let url = try await provider.url(of: .authorization, at: issuer, in: scope)
       if url.lies(under: manager.baseURL) { return url }
     } catch {
       guard case .notPossible = error.kind else { throw error }
@@ -100,13 +100,13 @@ package struct AccessManagerClient: Sendable {
 
   /// Ends the user's single sign-on session.
   package func endSession(
-    _ token: Secret<String>, of manager: AccessManager, for issuer: Issuer, timeout: Duration, trace: TraceContext?
+    _ token: Secret<String>, of manager: AccessManager, for issuer: Issuer, timeout: Duration, in scope: CallScope
   ) async -> UpstreamEnd {
     do throws(TokenError) {
       let response = try await send(
         nil, body: JSONWriter().write(["tokenId": .string(token.reveal())]),
         to: try manager.url("/json\(manager.realmPath)/sessions", query: "_action=logout"),
-        token: token, version: "resource=3.1, protocol=1.0", of: manager, for: issuer, timeout: timeout, trace: trace)
+        token: token, version: "resource=3.1, protocol=1.0", of: manager, for: issuer, timeout: timeout, in: scope)
       // 401: it was over already.
       return (200..<300).contains(response.status) || response.status == 401 ? .ended : .failed
     } catch {
@@ -116,18 +116,18 @@ package struct AccessManagerClient: Sendable {
 
   /// Sends `request` as it is.
   package func send(
-    _ request: HTTPRequest, for issuer: Issuer, timeout: Duration = ProviderClient.timeout, trace: TraceContext?
+    _ request: HTTPRequest, for issuer: Issuer, timeout: Duration = ProviderClient.timeout, in scope: CallScope
   ) async throws(TokenError) -> HTTPResponse {
     guard issuer.accepts(request.url) else {
       throw TokenError(.notPossible, "the access manager's scheme is not https")
     }
     var request = request
-    trace?.add(to: &request.fields)
+    scope.trace?.add(to: &request.fields)
     let options = issuer.transferOptions(
       deadline: Deadline(in: timeout, on: provider.upstream.clock), maxBodyBytes: Self.maxBytes,
-      forCaller: true)
+      for: scope.user)
     do throws(TransportError) {
-      return try await provider.upstream.send(request, options: options, for: .token(issuer.name), trace: trace)
+      return try await provider.upstream.send(request, options: options, for: .token(issuer.name), in: scope)
     } catch {
       throw TokenError(.unreachable(error), "the access manager cannot be reached: \(error.cause)")
     }

@@ -41,11 +41,11 @@ package struct DeviceAuthorization: Sendable {
 extension ProviderClient {
   /// Requests codes for a user on another device (RFC 8628 section 3.1).
   package func deviceAuthorization(
-    of scope: String?, at issuer: Issuer, trace: TraceContext?
+    of scope: String?, at issuer: Issuer, in call: CallScope
   ) async throws(TokenError) -> DeviceAuthorization {
     let response = try await post(
       scope.map { [(name: "scope", value: $0)] } ?? [], to: .deviceAuthorization, of: issuer,
-      maxBytes: TokenResponse.maxBytes, for: .token(issuer.name), trace: trace
+      maxBytes: TokenResponse.maxBytes, for: .token(issuer.name), in: call
     ).response
     return try DeviceAuthorization(response)
   }

@@ -5,11 +5,11 @@ import PosternSupport
 extension ProviderClient {
   /// Where to send the browser: with the request itself, or with the name of one that was pushed (RFC 9126).
   package func authorizationURL(
-    _ form: [(name: String, value: String)], at issuer: Issuer, key: DPoPKey?, trace: TraceContext?
+    _ form: [(name: String, value: String)], at issuer: Issuer, key: DPoPKey?, in scope: CallScope
   ) async throws(TokenError) -> String {
-    let endpoint = try await url(of: .authorization, at: issuer, trace: trace)
+    let endpoint = try await url(of: .authorization, at: issuer, in: scope)
     var query = form
-    if let pushed = try await push(form, at: issuer, key: key, trace: trace) {
+    if let pushed = try await push(form, at: issuer, key: key, in: scope) {
       query = [(name: "client_id", value: issuer.clientID), (name: "request_uri", value: pushed)]
     }
     guard let url = try? endpoint.addingQuery(String(decoding: FormEncoding.encode(query), as: UTF8.self)) else {
@@ -20,10 +20,10 @@ extension ProviderClient {
 
   /// The issuer's metadata about authorizations; nil where the endpoint is configured, and no metadata is requested.
   package func authorizationMetadata(
-    _ issuer: Issuer, trace: TraceContext?
+    _ issuer: Issuer, in scope: CallScope
   ) async throws(TokenError) -> ProviderMetadata? {
     guard issuer.endpoints[.authorization] == nil else { return nil }
-    let metadata = try await discovery.metadata(for: issuer, trace: trace)
+    let metadata = try await discovery.metadata(for: issuer, in: scope.unbounded)
     // RFC 7636 section 4.2: S256 is the only method here.
     if let methods = metadata.codeChallengeMethodsSupported, !methods.contains("S256") {
       throw TokenError(.notPossible, "the issuer does not support PKCE with S256")
@@ -32,15 +32,15 @@ extension ProviderClient {
   }
 
   private func push(
-    _ form: [(name: String, value: String)], at issuer: Issuer, key: DPoPKey?, trace: TraceContext?
+    _ form: [(name: String, value: String)], at issuer: Issuer, key: DPoPKey?, in scope: CallScope
   ) async throws(TokenError) -> String? {
     guard issuer.endpoints[.authorization] == nil,
-      let metadata = try? await discovery.metadata(for: issuer, trace: trace),
+      let metadata = try? await discovery.metadata(for: issuer, in: scope.unbounded),
       metadata.endpoints[.pushedAuthorizationRequest] != nil
     else { return nil }
     let response = try await post(
       form, to: .pushedAuthorizationRequest, of: issuer, maxBytes: TokenResponse.maxBytes, for: .token(issuer.name),
-      key: key, trace: trace
+      key: key, in: scope
     ).response
     let answer = try OAuthAnswer(response).members(
       having: "request_uri", of: "pushed authorization request endpoint")

@@ -23,13 +23,13 @@ package final class DPoPProver: Sendable {
   /// Adds a proof to `request`, made for this one message: its method, its URL without query, its token.
   ///
   /// `HTTPURL` is normalised as RFC 9449 section 4.3 requires; `iat` is by the server's clock, as far as that is known.
-  /// The proof follows `terms` where the answer to an earlier attempt gave some, else the known ones.
+  /// The proof follows `terms` where the answer to an earlier attempt gave some, else those known for `uid`.
   @discardableResult
   package func prove(
-    _ request: inout HTTPRequest, with key: DPoPKey, token: Secret<String>? = nil, by terms: DPoPTerms? = nil
+    _ request: inout HTTPRequest, with key: DPoPKey, token: Secret<String>? = nil, by terms: DPoPTerms? = nil,
+    for uid: UInt32
   ) throws(TokenError) -> DPoPProof {
-    let scope = DPoPProof.Scope(
-      origin: request.url.origin, thumbprint: key.thumbprint, uid: CurrentPeer.uid ?? PeerID.process.uid)
+    let scope = DPoPProof.Scope(origin: request.url.origin, thumbprint: key.thumbprint, uid: uid)
     let proof = DPoPProof(scope: scope, terms: terms ?? self.terms(at: scope), madeAt: clock.wallNow)
     var claims: JSONObject = [
       "jti": .string(Base64URL.string(SecureRandom.bytes(16))), "htm": .string(request.method),

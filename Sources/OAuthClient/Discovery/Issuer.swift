@@ -97,17 +97,15 @@ extension Issuer: Hashable {
 extension Issuer {
   /// Returns the options of a request to one of the issuer's servers: on a connection of its own, so that the answer
   /// cannot be that of another request. Tokens, key sets and metadata concern all users, and are requested seldom
-  /// enough to pay for that. A request that is made `forCaller` counts towards the connections of the current user; the
-  /// others are made in the sidecar's name.
+  /// enough to pay for that. It counts towards the connections of `peer`.
   package func transferOptions(
-    deadline: Deadline, connectTimeout: Duration = .seconds(10), maxBodyBytes: Int, forCaller: Bool
+    deadline: Deadline, connectTimeout: Duration = .seconds(10), maxBodyBytes: Int, for peer: PeerID
   ) -> TransferOptions {
     var options = TransferOptions(
       deadline: deadline, connectTimeout: connectTimeout, maxBodyBytes: maxBodyBytes,
       allowsPlainHTTP: plainHTTP.allowsAny, caFile: caFile, clientIdentity: clientIdentity, pins: pins,
       allowsLinkLocal: isAtLinkLocalAddress,
-      peerID: forCaller ? CurrentPeer.uid.map { PeerID(uid: $0, connection: 0) } ?? .process : .process,
-      reusesConnections: false)
+      peerID: peer, reusesConnections: false)
     options.bypassesProxy = bypassesProxy
     return options
   }

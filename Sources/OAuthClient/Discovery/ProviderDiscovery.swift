@@ -45,12 +45,12 @@ public final class ProviderDiscovery: Sendable {
   /// Returns the metadata of `issuer`; throws a `TokenError` of the kind `discovery` when there is none. Cancelling the
   /// caller or reaching its deadline ends the wait, not the request.
   public func metadata(
-    for issuer: Issuer, deadline: Deadline = .never, trace: TraceContext? = nil
+    for issuer: Issuer, in scope: CallScope = CallScope()
   ) async throws(TokenError) -> ProviderMetadata {
     if let entry = freshEntry(for: issuer) { return entry.metadata }
-    return try await flights.value(for: issuer, deadline: deadline) { [self] () async throws(TokenError) in
+    return try await flights.value(for: issuer, in: scope) { [self] scope async throws(TokenError) in
       if let entry = freshEntry(for: issuer) { return entry.metadata }
-      return try await refresh(issuer, trace: trace)
+      return try await refresh(issuer, in: scope)
     }
   }
 
@@ -74,20 +74,20 @@ public final class ProviderDiscovery: Sendable {
     }
   }
 
-  private func refresh(_ issuer: Issuer, trace: TraceContext?) async throws(TokenError) -> ProviderMetadata {
+  private func refresh(_ issuer: Issuer, in scope: CallScope) async throws(TokenError) -> ProviderMetadata {
     do throws(DiscoveryError) {
-      let metadata = try await fetch(issuer, trace: trace)
+      let metadata = try await fetch(issuer, in: scope)
       let now = upstream.clock.monotonicNow
       let entry = Entry(
         metadata: metadata, fetchedAt: now, freshUntil: now + Self.freshness,
         usableUntil: now + Self.freshness + Self.staleness)
       entries.withLock { $0[issuer] = entry }
-      upstream.observer.observe(.metadataLoaded(issuer: issuer.name))
+      upstream.observer.observe(.metadataLoaded(issuer: issuer.name), in: scope)
       return metadata
     } catch {
       let stale = staleMetadata(of: issuer)
       upstream.observer.observe(
-        .metadataFailed(issuer: issuer.name, error: error, servesStaleCopy: stale != nil))
+        .metadataFailed(issuer: issuer.name, error: error, servesStaleCopy: stale != nil), in: scope)
       guard let stale else { throw TokenError(.discovery(error), error.detail, status: error.status) }
       return stale
     }
@@ -105,11 +105,11 @@ public final class ProviderDiscovery: Sendable {
   }
 
   /// Requests the well-known locations one after the other; the next one only when the server has nothing at this one.
-  private func fetch(_ issuer: Issuer, trace: TraceContext?) async throws(DiscoveryError) -> ProviderMetadata {
+  private func fetch(_ issuer: Issuer, in scope: CallScope) async throws(DiscoveryError) -> ProviderMetadata {
     guard issuer.accepts(issuer.url) else { throw DiscoveryError(.failed, "the issuer's scheme is not https") }
     var telling: (location: HTTPURL, response: HTTPResponse)?
     for location in try Self.locations(of: issuer) {
-      let response = try await get(location, for: issuer, trace: trace)
+      let response = try await get(location, for: issuer, in: scope)
       if (200..<300).contains(response.status),
         let document = try? JSONParser(maxBytes: Self.maxBytes, maxDepth: 16).parse(response.body),
         document.objectValue != nil
@@ -137,16 +137,16 @@ public final class ProviderDiscovery: Sendable {
   }
 
   private func get(
-    _ location: HTTPURL, for issuer: Issuer, trace: TraceContext?
+    _ location: HTTPURL, for issuer: Issuer, in scope: CallScope
   ) async throws(DiscoveryError) -> HTTPResponse {
     var fields = HTTPFields([.init(name: "Accept", value: "application/json")])
-    trace?.add(to: &fields)
+    scope.trace?.add(to: &fields)
     let options = issuer.transferOptions(
-      deadline: Deadline(in: Self.timeout, on: upstream.clock), maxBodyBytes: Self.maxBytes, forCaller: false)
+      deadline: Deadline(in: Self.timeout, on: upstream.clock), maxBodyBytes: Self.maxBytes, for: .process)
     do throws(TransportError) {
       return try await upstream.send(
         HTTPRequest(method: "GET", url: location, fields: fields), options: options, for: .discovery(issuer.name),
-        trace: trace)
+        in: scope)
     } catch {
       throw DiscoveryError(
         .failed, "the issuer's metadata cannot be fetched from \(location.withoutQuery): \(error.cause)",

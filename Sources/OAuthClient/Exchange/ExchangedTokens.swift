@@ -82,26 +82,27 @@ public final class ExchangedTokens: Sendable {
   /// The number of entries.
   package var count: Int { state.withLock { $0.entries.count } }
 
-  /// Returns a token by `grant` for the user of `inbound`, for calls of `uid`: from the cache, or from the issuer. With
-  /// `rejected`, a newer one than that, which a resource server rejected; how often a user may do that is limited.
+  /// Returns a token by `grant` for the user of `inbound`, for calls of the scope's uid: from the cache, or from the
+  /// issuer. With `rejected`, a newer one than that, which a resource server rejected; how often a user may do that is
+  /// limited.
   public func token(
-    for inbound: InboundToken, by grant: ExchangeGrant, uid: UInt32, replacing rejected: AccessToken? = nil,
-    deadline: Deadline = .never, trace: TraceContext? = nil
+    for inbound: InboundToken, by grant: ExchangeGrant, replacing rejected: AccessToken? = nil,
+    in scope: CallScope = CallScope()
   ) async throws(TokenError) -> AccessToken {
-    let key = Key(uid: uid, inbound: inbound.digest(under: hashKey), grant: grant)
+    let key = Key(uid: scope.uid, inbound: inbound.digest(under: hashKey), grant: grant)
     let current = freshToken(for: key)
     if let rejected {
-      if let newer = try flights.newer(than: rejected, current: current, for: key) { return newer }
+      if let newer = try flights.newer(than: rejected, current: current, for: key, in: scope) { return newer }
     } else if let current {
-      upstream.observer.observe(.tokenCacheHit(issuer: grant.issuer.name))
+      upstream.observer.observe(.tokenCacheHit(issuer: grant.issuer.name), in: scope)
       return current
     } else {
-      upstream.observer.observe(.tokenCacheMiss(issuer: grant.issuer.name))
+      upstream.observer.observe(.tokenCacheMiss(issuer: grant.issuer.name), in: scope)
     }
     return try await flights.token(
-      for: key, of: grant.issuer.name, newerThan: rejected?.generation ?? 0, deadline: deadline, trace: trace,
+      for: key, of: grant.issuer.name, newerThan: rejected?.generation ?? 0, in: scope,
       fresh: { self.freshToken(for: key) },
-      { (trace) async throws(TokenError) in try await self.exchange(inbound, for: key, trace: trace) })
+      { (scope) async throws(TokenError) in try await self.exchange(inbound, for: key, in: scope) })
   }
 
   /// Drops the tokens on behalf of that user of `issuer`, all uids': the user has logged out. Returns how many there
@@ -137,33 +138,34 @@ public final class ExchangedTokens: Sendable {
 
   /// Sends one request to the token endpoint and stores its outcome.
   private func exchange(
-    _ inbound: InboundToken, for key: Key, trace: TraceContext?
+    _ inbound: InboundToken, for key: Key, in scope: CallScope
   ) async throws(TokenError) -> AccessToken {
     let now = upstream.clock.monotonicNow
     let (failure, drops) = state.withLock { ($0.entries.peek(key)?.outcome, $0.drops) }
     if case .failed(let error, let until) = failure, until > now { throw error.waiting(until - now) }
     let issuer = key.grant.issuer
     do throws(TokenError) {
-      let actor = try await actor(for: key.grant, trace: trace)
+      let actor = try await actor(for: key.grant, in: scope)
       let answer = try await requests.token(
         key.grant.exchange.form(for: inbound.value, actor: actor), at: issuer,
-        key: try clientTokens.keys.key(for: issuer), trace: trace)
+        key: try clientTokens.keys.key(for: issuer), in: scope)
       let end = try ExchangeAnswer(answer.response, key.grant.exchange).end(of: inbound, at: upstream.clock)
       let token = store(answer, until: end, of: inbound, for: key, drops)
-      upstream.observer.observe(.tokenObtained(issuer: issuer.name))
+      upstream.observer.observe(.tokenObtained(issuer: issuer.name), in: scope)
       return token
     } catch {
       store(error, of: inbound, for: key, drops)
       upstream.observer.observe(
         error.isAboutUser
-          ? .exchangeRejected(issuer: issuer.name, error: error) : .tokenFailed(issuer: issuer.name, error: error))
+          ? .exchangeRejected(issuer: issuer.name, error: error) : .tokenFailed(issuer: issuer.name, error: error),
+        in: scope)
       throw error
     }
   }
 
-  private func actor(for grant: ExchangeGrant, trace: TraceContext?) async throws(TokenError) -> Secret<String>? {
+  private func actor(for grant: ExchangeGrant, in scope: CallScope) async throws(TokenError) -> Secret<String>? {
     guard grant.exchange.actor == .clientCredentials else { return nil }
-    return try await clientTokens.token(for: ClientCredentialsGrant(issuer: grant.issuer), trace: trace).value
+    return try await clientTokens.token(for: ClientCredentialsGrant(issuer: grant.issuer), in: scope).value
   }
 
   private func store(

@@ -41,38 +41,39 @@ public final class ClientCredentialsTokens: Sendable {
 
   /// Returns a fresh token, from the cache or from the issuer.
   public func token(
-    for grant: ClientCredentialsGrant, deadline: Deadline = .never, trace: TraceContext? = nil
+    for grant: ClientCredentialsGrant, in scope: CallScope = CallScope()
   ) async throws(TokenError) -> AccessToken {
     if let token = freshToken(for: grant) {
-      upstream.observer.observe(.tokenCacheHit(issuer: grant.issuer.name))
+      upstream.observer.observe(.tokenCacheHit(issuer: grant.issuer.name), in: scope)
       return token
     }
-    upstream.observer.observe(.tokenCacheMiss(issuer: grant.issuer.name))
-    return try await obtain(grant, newerThan: 0, deadline: deadline, trace: trace)
+    upstream.observer.observe(.tokenCacheMiss(issuer: grant.issuer.name), in: scope)
+    return try await obtain(grant, newerThan: 0, in: scope)
   }
 
   /// Returns a token newer than `rejected`, which a resource server rejected: the current one when it is newer already,
   /// else one from the issuer. How often a user may have a shared token replaced is limited.
   public func token(
-    for grant: ClientCredentialsGrant, replacing rejected: AccessToken, deadline: Deadline = .never,
-    trace: TraceContext? = nil
+    for grant: ClientCredentialsGrant, replacing rejected: AccessToken, in scope: CallScope = CallScope()
   ) async throws(TokenError) -> AccessToken {
-    if let newer = try flights.newer(than: rejected, current: freshToken(for: grant), for: grant) { return newer }
-    return try await obtain(grant, newerThan: rejected.generation, deadline: deadline, trace: trace)
+    if let newer = try flights.newer(than: rejected, current: freshToken(for: grant), for: grant, in: scope) {
+      return newer
+    }
+    return try await obtain(grant, newerThan: rejected.generation, in: scope)
   }
 
   /// Returns a token that remains valid for `life`, where the issuer gives such tokens. Where its lifetimes are
   /// shorter, another one is requested only when half of the current one's lifetime is over.
   public func token(
-    for grant: ClientCredentialsGrant, livingFor life: Duration, deadline: Deadline = .never, trace: TraceContext? = nil
+    for grant: ClientCredentialsGrant, livingFor life: Duration, in scope: CallScope = CallScope()
   ) async throws(TokenError) -> AccessToken {
-    let token = try await token(for: grant, deadline: deadline, trace: trace)
+    let token = try await token(for: grant, in: scope)
     let now = upstream.clock.monotonicNow
     let needed = token.lifetime.map { $0 < life ? $0 / 2 : life } ?? life
     guard needed > .zero, token.expiry < now + needed,
-      flights.wait(toReplace: token, for: grant) == nil
+      flights.wait(toReplace: token, for: grant, in: scope) == nil
     else { return token }
-    return try await obtain(grant, newerThan: token.generation, deadline: deadline, trace: trace)
+    return try await obtain(grant, newerThan: token.generation, in: scope)
   }
 
   /// Whether `token` was obtained here from `issuer`, and so is shared by all users. Current tokens are always
@@ -100,28 +101,28 @@ public final class ClientCredentialsTokens: Sendable {
   }
 
   private func obtain(
-    _ grant: ClientCredentialsGrant, newerThan generation: UInt64, deadline: Deadline, trace: TraceContext?
+    _ grant: ClientCredentialsGrant, newerThan generation: UInt64, in scope: CallScope
   ) async throws(TokenError) -> AccessToken {
     try await flights.token(
-      for: grant, of: grant.issuer.name, newerThan: generation, deadline: deadline, trace: trace,
+      for: grant, of: grant.issuer.name, newerThan: generation, in: scope,
       fresh: { self.freshToken(for: grant) },
-      { (trace) async throws(TokenError) in try await self.request(grant, trace: trace) })
+      { (scope) async throws(TokenError) in try await self.request(grant, in: scope) })
   }
 
   /// Sends one request to the token endpoint and stores its outcome.
-  private func request(_ grant: ClientCredentialsGrant, trace: TraceContext?) async throws(TokenError) -> AccessToken {
+  private func request(_ grant: ClientCredentialsGrant, in scope: CallScope) async throws(TokenError) -> AccessToken {
     let previous = state.withLock { $0.backoffs[grant] }
     if let error = previous?.error(at: upstream.clock.monotonicNow) { throw error }
     do throws(TokenError) {
       let answer = try await requests.token(
-        grant.form, at: grant.issuer, key: try keys.key(for: grant.issuer), trace: trace)
+        grant.form, at: grant.issuer, key: try keys.key(for: grant.issuer), in: scope)
       let token = store(answer, for: grant)
-      upstream.observer.observe(.tokenObtained(issuer: grant.issuer.name))
+      upstream.observer.observe(.tokenObtained(issuer: grant.issuer.name), in: scope)
       return token
     } catch {
       let backoff = TokenBackoff(after: error, previous: previous, now: upstream.clock.monotonicNow)
       if let backoff { state.withLock { $0.backoffs[grant] = backoff } }
-      upstream.observer.observe(.tokenFailed(issuer: grant.issuer.name, error: error))
+      upstream.observer.observe(.tokenFailed(issuer: grant.issuer.name, error: error), in: scope)
       throw backoff?.error(at: upstream.clock.monotonicNow) ?? error
     }
   }

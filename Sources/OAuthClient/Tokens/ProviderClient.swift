@@ -31,16 +31,16 @@ package struct ProviderClient: Sendable {
   package func post(
     _ form: [(name: String, value: String)], to endpoint: ProviderEndpoint, of issuer: Issuer,
     accepting mediaType: String = "application/json", maxBytes: Int, for purpose: UpstreamExchange.Purpose,
-    key: DPoPKey? = nil, timeout: Duration = timeout, trace: TraceContext?
+    key: DPoPKey? = nil, timeout: Duration = timeout, in scope: CallScope
   ) async throws(TokenError) -> Answer {
     // One deadline for all attempts, so that they do not lengthen the wait.
     let options = issuer.transferOptions(
-      deadline: Deadline(in: timeout, on: upstream.clock), maxBodyBytes: maxBytes, forCaller: true)
+      deadline: Deadline(in: timeout, on: upstream.clock), maxBodyBytes: maxBytes, for: scope.user)
     var fields = HTTPFields([.init(name: "Accept", value: mediaType)])
-    trace?.add(to: &fields)
+    scope.trace?.add(to: &fields)
     var exchange = ClientExchange(
       endpoint: endpoint, issuer: issuer, fields: fields, form: form, options: options, purpose: purpose, key: key,
-      trace: trace)
+      scope: scope)
     var rejection: Result<Answer, TokenError>?
     for position in issuer.credentials.order(at: upstream.clock.monotonicNow) {
       do throws(TokenError) {
@@ -49,7 +49,7 @@ package struct ProviderClient: Sendable {
           rejection = rejection ?? .success(answer)
           continue
         }
-        note(answer, by: position, at: issuer)
+        note(answer, by: position, at: issuer, scope)
         return answer
       } catch {
         guard case .assertion = error.kind else { throw error }
@@ -72,15 +72,15 @@ package struct ProviderClient: Sendable {
     guard (try? authentication.authenticate(&request, as: exchange.issuer.clientID)) != nil,
       request.assertion != rejected
     else { return answer }
-    upstream.observer.observe(.assertionReplaced(issuer: exchange.issuer.name))
+    upstream.observer.observe(.assertionReplaced(issuer: exchange.issuer.name), in: exchange.scope)
     return try await send(&exchange, by: authentication)
   }
 
-  private func note(_ answer: Answer, by position: Int, at issuer: Issuer) {
+  private func note(_ answer: Answer, by position: Int, at issuer: Issuer, _ scope: CallScope) {
     guard (200..<300).contains(answer.response.status),
       issuer.credentials.accept(position, at: upstream.clock.monotonicNow)
     else { return }
-    upstream.observer.observe(.credentialChanged(issuer: issuer.name, position: position))
+    upstream.observer.observe(.credentialChanged(issuer: issuer.name, position: position), in: scope)
   }
 
   private func template(
@@ -88,11 +88,11 @@ package struct ProviderClient: Sendable {
   ) async throws(TokenError) -> TokenEndpointRequest {
     var options = exchange.options
     if let identity = authentication.clientIdentity { options.clientIdentity = identity }
-    let url = try await url(of: exchange.endpoint, at: exchange.issuer, by: authentication, trace: exchange.trace)
+    let url = try await url(of: exchange.endpoint, at: exchange.issuer, by: authentication, in: exchange.scope)
     var request = TokenEndpointRequest(
       endpoint: url, issuer: exchange.issuer.identifier, fields: exchange.fields, form: exchange.form, options: options)
     if exchange.endpoint != .token, authentication.needsTokenEndpoint {
-      request.tokenEndpoint = try await self.url(of: .token, at: exchange.issuer, trace: exchange.trace)
+      request.tokenEndpoint = try await self.url(of: .token, at: exchange.issuer, in: exchange.scope)
     }
     return request
   }
@@ -104,7 +104,7 @@ package struct ProviderClient: Sendable {
     var (attempt, assertion) = (exchange.attempts, exchange.assertion)
     defer { (exchange.attempts, exchange.assertion) = (attempt, assertion) }
     let (endpoint, key) = (exchange.endpoint, exchange.key)
-    let (issuer, purpose, trace) = (exchange.issuer, exchange.purpose, exchange.trace)
+    let (issuer, purpose, scope) = (exchange.issuer, exchange.purpose, exchange.scope)
     return try await discovery.prover.retrying(DPoPRejection.init(ofIssuer:)) {
       (terms) async throws(TokenError) -> (answer: Answer, response: HTTPResponse, proof: DPoPProof?) in
       var request = template
@@ -112,12 +112,12 @@ package struct ProviderClient: Sendable {
       assertion = request.assertion
       var message = request.httpRequest
       var proof: DPoPProof?
-      if let key { proof = try discovery.prover.prove(&message, with: key, by: terms) }
+      if let key { proof = try discovery.prover.prove(&message, with: key, by: terms, for: scope.uid) }
       let sent = upstream.clock.monotonicNow
       attempt += 1
       do throws(TransportError) {
         let response = try await upstream.send(
-          message, options: request.options, for: purpose, attempt: attempt, trace: trace)
+          message, options: request.options, for: purpose, attempt: attempt, in: scope)
         return (Answer(response: request.withoutEcho(response), sent: sent), response, proof)
       } catch {
         throw TokenError(
@@ -131,13 +131,13 @@ package struct ProviderClient: Sendable {
   /// `authentication`.
   package func url(
     of endpoint: ProviderEndpoint, at issuer: Issuer, by authentication: (any ClientAuthentication)? = nil,
-    trace: TraceContext?
+    in scope: CallScope
   ) async throws(TokenError) -> HTTPURL {
     if let url = issuer.endpoints[endpoint] {
       guard issuer.accepts(url) else { throw TokenError(.notPossible, "the \(endpoint.label)'s scheme is not https") }
       return url
     }
-    let metadata = try await discovery.metadata(for: issuer, trace: trace)
+    let metadata = try await discovery.metadata(for: issuer, in: scope.unbounded)
     if let algorithm = authentication?.requiredAlgorithm,
       let listed = metadata.tokenEndpointAuthSigningAlgorithmsSupported, !listed.contains(algorithm)
     {
@@ -165,7 +165,7 @@ private struct ClientExchange {
   let options: TransferOptions
   let purpose: UpstreamExchange.Purpose
   let key: DPoPKey?
-  let trace: TraceContext?
+  let scope: CallScope
   var attempts = 0
   /// The assertion that was sent last.
   var assertion: String?

@@ -69,10 +69,11 @@ package final class TokenReplacementLimit<Kind: Hashable & Sendable>: Sendable {
   /// A limit of so many replacements in 50 seconds. Several at once, as tokens may be revoked more than once.
   package init(_ limit: Int = 5) { self.limit = limit }
 
-  /// Returns how long the calling user has to wait until the token of that kind and generation (from 1 on) may be
-  /// replaced; nil when it may be now, which is counted.
-  package func wait(toReplace generation: UInt64, of kind: Kind, at now: MonotonicInstant) -> Duration? {
-    let uid = CurrentPeer.uid ?? PeerID.process.uid
+  /// Returns how long `uid` has to wait until the token of that kind and generation (from 1 on) may be replaced; nil
+  /// when it may be now, which is counted.
+  package func wait(
+    toReplace generation: UInt64, of kind: Kind, for uid: UInt32, at now: MonotonicInstant
+  ) -> Duration? {
     let claim = Claim(kind: kind, uid: uid)
     return accounts.withLock { accounts in
       var account = accounts[claim] ?? Account(budget: RequestBudget(limit: limit, window: .seconds(50)))

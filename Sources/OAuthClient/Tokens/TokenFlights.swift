@@ -23,15 +23,15 @@ struct TokenFlights<Key: Hashable & Sendable>: Sendable {
 
   /// Returns a token newer than `generation`: a `fresh` one, else that of `request`.
   func token(
-    for key: Key, of issuer: String, newerThan generation: UInt64, deadline: Deadline, trace: TraceContext?,
+    for key: Key, of issuer: String, newerThan generation: UInt64, in scope: CallScope,
     fresh: @escaping @Sendable () -> AccessToken?,
-    _ request: @escaping @Sendable (TraceContext?) async throws(TokenError) -> AccessToken
+    _ request: @escaping @Sendable (CallScope) async throws(TokenError) -> AccessToken
   ) async throws(TokenError) -> AccessToken {
-    try await trace.waitingForToken(of: issuer) { trace async throws(TokenError) -> AccessToken in
+    try await scope.waitingForToken(of: issuer) { scope async throws(TokenError) -> AccessToken in
       while true {
-        let token = try await flights.value(for: key, deadline: deadline) { () async throws(TokenError) in
+        let token = try await flights.value(for: key, in: scope) { scope async throws(TokenError) in
           if let token = fresh(), token.generation > generation { return token }
-          return try await request(trace)
+          return try await request(scope)
         }
         // A request that another caller started may end with the very token that was rejected.
         if token.generation > generation { return token }
@@ -42,19 +42,19 @@ struct TokenFlights<Key: Hashable & Sendable>: Sendable {
   /// Returns `current` where it is newer than `rejected`, and nil where a newer one may be requested; throws where the
   /// calling user has had too many replaced.
   func newer(
-    than rejected: AccessToken, current: AccessToken?, for key: Key
+    than rejected: AccessToken, current: AccessToken?, for key: Key, in scope: CallScope
   ) throws(TokenError) -> AccessToken? {
     guard let current else { return nil }
     guard current.generation <= rejected.generation else { return current }
-    if let wait = wait(toReplace: current, for: key) {
+    if let wait = wait(toReplace: current, for: key, in: scope) {
       throw TokenError(.unavailable(nil), "the token has been replaced too often in a short time", retryAfter: wait)
     }
     return nil
   }
 
   /// Returns how long the calling user has to wait until `token` may be replaced; nil when it may be now, which counts.
-  func wait(toReplace token: AccessToken, for key: Key) -> Duration? {
-    replacements.wait(toReplace: token.generation, of: key, at: clock.monotonicNow)
+  func wait(toReplace token: AccessToken, for key: Key, in scope: CallScope) -> Duration? {
+    replacements.wait(toReplace: token.generation, of: key, for: scope.uid, at: clock.monotonicNow)
   }
 }
 

@@ -79,14 +79,14 @@ package struct TokenRequests: Sendable {
   /// Requests a token from `issuer` with the members of `form`, and with a proof of `key` for a token bound to it (RFC
   /// 9449 section 5). An issuer with bound tokens gets no request without a key.
   package func token(
-    _ form: [(name: String, value: String)], at issuer: Issuer, key: DPoPKey?, trace: TraceContext?
+    _ form: [(name: String, value: String)], at issuer: Issuer, key: DPoPKey?, in scope: CallScope
   ) async throws(TokenError) -> Answer {
     guard key != nil || !issuer.usesDPoP else {
       throw TokenError(.notPossible, "the issuer's tokens are to be bound to a key, and there is none")
     }
     let clock = provider.upstream.clock
     let answer = try await provider.post(
-      form, to: .token, of: issuer, maxBytes: TokenResponse.maxBytes, for: .token(issuer.name), key: key, trace: trace)
+      form, to: .token, of: issuer, maxBytes: TokenResponse.maxBytes, for: .token(issuer.name), key: key, in: scope)
     let age = clock.monotonicNow - answer.sent
     let response = try TokenResponse(answer.response, by: issuer.answerRules)
     return Answer(

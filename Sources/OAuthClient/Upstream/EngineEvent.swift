@@ -115,8 +115,8 @@ public struct UpstreamExchange: Sendable {
 ///
 /// Called on the task that does the work: be quick, do not block, do not call back into the engine.
 public protocol EngineObserver: Sendable {
-  /// Takes an event.
-  func observe(_ event: EngineEvent)
+  /// Takes an event of that call.
+  func observe(_ event: EngineEvent, in scope: CallScope)
 }
 
 /// Observes nothing.
@@ -125,7 +125,7 @@ public struct SilentObserver: EngineObserver {
   public init() {}
 
   /// Drops `event`.
-  public func observe(_ event: EngineEvent) {}
+  public func observe(_ event: EngineEvent, in scope: CallScope) {}
 }
 
 /// The counts of one preauthorization, for metrics and health, which all users see: without resources, subjects and a

@@ -37,24 +37,6 @@ public enum TracedOutcome: Sendable, Hashable {
   case failed(String)
 }
 
-extension TraceContext? {
-  /// Runs `body` in a span about a token, as a child of the span that waits for it; its requests belong to that span.
-  /// An error of `body` is reported as `no_token`.
-  package func waitingForToken<Value, Failure: Error>(
-    of issuer: String, _ body: (TraceContext?) async throws(Failure) -> Value
-  ) async throws(Failure) -> Value {
-    guard let span = self?.tracer?.begin(.token(issuer: issuer)) else { return try await body(self) }
-    do throws(Failure) {
-      let value = try await body(span.context)
-      span.end(.done)
-      return value
-    } catch {
-      span.end(.failed("no_token"))
-      throw error
-    }
-  }
-}
-
 /// The caller's position in a distributed trace (W3C Trace Context), passed on with every request of the call.
 public struct TraceContext: Sendable, Hashable {
   /// The value of `traceparent`.

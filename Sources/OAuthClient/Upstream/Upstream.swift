@@ -24,13 +24,13 @@ package struct Upstream: Sendable {
   /// `attempt`: which request this is of those for the same result, from 1.
   package func send(
     _ request: HTTPRequest, options: TransferOptions, for purpose: UpstreamExchange.Purpose,
-    attempt: Int = 1, trace: TraceContext? = nil
+    attempt: Int = 1, in scope: CallScope
   ) async throws(TransportError) -> HTTPResponse {
     var request = request
     request.fields["User-Agent"] = userAgent
-    let span = trace?.tracer?.begin(.exchange(purpose, method: request.method, request.url.origin))
+    let span = scope.trace?.tracer?.begin(.exchange(purpose, method: request.method, request.url.origin))
     // The server's spans are children of this request's span; a field that a caller wrote itself remains.
-    if let span, let trace, request.fields["traceparent"] == trace.parent {
+    if let span, let trace = scope.trace, request.fields["traceparent"] == trace.parent {
       request.fields["traceparent"] = span.context?.parent ?? trace.parent
     }
     let started = clock.monotonicNow
@@ -42,7 +42,7 @@ package struct Upstream: Sendable {
           UpstreamExchange(
             purpose: purpose, method: request.method, url: request.shownURL ?? request.url, attempt: attempt,
             outcome: outcome,
-            duration: duration)))
+            duration: duration)), in: scope)
     }
     do throws(TransportError) {
       let response = try await transport.send(request, options: options)
@@ -51,7 +51,7 @@ package struct Upstream: Sendable {
       if let issuer = purpose.issuer,
         let skew = ClockSkew.of(response, sentAt: startedAt, receivedAt: clock.wallNow)
       {
-        observer.observe(.clockCompared(issuer: issuer, skew: skew))
+        observer.observe(.clockCompared(issuer: issuer, skew: skew), in: scope)
       }
       return response
     } catch {

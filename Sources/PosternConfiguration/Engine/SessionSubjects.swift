@@ -41,10 +41,11 @@ package struct SessionSubjects: Sendable {
 
   /// Returns the reason why the session of `subject` is over; nil while it is there, and for a subject without one. An
   /// end by another process is known two seconds later.
-  package func end(of subject: DecisionSubject) async throws(SessionError) -> DecisionSubjectError? {
+  package func end(of subject: DecisionSubject, in scope: CallScope) async throws(SessionError) -> DecisionSubjectError?
+  {
     guard let session = subject.session, let handle = session.handle else { return nil }
     do throws(SessionError) {
-      let found = try await engine.sessions.session(handle, ownedBy: session.uid)
+      let found = try await engine.sessions.session(handle, in: scope)
       return hasExpired(found) ? DecisionSubjectError(status: .sessionExpired) : nil
     } catch {
       guard let status = Self.status(of: error) else { throw error }

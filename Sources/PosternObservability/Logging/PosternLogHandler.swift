@@ -31,14 +31,9 @@ package struct PosternLogHandler: LogHandler {
     set { metadata[key] = newValue }
   }
 
-  /// Writes one line. One that is logged for a call has its method and trace.
+  /// Writes one line.
   package func log(event: LogEvent) {
-    var merged = metadata.merging(event.metadata ?? [:]) { $1 }
-    if let call = CurrentCall.label {
-      merged[.method] = merged[.method] ?? .string(call.method)
-      merged[.traceId] = merged[.traceId] ?? .string(call.traceID)
-    }
-    let fields = merged.sorted { $0.key < $1.key }
+    let fields = metadata.merging(event.metadata ?? [:]) { $1 }.sorted { $0.key < $1.key }
     let time = SystemClock().wallNow.rfc3339
     var line: [UInt8]
     switch format {

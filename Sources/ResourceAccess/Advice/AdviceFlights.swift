@@ -44,9 +44,9 @@ final class AdviceFlights: Sendable {
 
   /// The answer to `ask`, which runs now or already runs for another fetch with the same name.
   func answer(
-    to name: Name, deadline: Deadline, _ ask: @escaping @Sendable () async -> Answer
+    to name: Name, in scope: CallScope, _ ask: @escaping @Sendable () async -> Answer
   ) async throws(EndedWait) -> Answer {
-    try await flights.value(for: name, deadline: deadline) { () async in await ask() }
+    try await flights.value(for: name, in: scope) { _ async in await ask() }
   }
 
   /// How many fetches wait for that answer.

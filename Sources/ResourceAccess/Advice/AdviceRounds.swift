@@ -39,10 +39,10 @@ struct AdviceRounds: Sendable {
   }
 
   /// The advices of the event's response.
-  func advices(in event: PolicyEvent) async -> [PolicyAdvice] {
+  func advices(in event: PolicyEvent, _ scope: CallScope) async -> [PolicyAdvice] {
     let advices = await policy.evaluateAuthorizationPolicy(event)
     if advices.isEmpty, let response = event.response, policy.isForeign(response, from: event.url) {
-      observer.observe(.foreignAdvice(resource: resource))
+      observer.observe(.foreignAdvice(resource: resource), in: scope)
     }
     return advices
   }
@@ -51,7 +51,7 @@ struct AdviceRounds: Sendable {
   /// that had the advice. `forToken`: the issuer issues no token before.
   mutating func satisfy(
     _ advices: [PolicyAdvice], _ event: PolicyEvent, answer response: ResourceResponse?, forToken: Bool = false,
-    deadline: Deadline
+    in scope: CallScope
   ) async throws(ResourceError) {
     let isPossible = progress.begin(advices, forToken: forToken, atMost: rules.rounds)
     var response = response
@@ -64,7 +64,7 @@ struct AdviceRounds: Sendable {
     }
     stop.session = session
     let question = AdviceQuestion()
-    switch try await outcome(stop, event, question, deadline) {
+    switch try await outcome(stop, event, question, scope) {
     case true?: progress.end()
     case false?:
       throw ResourceError(
@@ -80,16 +80,16 @@ struct AdviceRounds: Sendable {
 
   /// Whether the advice was satisfied; nil: there was no answer.
   private func outcome(
-    _ stop: AdviceStop, _ event: PolicyEvent, _ question: AdviceQuestion, _ deadline: Deadline
+    _ stop: AdviceStop, _ event: PolicyEvent, _ question: AdviceQuestion, _ scope: CallScope
   ) async throws(ResourceError) -> Bool? {
     guard policy.hasDelegate, fetch.delegateID != nil else { return nil }
     let name = AdviceFlights.Name(stop, level: level)
     // However many fetches ask before this one.
     let patience = Deadline(in: rules.wait, on: flights.clock)
-    let isCallers = deadline.instant.map { own in patience.instant.map { own <= $0 } ?? true } ?? false
+    let isCallers = scope.deadline.instant.map { own in patience.instant.map { own <= $0 } ?? true } ?? false
     do throws(EndedWait) {
       while true {
-        let answer = try await flights.answer(to: name, deadline: deadline.earlier(patience)) { [policy, fetch] in
+        let answer = try await flights.answer(to: name, in: scope.until(patience)) { [policy, fetch] in
           let continuation = await fetch.hold(stop)
           question.begin(continuation)
           let isSatisfied = await policy.satisfy(stop.advices, event: event, continuation: continuation)

@@ -1,4 +1,5 @@
 import HTTPMessages
+public import OAuthClient
 public import PosternSupport
 public import Sessions
 
@@ -122,9 +123,9 @@ public struct CookieForgetting: SessionObserver {
   }
 
   /// Removes the cookies of a session that has ended, and passes the event on.
-  public func observe(_ event: SessionEvent) {
+  public func observe(_ event: SessionEvent, in call: CallScope) {
     if case .ended(let handle, _, _) = event { jars.forget(session: handle) }
-    next?.observe(event)
+    next?.observe(event, in: call)
   }
 }
 

@@ -42,15 +42,15 @@ package final class OriginLimiter: Sendable {
     package let deadline: @Sendable () -> Deadline
     /// Pauses and resumes it.
     package let control: TransferControl?
-    /// The peer for which it is sent.
-    package var peerID: PeerID
+    /// The call for which it is sent.
+    package var scope: CallScope
 
     package init(
-      deadline: @escaping @Sendable () -> Deadline, control: TransferControl?, peerID: PeerID = .process
+      deadline: @escaping @Sendable () -> Deadline, control: TransferControl?, scope: CallScope = .process
     ) {
       self.deadline = deadline
       self.control = control
-      self.peerID = peerID
+      self.scope = scope
     }
 
     /// How much time is left; nil: any. The clock is read first: a pause that begins in between does not count.
@@ -120,24 +120,26 @@ package final class OriginLimiter: Sendable {
       guard !Task.isCancelled else { throw .cancelled }
       let answer = await requestSlot(key, limits, waiter, number, isReturning: isReturning)
       switch answer {
-      case .failure(.full): observer.observe(.fetchRejected(resource: key.resource, because: .overloaded))
-      case .failure(.open): observer.observe(.fetchRejected(resource: key.resource, because: .breakerOpen))
+      case .failure(.full):
+        observer.observe(.fetchRejected(resource: key.resource, because: .overloaded), in: waiter.scope)
+      case .failure(.open):
+        observer.observe(.fetchRejected(resource: key.resource, because: .breakerOpen), in: waiter.scope)
       default: break
       }
       let slot = Slot(key: key, slot: try answer.get())
       guard waiter.control?.isPaused == true else { return slot }
-      leave(slot, .neither)
+      leave(slot, .neither, in: waiter.scope)
       isReturning = true
     }
   }
 
   /// Gives a slot back, with what the exchange shows about the server.
-  package func leave(_ slot: Slot, _ verdict: CircuitBreaker.Verdict) {
+  package func leave(_ slot: Slot, _ verdict: CircuitBreaker.Verdict, in scope: CallScope) {
     let now = clock.monotonicNow
     let change = settle(slot.key, at: now) { $0.leave(slot.slot, verdict, at: now) } ?? nil
     switch change {
-    case .opened: observer.observe(.breakerOpened(resource: slot.key.resource, origin: slot.key.origin))
-    case .closed: observer.observe(.breakerClosed(resource: slot.key.resource, origin: slot.key.origin))
+    case .opened: observer.observe(.breakerOpened(resource: slot.key.resource, origin: slot.key.origin), in: scope)
+    case .closed: observer.observe(.breakerClosed(resource: slot.key.resource, origin: slot.key.origin), in: scope)
     case nil: break
     }
   }
@@ -146,7 +148,7 @@ package final class OriginLimiter: Sendable {
     _ key: Key, _ limits: OriginLimits, _ waiter: Waiter, _ number: UInt64, isReturning: Bool
   ) async -> Answer {
     let reply = Reply<Answer>()
-    let (answer, waiterID) = request(key, limits, waiter.peerID, number, isReturning, reply)
+    let (answer, waiterID) = request(key, limits, waiter.scope.peer, number, isReturning, reply)
     if let answer { return answer }
     guard let waiterID else { return .failure(.full) }
     let watch = Task { await self.watch(key, waiterID, waiter, limits.patience) }

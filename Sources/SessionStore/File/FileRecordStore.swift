@@ -106,22 +106,26 @@ public final class FileRecordStore: RecordStore {
   }
 
   /// The record for `key`.
-  public func record(for key: RecordKey) async throws(StoreError) -> StoredRecord? {
-    try await call(writes: false, surplus: Self.surplus) { table throws(StoreError) in try table.record(for: key) }
+  public func record(for key: RecordKey, by payer: UInt32) async throws(StoreError) -> StoredRecord? {
+    try await call(writes: false, of: payer, surplus: Self.surplus) { table throws(StoreError) in
+      try table.record(for: key)
+    }
   }
 
   /// Records of `uid`; `corrupted` when one of them is.
   public func records(
-    in collection: RecordKey.Collection, ownedBy uid: UInt32, after position: Int64, atMost count: Int
+    in collection: RecordKey.Collection, ownedBy uid: UInt32, after position: Int64, atMost count: Int,
+    by payer: UInt32
   ) async throws(StoreError) -> RecordPage {
-    try await call(writes: false, cost: Int64(clamping: count)) { table throws(StoreError) in
+    try await call(writes: false, of: payer, cost: Int64(clamping: count)) { table throws(StoreError) in
       try table.records(in: collection, ownedBy: uid, after: position, atMost: count)
     }
   }
 
   /// The uids that have records.
-  public func owners(in collection: RecordKey.Collection) async throws(StoreError) -> Set<UInt32> {
-    try await call(writes: false, surplus: { Int64($0.count / Self.rowsPerUnit) }) { table throws(StoreError) in
+  public func owners(in collection: RecordKey.Collection, by payer: UInt32) async throws(StoreError) -> Set<UInt32> {
+    try await call(writes: false, of: payer, surplus: { Int64($0.count / Self.rowsPerUnit) }) {
+      table throws(StoreError) in
       try table.owners(in: collection)
     }
   }
@@ -132,7 +136,7 @@ public final class FileRecordStore: RecordStore {
     if allowance != .unlimited {
       // Where there is no capacity anyway nothing is written; and records that have to be counted are counted once,
       // before others wait for it.
-      let usage = try await usage(of: record.uid)
+      let usage = try await usage(of: record.uid, by: record.uid)
       if allowance.replaceable == nil { try allowance.check(adding: record, to: usage) }
     }
     _ = try await call(writes: true, of: record.uid, cost: Self.cost(record), surplus: { Int64($0) }) {
@@ -151,13 +155,13 @@ public final class FileRecordStore: RecordStore {
   }
 
   /// Removes a record, a damaged one too.
-  public func remove(_ key: RecordKey) async throws(StoreError) -> Bool {
-    try await call(writes: true) { table throws(StoreError) in try table.remove(key) }
+  public func remove(_ key: RecordKey, by payer: UInt32) async throws(StoreError) -> Bool {
+    try await call(writes: true, of: payer) { table throws(StoreError) in try table.remove(key) }
   }
 
   /// Removes a record and returns it.
-  public func take(_ key: RecordKey) async throws(StoreError) -> StoredRecord? {
-    try await call(writes: true, surplus: Self.surplus) { table throws(StoreError) in try table.take(key) }
+  public func take(_ key: RecordKey, by payer: UInt32) async throws(StoreError) -> StoredRecord? {
+    try await call(writes: true, of: payer, surplus: Self.surplus) { table throws(StoreError) in try table.take(key) }
   }
 
   /// Records a use in a file of its own, over the end of the process, not over a loss of power. Not in a transaction:
@@ -172,12 +176,13 @@ public final class FileRecordStore: RecordStore {
   }
 
   /// Always granted.
-  public func lease(_ key: RecordKey, for duration: Duration) async throws(StoreError) -> RecordLease? {
+  public func lease(_ key: RecordKey, for duration: Duration, by payer: UInt32) async throws(StoreError) -> RecordLease?
+  {
     RecordLease(key: key, fence: 0, token: [])
   }
 
   /// Without effect.
-  public func release(_ lease: RecordLease) async {}
+  public func release(_ lease: RecordLease, by payer: UInt32) async {}
 
   /// How many records there are.
   public func count(in collection: RecordKey.Collection) async throws(StoreError) -> Int {
@@ -185,8 +190,9 @@ public final class FileRecordStore: RecordStore {
   }
 
   /// How much `uid` has.
-  public func usage(of uid: UInt32) async throws(StoreError) -> RecordUsage {
-    let summed: Summed = try await call(writes: false, surplus: { $0.surplus }) { table throws(StoreError) -> Summed in
+  public func usage(of uid: UInt32, by payer: UInt32) async throws(StoreError) -> RecordUsage {
+    let summed: Summed = try await call(writes: false, of: payer, surplus: { $0.surplus }) {
+      table throws(StoreError) -> Summed in
       let isKnown = table.knownUsage(of: uid) != nil
       return Summed(usage: try table.usage(of: uid), isKnown: isKnown)
     }
@@ -194,8 +200,8 @@ public final class FileRecordStore: RecordStore {
   }
 
   /// Removes what expired before `now`.
-  public func purge(expiredAt now: Timestamp) async throws(StoreError) -> Int {
-    try await call(writes: true) { table throws(StoreError) in try table.purge(expiredAt: now) }
+  public func purge(expiredAt now: Timestamp, by payer: UInt32) async throws(StoreError) -> Int {
+    try await call(writes: true, of: payer) { table throws(StoreError) in try table.purge(expiredAt: now) }
   }
 
   /// Checks whether the database file is still there, could be written, and answers.
@@ -229,14 +235,14 @@ public final class FileRecordStore: RecordStore {
     Int64((record?.contents.byteCount ?? 0) / bytesPerUnit)
   }
 
-  /// Runs `body` on the thread in the rotation of users, for `uid` (nil: for the user of the running task). `cost` is
+  /// Runs `body` on the thread in the rotation of users, for `payer`. `cost` is
   /// known before; `surplus` is the additional cost of its outcome.
   private func call<Value: Sendable>(
-    writes: Bool, of uid: UInt32? = nil, cost: Int64 = 1, surplus: @escaping @Sendable (Value) -> Int64 = { _ in 0 },
+    writes: Bool, of payer: UInt32 = PeerID.process.uid, cost: Int64 = 1,
+    surplus: @escaping @Sendable (Value) -> Int64 = { _ in 0 },
     _ body: @escaping @Sendable (inout RecordTable) throws(StoreError) -> Value
   ) async throws(StoreError) -> Value {
     let reply = Reply<Result<Value, StoreError>>()
-    let payer = uid ?? CurrentPeer.uid ?? PeerID.process.uid
     let call = TypedFileCall(writes: writes, reply: reply) { [queue] table throws(StoreError) -> Value in
       let value = try body(&table)
       queue.charge(payer, surplus(value))

@@ -84,22 +84,23 @@ public final class RedisRecordStore: RecordStore {
   }
 
   /// The record for `key`.
-  public func record(for key: RecordKey) async throws(StoreError) -> StoredRecord? {
-    try await call { table throws(StoreError) in try table.record(for: key) }
+  public func record(for key: RecordKey, by payer: UInt32) async throws(StoreError) -> StoredRecord? {
+    try await call(of: payer) { table throws(StoreError) in try table.record(for: key) }
   }
 
   /// Records of `uid`; `corrupted` when one of them is.
   public func records(
-    in collection: RecordKey.Collection, ownedBy uid: UInt32, after position: Int64, atMost count: Int
+    in collection: RecordKey.Collection, ownedBy uid: UInt32, after position: Int64, atMost count: Int,
+    by payer: UInt32
   ) async throws(StoreError) -> RecordPage {
-    try await call(cost: Int64(clamping: count)) { table throws(StoreError) in
+    try await call(of: payer, cost: Int64(clamping: count)) { table throws(StoreError) in
       try table.records(in: collection, ownedBy: uid, after: position, atMost: count)
     }
   }
 
   /// The uids that have records.
-  public func owners(in collection: RecordKey.Collection) async throws(StoreError) -> Set<UInt32> {
-    try await call { table throws(StoreError) in try table.owners(in: collection) }
+  public func owners(in collection: RecordKey.Collection, by payer: UInt32) async throws(StoreError) -> Set<UInt32> {
+    try await call(of: payer) { table throws(StoreError) in try table.owners(in: collection) }
   }
 
   /// Adds a record.
@@ -119,13 +120,13 @@ public final class RedisRecordStore: RecordStore {
   }
 
   /// Removes a record, a damaged one too.
-  public func remove(_ key: RecordKey) async throws(StoreError) -> Bool {
-    try await call { table throws(StoreError) in try table.remove(key) }
+  public func remove(_ key: RecordKey, by payer: UInt32) async throws(StoreError) -> Bool {
+    try await call(of: payer) { table throws(StoreError) in try table.remove(key) }
   }
 
   /// Removes a record and returns it.
-  public func take(_ key: RecordKey) async throws(StoreError) -> StoredRecord? {
-    try await call { table throws(StoreError) in try table.take(key) }
+  public func take(_ key: RecordKey, by payer: UInt32) async throws(StoreError) -> StoredRecord? {
+    try await call(of: payer) { table throws(StoreError) in try table.take(key) }
   }
 
   /// Records a use, among all sidecars that share the store.
@@ -149,13 +150,14 @@ public final class RedisRecordStore: RecordStore {
   }
 
   /// Takes the right to refresh a record, among all sidecars that share the store.
-  public func lease(_ key: RecordKey, for duration: Duration) async throws(StoreError) -> RecordLease? {
-    try await call { table throws(StoreError) in try table.lease(key, for: duration) }
+  public func lease(_ key: RecordKey, for duration: Duration, by payer: UInt32) async throws(StoreError) -> RecordLease?
+  {
+    try await call(of: payer) { table throws(StoreError) in try table.lease(key, for: duration) }
   }
 
   /// Gives a lease back; when that fails, it expires.
-  public func release(_ lease: RecordLease) async {
-    try? await call { table throws(StoreError) in try table.release(lease) }
+  public func release(_ lease: RecordLease, by payer: UInt32) async {
+    try? await call(of: payer) { table throws(StoreError) in try table.release(lease) }
   }
 
   /// How many records there are.
@@ -164,27 +166,27 @@ public final class RedisRecordStore: RecordStore {
   }
 
   /// How much `uid` has.
-  public func usage(of uid: UInt32) async throws(StoreError) -> RecordUsage {
-    try await call { table throws(StoreError) in try table.usage(of: uid) }
+  public func usage(of uid: UInt32, by payer: UInt32) async throws(StoreError) -> RecordUsage {
+    try await call(of: payer) { table throws(StoreError) in try table.usage(of: uid) }
   }
 
   /// Removes what expired before `now`.
-  public func purge(expiredAt now: Timestamp) async throws(StoreError) -> Int {
-    try await call { table throws(StoreError) in try table.purge(expiredAt: now) }
+  public func purge(expiredAt now: Timestamp, by payer: UInt32) async throws(StoreError) -> Int {
+    try await call(of: payer) { table throws(StoreError) in try table.purge(expiredAt: now) }
   }
 
   /// Completes waiting calls and disconnects.
   public func close() async { await queue.closeAndWait() }
 
   private func call<Value: Sendable>(
-    of uid: UInt32? = nil, cost: Int64 = 1,
+    of payer: UInt32 = PeerID.process.uid, cost: Int64 = 1,
     _ body: @escaping @Sendable (RedisTable) throws(StoreError) -> Value
   ) async throws(StoreError) -> Value {
     let reply = Reply<Result<Value, StoreError>>()
     let call = RedisCall(
       run: { table in reply.fill(Result { () throws(StoreError) in try body(table) }) },
       reject: { reply.fill(.failure($0)) })
-    if let rejection = queue.submit(call, of: uid, cost: cost) { throw rejection }
+    if let rejection = queue.submit(call, of: payer, cost: cost) { throw rejection }
     return try await reply.value().get()
   }
 }

@@ -60,12 +60,12 @@ struct WorkQueue<Work: Sendable>: Sendable {
     } catch { throw StoreError(.unavailable, "no thread for the store: \(error)") }
   }
 
-  /// Adds an item to the rotation, for `uid` (nil: for the user of the running task); or returns the reason why not.
+  /// Adds an item to the rotation, for `uid`; or returns the reason why not.
   /// `cost` is its approximate cost in ordinary items.
   ///
   /// With the default of `limits.inFlight` the calls of one user cannot fill a queue, with a greater one they could.
-  func submit(_ work: Work, of uid: UInt32? = nil, cost: Int64 = 1) -> StoreError? {
-    let item = Item(work: work, uid: uid ?? CurrentPeer.uid ?? PeerID.process.uid, cost: cost)
+  func submit(_ work: Work, of uid: UInt32, cost: Int64 = 1) -> StoreError? {
+    let item = Item(work: work, uid: uid, cost: cost)
     // Nil: the queue is closed.
     let rejection: StoreError?? = worker.submit { state -> StoreError? in
       if state.count >= capacity {

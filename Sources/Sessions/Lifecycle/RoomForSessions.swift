@@ -14,7 +14,8 @@ extension SessionRepository {
   /// logins do not keep others from logging in. The write may replace logins in progress only if they exceed their share,
   /// or if no session can end.
   func withRoom<Value>(
-    _ room: SessionRoom?, of uid: UInt32, _ write: (_ mayReplace: Bool) async throws(StoreError) -> Value
+    _ room: SessionRoom?, of uid: UInt32, in call: CallScope,
+    _ write: (_ mayReplace: Bool) async throws(StoreError) -> Value
   ) async throws(StoreError) -> Value {
     guard let room else { return try await write(true) }
     var mayReplace = false
@@ -24,39 +25,43 @@ extension SessionRepository {
       } catch {
         guard error.kind == .overdrawn else { throw error }
       }
-      if !mayReplace, await hasManyLogins(uid) {
+      if !mayReplace, await hasManyLogins(uid, in: call) {
         mayReplace = true
       } else {
         mayReplace = false
-        guard await make(room, of: uid) else { break }
+        guard await make(room, of: uid, in: call) else { break }
       }
     }
     return try await write(true)
   }
 
   /// Whether the uid's logins in progress have more than what new sessions leave to them, or are as many as there may be.
-  private func hasManyLogins(_ uid: UInt32) async -> Bool {
-    guard let usage = try? await store.usage(of: uid) else { return false }
+  private func hasManyLogins(_ uid: UInt32, in call: CallScope) async -> Bool {
+    guard let usage = try? await store.usage(of: uid, by: call.uid) else { return false }
     return usage.bytes(in: .authorization) > writer.loginBytes
       || usage.count(in: .authorization) >= writer.allowance.count
   }
 
   /// Whether `withRoom` would find something that makes room.
-  func mayHaveRoom(_ room: SessionRoom, of uid: UInt32) async -> Bool {
-    if await hasManyLogins(uid) { return true }
-    if !census.isCurrent(for: uid, isShared: isShared, at: clock.monotonicNow) { try? await takeCensus(of: uid) }
+  func mayHaveRoom(_ room: SessionRoom, in call: CallScope) async -> Bool {
+    if await hasManyLogins(call.uid, in: call) { return true }
+    if !census.isCurrent(for: call.uid, isShared: isShared, at: clock.monotonicNow) {
+      try? await takeCensus(of: call.uid, in: call)
+    }
     let choice = census.choice(
-      for: uid, room, keeping: Self.keptOfPerson, atMost: Self.maxEndedAtOnce, at: clock.wallNow)
+      for: call.uid, room, keeping: Self.keptOfPerson, atMost: Self.maxEndedAtOnce, at: clock.wallNow)
     guard choice == nil else { return true }
-    return (try? await store.usage(of: uid).bytes(in: .authorization)) ?? 0 > 0
+    return (try? await store.usage(of: call.uid, by: call.uid).bytes(in: .authorization)) ?? 0 > 0
   }
 
   /// Ends expired sessions or, if there are none and `room` may end others, those that `SessionCensus.choice` names. False
   /// if there are none. Tokens are not revoked, because an issuer may end the person's other sessions with them.
-  private func make(_ room: SessionRoom, of uid: UInt32) async -> Bool {
-    let ended = try? await roomFlights.value(for: RoomFlight(uid: uid, room: room)) {
-      [self] () async throws(SessionError) in
-      if !census.isCurrent(for: uid, isShared: isShared, at: clock.monotonicNow) { try await takeCensus(of: uid) }
+  private func make(_ room: SessionRoom, of uid: UInt32, in call: CallScope) async -> Bool {
+    let ended = try? await roomFlights.value(for: RoomFlight(uid: uid, room: room), in: call.unbounded) {
+      [self] call async throws(SessionError) in
+      if !census.isCurrent(for: uid, isShared: isShared, at: clock.monotonicNow) {
+        try await takeCensus(of: uid, in: call)
+      }
       while let choice = census.choice(
         for: uid, room, keeping: Self.keptOfPerson, atMost: Self.maxEndedAtOnce, at: clock.wallNow)
       {
@@ -64,18 +69,19 @@ extension SessionRepository {
         for session in choice.sessions {
           census.remove(session.handle.key, ownedBy: uid)
           // Another process may have changed it since.
-          guard let current = try await read(session.handle), census.isAsCounted(session, current.contents) else {
+          guard let current = try await read(session.handle, in: call), census.isAsCounted(session, current.contents)
+          else {
             continue
           }
-          guard try await end(session.handle, ownedBy: uid) != nil else { continue }
+          guard try await end(session.handle, ownedBy: uid, in: call) != nil else { continue }
           count += 1
-          observer?.observe(.ended(session.handle, issuer: session.issuer, uid: uid))
+          observer?.observe(.ended(session.handle, issuer: session.issuer, uid: uid), in: call)
         }
         if let reason = choice.reason {
           observer?.observe(
             .troubled(
               "older sessions end, so that others can log in",
-              detail: "user \(uid) has as many sessions as it may have, and \(reason)"))
+              detail: "user \(uid) has as many sessions as it may have, and \(reason)"), in: call)
         }
         if count > 0 { return count }
       }
@@ -84,10 +90,10 @@ extension SessionRepository {
     return ended ?? 0 > 0
   }
 
-  private func takeCensus(of uid: UInt32) async throws(SessionError) {
+  private func takeCensus(of uid: UInt32, in call: CallScope) async throws(SessionError) {
     census.begin(for: uid, at: clock.monotonicNow)
     do throws(SessionError) {
-      try await forEachRecord(ownedBy: uid) { contents, handle, _ in
+      try await forEachRecord(ownedBy: uid, in: call) { contents, handle, _ in
         census.note(contents, of: handle, ownedBy: uid)
         return true
       }

@@ -1,5 +1,5 @@
 import HTTPMessages
-import OAuthClient
+package import OAuthClient
 import PosternSupport
 import SessionRecords
 
@@ -27,66 +27,66 @@ package struct TokenRevocation: Sendable {
   /// Revokes a token; `sharedToken` for one that all uids share.
   func revoke(
     _ token: Secret<String>, hint: String?, at issuer: SessionIssuer, timeout: Duration = ProviderClient.timeout,
-    trace: TraceContext?
+    in call: CallScope
   ) async throws(SessionError) {
     guard sharedTokens?.isShared(token, at: issuer.issuer) != true else { throw .sharedToken }
     do throws(TokenError) {
-      try await requests.provider.revoke(token, hint: hint, at: issuer.issuer, timeout: timeout, trace: trace)
+      try await requests.provider.revoke(token, hint: hint, at: issuer.issuer, timeout: timeout, in: call)
     } catch {
       throw SessionError(error)
     }
   }
 
   /// Revokes tokens that no session will have, in the background: they must not stay valid at the issuer.
-  func revokeOrphaned(_ answer: TokenRequests.Answer, _ issuer: SessionIssuer, of uid: UInt32) {
+  func revokeOrphaned(_ answer: TokenRequests.Answer, _ issuer: SessionIssuer, of uid: UInt32, in call: CallScope) {
     let refreshToken = answer.response.refreshToken
     let token = RetiredToken(
       value: refreshToken ?? answer.response.accessToken, hint: refreshToken == nil ? "access_token" : "refresh_token")
-    tasks.revoke(for: uid, at: issuer.issuer.name, ofLogin: true) {
-      guard let failure = await failure(revoking: token, issuer) else { return }
-      observer?.observe(.troubled("tokens of no session cannot be revoked", detail: failure))
+    tasks.revoke(for: uid, at: issuer.issuer.name, ofLogin: true, in: call) { call in
+      guard let failure = await failure(revoking: token, issuer, call) else { return }
+      observer?.observe(.troubled("tokens of no session cannot be revoked", detail: failure), in: call)
     }
   }
 
   /// Revokes tokens that a step-up has replaced, in the background, once the fetches that may still carry them have
   /// completed. Nothing depends on it.
-  func retire(_ tokens: [RetiredToken], of live: LiveSession, _ issuer: SessionIssuer) {
+  func retire(_ tokens: [RetiredToken], of live: LiveSession, _ issuer: SessionIssuer, in call: CallScope) {
     guard !tokens.isEmpty else { return }
     uses.afterwards(live.handle.key) {
-      tasks.revoke(for: live.uid, at: issuer.issuer.name) {
-        await revoke(tokens, of: "that a step-up replaced", issuer)
+      tasks.revoke(for: live.uid, at: issuer.issuer.name, in: call) { call in
+        await revoke(tokens, of: "that a step-up replaced", issuer, call)
       }
     }
   }
 
   /// Revokes the tokens of `uid` whose sessions their issuer has ended, in the background. Most issuers have done it by
   /// themselves, so that nothing depends on it.
-  package func revoke(_ tokens: [RetiredToken], endedBy issuer: SessionIssuer, of uid: UInt32) {
+  package func revoke(_ tokens: [RetiredToken], endedBy issuer: SessionIssuer, of uid: UInt32, in call: CallScope) {
     guard !tokens.isEmpty else { return }
-    tasks.revoke(for: uid, at: issuer.issuer.name) {
-      await revoke(tokens, of: "of sessions that their issuer has ended", issuer)
+    tasks.revoke(for: uid, at: issuer.issuer.name, in: call) { call in
+      await revoke(tokens, of: "of sessions that their issuer has ended", issuer, call)
     }
   }
 
   /// Stops where none of several tokens in a row can be revoked: the endpoint does not work now.
-  private func revoke(_ tokens: [RetiredToken], of origin: String, _ issuer: SessionIssuer) async {
+  private func revoke(_ tokens: [RetiredToken], of origin: String, _ issuer: SessionIssuer, _ call: CallScope) async {
     var failures: [String] = []
     var rest = tokens[...]
     while !rest.isEmpty, failures.count < 2 * Self.maxConcurrent {
       let some = rest.prefix(Self.maxConcurrent)
       rest = rest.dropFirst(some.count)
       await withTaskGroup(of: String?.self) { group in
-        for token in some { group.addTask { await failure(revoking: token, issuer) } }
+        for token in some { group.addTask { await failure(revoking: token, issuer, call) } }
         for await failure in group { if let failure { failures.append(failure) } }
       }
     }
     guard let failure = failures.first else { return }
-    observer?.observe(.troubled("tokens \(origin) cannot be revoked", detail: failure))
+    observer?.observe(.troubled("tokens \(origin) cannot be revoked", detail: failure), in: call)
   }
 
-  private func failure(revoking token: RetiredToken, _ issuer: SessionIssuer) async -> String? {
+  private func failure(revoking token: RetiredToken, _ issuer: SessionIssuer, _ call: CallScope) async -> String? {
     do throws(SessionError) {
-      try await revoke(Secret(token.value), hint: token.hint, at: issuer, timeout: Self.timeout, trace: nil)
+      try await revoke(Secret(token.value), hint: token.hint, at: issuer, timeout: Self.timeout, in: call.untraced)
       return nil
     } catch {
       switch error.kind {

@@ -1,4 +1,5 @@
-package import PosternSupport
+package import OAuthClient
+import PosternSupport
 import SessionRecords
 
 /// Runs what must be completed although its caller leaves, in bounded numbers for each uid. What one issuer has of these
@@ -51,32 +52,33 @@ package final class UserTasks: Sendable {
 
   /// Runs `body` to its end, although its caller may leave at its deadline or be cancelled: what the issuer returns may
   /// not be returned again. `issuer` is the configured name; nil if it is not known. With `isWritten` this process keeps
-  /// the store until then.
+  /// the store until then. `body` gets the call without its deadline.
   package func finish<Value: Sendable>(
-    _ kind: Kind, of uid: UInt32, at issuer: String?, by deadline: Deadline, isWritten: Bool = true,
-    _ body: @escaping @Sendable () async throws(SessionError) -> Value
+    _ kind: Kind, at issuer: String?, isWritten: Bool = true, in call: CallScope,
+    _ body: @escaping @Sendable (CallScope) async throws(SessionError) -> Value
   ) async throws(SessionError) -> Value {
-    try await untilItsEnd(of: uid, by: deadline) { [self] () async throws(SessionError) in
-      try await counted(kind, of: uid, at: issuer) { () async throws(SessionError) in
-        guard isWritten else { return try await body() }
-        return try await store.whileRetained(SessionError.init, body)
+    try await untilItsEnd(in: call) { [self] call async throws(SessionError) in
+      try await counted(kind, at: issuer, in: call) { () async throws(SessionError) in
+        guard isWritten else { return try await body(call) }
+        return try await store.whileRetained(SessionError.init) { () async throws(SessionError) in try await body(call)
+        }
       }
     }
   }
 
   /// Runs `body` to its end, although its caller may leave, and counts nothing.
   func untilItsEnd<Value: Sendable>(
-    of uid: UInt32, by deadline: Deadline, _ body: @escaping @Sendable () async throws(SessionError) -> Value
+    in call: CallScope, _ body: @escaping @Sendable (CallScope) async throws(SessionError) -> Value
   ) async throws(SessionError) -> Value {
     let flight = SingleFlight<UInt32, Value, SessionError>(clock: clock, failure: SessionError.init(endOf:))
-    return try await flight.value(for: uid, deadline: deadline, body)
+    return try await flight.value(for: call.uid, in: call, body)
   }
 
   /// Runs `body` as one of the uid's tasks; throws if there are too many.
   func counted<Value>(
-    _ kind: Kind, of uid: UInt32, at issuer: String?, _ body: () async throws(SessionError) -> Value
+    _ kind: Kind, at issuer: String?, in call: CallScope, _ body: () async throws(SessionError) -> Value
   ) async throws(SessionError) -> Value {
-    let tasks = Tasks(uid: uid, kind: kind)
+    let tasks = Tasks(uid: call.uid, kind: kind)
     guard begin(tasks, at: issuer) else {
       throw SessionError(
         .overloaded(retryAfter: Self.retryAfter), "too many logins and logouts of this peer are under way")
@@ -86,19 +88,21 @@ package final class UserTasks: Sendable {
   }
 
   /// Runs a revocation in the background. It counts as the uid's, and is left out when there are too many: an endpoint
-  /// that never answers would accumulate them. One `ofLogin` counts with the logins.
+  /// that never answers would accumulate them. One `ofLogin` counts with the logins. `body` gets the call without its
+  /// deadline.
   func revoke(
-    for uid: UInt32, at issuer: String?, ofLogin isOfLogin: Bool = false,
-    _ body: @escaping @Sendable () async -> Void
+    for uid: UInt32, at issuer: String?, ofLogin isOfLogin: Bool = false, in call: CallScope,
+    _ body: @escaping @Sendable (CallScope) async -> Void
   ) {
     let tasks = Tasks(uid: uid, kind: isOfLogin ? .login : .revocation)
     guard begin(tasks, at: issuer, isOfLogin: isOfLogin) else {
-      observer?.observe(.troubled("tokens are not revoked", detail: "too many revocations of this peer are under way"))
+      observer?.observe(
+        .troubled("tokens are not revoked", detail: "too many revocations of this peer are under way"), in: call)
       return
     }
-    CurrentPeer.task { [self] in
+    call.task { [self] in
       defer { end(tasks, at: issuer) }
-      await body()
+      await body(call.unbounded)
     }
   }
 

@@ -15,9 +15,9 @@ struct CodeLogin: SessionPart {
 
   /// Begins an authorization whose tokens will be bound to that key.
   func begin(
-    _ request: AuthorizationRequest, at issuer: SessionIssuer, ownedBy uid: UInt32, _ origin: LoginOrigin,
+    _ request: AuthorizationRequest, at issuer: SessionIssuer, _ origin: LoginOrigin,
     dpopKey: JSONValue?,
-    steppingUp session: SessionHandle? = nil, trace: TraceContext?
+    steppingUp session: SessionHandle? = nil, in call: CallScope
   ) async throws(SessionError) -> BegunAuthorization {
     if session == nil, let resource = request.resource, !ClientCredentialsGrant.isAbsoluteURI(resource) {
       throw .invalid("resource must be an absolute URI without a fragment", path: ["resource"])
@@ -31,7 +31,7 @@ struct CodeLogin: SessionPart {
     pending.stepUp = session?.text
     pending.path = origin.path
     do throws(TokenError) {
-      let metadata = try await requests.provider.authorizationMetadata(issuer.issuer, trace: trace)
+      let metadata = try await requests.provider.authorizationMetadata(issuer.issuer, in: call)
       pending.expectsIssuer = metadata?.sendsIssuerInAuthorizationResponse
     } catch {
       throw SessionError(error)
@@ -45,35 +45,36 @@ struct CodeLogin: SessionPart {
     let url: String
     do throws(TokenError) {
       url = try await requests.provider.authorizationURL(
-        pending.form(request, state: state, key: key), at: issuer.issuer, key: key, trace: trace)
+        pending.form(request, state: state, key: key), at: issuer.issuer, key: key, in: call)
     } catch {
       throw SessionError(error)
     }
     guard let contents = pending.bytes else { throw SessionError(.stateUnknown, "the authorization cannot be kept") }
     let record = StoredRecord(
-      key: PendingAuthorization.key(ofState: state), uid: uid, version: 1, expiresAt: expiresAt, contents: contents)
-    try await repository.insert(login: record, SessionRoom(issuer: issuer.issuer.name, origin))
+      key: PendingAuthorization.key(ofState: state), uid: call.uid, version: 1, expiresAt: expiresAt, contents: contents
+    )
+    try await repository.insert(login: record, SessionRoom(issuer: issuer.issuer.name, origin), in: call)
     return BegunAuthorization(url: url, state: state, expiresAt: expiresAt)
   }
 
   /// Completes an authorization with the URL to which the issuer sent the user back.
   func complete(
-    _ url: String, state: String, ownedBy uid: UInt32, _ origin: LoginOrigin,
-    issuer: (String) throws(SessionError) -> SessionIssuer, trace: TraceContext?
+    _ url: String, state: String, _ origin: LoginOrigin,
+    issuer: (String) throws(SessionError) -> SessionIssuer, in call: CallScope
   ) async throws(SessionError) -> Session {
-    let redemption = try await redemption(of: url, expecting: state, uid, origin, issuer)
+    let redemption = try await redemption(of: url, expecting: state, origin, issuer, in: call)
     let pending = redemption.pending
     return try await creation.create(
       NewSession(
-        grant: redemption.grant, issuer: redemption.issuer, scope: pending.scope, uid: uid, origin: origin,
+        grant: redemption.grant, issuer: redemption.issuer, scope: pending.scope, origin: origin,
         key: pending.dpopKey,
-        authorization: pending, claim: redemption.claim, trace: trace))
+        authorization: pending, claim: redemption.claim, call: call))
   }
 
   /// The configured name of the issuer that a callback is of; nil if that is not known.
-  func issuerName(of url: String, _ uid: UInt32) async throws(SessionError) -> String? {
+  func issuerName(of url: String, in call: CallScope) async throws(SessionError) -> String? {
     guard let state = AuthorizationCallback(url)?["state"],
-      let record = try await repository.pendingLogin(PendingAuthorization.key(ofState: state), of: uid)
+      let record = try await repository.pendingLogin(PendingAuthorization.key(ofState: state), in: call)
     else { return nil }
     return PendingAuthorization.read(record)?.issuer.name
   }
@@ -91,9 +92,9 @@ struct CodeLogin: SessionPart {
   /// The code in the URL of a callback, when everything around it is right. `expected` is the state that the browser
   /// has kept; nil for a step-up, which `session` binds.
   func redemption(
-    of url: String, expecting expected: String?, _ uid: UInt32, _ origin: LoginOrigin,
+    of url: String, expecting expected: String?, _ origin: LoginOrigin,
     _ issuer: (String) throws(SessionError) -> SessionIssuer,
-    steppingUp session: SessionHandle? = nil
+    steppingUp session: SessionHandle? = nil, in call: CallScope
   ) async throws(SessionError) -> Redemption {
     guard let callback = AuthorizationCallback(url) else {
       throw SessionError(.invalid(path: ["callbackUrl"]), "the callback's URL cannot be read")
@@ -103,7 +104,7 @@ struct CodeLogin: SessionPart {
     guard expected.map({ ConstantTime.equals(Array($0.utf8), Array(state.utf8)) }) ?? true else {
       throw .stateMismatch
     }
-    guard let record = try await repository.pendingLogin(PendingAuthorization.key(ofState: state), of: uid) else {
+    guard let record = try await repository.pendingLogin(PendingAuthorization.key(ofState: state), in: call) else {
       throw .authorizationUnknown
     }
     guard let pending = PendingAuthorization.read(record) else {
@@ -120,29 +121,29 @@ struct CodeLogin: SessionPart {
     }
     do throws(AuthorizationError) {
       let code = Secret(try pending.code(in: callback, of: issuer.issuer))
-      return Redemption(code: code, pending: pending, issuer: issuer, claim: claim(on: record))
+      return Redemption(code: code, pending: pending, issuer: issuer, claim: claim(on: record, call))
     } catch {
       // The callback is wrong: its sender does not get another try.
-      try await take(record)
+      try await take(record, call)
       throw SessionError(error)
     }
   }
 
   /// Takes the record: one of several callers gets it.
-  private func take(_ record: StoredRecord) async throws(SessionError) {
-    let taken = try await inStore { () async throws(StoreError) in try await store.take(record.key) }
+  private func take(_ record: StoredRecord, _ call: CallScope) async throws(SessionError) {
+    let taken = try await inStore { () async throws(StoreError) in try await store.take(record.key, by: call.uid) }
     guard taken != nil else { throw .authorizationUnknown }
   }
 
-  private func claim(on record: StoredRecord) -> GrantClaim {
+  private func claim(on record: StoredRecord, _ call: CallScope) -> GrantClaim {
     GrantClaim(
       key: record.key,
-      take: { () async throws(SessionError) in try await take(record) },
+      take: { () async throws(SessionError) in try await take(record, call) },
       giveBack: {
         do throws(StoreError) {
           try await store.insert(record)
         } catch {
-          observer?.observe(.troubled("an authorization cannot be given back", detail: error.description))
+          observer?.observe(.troubled("an authorization cannot be given back", detail: error.description), in: call)
         }
       })
   }

@@ -14,12 +14,12 @@ struct DeviceLogin: SessionPart {
 
   /// Begins a device authorization (RFC 8628 section 3.1).
   func begin(
-    at issuer: SessionIssuer, scope: String?, ownedBy uid: UInt32, _ origin: LoginOrigin, trace: TraceContext?
+    at issuer: SessionIssuer, scope: String?, _ origin: LoginOrigin, in call: CallScope
   ) async throws(SessionError) -> BegunDeviceAuthorization {
     let scope = scope ?? issuer.scope
     let answer: DeviceAuthorization
     do throws(TokenError) {
-      answer = try await requests.provider.deviceAuthorization(of: scope, at: issuer.issuer, trace: trace)
+      answer = try await requests.provider.deviceAuthorization(of: scope, at: issuer.issuer, in: call)
     } catch {
       throw SessionError(error)
     }
@@ -32,7 +32,7 @@ struct DeviceLogin: SessionPart {
       askAt: (clock.wallNow + answer.interval).millisecondsSinceEpoch, dpopKey: try issuer.newKey(),
       path: origin.path)
     try await write(
-      pending, of: handle, uid: uid, version: 1, expiresAt: expiresAt, SessionRoom(issuer: issuer.issuer.name, origin))
+      pending, of: handle, version: 1, expiresAt: expiresAt, SessionRoom(issuer: issuer.issuer.name, origin), in: call)
     return BegunDeviceAuthorization(
       handle: handle, userCode: answer.userCode, verificationURI: answer.verificationURI,
       verificationURIComplete: answer.verificationURIComplete, expiresAt: expiresAt, interval: answer.interval)
@@ -40,10 +40,10 @@ struct DeviceLogin: SessionPart {
 
   /// Polls the token endpoint (RFC 8628 section 3.4); the session, when the user has agreed.
   func complete(
-    _ handle: SessionHandle, ownedBy uid: UInt32, _ origin: LoginOrigin,
-    issuer: (String) throws(SessionError) -> SessionIssuer, trace: TraceContext?
+    _ handle: SessionHandle, _ origin: LoginOrigin,
+    issuer: (String) throws(SessionError) -> SessionIssuer, in call: CallScope
   ) async throws(SessionError) -> Session {
-    var (record, pending) = try await pending(handle, uid)
+    var (record, pending) = try await pending(handle, in: call)
     guard origin.covers(pending.path ?? []) else { throw .deviceAuthorizationUnknown }
     let issuer = try issuer(pending.issuer)
     guard issuer.issuer.identifier == pending.issuerIdentifier, issuer.issuer.clientID == pending.clientID else {
@@ -54,7 +54,7 @@ struct DeviceLogin: SessionPart {
     // The time of the next poll is stored before this one is sent: one of several callers sends it.
     pending.askAt = (clock.wallNow + .milliseconds(pending.interval)).millisecondsSinceEpoch
     do throws(SessionError) {
-      try await write(pending, of: handle, uid: uid, version: record.version + 1, expiresAt: record.expiresAt)
+      try await write(pending, of: handle, version: record.version + 1, expiresAt: record.expiresAt, in: call)
     } catch {
       if case .store(let fault) = error.kind, fault.kind == .conflict {
         throw Self.pending(.milliseconds(pending.interval))
@@ -64,24 +64,24 @@ struct DeviceLogin: SessionPart {
     do throws(SessionError) {
       let session = try await creation.create(
         NewSession(
-          grant: .deviceCode(Secret(pending.deviceCode)), issuer: issuer, scope: pending.scope, uid: uid,
-          origin: origin, key: pending.dpopKey, login: record.key, trace: trace))
-      _ = try? await store.remove(record.key)
+          grant: .deviceCode(Secret(pending.deviceCode)), issuer: issuer, scope: pending.scope,
+          origin: origin, key: pending.dpopKey, login: record.key, call: call))
+      _ = try? await store.remove(record.key, by: call.uid)
       return session
     } catch {
-      throw try await undecided(error, pending, handle, record)
+      throw try await undecided(error, pending, handle, record, in: call)
     }
   }
 
   /// The configured name of the issuer of a device authorization.
-  func issuerName(of handle: SessionHandle, _ uid: UInt32) async throws(SessionError) -> String {
-    try await pending(handle, uid).pending.issuer
+  func issuerName(of handle: SessionHandle, in call: CallScope) async throws(SessionError) -> String {
+    try await pending(handle, in: call).pending.issuer
   }
 
   private func pending(
-    _ handle: SessionHandle, _ uid: UInt32
+    _ handle: SessionHandle, in call: CallScope
   ) async throws(SessionError) -> (record: StoredRecord, pending: PendingDevice) {
-    guard let record = try await repository.pendingLogin(PendingDevice.key(of: handle), of: uid) else {
+    guard let record = try await repository.pendingLogin(PendingDevice.key(of: handle), in: call) else {
       throw .deviceAuthorizationUnknown
     }
     guard let pending = PendingDevice.read(record) else {
@@ -91,7 +91,7 @@ struct DeviceLogin: SessionPart {
   }
 
   private func undecided(
-    _ error: SessionError, _ pending: PendingDevice, _ handle: SessionHandle, _ record: StoredRecord
+    _ error: SessionError, _ pending: PendingDevice, _ handle: SessionHandle, _ record: StoredRecord, in call: CallScope
   ) async throws(SessionError) -> SessionError {
     guard error.tokenError?.isAnswered ?? false else { return error }
     switch error.upstreamCode {
@@ -101,10 +101,10 @@ struct DeviceLogin: SessionPart {
       slower.interval += Self.slowDown.wholeMilliseconds
       slower.askAt += Self.slowDown.wholeMilliseconds
       try await write(
-        slower, of: handle, uid: record.uid, version: record.version + 2, expiresAt: record.expiresAt)
+        slower, of: handle, version: record.version + 2, expiresAt: record.expiresAt, in: call)
       return Self.pending(.milliseconds(slower.interval))
     case "access_denied", "expired_token":
-      _ = try? await store.remove(record.key)
+      _ = try? await store.remove(record.key, by: call.uid)
       return SessionError(
         .authorizationFailed, "the device authorization ended without a session", upstreamCode: error.upstreamCode)
     default: return error
@@ -116,13 +116,13 @@ struct DeviceLogin: SessionPart {
   }
 
   private func write(
-    _ pending: PendingDevice, of handle: SessionHandle, uid: UInt32, version: UInt64, expiresAt: Timestamp?,
-    _ room: SessionRoom? = nil
+    _ pending: PendingDevice, of handle: SessionHandle, version: UInt64, expiresAt: Timestamp?,
+    _ room: SessionRoom? = nil, in call: CallScope
   ) async throws(SessionError) {
     guard let contents = pending.bytes else { throw SessionError(.stateUnknown, "the authorization cannot be kept") }
     let record = StoredRecord(
-      key: PendingDevice.key(of: handle), uid: uid, version: version, expiresAt: expiresAt, contents: contents)
-    if let room { return try await repository.insert(login: record, room) }
+      key: PendingDevice.key(of: handle), uid: call.uid, version: version, expiresAt: expiresAt, contents: contents)
+    if let room { return try await repository.insert(login: record, room, in: call) }
     try await inStore { () async throws(StoreError) in try await store.replace(record, under: nil) }
   }
 }

@@ -9,9 +9,9 @@ struct IDTokenVerification: Sendable {
 
   /// The claims of an ID token that is valid.
   func claims(
-    of idToken: String, _ expectations: IDTokenExpectations, at issuer: SessionIssuer
+    of idToken: String, _ expectations: IDTokenExpectations, at issuer: SessionIssuer, in call: CallScope
   ) async throws(SessionError) -> JSONObject {
-    switch try await verdict(on: idToken, expectations, at: issuer) {
+    switch try await verdict(on: idToken, expectations, at: issuer, in: call) {
     case .valid(let claims, _, _, _): return claims
     case .invalid(let fault): throw Self.invalid(fault)
     }
@@ -19,11 +19,11 @@ struct IDTokenVerification: Sendable {
 
   /// The verdict on an ID token. An error means that the issuer's keys are out of reach.
   func verdict(
-    on idToken: String, _ expectations: IDTokenExpectations, at issuer: SessionIssuer
+    on idToken: String, _ expectations: IDTokenExpectations, at issuer: SessionIssuer, in call: CallScope
   ) async throws(SessionError) -> TokenVerdict {
     do throws(KeySetError) {
       return try await validator.validate(
-        idToken, expecting: expectations, configuration: issuer.tokens, keys: issuer.keys)
+        idToken, expecting: expectations, configuration: issuer.tokens, keys: issuer.keys, in: call.unbounded.untraced)
     } catch {
       throw SessionError(error)
     }
@@ -32,22 +32,24 @@ struct IDTokenVerification: Sendable {
   /// The verdict on the ID token that came with a refresh: whether it continues the one before (OpenID Connect Core
   /// section 12.2). Nil when there are no keys to validate it with.
   func verdict(
-    onRefreshed idToken: String, _ token: RefreshedToken, of live: LiveSession, at issuer: SessionIssuer
+    onRefreshed idToken: String, _ token: RefreshedToken, of live: LiveSession, at issuer: SessionIssuer,
+    in call: CallScope
   ) async -> TokenVerdict? {
     if let expectations = token.expectations {
-      return await verdict(onSecondLogin: idToken, of: live, expectations, at: issuer)
+      return await verdict(onSecondLogin: idToken, of: live, expectations, at: issuer, in: call)
     }
     let flow: TokenFlow = live.contents.user.idToken.map { .refresh(previous: $0) } ?? .code
     let expectations = IDTokenExpectations(
       clientID: issuer.issuer.clientID, accessToken: Secret(token.answer.response.accessToken), flow: flow)
-    return try? await verdict(on: idToken, expectations, at: issuer)
+    return try? await verdict(on: idToken, expectations, at: issuer, in: call)
   }
 
   /// The verdict on the ID token of an authorization that followed another one: it must be about the same user.
   func verdict(
-    onSecondLogin idToken: String, of live: LiveSession, _ expectations: IDTokenExpectations, at issuer: SessionIssuer
+    onSecondLogin idToken: String, of live: LiveSession, _ expectations: IDTokenExpectations, at issuer: SessionIssuer,
+    in call: CallScope
   ) async -> TokenVerdict? {
-    let verdict = try? await verdict(on: idToken, expectations, at: issuer)
+    let verdict = try? await verdict(on: idToken, expectations, at: issuer, in: call)
     guard case .valid(let claims, _, _, _)? = verdict, !live.contents.user.isSubject(of: claims) else { return verdict }
     return .invalid(TokenFault(.refreshMismatch, "the login is another user's", claim: "sub"))
   }

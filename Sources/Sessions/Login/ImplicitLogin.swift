@@ -8,14 +8,14 @@ struct ImplicitLogin: SessionPart {
 
   private var profiles: ProfileRegistry { creation.profiles }
 
-  /// Creates a session of the profile that `uid` has of `subject`.
+  /// Creates a session of the profile that the caller has of `subject`.
   func create(
-    _ subject: String, at issuer: SessionIssuer, uid: UInt32, _ origin: LoginOrigin, trace: TraceContext?
+    _ subject: String, at issuer: SessionIssuer, _ origin: LoginOrigin, in call: CallScope
   ) async throws(SessionError) -> Session {
     guard let access = issuer.implicit else {
       throw .grantNotSupported("implicit access is not configured for this issuer")
     }
-    guard let profile = try await profiles.profile(subject, at: issuer, ownedBy: uid) else {
+    guard let profile = try await profiles.profile(subject, at: issuer, in: call) else {
       throw SessionError(
         .authorizationFailed, "no profile of that subject is registered for this peer at this issuer",
         upstreamCode: "profile_unknown")
@@ -36,17 +36,17 @@ struct ImplicitLogin: SessionPart {
     let key = try DPoPKey.recorded(contents.grant.dpopKey)
     contents.path = origin.path
     let room = SessionRoom(issuer: issuer.issuer.name, origin)
-    let reservation = try await repository.reserve(contents, of: handle, uid: uid, room)
+    let reservation = try await repository.reserve(contents, of: handle, room, in: call)
     let answer: TokenRequests.Answer
     do throws(TokenError) {
-      answer = try await requests.token(form, at: issuer.issuer, key: key, trace: trace)
+      answer = try await requests.token(form, at: issuer.issuer, key: key, in: call)
     } catch {
-      await repository.cancel(reservation)
+      await repository.cancel(reservation, in: call)
       throw SessionError(error)
     }
     contents.grant.scope = answer.response.scope ?? access.scope
     contents.take(answer, in: .session)
-    return try await creation.fill(reservation, with: contents, room, from: answer, at: issuer).session
+    return try await creation.fill(reservation, with: contents, room, from: answer, at: issuer, in: call).session
   }
 
   /// Throws where an implicit session was created under other terms than are configured now.
@@ -75,27 +75,27 @@ struct ImplicitLogin: SessionPart {
   /// The permission of an implicit session to get another token, by any grant: its terms and its profile, as they are
   /// now.
   func permission(
-    of live: LiveSession, at issuer: SessionIssuer
+    of live: LiveSession, at issuer: SessionIssuer, in call: CallScope
   ) async throws(SessionError) -> (ImplicitAccess, Profile) {
     try Self.checkTerms(of: live, at: issuer)
     guard let access = issuer.implicit, let subject = live.contents.user.subject,
-      let profile = try await profiles.profile(subject, at: issuer, ownedBy: live.uid)
+      let profile = try await profiles.profile(subject, at: issuer, in: call)
     else { throw SessionError(.expired, "the session's profile is not registered any more: its user has to log in") }
     return (access, profile)
   }
 
   /// Another token for an implicit session, by the grant that made it.
   func logInAgain(
-    _ live: LiveSession, _ slot: TokenSlot, _ issuer: SessionIssuer, _ trace: TraceContext?
+    _ live: LiveSession, _ slot: TokenSlot, _ issuer: SessionIssuer, in call: CallScope
   ) async throws(SessionError) -> RefreshedToken {
-    let (access, profile) = try await permission(of: live, at: issuer)
+    let (access, profile) = try await permission(of: live, at: issuer, in: call)
     do throws(TokenError) {
       let form =
         try access.form(
           for: profile.subject, idToken: profile.idToken, at: issuer.issuer, scope: slot.scope ?? access.scope)
         + TokenSlot(scope: nil, audience: slot.audience).form
       return RefreshedToken(
-        answer: try await requests.token(form, at: issuer.issuer, key: live.key, trace: trace), slot: slot,
+        answer: try await requests.token(form, at: issuer.issuer, key: live.key, in: call), slot: slot,
         expiresAt: profile.expiresAt)
     } catch {
       throw SessionError(ofRefresh: error)

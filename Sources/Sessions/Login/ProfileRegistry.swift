@@ -21,7 +21,7 @@ struct ProfileRegistry: Sendable {
   /// Only a valid ID token identifies the user, and only one that has not expired counts as a login. A failure does not
   /// affect the session: a store that takes no profile, or a uid with too many, costs that uid the implicit access
   /// alone.
-  func register(_ contents: SessionContents, ownedBy uid: UInt32, at issuer: SessionIssuer) async {
+  func register(_ contents: SessionContents, ownedBy uid: UInt32, at issuer: SessionIssuer, in call: CallScope) async {
     guard contents.kind == .user, let access = issuer.implicit, let subject = contents.user.subject,
       let idToken = contents.user.idToken, let expiry = contents.user.claims?["exp"]?.integerValue,
       clock.wallNow < Timestamp(secondsSinceEpoch: expiry) + issuer.tokens.clockSkew
@@ -33,19 +33,19 @@ struct ProfileRegistry: Sendable {
     // Another login of the same user may write first: then that one counts, or is written over.
     for attempt in 1...Self.attempts {
       do throws(StoreError) {
-        return try await write(profile, key, uid)
+        return try await write(profile, key, uid, call)
       } catch {
         if error.kind == .conflict, attempt < Self.attempts { continue }
         observer?.observe(
-          .troubled("a profile cannot be registered", detail: "\(error) (issuer \(issuer.issuer.name))"))
+          .troubled("a profile cannot be registered", detail: "\(error) (issuer \(issuer.issuer.name))"), in: call)
         return
       }
     }
   }
 
-  private func write(_ profile: Profile, _ key: RecordKey, _ uid: UInt32) async throws(StoreError) {
+  private func write(_ profile: Profile, _ key: RecordKey, _ uid: UInt32, _ call: CallScope) async throws(StoreError) {
     guard let bytes = profile.bytes else { return }
-    guard let stored = try await store.record(for: key) else {
+    guard let stored = try await store.record(for: key, by: call.uid) else {
       return try await store.insert(
         StoredRecord(key: key, uid: uid, version: 1, expiresAt: profile.expiresAt, contents: bytes),
         within: writer.allowance)
@@ -61,13 +61,13 @@ struct ProfileRegistry: Sendable {
       under: nil, within: writer.allowance)
   }
 
-  /// The profile of that subject, when `uid` has one there; nil when it has none, or none that is still good.
-  func profile(_ subject: String, at issuer: SessionIssuer, ownedBy uid: UInt32) async throws(SessionError)
+  /// The profile of that subject, if the caller has one there; nil if it has none, or none that is still good.
+  func profile(_ subject: String, at issuer: SessionIssuer, in call: CallScope) async throws(SessionError)
     -> Profile?
   {
     do throws(StoreError) {
-      let key = Profile.key(of: subject, at: issuer.issuer, ownedBy: uid)
-      guard let record = try await store.record(for: key), record.uid == uid else { return nil }
+      let key = Profile.key(of: subject, at: issuer.issuer, ownedBy: call.uid)
+      guard let record = try await store.record(for: key, by: call.uid), record.uid == call.uid else { return nil }
       guard let profile = Profile.current(record), profile.subject.hasSameBytes(as: subject) else {
         throw StoreError(.corrupted, "\(key) is no profile")
       }

@@ -20,18 +20,17 @@ struct SessionLogins: Sendable {
   }
 
   func create(
-    from grant: SessionGrant, at issuer: SessionIssuer, scope: String?, uid: UInt32, _ origin: LoginOrigin,
-    trace: TraceContext?
+    from grant: SessionGrant, at issuer: SessionIssuer, scope: String?, _ origin: LoginOrigin, in call: CallScope
   ) async throws(SessionError) -> Session {
     if let token = grant.loneSSOToken {
-      return try await singleSignOn.create(from: token, at: issuer, scope: scope, uid: uid, origin, trace: trace)
+      return try await singleSignOn.create(from: token, at: issuer, scope: scope, origin, in: call)
     }
     switch grant {
-    case .implicit(let profile): return try await implicit.create(profile, at: issuer, uid: uid, origin, trace: trace)
-    case .tokens(let given): return try await creation.create(from: given, at: issuer, uid: uid, origin)
+    case .implicit(let profile): return try await implicit.create(profile, at: issuer, origin, in: call)
+    case .tokens(let given): return try await creation.create(from: given, at: issuer, origin, in: call)
     default:
       return try await creation.create(
-        NewSession(grant: grant, issuer: issuer, scope: scope, uid: uid, origin: origin, trace: trace))
+        NewSession(grant: grant, issuer: issuer, scope: scope, origin: origin, call: call))
     }
   }
 }

@@ -22,8 +22,8 @@ package struct SingleSignOn: SessionPart {
   /// Creates a session from a single sign-on token: an authorization code without a browser, with PKCE, `state` and
   /// `nonce`. `releasing` is a suspended authorization to continue, after its advice has been satisfied.
   package func create(
-    from token: Secret<String>, at issuer: SessionIssuer, scope: String?, uid: UInt32, _ origin: LoginOrigin,
-    releasing suspended: SuspendedAuthorization? = nil, trace: TraceContext?
+    from token: Secret<String>, at issuer: SessionIssuer, scope: String?, _ origin: LoginOrigin,
+    releasing suspended: SuspendedAuthorization? = nil, in call: CallScope
   ) async throws(SessionError) -> Session {
     guard AccessManager.isToken(token.reveal()) else {
       throw .invalid("a single sign-on token that cannot be sent in a cookie", path: ["ssoToken"])
@@ -34,7 +34,7 @@ package struct SingleSignOn: SessionPart {
     do throws(SessionError) {
       signOn = try await self.signOn(
         token, scope: scope ?? issuer.scope ?? "openid", audience: nil, key: provingKey,
-        at: issuer, releasing: suspended, trace)
+        at: issuer, releasing: suspended, in: call)
     } catch {
       guard case .adviceRequired(var suspended) = error.kind else { throw error }
       suspended.key = key
@@ -42,8 +42,8 @@ package struct SingleSignOn: SessionPart {
     }
     return try await creation.create(
       NewSession(
-        grant: signOn.grant, issuer: issuer, scope: signOn.pending.scope, uid: uid, origin: origin, key: key,
-        authorization: signOn.pending, ssoToken: token, trace: trace))
+        grant: signOn.grant, issuer: issuer, scope: signOn.pending.scope, origin: origin, key: key,
+        authorization: signOn.pending, ssoToken: token, call: call))
   }
 
   /// Which of the session's tokens a single sign-on is for.
@@ -59,7 +59,7 @@ package struct SingleSignOn: SessionPart {
   /// suspended authorization to continue, after its advice has been satisfied.
   func authorizeAgain(
     _ live: LiveSession, _ slot: TokenSlot, _ issuer: SessionIssuer, releasing suspended: SuspendedAuthorization? = nil,
-    _ trace: TraceContext?
+    in call: CallScope
   ) async throws(SessionError) -> RefreshedToken {
     guard let token = live.contents.signOn.token else {
       throw SessionError(.expired, "the user has to log in again")
@@ -71,7 +71,7 @@ package struct SingleSignOn: SessionPart {
     let signOn: SignedOn
     do throws(SessionError) {
       signOn = try await self.signOn(
-        Secret(token), scope: scope, audience: slot.audience, key: live.key, at: issuer, releasing: suspended, trace)
+        Secret(token), scope: scope, audience: slot.audience, key: live.key, at: issuer, releasing: suspended, in: call)
     } catch {
       if case .adviceRequired(var suspended) = error.kind {
         suspended.slot = slot
@@ -82,7 +82,7 @@ package struct SingleSignOn: SessionPart {
     }
     let form = (signOn.grant.form(scope: nil) ?? []) + TokenSlot(scope: nil, audience: slot.audience).form
     do throws(TokenError) {
-      let answer = try await requests.token(form, at: issuer.issuer, key: live.key, trace: trace)
+      let answer = try await requests.token(form, at: issuer.issuer, key: live.key, in: call)
       guard answer.response.idToken != nil || !isKnown else {
         throw TokenError(.malformed, "the token endpoint gave no ID token for a login", status: 200)
       }
@@ -101,7 +101,7 @@ package struct SingleSignOn: SessionPart {
   /// request whose advice has been satisfied.
   private func signOn(
     _ token: Secret<String>, scope: String, audience: String?, key: DPoPKey?, at issuer: SessionIssuer,
-    releasing suspended: SuspendedAuthorization?, _ trace: TraceContext?
+    releasing suspended: SuspendedAuthorization?, in call: CallScope
   ) async throws(SessionError) -> SignedOn {
     guard let manager = issuer.accessManager else {
       throw .grantNotSupported("the issuer is configured without an access manager")
@@ -118,13 +118,13 @@ package struct SingleSignOn: SessionPart {
       if let suspended {
         url = suspended.location
       } else {
-        url = try await accessManagers.authorizationURL(of: manager, for: issuer.issuer, trace: trace)
+        url = try await accessManagers.authorizationURL(of: manager, for: issuer.issuer, in: call)
       }
       // Consent, which the vendor protects by the token itself: no other party can know it.
       let consent = [(name: "decision", value: "allow"), (name: "csrf", value: token.reveal())]
       response = try await accessManagers.send(
         request.form(missingIn: url) + consent, to: url, token: token, version: "resource=2.1, protocol=1.0",
-        of: manager, for: issuer.issuer, trace: trace)
+        of: manager, for: issuer.issuer, in: call)
     } catch {
       throw SessionError(error)
     }
@@ -134,7 +134,7 @@ package struct SingleSignOn: SessionPart {
     } catch {
       if AuthorizeAnswer.strayCodes.contains(error.code) {
         observer?.observe(
-          .troubled("an authorization at issuer \(issuer.issuer.name) is not followed", detail: error.detail))
+          .troubled("an authorization at issuer \(issuer.issuer.name) is not followed", detail: error.detail), in: call)
       }
       throw SessionError(error)
     }
@@ -186,10 +186,10 @@ package struct SingleSignOn: SessionPart {
 
   /// Ends the user's single sign-on session at the access manager.
   package func end(
-    _ token: String, at issuer: SessionIssuer, timeout: Duration = ProviderClient.timeout, trace: TraceContext?
+    _ token: String, at issuer: SessionIssuer, timeout: Duration = ProviderClient.timeout, in call: CallScope
   ) async -> UserSessions.UpstreamEnd {
     guard let manager = issuer.accessManager else { return .none }
     return await accessManagers.endSession(
-      Secret(token), of: manager, for: issuer.issuer, timeout: timeout, trace: trace)
+      Secret(token), of: manager, for: issuer.issuer, timeout: timeout, in: call)
   }
 }

@@ -11,34 +11,34 @@ struct RefreshGrants: Sendable {
   /// Another token: with the refresh token; by the grant that made the session only where there is none, or the issuer
   /// returns `invalid_grant`. No other failure leads to another grant: an outage stays an outage.
   func request(
-    _ live: LiveSession, _ slot: TokenSlot, _ issuer: SessionIssuer, _ trace: TraceContext?
+    _ live: LiveSession, _ slot: TokenSlot, _ issuer: SessionIssuer, in call: CallScope
   ) async throws(SessionError) -> RefreshedToken {
     try ImplicitLogin.checkScope(of: live.contents, slot)
-    if live.contents.kind == .implicit { _ = try await implicit.permission(of: live, at: issuer) }
+    if live.contents.kind == .implicit { _ = try await implicit.permission(of: live, at: issuer, in: call) }
     guard let refreshToken = live.contents.grant.refreshToken else {
-      return try await requestAgain(live, slot, issuer, trace)
+      return try await requestAgain(live, slot, issuer, in: call)
     }
     let form =
       GrantForm.refreshToken(refreshToken) + slot.form
       + (slot.audience == nil ? TokenSlot.resource(live.contents.grant.resource) : [])
     do throws(TokenError) {
       return RefreshedToken(
-        answer: try await shared.requests.token(form, at: issuer.issuer, key: live.key, trace: trace), slot: slot)
+        answer: try await shared.requests.token(form, at: issuer.issuer, key: live.key, in: call), slot: slot)
     } catch {
       let error = SessionError(ofRefresh: error)
       guard error.isFinal, live.contents.hasOtherGrant else { throw error }
     }
-    var token = try await requestAgain(live, slot, issuer, trace)
+    var token = try await requestAgain(live, slot, issuer, in: call)
     token.dropsRefreshToken = true
     return token
   }
 
   private func requestAgain(
-    _ live: LiveSession, _ slot: TokenSlot, _ issuer: SessionIssuer, _ trace: TraceContext?
+    _ live: LiveSession, _ slot: TokenSlot, _ issuer: SessionIssuer, in call: CallScope
   ) async throws(SessionError) -> RefreshedToken {
     switch live.contents.kind {
-    case .implicit: try await implicit.logInAgain(live, slot, issuer, trace)
-    case .user: try await authorizeAgain(live, slot, issuer, trace)
+    case .implicit: try await implicit.logInAgain(live, slot, issuer, in: call)
+    case .user: try await authorizeAgain(live, slot, issuer, in: call)
     }
   }
 
@@ -46,13 +46,13 @@ struct RefreshGrants: Sendable {
   /// has done what it requires, all callers that need the token get the same advice; then the original request is
   /// continued.
   private func authorizeAgain(
-    _ live: LiveSession, _ slot: TokenSlot, _ issuer: SessionIssuer, _ trace: TraceContext?
+    _ live: LiveSession, _ slot: TokenSlot, _ issuer: SessionIssuer, in call: CallScope
   ) async throws(SessionError) -> RefreshedToken {
     let slot = singleSignOn.slot(of: live, needed: slot)
     let known = suspended.next(of: live, slot, at: shared.clock.monotonicNow)
     if let known, !known.isReleased { throw SessionError(known.authorization) }
     do throws(SessionError) {
-      return try await singleSignOn.authorizeAgain(live, slot, issuer, releasing: known?.authorization, trace)
+      return try await singleSignOn.authorizeAgain(live, slot, issuer, releasing: known?.authorization, in: call)
     } catch {
       if case .adviceRequired(let authorization) = error.kind {
         suspended.hold(authorization, of: live, at: shared.clock.monotonicNow)

@@ -39,7 +39,7 @@ extension TokenRefresher {
         var entry: SessionDuty? = first
         while let due = entry {
           // Counted as the uid's, at the store and at the issuer, too.
-          await CurrentPeer.$uid.withValue(due.uid) { await perform(due, issuer) }
+          await perform(due, issuer, in: CallScope(peer: PeerID(uid: due.uid, connection: 0)))
           schedule.end(due)
           entry = schedule.begin(dueAt: clock.monotonicNow)
         }
@@ -47,29 +47,31 @@ extension TokenRefresher {
     }
   }
 
-  private func perform(_ entry: SessionDuty, _ issuer: (String) -> SessionIssuer?) async {
+  private func perform(_ entry: SessionDuty, _ issuer: (String) -> SessionIssuer?, in call: CallScope) async {
     // Nothing is due for a session that has ended.
-    guard let live = try? await repository.live(entry.handle, ownedBy: entry.uid) else { return }
+    guard let live = try? await repository.live(entry.handle, in: call) else { return }
     switch entry.duty {
     case .endNotice:
       guard live.session.expiresAt == entry.expiresAt else { return }
-      observer?.observe(.expiring(live.session, uid: live.uid))
+      observer?.observe(.expiring(live.session, uid: live.uid), in: call)
     case .refresh(let slot):
       guard let token = live.tokens[slot], token.expiresAt == entry.expiresAt,
         let issuer = issuer(live.contents.issuer.name)
       else { return }
-      await refreshEarly(token, slot, live, issuer)
+      await refreshEarly(token, slot, live, issuer, in: call)
     }
   }
 
   /// Schedules the refresh of a token that has just been returned; starts it now if it is late.
-  func schedule(_ token: AccessToken, _ slot: TokenSlot, _ live: LiveSession, _ issuer: SessionIssuer) {
+  func schedule(
+    _ token: AccessToken, _ slot: TokenSlot, _ live: LiveSession, _ issuer: SessionIssuer, in call: CallScope
+  ) {
     let now = clock.monotonicNow
     guard live.contents.isRefreshable, token.isFresh(at: now), let due = Self.instant(of: token, of: live.handle)
     else { return }
     guard due <= now else { return add(token, slot, live, due: due) }
     guard isIdle(live.handle, slot, at: now) else { return }
-    Task { await refreshEarly(token, slot, live, issuer) }
+    Task { await refreshEarly(token, slot, live, issuer, in: call.unbounded.untraced) }
   }
 
   private func add(_ token: AccessToken, _ slot: TokenSlot, _ live: LiveSession, due: MonotonicInstant) {
@@ -81,16 +83,15 @@ extension TokenRefresher {
 
   /// When it fails, the token is used until it expires, and the refresh is retried before.
   private func refreshEarly(
-    _ token: AccessToken, _ slot: TokenSlot, _ live: LiveSession, _ issuer: SessionIssuer
+    _ token: AccessToken, _ slot: TokenSlot, _ live: LiveSession, _ issuer: SessionIssuer, in call: CallScope
   ) async {
     do throws(SessionError) {
       try live.check(issuer)
       // A run for another token is as good as none: the next call that needs this one tries again.
-      let run = try await refresh(
-        slot, for: TokenNeed(rejected: token), of: live.handle, ownedBy: live.uid, at: issuer, nil)
+      let run = try await refresh(slot, for: TokenNeed(rejected: token), of: live.handle, at: issuer, in: call)
       _ = try run.outcome.get()
     } catch {
-      observer?.observe(.refreshFailed(live.handle, issuer: issuer.issuer.name, error: error))
+      observer?.observe(.refreshFailed(live.handle, issuer: issuer.issuer.name, error: error), in: call)
       let again = clock.monotonicNow + Self.retryPause
       guard case .unreachable = error.kind, again < token.expiry else { return }
       add(token, slot, live, due: again)

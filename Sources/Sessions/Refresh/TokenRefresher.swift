@@ -61,22 +61,21 @@ final class TokenRefresher: SessionPart {
   /// A token of the session that meets `need`, refreshed where need be. While the issuer is out of reach or slow, one
   /// that has not expired yet is returned.
   func token(
-    _ need: TokenNeed, of handle: SessionHandle, ownedBy uid: UInt32, at issuer: SessionIssuer,
-    by deadline: Deadline, _ trace: TraceContext?
+    _ need: TokenNeed, of handle: SessionHandle, at issuer: SessionIssuer, in call: CallScope
   ) async throws(SessionError) -> AccessToken {
     do throws(SessionError) {
-      return try await tokenInScope(need, of: handle, ownedBy: uid, at: issuer, by: deadline, trace)
+      return try await tokenInScope(need, of: handle, at: issuer, in: call)
     } catch {
       guard let any = need.withoutScope(after: error) else { throw error }
-      return try await tokenInScope(any, of: handle, ownedBy: uid, at: issuer, by: deadline, trace)
+      return try await tokenInScope(any, of: handle, at: issuer, in: call)
     }
   }
 
   /// The session and the slot of the token that `need` means, without a refresh.
   func current(
-    _ need: TokenNeed, of handle: SessionHandle, ownedBy uid: UInt32, at issuer: SessionIssuer
+    _ need: TokenNeed, of handle: SessionHandle, at issuer: SessionIssuer, in call: CallScope
   ) async throws(SessionError) -> (LiveSession, TokenSlot) {
-    let live = try await repository.live(handle, ownedBy: uid)
+    let live = try await repository.live(handle, in: call)
     try live.check(issuer)
     try ImplicitLogin.checkTerms(of: live, at: issuer)
     let isOver = live.contents.isReplaced && live.contents.hasExpired(at: clock.wallNow)
@@ -85,35 +84,33 @@ final class TokenRefresher: SessionPart {
   }
 
   private func tokenInScope(
-    _ need: TokenNeed, of handle: SessionHandle, ownedBy uid: UInt32, at issuer: SessionIssuer,
-    by deadline: Deadline, _ trace: TraceContext?
+    _ need: TokenNeed, of handle: SessionHandle, at issuer: SessionIssuer, in call: CallScope
   ) async throws(SessionError) -> AccessToken {
     var refreshes = 0
     var others = 0
     while refreshes < Self.maxRefreshes, others < Self.maxOtherRefreshes {
-      let (live, slot) = try await current(need, of: handle, ownedBy: uid, at: issuer)
+      let (live, slot) = try await current(need, of: handle, at: issuer, in: call)
       let now = clock.monotonicNow
       let token = live.tokens[slot]
       let isMet = token.map { need.isMet(by: $0, at: now) } ?? false
       if refreshes == 0, others == 0 {
         requests.provider.upstream.observer.observe(
-          .sessionTokenNeeded(issuer: issuer.issuer.name, isCached: isMet))
+          .sessionTokenNeeded(issuer: issuer.issuer.name, isCached: isMet), in: call)
       }
-      if let token, isMet { return use(token, slot, live, issuer) }
+      if let token, isMet { return use(token, slot, live, issuer, in: call) }
       let usable = token.flatMap { need.canUse($0, at: now) ? $0 : nil }
       // A refresh that is running takes its time: the token is valid, and the next caller may have the newer one.
-      if let usable, flights.waiterCount(for: handle.key) != nil { return use(usable, slot, live, issuer) }
+      if let usable, flights.waiterCount(for: handle.key) != nil { return use(usable, slot, live, issuer, in: call) }
       // The token has to be valid when patience ends.
       let patience = usable.map { Deadline(in: min(Self.patience, ($0.expiry - now) / 2), on: clock) } ?? .never
       do throws(SessionError) {
-        let run = try await trace.waitingForToken(of: issuer.issuer.name) { trace async throws(SessionError) -> Run in
-          try await self.refresh(
-            slot, for: need, of: handle, ownedBy: uid, at: issuer, by: deadline.earlier(patience), trace)
+        let run = try await call.waitingForToken(of: issuer.issuer.name) { call async throws(SessionError) -> Run in
+          try await self.refresh(slot, for: need, of: handle, at: issuer, in: call.until(patience))
         }
         if case .success(let refreshed) = run.outcome, let newer = refreshed.tokens[slot],
           need.isMet(by: newer, after: token, at: clock.monotonicNow)
         {
-          return use(newer, slot, refreshed, issuer)
+          return use(newer, slot, refreshed, issuer, in: call)
         }
         // It was another call's run for another of the session's tokens.
         if run.isSilent(about: slot) {
@@ -123,11 +120,11 @@ final class TokenRefresher: SessionPart {
         refreshes += 1
         _ = try run.outcome.get()
       } catch {
-        if let token = await fallback(for: error, need, slot, live, usable: usable) {
-          return use(token, slot, live, issuer)
+        if let token = await fallback(for: error, need, slot, live, usable: usable, in: call) {
+          return use(token, slot, live, issuer, in: call)
         }
         // Patience ended, but not before the token did.
-        if case .deadlineExceeded = error.kind, !deadline.hasPassed(on: clock) {
+        if case .deadlineExceeded = error.kind, !call.deadline.hasPassed(on: clock) {
           refreshes += 1
           continue
         }
@@ -144,15 +141,16 @@ final class TokenRefresher: SessionPart {
 
   /// Returns a token that is in use now: it is refreshed before it expires.
   private func use(
-    _ token: AccessToken, _ slot: TokenSlot, _ live: LiveSession, _ issuer: SessionIssuer
+    _ token: AccessToken, _ slot: TokenSlot, _ live: LiveSession, _ issuer: SessionIssuer, in call: CallScope
   ) -> AccessToken {
-    schedule(token, slot, live, issuer)
+    schedule(token, slot, live, issuer, in: call)
     return token
   }
 
   /// The token to use after a refresh failed with `error`.
   private func fallback(
-    for error: SessionError, _ need: TokenNeed, _ slot: TokenSlot, _ live: LiveSession, usable: AccessToken?
+    for error: SessionError, _ need: TokenNeed, _ slot: TokenSlot, _ live: LiveSession, usable: AccessToken?,
+    in call: CallScope
   ) async -> AccessToken? {
     guard !repository.isRejected(live.handle) else { return nil }
     let now = clock.monotonicNow
@@ -162,7 +160,7 @@ final class TokenRefresher: SessionPart {
     case .deadlineExceeded, .tokenEndpoint, .grantNotSupported, .adviceRequired, .store: return usable
     case .expired:
       // The last token is valid until it expires, unless it has been removed.
-      let current = try? await repository.live(live.handle, ownedBy: live.uid)
+      let current = try? await repository.live(live.handle, in: call)
       return usable.flatMap { current?.tokens[slot]?.value == $0.value ? $0 : nil }
     default: return nil
     }
@@ -173,11 +171,11 @@ final class TokenRefresher: SessionPart {
   /// A refresh, begun now or joined: of all of a session's tokens one is refreshed at a time. With `isPart` it belongs to
   /// an operation that keeps the store in this process already.
   func refresh(
-    _ slot: TokenSlot, for need: TokenNeed, of handle: SessionHandle, ownedBy uid: UInt32, at issuer: SessionIssuer,
-    isPart: Bool = false, by deadline: Deadline = .never, _ trace: TraceContext?
+    _ slot: TokenSlot, for need: TokenNeed, of handle: SessionHandle, at issuer: SessionIssuer, isPart: Bool = false,
+    in call: CallScope
   ) async throws(SessionError) -> Run {
-    try await flights.value(for: handle.key, deadline: deadline) { [self] () async throws(SessionError) in
-      Run(slot: slot, outcome: await run(slot, for: need, of: handle, ownedBy: uid, at: issuer, isPart: isPart, trace))
+    try await flights.value(for: handle.key, in: call) { [self] call async throws(SessionError) in
+      Run(slot: slot, outcome: await run(slot, for: need, of: handle, at: issuer, isPart: isPart, in: call))
     }
   }
 
@@ -205,8 +203,8 @@ final class TokenRefresher: SessionPart {
   ///
   /// From the lease on this process keeps the store: the outcome has to be written.
   private func run(
-    _ slot: TokenSlot, for need: TokenNeed, of handle: SessionHandle, ownedBy uid: UInt32, at issuer: SessionIssuer,
-    isPart: Bool, _ trace: TraceContext?
+    _ slot: TokenSlot, for need: TokenNeed, of handle: SessionHandle, at issuer: SessionIssuer, isPart: Bool,
+    in call: CallScope
   ) async -> Result<LiveSession, SessionError> {
     var state = RefreshState(
       need, of: slot, backoff: backoff(of: handle, slot),
@@ -216,34 +214,34 @@ final class TokenRefresher: SessionPart {
     var event = RefreshState.Event.began
     while true {
       let action = state.next(event, at: clock.monotonicNow, wallNow: clock.wallNow)
-      for effect in state.takeEffects() { await apply(effect, to: handle, slot, ownedBy: uid, at: issuer) }
+      for effect in state.takeEffects() { await apply(effect, to: handle, slot, at: issuer, in: call) }
       do throws(SessionError) {
         switch action {
-        case .read: event = .read(try await repository.read(handle), unsaved: repository.unsaved(handle))
+        case .read: event = .read(try await repository.read(handle, in: call), unsaved: repository.unsaved(handle))
         case .locateEndpoint:
-          try await shared.locateTokenEndpoint(of: issuer, trace)
+          try await shared.locateTokenEndpoint(of: issuer, in: call)
           event = .located
         case .lease(let duration):
           if !isRetained { try retain(isPart: isPart) }
           isRetained = true
-          event = .leased(try await repository.lease(handle, for: duration))
+          event = .leased(try await repository.lease(handle, for: duration, in: call))
         case .wait(let pause):
           try? await clock.sleep(for: pause)
           event = .waited
-        case .addKey(let live): event = .keyAdded(try await repository.withKey(live, issuer, state.lease))
+        case .addKey(let live): event = .keyAdded(try await repository.withKey(live, issuer, state.lease, in: call))
         case .request(let live):
           do throws(SessionError) {
-            event = .answered(try await grants.request(live, slot, issuer, trace))
+            event = .answered(try await grants.request(live, slot, issuer, in: call))
           } catch {
             event = .rejected(error)
           }
         case .validate(let idToken, let token, let live):
-          event = .validated(await idTokens.verdict(onRefreshed: idToken, token, of: live, at: issuer))
+          event = .validated(await idTokens.verdict(onRefreshed: idToken, token, of: live, at: issuer, in: call))
         case .save(let contents, let base):
           event = .saved(
-            try await repository.update(base, by: .refreshOutcome(under: state.lease)) { $0 = contents })
+            try await repository.update(base, by: .refreshOutcome(under: state.lease), in: call) { $0 = contents })
         case .finish(let outcome):
-          if let lease = state.lease { await store.release(lease) }
+          if let lease = state.lease { await store.release(lease, by: call.uid) }
           return outcome
         }
       } catch {
@@ -257,17 +255,17 @@ final class TokenRefresher: SessionPart {
   }
 
   private func apply(
-    _ effect: RefreshState.Effect, to handle: SessionHandle, _ slot: TokenSlot, ownedBy uid: UInt32,
-    at issuer: SessionIssuer
+    _ effect: RefreshState.Effect, to handle: SessionHandle, _ slot: TokenSlot, at issuer: SessionIssuer,
+    in call: CallScope
   ) async {
     let name = issuer.issuer.name
     switch effect {
-    case .setBackoff(let backoff): setBackoff(backoff, of: handle, slot, ownedBy: uid)
-    case .announce(let live): observer?.observe(.refreshed(live.session, uid: live.uid))
-    case .announceEnd(let live): observer?.observe(.ended(live.handle, issuer: name, uid: live.uid))
-    case .reportIDToken(let fault): observer?.observe(.idTokenRejected(issuer: name, fault: fault))
-    case .revokeOrphaned(let answer, let uid): revocation.revokeOrphaned(answer, issuer, of: uid)
-    case .register(let contents, let uid): await profiles.register(contents, ownedBy: uid, at: issuer)
+    case .setBackoff(let backoff): setBackoff(backoff, of: handle, slot, ownedBy: call.uid)
+    case .announce(let live): observer?.observe(.refreshed(live.session, uid: live.uid), in: call)
+    case .announceEnd(let live): observer?.observe(.ended(live.handle, issuer: name, uid: live.uid), in: call)
+    case .reportIDToken(let fault): observer?.observe(.idTokenRejected(issuer: name, fault: fault), in: call)
+    case .revokeOrphaned(let answer, let uid): revocation.revokeOrphaned(answer, issuer, of: uid, in: call)
+    case .register(let contents, let uid): await profiles.register(contents, ownedBy: uid, at: issuer, in: call)
     }
   }
 }

@@ -1,3 +1,4 @@
+import OAuthClient
 import PosternSupport
 
 /// Cached selections of each uid.
@@ -73,18 +74,18 @@ struct SessionSelection: Sendable {
 
   /// Cached until a session of that uid begins or ends; for a moment only where other processes share the store.
   private func selection(
-    of kind: SessionKind, at issuer: String, ownedBy uid: UInt32
+    of kind: SessionKind, at issuer: String, in call: CallScope
   ) async throws(SessionError) -> SelectionCache.Selection {
     let name = SelectionCache.Name(kind: kind, issuer: issuer)
     let now = clock.monotonicNow
-    if let known = repository.selections[name, uid], known.until.map({ $0 > clock.wallNow }) ?? true,
+    if let known = repository.selections[name, call.uid], known.until.map({ $0 > clock.wallNow }) ?? true,
       !repository.isShared || now - known.readAt < SessionRepository.sharedCacheLife
     {
       return known
     }
-    return try await repository.selections.cache(name, of: uid) { () async throws(SessionError) in
+    return try await repository.selections.cache(name, of: call.uid) { () async throws(SessionError) in
       var live: [Session] = []
-      try await repository.forEachSession(ownedBy: uid) { session, _ in
+      try await repository.forEachSession(in: call) { session, _ in
         guard session.kind == kind, session.issuer == issuer, !session.isReplaced else { return true }
         if session.expiresAt.map({ $0 > clock.wallNow }) ?? true { live.append(session) }
         return live.count < SessionError.countedSessions
@@ -96,9 +97,9 @@ struct SessionSelection: Sendable {
 
   /// The only live session of that kind; nil when there is none, an error when there are several.
   func only(
-    _ kind: SessionKind, at issuer: String, ownedBy uid: UInt32
+    _ kind: SessionKind, at issuer: String, in call: CallScope
   ) async throws(SessionError) -> SessionHandle? {
-    let selection = try await selection(of: kind, at: issuer, ownedBy: uid)
+    let selection = try await selection(of: kind, at: issuer, in: call)
     guard selection.count <= 1 else { throw .severalSessions(selection.count, at: issuer) }
     return selection.first
   }

@@ -14,9 +14,9 @@ package struct SessionStepUp: SessionPart {
 
   /// The single sign-on token of a user's session; nil where it was made without.
   package func ssoToken(
-    of handle: SessionHandle, ownedBy uid: UInt32, at issuer: SessionIssuer
+    of handle: SessionHandle, at issuer: SessionIssuer, in call: CallScope
   ) async throws(SessionError) -> Secret<String>? {
-    let live = try await repository.live(handle, ownedBy: uid)
+    let live = try await repository.live(handle, in: call)
     try live.check(issuer)
     guard live.contents.kind == .user else { throw .invalid("a user's session is needed", path: ["session"]) }
     return live.contents.signOn.token.map { Secret($0) }
@@ -28,53 +28,53 @@ package struct SessionStepUp: SessionPart {
   /// one ever goes along with that. Where the issuer cannot exchange the token now, or suspends that for advice, the
   /// session keeps its tokens and has the newer login. `releasing` is a suspended authorization, which is continued.
   package func replaceLogin(
-    _ handle: SessionHandle, ownedBy uid: UInt32, at issuer: SessionIssuer, with token: Secret<String>,
-    releasing suspended: SuspendedAuthorization? = nil, trace: TraceContext?
+    _ handle: SessionHandle, at issuer: SessionIssuer, with token: Secret<String>,
+    releasing suspended: SuspendedAuthorization? = nil, in call: CallScope
   ) async throws(SessionError) {
     guard AccessManager.isToken(token.reveal()) else {
       throw SessionError(TokenError(.malformed, "the access manager gave a token that cannot be sent in a cookie"))
     }
     var live: LiveSession
     do throws(SessionError) {
-      live = try await repository.live(handle, ownedBy: uid)
+      live = try await repository.live(handle, in: call)
       try live.check(issuer)
-      live = try await repository.withKey(live, issuer)
+      live = try await repository.withKey(live, issuer, in: call)
     } catch {
       // The session has ended meanwhile, for example: the login is not used.
-      _ = await singleSignOn.end(token.reveal(), at: issuer, trace: trace)
+      _ = await singleSignOn.end(token.reveal(), at: issuer, in: call)
       throw error
     }
     let refresh: RefreshedToken
     let claims: JSONObject?
     do throws(SessionError) {
       refresh = try await singleSignOn.authorizeAgain(
-        live.with(ssoToken: token), .session, issuer, releasing: suspended, trace)
-      claims = try await stepUpClaims(refresh, live, issuer)
+        live.with(ssoToken: token), .session, issuer, releasing: suspended, in: call)
+      claims = try await stepUpClaims(refresh, live, issuer, call)
     } catch {
-      await keepOrEnd(token, after: error, live, isReleased: suspended != nil, issuer, trace)
+      await keepOrEnd(token, after: error, live, isReleased: suspended != nil, issuer, call)
       throw error
     }
     // The token that is there then: another journey may have been faster.
     var old: String?
     do throws(SessionError) {
-      try await replaceTokens(of: live, with: refresh.answer, claims, issuer) { contents in
+      try await replaceTokens(of: live, with: refresh.answer, claims, issuer, in: call) { contents in
         old = contents.signOn.token
         contents.signOn.token = token.reveal()
         contents.signOn.unprovenToken = nil
       }
     } catch {
-      if !error.keepsChange { _ = await singleSignOn.end(token.reveal(), at: issuer, trace: trace) }
+      if !error.keepsChange { _ = await singleSignOn.end(token.reveal(), at: issuer, in: call) }
       throw error
     }
     refresher.suspended.remove(handle)
-    end(old, replacedBy: token, at: issuer, of: live.uid)
+    end(old, replacedBy: token, at: issuer, in: call)
   }
 
   /// Keeps a login that cannot be exchanged now: the old one may be gone already. Ends one that cannot be exchanged at
   /// all, or that no session will have.
   private func keepOrEnd(
     _ token: Secret<String>, after error: SessionError, _ live: LiveSession, isReleased: Bool,
-    _ issuer: SessionIssuer, _ trace: TraceContext?
+    _ issuer: SessionIssuer, _ call: CallScope
   ) async {
     switch error.kind {
     // The user denied a further step: the login is valid all the same.
@@ -89,46 +89,46 @@ package struct SessionStepUp: SessionPart {
       }
       var old: String?
       do throws(SessionError) {
-        let updated = try await repository.update(live.record, by: .reapply) { contents in
+        let updated = try await repository.update(live.record, by: .reapply, in: call) { contents in
           guard !contents.isReplaced else { return }
           old = contents.signOn.token
           contents.signOn.token = token.reveal()
           contents.signOn.unprovenToken = token.reveal()
         }
         guard !updated.contents.isReplaced else { break }
-        observer?.observe(.steppedUp(live.handle, uid: live.uid))
-        end(old, replacedBy: token, at: issuer, of: live.uid)
+        observer?.observe(.steppedUp(live.handle, uid: live.uid), in: call)
+        end(old, replacedBy: token, at: issuer, in: call)
         return
       } catch {
         if error.keepsChange { return }
       }
     }
-    _ = await singleSignOn.end(token.reveal(), at: issuer, trace: trace)
+    _ = await singleSignOn.end(token.reveal(), at: issuer, in: call)
   }
 
   /// Ends the login that has been replaced, with its own token, behind the caller.
-  private func end(_ old: String?, replacedBy token: Secret<String>, at issuer: SessionIssuer, of uid: UInt32) {
+  private func end(_ old: String?, replacedBy token: Secret<String>, at issuer: SessionIssuer, in call: CallScope) {
     guard let old, old != token.reveal() else { return }
-    tasks.revoke(for: uid, at: issuer.issuer.name) {
-      _ = await singleSignOn.end(old, at: issuer, timeout: TokenRevocation.timeout, trace: nil)
+    tasks.revoke(for: call.uid, at: issuer.issuer.name, in: call) { call in
+      _ = await singleSignOn.end(old, at: issuer, timeout: TokenRevocation.timeout, in: call.untraced)
     }
   }
 
   private func stepUpClaims(
-    _ refresh: RefreshedToken, _ live: LiveSession, _ issuer: SessionIssuer
+    _ refresh: RefreshedToken, _ live: LiveSession, _ issuer: SessionIssuer, _ call: CallScope
   ) async throws(SessionError) -> JSONObject? {
     guard let idToken = refresh.answer.response.idToken, let expectations = refresh.expectations else { return nil }
-    let verdict = await idTokens.verdict(onSecondLogin: idToken, of: live, expectations, at: issuer)
+    let verdict = await idTokens.verdict(onSecondLogin: idToken, of: live, expectations, at: issuer, in: call)
     do throws(SessionError) {
       try IDTokenVerification.require(verdict)
     } catch {
-      revocation.revokeOrphaned(refresh.answer, issuer, of: live.uid)
+      revocation.revokeOrphaned(refresh.answer, issuer, of: live.uid, in: call)
       throw error
     }
     switch verdict {
     case .valid(let claims, _, _, _): return claims
     default:
-      revocation.revokeOrphaned(refresh.answer, issuer, of: live.uid)
+      revocation.revokeOrphaned(refresh.answer, issuer, of: live.uid, in: call)
       throw SessionError(
         .authorizationFailed, "the login is another user's than the session",
         upstreamCode: IDTokenVerification.otherUser)
@@ -138,11 +138,11 @@ package struct SessionStepUp: SessionPart {
   /// Replaces all tokens of the session; the old ones are revoked when no fetch uses them any more.
   func replaceTokens(
     of live: LiveSession, with answer: TokenRequests.Answer, _ claims: JSONObject?, _ issuer: SessionIssuer,
-    also change: (inout SessionContents) -> Void = { _ in }
+    in call: CallScope, also change: (inout SessionContents) -> Void = { _ in }
   ) async throws(SessionError) {
     do throws(SessionError) {
       var retired: [RetiredToken] = []
-      let updated = try await repository.update(live.record, by: .reapply) { contents in
+      let updated = try await repository.update(live.record, by: .reapply, in: call) { contents in
         guard !contents.isReplaced else { return }
         retired = contents.revocable(at: clock.wallNow)
         contents.tokens = []
@@ -153,17 +153,17 @@ package struct SessionStepUp: SessionPart {
         if let idToken = answer.response.idToken, let claims { contents.user.take(idToken, claims) }
       }
       guard !updated.contents.isReplaced else {
-        revocation.revokeOrphaned(answer, issuer, of: live.uid)
+        revocation.revokeOrphaned(answer, issuer, of: live.uid, in: call)
         throw SessionError(.expired, "the user has logged in again in the same browser, which replaced the session")
       }
-      let stepped = try await repository.notLoggedOut(updated)
+      let stepped = try await repository.notLoggedOut(updated, in: call)
       refresher.setBackoff(nil, of: live.handle, .session, ownedBy: live.uid)
-      observer?.observe(.steppedUp(live.handle, uid: live.uid))
-      observer?.observe(.refreshed(stepped.session, uid: live.uid))
+      observer?.observe(.steppedUp(live.handle, uid: live.uid), in: call)
+      observer?.observe(.refreshed(stepped.session, uid: live.uid), in: call)
       let kept = Set(stepped.contents.revocable(at: clock.wallNow).map(\.value))
-      revocation.retire(retired.filter { !kept.contains($0.value) }, of: live, issuer)
+      revocation.retire(retired.filter { !kept.contains($0.value) }, of: live, issuer, in: call)
     } catch {
-      if error.isEndOfSession { revocation.revokeOrphaned(answer, issuer, of: live.uid) }
+      if error.isEndOfSession { revocation.revokeOrphaned(answer, issuer, of: live.uid, in: call) }
       throw error
     }
   }
@@ -171,15 +171,14 @@ package struct SessionStepUp: SessionPart {
   /// Begins an authorization that replaces a session's login (RFC 9470 section 5), in one of these contexts and not
   /// longer ago than `maxAge`.
   package func beginInBrowser(
-    of handle: SessionHandle, ownedBy uid: UInt32, at issuer: SessionIssuer, acrValues: [String], maxAge: Int?,
-    trace: TraceContext?
+    of handle: SessionHandle, at issuer: SessionIssuer, acrValues: [String], maxAge: Int?, in call: CallScope
   ) async throws(SessionError) -> BegunAuthorization {
     guard let redirectURI = issuer.redirectURI else {
       throw .grantNotSupported("the issuer is configured without redirectUri")
     }
-    var live = try await repository.live(handle, ownedBy: uid)
+    var live = try await repository.live(handle, in: call)
     try live.check(issuer)
-    live = try await repository.withKey(live, issuer)
+    live = try await repository.withKey(live, issuer, in: call)
     var request = AuthorizationRequest(redirectURI: redirectURI)
     let scope = live.contents.grant.scope ?? issuer.scope ?? "openid"
     // The ID token has to name the user.
@@ -188,28 +187,28 @@ package struct SessionStepUp: SessionPart {
     request.maxAge = maxAge
     request.resource = live.contents.grant.resource
     return try await codeLogin.begin(
-      request, at: issuer, ownedBy: uid, LoginOrigin(), dpopKey: live.contents.grant.dpopKey, steppingUp: handle,
-      trace: trace)
+      request, at: issuer, LoginOrigin(), dpopKey: live.contents.grant.dpopKey, steppingUp: handle,
+      in: call)
   }
 
   /// Completes the authorization with the URL to which the issuer sent the user back: the session gets the new tokens,
   /// which must be the same user's.
   package func completeInBrowser(
-    of handle: SessionHandle, ownedBy uid: UInt32, at issuer: SessionIssuer, callback url: String, trace: TraceContext?
+    of handle: SessionHandle, at issuer: SessionIssuer, callback url: String, in call: CallScope
   ) async throws(SessionError) {
-    var live = try await repository.live(handle, ownedBy: uid)
+    var live = try await repository.live(handle, in: call)
     try live.check(issuer)
-    live = try await repository.withKey(live, issuer)
+    live = try await repository.withKey(live, issuer, in: call)
     let redemption = try await codeLogin.redemption(
-      of: url, expecting: nil, uid, LoginOrigin(), { _ in issuer }, steppingUp: handle)
+      of: url, expecting: nil, LoginOrigin(), { _ in issuer }, steppingUp: handle, in: call)
     let pending = redemption.pending
-    try await codeLogin.creation.prepare(issuer, needsKeys: true, trace)
+    try await codeLogin.creation.prepare(issuer, needsKeys: true, in: call)
     try await redemption.claim.take()
     let answer: TokenRequests.Answer
     do throws(TokenError) {
       answer = try await requests.token(
         (redemption.grant.form(scope: nil) ?? []) + TokenSlot.resource(pending.resource), at: issuer.issuer,
-        key: live.key, trace: trace)
+        key: live.key, in: call)
     } catch {
       if !error.isAnswer { await redemption.claim.giveBack() }
       throw SessionError(error)
@@ -219,31 +218,30 @@ package struct SessionStepUp: SessionPart {
       guard let idToken = answer.response.idToken else { throw .missingIDToken }
       let expectations = IDTokenExpectations(
         of: pending, at: issuer, redemption.grant, accessToken: answer.response.accessToken)
-      claims = try await idTokens.claims(of: idToken, expectations, at: issuer)
+      claims = try await idTokens.claims(of: idToken, expectations, at: issuer, in: call)
       guard live.contents.user.isSubject(of: claims) else {
         throw SessionError(
           .authorizationFailed, "the login is another user's than the session",
           upstreamCode: IDTokenVerification.otherUser)
       }
     } catch {
-      revocation.revokeOrphaned(answer, issuer, of: live.uid)
+      revocation.revokeOrphaned(answer, issuer, of: live.uid, in: call)
       throw error
     }
-    try await replaceTokens(of: live, with: answer, claims, issuer)
+    try await replaceTokens(of: live, with: answer, claims, issuer, in: call)
   }
 
   /// Continues the session's requests that `advices` suspended, after the user has done what they require. Returns
   /// false when there is none. A part of a login, which keeps the store in this process (`UserTasks.finish`).
   package func release(
-    _ advices: [PolicyAdvice], of handle: SessionHandle, ownedBy uid: UInt32, at issuer: SessionIssuer,
-    trace: TraceContext?
+    _ advices: [PolicyAdvice], of handle: SessionHandle, at issuer: SessionIssuer, in call: CallScope
   ) async throws(SessionError) -> Bool {
     guard let slot = refresher.suspended.release(advices, of: handle, at: clock.monotonicNow) else { return false }
-    let live = try await repository.live(handle, ownedBy: uid)
+    let live = try await repository.live(handle, in: call)
     let need = TokenNeed(rejected: live.tokens[slot])
     for _ in 0..<3 {
       let run = try await refresher.refresh(
-        slot, for: need, of: handle, ownedBy: uid, at: issuer, isPart: true, trace)
+        slot, for: need, of: handle, at: issuer, isPart: true, in: call.unbounded)
       // A run that had begun before has not continued anything.
       if case .failure(let error) = run.outcome, case .adviceRequired = error.kind,
         refresher.suspended.isReleased(slot, of: handle)

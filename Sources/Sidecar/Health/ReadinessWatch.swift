@@ -91,7 +91,7 @@ package final class ReadinessWatch: Sendable {
     guard let issuer = runtime.issuers[name] else { return true }
     do throws(KeySetError) {
       _ = try await runtime.values.keys(of: issuer, in: engine.keySets).keySet(
-        deadline: Deadline(in: Self.patience, on: clock))
+        in: CallScope.process.until(Deadline(in: Self.patience, on: clock)))
       // The set may be older than the issuer's recorded state: kept over a reload, or fetched again after a failure
       // under the configuration before.
       if running.current === runtime, !health.monitor.showsKeys(of: name) {

@@ -62,8 +62,9 @@ extension SidecarService {
   ) async -> Result<RPCResult, RPCFault> {
     var ending: MethodTable.WaitingHandler?
     if let fault {
-      ending = { [callersLog, uid = caller.peer.uid] (_, _) async throws(RPCFault) in
-        callersLog.log(.notice, "forwarded request rejected", of: uid, .of([.reason: .string(fault.message)]))
+      ending = { [callersLog] (_, context) async throws(RPCFault) in
+        callersLog.of(context.scope).log(
+          .notice, "forwarded request rejected", .of([.reason: .string(fault.message)]))
         throw fault
       }
     }

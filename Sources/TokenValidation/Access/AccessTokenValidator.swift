@@ -1,4 +1,5 @@
 public import JOSE
+public import OAuthClient
 public import PosternSupport
 
 /// Validates JWT access tokens (RFC 9068 section 4, and other formats). The order of checks and the verdicts are those of
@@ -15,14 +16,14 @@ public struct AccessTokenValidator: Sendable {
   }
 
   /// Returns the verdict on `accessToken`. Throws only when no verdict is possible: no key set is available until
-  /// `deadline`.
+  /// the scope's deadline.
   public func validate(
     _ accessToken: String, expecting expectations: AccessTokenExpectations, configuration: IDTokenConfiguration,
-    keys: any KeySource, deadline: Deadline = .never
+    keys: any KeySource, in scope: CallScope = CallScope()
   ) async throws(KeySetError) -> TokenVerdict {
     let policy = AccessTokenPolicy(configuration: configuration, expectations: expectations)
     return try await verification.verdict(
-      on: accessToken, by: policy.profile(isKept: verification.keepsVerdicts), keys: keys, deadline: deadline)
+      on: accessToken, by: policy.profile(isKept: verification.keepsVerdicts), keys: keys, in: scope)
   }
 }
 

@@ -42,9 +42,8 @@ public final class VerdictCache: Sendable {
 
   func token(for key: VerdictKey) -> VerifiedToken? { tokens.withLock { $0[key] } }
 
-  func keep(_ token: VerifiedToken, for key: VerdictKey) {
+  func keep(_ token: VerifiedToken, for key: VerdictKey, of uid: UInt32) {
     guard key.bytes.count <= Self.maxEntryBytes else { return }
-    let uid = CurrentPeer.uid ?? PeerID.process.uid
     tokens.withLock { $0.set(token, for: key, of: uid, weight: key.bytes.count * Self.weight) }
   }
 

@@ -1,5 +1,6 @@
 public import HTTPMessages
 public import JOSE
+public import OAuthClient
 public import PosternSupport
 
 /// Validates ID tokens (OpenID Connect Core section 3.1.3.7 and the rules of the other flows).
@@ -19,16 +20,16 @@ public struct IDTokenValidator: Sendable {
   /// Returns the verdict on `idToken` by `configuration` and the call's expectations.
   ///
   /// An invalid token is a verdict, and so is none (`missing_token`). Throws only when no verdict is possible: no key
-  /// set is available until `deadline`.
+  /// set is available until the scope's deadline.
   public func validate(
     _ idToken: String?, expecting expectations: IDTokenExpectations, configuration: IDTokenConfiguration,
-    keys: any KeySource, deadline: Deadline = .never
+    keys: any KeySource, in scope: CallScope = CallScope()
   ) async throws(KeySetError) -> TokenVerdict {
     guard let idToken else { return .invalid(TokenFault(.missingToken, "there is no ID token")) }
     let policy = IDTokenPolicy(configuration: configuration, expectations: expectations)
     return try await verification.verdict(
       on: idToken, by: policy.profile(limits: verification.limits, isKept: verification.keepsVerdicts), keys: keys,
-      deadline: deadline)
+      in: scope)
   }
 
   /// Validates with the parameters of `ValidationManager`: a token, the authorization code and nonce of the request,
@@ -39,22 +40,22 @@ public struct IDTokenValidator: Sendable {
   /// endpoint (`.code`) it may be absent (section 3.1.3.6), and is compared where it is present and a code is given.
   public func validate(
     idTokenString: String?, authorizationCode: String?, clientID: String, nonce: String, flow: TokenFlow = .code,
-    keys: any KeySource, configuration: IDTokenConfiguration, deadline: Deadline = .never
+    keys: any KeySource, configuration: IDTokenConfiguration, in scope: CallScope = CallScope()
   ) async throws(KeySetError) -> TokenVerdict {
     let expectations = IDTokenExpectations(
       clientID: clientID, nonce: nonce, authorizationCode: authorizationCode.map { Secret($0) }, flow: flow)
     return try await validate(
-      idTokenString, expecting: expectations, configuration: configuration, keys: keys, deadline: deadline)
+      idTokenString, expecting: expectations, configuration: configuration, keys: keys, in: scope)
   }
 
   /// Validates with the keys of `jwksURL`, which `keySets` fetches and caches.
   public func validate(
     idTokenString: String?, authorizationCode: String?, clientID: String, nonce: String, flow: TokenFlow = .code,
-    jwksURL: HTTPURL, keySets: KeySetStore, configuration: IDTokenConfiguration, deadline: Deadline = .never
+    jwksURL: HTTPURL, keySets: KeySetStore, configuration: IDTokenConfiguration, in scope: CallScope = CallScope()
   ) async throws(KeySetError) -> TokenVerdict {
     try await validate(
       idTokenString: idTokenString, authorizationCode: authorizationCode, clientID: clientID, nonce: nonce, flow: flow,
-      keys: keySets.source(at: jwksURL), configuration: configuration, deadline: deadline)
+      keys: keySets.source(at: jwksURL), configuration: configuration, in: scope)
   }
 }
 

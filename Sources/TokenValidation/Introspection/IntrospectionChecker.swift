@@ -1,4 +1,5 @@
 public import JOSE
+public import OAuthClient
 public import PosternJSON
 public import PosternSupport
 
@@ -57,13 +58,13 @@ public struct IntrospectionChecker: Sendable {
   /// `resourceServer`, as which the request was authenticated.
   public func verdict(
     signedBody: String, resourceServer: String, expecting expectations: IntrospectionExpectations,
-    configuration: IDTokenConfiguration, keys: any KeySource, deadline: Deadline = .never
+    configuration: IDTokenConfiguration, keys: any KeySource, in scope: CallScope = CallScope()
   ) async throws(IntrospectionError) -> IntrospectionVerdict {
     let policy = IntrospectionPolicy(configuration: configuration, expectations: expectations)
     let envelope: TokenVerdict
     do throws(KeySetError) {
       envelope = try await verification.verdict(
-        on: signedBody, by: policy.envelope(for: resourceServer), keys: keys, deadline: deadline)
+        on: signedBody, by: policy.envelope(for: resourceServer), keys: keys, in: scope)
     } catch {
       throw .undecided(error)
     }

@@ -13,7 +13,7 @@ public final class TokenIntrospector: Sendable {
   /// The parameters of a request, with its user; equal calls of one user share a request. Calls of several users do
   /// not: there can be as many requests as tokens, so that each has to wait in its own user's queue.
   struct Question: Hashable, Sendable {
-    let uid: UInt32?
+    let uid: UInt32
     let issuer: Issuer
     let token: Secret<String>
     let hint: String?
@@ -51,7 +51,7 @@ public final class TokenIntrospector: Sendable {
   /// An inactive token is a verdict. Throws only when the server gives no usable answer.
   public func verdict(
     on token: Secret<String>, hint: String? = nil, issuer: Issuer, expecting expectations: IntrospectionExpectations,
-    configuration: IDTokenConfiguration, keys: any KeySource, deadline: Deadline = .never, trace: TraceContext? = nil
+    configuration: IDTokenConfiguration, keys: any KeySource, in scope: CallScope = CallScope()
   ) async throws(IntrospectionError) -> IntrospectionVerdict {
     guard token.reveal().utf8.count <= Self.maxTokenBytes else {
       return .invalid(TokenFault(JOSEError(.tokenTooLarge, "token is larger than \(Self.maxTokenBytes) bytes")))
@@ -61,13 +61,15 @@ public final class TokenIntrospector: Sendable {
     }
     let observer = provider.upstream.observer
     do throws(IntrospectionError) {
-      let question = Question(uid: CurrentPeer.uid, issuer: issuer, token: token, hint: hint)
-      let response = try await answer(to: question, deadline, trace)
-      let verdict = try await judge(response, issuer, expectations, configuration, keys, deadline)
-      observer.observe(.introspected(issuer: issuer.name))
+      let question = Question(uid: scope.uid, issuer: issuer, token: token, hint: hint)
+      let response = try await answer(to: question, scope)
+      let verdict = try await judge(response, issuer, expectations, configuration, keys, scope)
+      observer.observe(.introspected(issuer: issuer.name), in: scope)
       return verdict
     } catch {
-      if let fault = error.fault { observer.observe(.introspectionFailed(issuer: issuer.name, error: fault)) }
+      if let fault = error.fault {
+        observer.observe(.introspectionFailed(issuer: issuer.name, error: fault), in: scope)
+      }
       throw error
     }
   }
@@ -75,19 +77,19 @@ public final class TokenIntrospector: Sendable {
   /// Why the issuer says that a JWT, which is valid by itself, is not to be accepted; nil where it says that it is active.
   public func rejection(
     of token: Secret<String>, issuer: Issuer, configuration: IDTokenConfiguration, keys: any KeySource,
-    deadline: Deadline = .never, trace: TraceContext? = nil
+    in scope: CallScope = CallScope()
   ) async throws(IntrospectionError) -> TokenFault? {
     // The token's own claims have been judged by the caller's expectations.
     let verdict = try await verdict(
       on: token, issuer: issuer, expecting: IntrospectionExpectations(), configuration: configuration, keys: keys,
-      deadline: deadline, trace: trace)
+      in: scope)
     guard case .invalid(let fault) = verdict else { return nil }
     return fault
   }
 
   private func judge(
     _ response: HTTPResponse, _ issuer: Issuer, _ expectations: IntrospectionExpectations,
-    _ configuration: IDTokenConfiguration, _ keys: any KeySource, _ deadline: Deadline
+    _ configuration: IDTokenConfiguration, _ keys: any KeySource, _ scope: CallScope
   ) async throws(IntrospectionError) -> IntrospectionVerdict {
     guard response.fields["Content-Type"].flatMap(MediaType.init)?.essence == Self.signedType else {
       return try checker.verdict(body: response.body, expecting: expectations, configuration: configuration)
@@ -97,15 +99,15 @@ public final class TokenIntrospector: Sendable {
     }
     return try await checker.verdict(
       signedBody: text, resourceServer: issuer.clientID, expecting: expectations, configuration: configuration,
-      keys: keys, deadline: deadline)
+      keys: keys, in: scope)
   }
 
   private func answer(
-    to question: Question, _ deadline: Deadline, _ trace: TraceContext?
+    to question: Question, _ scope: CallScope
   ) async throws(IntrospectionError) -> HTTPResponse {
     do throws(TokenError) {
-      return try await flights.value(for: question, deadline: deadline) {
-        [provider] () async throws(TokenError) in try await Self.ask(question, provider, trace)
+      return try await flights.value(for: question, in: scope) {
+        [provider] scope async throws(TokenError) in try await Self.ask(question, provider, scope)
       }
     } catch {
       throw .unanswered(error)
@@ -113,7 +115,7 @@ public final class TokenIntrospector: Sendable {
   }
 
   private static func ask(
-    _ question: Question, _ provider: ProviderClient, _ trace: TraceContext?
+    _ question: Question, _ provider: ProviderClient, _ scope: CallScope
   ) async throws(TokenError) -> HTTPResponse {
     var form = [(name: "token", value: question.token.reveal())]
     if let hint = question.hint { form.append((name: "token_type_hint", value: hint)) }
@@ -121,7 +123,7 @@ public final class TokenIntrospector: Sendable {
     // The server chooses: one that does not sign its answers does not know the first type (RFC 9110 section 12.5.1).
     let response = try await provider.post(
       form, to: .introspection, of: issuer, accepting: "\(signedType), application/json;q=0.9", maxBytes: maxBytes,
-      for: .introspection(issuer.name), trace: trace
+      for: .introspection(issuer.name), in: scope
     ).response
     try OAuthAnswer(response).requireSuccess(of: "introspection endpoint", having: "active")
     return response

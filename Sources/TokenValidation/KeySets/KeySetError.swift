@@ -1,5 +1,5 @@
 import HTTPMessages
-import OAuthClient
+public import OAuthClient
 public import PosternSupport
 
 /// The reason why there are no keys to verify with: no verdict about the token is possible.
@@ -89,6 +89,6 @@ public enum KeySetEvent: Sendable {
 ///
 /// Called on the task that does the work: be quick, do not block, do not call back into the engine.
 public protocol KeySetObserver: Sendable {
-  /// Takes an event.
-  func observe(_ event: KeySetEvent)
+  /// Takes an event, which happened for that call.
+  func observe(_ event: KeySetEvent, in scope: CallScope)
 }

@@ -20,7 +20,7 @@ struct KeySetRequest: Sendable {
   let url: HTTPURL
   /// The entity tag of the current set, if it is from this very URL.
   let entityTag: String?
-  let trace: TraceContext?
+  let scope: CallScope
 
   /// Sends the request once: no redirects, `https` but for the loopback exception, bounded in time and size.
   func send(over upstream: Upstream) async throws(KeySetError) -> Answer {
@@ -29,15 +29,15 @@ struct KeySetRequest: Sendable {
     }
     var fields = HTTPFields([.init(name: "Accept", value: "application/jwk-set+json, application/json")])
     fields["If-None-Match"] = entityTag
-    trace?.add(to: &fields)
+    scope.trace?.add(to: &fields)
     let options = location.transferOptions(
       deadline: Deadline(in: Self.timeout, on: upstream.clock), connectTimeout: Self.timeout,
-      maxBodyBytes: Self.limits.maxBytes)
+      maxBodyBytes: Self.limits.maxBytes, for: scope.user)
     let response: HTTPResponse
     do throws(TransportError) {
       response = try await upstream.send(
         HTTPRequest(method: "GET", url: url, fields: fields), options: options, for: .keySet(location.name.bounded),
-        trace: trace)
+        in: scope)
     } catch {
       throw KeySetError(
         .fetchFailed, "the key set cannot be fetched from \(url.withoutQuery): \(error.cause)",
@@ -185,17 +185,19 @@ enum JWKSLocation: Sendable, Hashable {
 
   /// The options of requests: on a connection of its own, as every request whose result is shared
   /// (`Issuer.transferOptions`).
-  func transferOptions(deadline: Deadline, connectTimeout: Duration, maxBodyBytes: Int) -> TransferOptions {
+  func transferOptions(deadline: Deadline, connectTimeout: Duration, maxBodyBytes: Int, for user: PeerID)
+    -> TransferOptions
+  {
     switch self {
     case .issuer(let issuer):
       issuer.transferOptions(
-        deadline: deadline, connectTimeout: connectTimeout, maxBodyBytes: maxBodyBytes, forCaller: false)
+        deadline: deadline, connectTimeout: connectTimeout, maxBodyBytes: maxBodyBytes, for: .process)
     case .location(let url, let caFile, let plainHTTP):
       TransferOptions(
         deadline: deadline, connectTimeout: connectTimeout, maxBodyBytes: maxBodyBytes,
         allowsPlainHTTP: plainHTTP.allowsAny,
         caFile: caFile, allowsLinkLocal: url.origin.isLinkLocalAddress,
-        peerID: CurrentPeer.uid.map { PeerID(uid: $0, connection: 0) } ?? .process, reusesConnections: false)
+        peerID: user, reusesConnections: false)
     }
   }
 

@@ -6,27 +6,27 @@ public import PosternSupport
 /// A source of verification keys.
 public protocol KeySource: Sendable {
   /// Returns the current set: cached while it is valid, fetched when there is none.
-  func keySet(deadline: Deadline) async throws(KeySetError) -> KeySetSnapshot
+  func keySet(in scope: CallScope) async throws(KeySetError) -> KeySetSnapshot
 
   /// Returns a set fetched after `snapshot`, for a key that `snapshot` lacks.
   ///
   /// Nil when there is no newer one, or the cool-down or the budget allows no request: the token's key is then unknown.
   /// Throws when the request failed, now or within the cool-down: it is not known whether the key exists.
-  func keySet(newerThan snapshot: KeySetSnapshot, deadline: Deadline) async throws(KeySetError) -> KeySetSnapshot?
+  func keySet(newerThan snapshot: KeySetSnapshot, in scope: CallScope) async throws(KeySetError) -> KeySetSnapshot?
 
   /// Returns the same for a key that `isSought` finds. A set without it is returned only if it was requested for this
   /// call: an earlier request may be older than the key.
   func keySet(
-    newerThan snapshot: KeySetSnapshot, holding isSought: @escaping @Sendable (JWKSet) -> Bool, deadline: Deadline
+    newerThan snapshot: KeySetSnapshot, holding isSought: @escaping @Sendable (JWKSet) -> Bool, in scope: CallScope
   ) async throws(KeySetError) -> KeySetSnapshot?
 }
 
 extension KeySource {
   /// Returns any newer set: right for a source that is not shared.
   public func keySet(
-    newerThan snapshot: KeySetSnapshot, holding isSought: @escaping @Sendable (JWKSet) -> Bool, deadline: Deadline
+    newerThan snapshot: KeySetSnapshot, holding isSought: @escaping @Sendable (JWKSet) -> Bool, in scope: CallScope
   ) async throws(KeySetError) -> KeySetSnapshot? {
-    try await keySet(newerThan: snapshot, deadline: deadline)
+    try await keySet(newerThan: snapshot, in: scope)
   }
 }
 
@@ -47,37 +47,6 @@ public struct KeySetSnapshot: Sendable {
     self.sequence = sequence
     self.fetchedAt = fetchedAt
     self.isStale = isStale
-  }
-}
-
-/// A published key set as one call uses it: requests that it causes are part of the call's trace.
-public struct TracedKeySource: KeySource {
-  private let source: RemoteJWKSet
-  private let trace: TraceContext?
-
-  /// `source` within `trace`.
-  public init(_ source: RemoteJWKSet, trace: TraceContext?) {
-    self.source = source
-    self.trace = trace
-  }
-
-  /// Returns the current set.
-  public func keySet(deadline: Deadline) async throws(KeySetError) -> KeySetSnapshot {
-    try await source.keySet(deadline: deadline, trace: trace)
-  }
-
-  /// Returns a set fetched after `snapshot`.
-  public func keySet(
-    newerThan snapshot: KeySetSnapshot, deadline: Deadline
-  ) async throws(KeySetError) -> KeySetSnapshot? {
-    try await keySet(newerThan: snapshot, holding: { _ in true }, deadline: deadline)
-  }
-
-  /// Returns a set fetched after `snapshot`, for a key that `isSought` finds.
-  public func keySet(
-    newerThan snapshot: KeySetSnapshot, holding isSought: @escaping @Sendable (JWKSet) -> Bool, deadline: Deadline
-  ) async throws(KeySetError) -> KeySetSnapshot? {
-    try await source.keySet(newerThan: snapshot, holding: isSought, deadline: deadline, trace: trace)
   }
 }
 
@@ -110,22 +79,17 @@ public struct StaticJWKSet: KeySource {
   }
 
   /// Returns the set.
-  public func keySet(deadline: Deadline) async throws(KeySetError) -> KeySetSnapshot { snapshot }
+  public func keySet(in scope: CallScope) async throws(KeySetError) -> KeySetSnapshot { snapshot }
 
   /// Returns nil: there is never a newer one.
   public func keySet(
-    newerThan snapshot: KeySetSnapshot, deadline: Deadline
+    newerThan snapshot: KeySetSnapshot, in scope: CallScope
   ) async throws(KeySetError) -> KeySetSnapshot? { nil }
 }
 
 extension KeySetSnapshot: ConciseStringConvertible {
   /// The keys.
   public var description: String { Concise.text("\(keys)", isStale ? "stale" : nil) }
-}
-
-extension TracedKeySource: ConciseStringConvertible {
-  /// The key set's name.
-  public var description: String { "\(source)" }
 }
 
 extension StaticJWKSet: ConciseStringConvertible {

@@ -1,6 +1,6 @@
 import HTTPMessages
 public import JOSE
-import OAuthClient
+public import OAuthClient
 public import PosternSupport
 
 /// The key set of one issuer, or at one URL: fetched when first needed, cached, and refreshed before it expires.
@@ -41,55 +41,45 @@ public final class RemoteJWKSet: KeySource {
 
   /// Returns the current set. Waits for a request only when there is no set within its lifetime, nor an older one to
   /// use during an outage.
-  public func keySet(deadline: Deadline) async throws(KeySetError) -> KeySetSnapshot {
-    try await keySet(deadline: deadline, trace: nil)
-  }
-
-  func keySet(deadline: Deadline, trace: TraceContext?) async throws(KeySetError) -> KeySetSnapshot {
+  public func keySet(in scope: CallScope = CallScope()) async throws(KeySetError) -> KeySetSnapshot {
     let now = now
     switch state.withLock({ $0.read(at: now) }) {
     case .serve(let snapshot): return snapshot
     case .serveAndRefresh(let snapshot):
       Task { [self] in
-        _ = try? await load(deadline: .never, trace: nil)
+        _ = try? await load(in: scope.unbounded.untraced)
         state.withLock { $0.refreshEnded() }
       }
       return snapshot
     case .fail(let error): throw error
-    case .fetch: return try await load(deadline: deadline, trace: trace)
+    case .fetch: return try await load(in: scope)
     }
   }
 
   /// Returns a set fetched after `snapshot`: one that was fetched meanwhile, or that of one request now, if the
   /// cool-down of the calling user and the budget allow it.
   public func keySet(
-    newerThan snapshot: KeySetSnapshot, deadline: Deadline
+    newerThan snapshot: KeySetSnapshot, in scope: CallScope = CallScope()
   ) async throws(KeySetError) -> KeySetSnapshot? {
-    try await keySet(newerThan: snapshot, holding: { _ in true }, deadline: deadline, trace: nil)
+    try await keySet(newerThan: snapshot, holding: { _ in true }, in: scope)
   }
 
   /// Returns the same for a key that `isSought` finds: a set without it counts only if its request started after this
   /// call.
   public func keySet(
-    newerThan snapshot: KeySetSnapshot, holding isSought: @escaping @Sendable (JWKSet) -> Bool, deadline: Deadline
+    newerThan snapshot: KeySetSnapshot, holding isSought: @escaping @Sendable (JWKSet) -> Bool,
+    in scope: CallScope = CallScope()
   ) async throws(KeySetError) -> KeySetSnapshot? {
-    try await keySet(newerThan: snapshot, holding: isSought, deadline: deadline, trace: nil)
-  }
-
-  func keySet(
-    newerThan snapshot: KeySetSnapshot, holding isSought: @escaping @Sendable (JWKSet) -> Bool, deadline: Deadline,
-    trace: TraceContext?
-  ) async throws(KeySetError) -> KeySetSnapshot? {
-    let uid = CurrentPeer.uid ?? PeerID.process.uid
+    let uid = scope.uid
     // Attempts with a higher number start after this call: only they can show that the key does not exist.
     let question = context.nextAttempt()
     while true {
       if case .settled(let answer) = look(newerThan: snapshot, since: question, isSought) { return answer }
       let isOwn = Locked(false)
-      let fetched = try await refetches.value(for: name, deadline: deadline) { [self] () async throws(KeySetError) in
+      let fetched = try await refetches.value(for: name, in: scope) { [self] scope async throws(KeySetError) in
         isOwn.withLock { $0 = true }
         if case .settled(let answer) = look(newerThan: snapshot, since: question, isSought) { return answer }
-        return try await refetch(for: uid, trace)
+        return try await refetch(for: uid, scope)
       }
       if isOwn.withLock({ $0 }), let fetched, fetched.sequence > snapshot.sequence { return fetched }
       // A request for another user may have been forbidden to that user, or have been older.
@@ -131,8 +121,8 @@ public final class RemoteJWKSet: KeySource {
     return attempt > question || newer.map { isSought($0.keys) } == true ? .settled(newer) : .open
   }
 
-  private func load(deadline: Deadline, trace: TraceContext?) async throws(KeySetError) -> KeySetSnapshot {
-    let loaded = try await loads.value(for: name, deadline: deadline) { [self] () async throws(KeySetError) in
+  private func load(in scope: CallScope) async throws(KeySetError) -> KeySetSnapshot {
+    let loaded = try await loads.value(for: name, in: scope) { [self] scope async throws(KeySetError) in
       let now = now
       if let settled = state.withLock({ $0.settled(at: now) }) { return try settled.get() }
       // The lifetime bounds refreshes; without a set, the budget bounds what callers can cause.
@@ -142,7 +132,7 @@ public final class RemoteJWKSet: KeySource {
           .fetchFailed, "too many requests for key sets", isRetryable: true,
           retryAfter: budget.withLock { $0.wait(at: now) })
       }
-      return try await attempt(trace)
+      return try await attempt(scope)
     }
     // A refetch may have been faster than the end of this load.
     return current(newerThan: loaded) ?? loaded
@@ -150,13 +140,13 @@ public final class RemoteJWKSet: KeySource {
 
   /// Makes one request for an unknown `kid`; nil when it is too early for one; throws the error of the last one when it
   /// failed.
-  private func refetch(for uid: UInt32, _ trace: TraceContext?) async throws(KeySetError) -> KeySetSnapshot? {
+  private func refetch(for uid: UInt32, _ scope: CallScope) async throws(KeySetError) -> KeySetSnapshot? {
     let now = now
     // Refetches of one source never overlap: nothing changes between the check and the stamp.
     guard try mayRefetch(at: now, for: uid) else { return nil }
     guard budget.withLock({ $0.take(at: now, for: uid) }) else { return nil }
     state.withLock { $0.stampRefetch(at: now, for: uid) }
-    let snapshot = try await attempt(trace)
+    let snapshot = try await attempt(scope)
     let end = self.now
     if let error = state.withLock({ $0.keyError(at: end, for: uid) }) { throw error }
     return snapshot
@@ -173,73 +163,73 @@ public final class RemoteJWKSet: KeySource {
   }
 
   /// Makes one request; returns the current set afterwards, or throws the error when there is none.
-  private func attempt(_ trace: TraceContext?) async throws(KeySetError) -> KeySetSnapshot {
+  private func attempt(_ scope: CallScope) async throws(KeySetError) -> KeySetSnapshot {
     let number = context.nextAttempt()
     do throws(KeySetError) {
-      return try await take(attempt: number, trace)
+      return try await take(attempt: number, scope)
     } catch {
       let now = now
       let (counts, snapshot, reported) = state.withLock { state in
         (state.fail(error, attempt: number, at: now), state.snapshot(at: now), state.reportedError(at: now))
       }
       if counts {
-        context.observer?.observe(.failed(source: name, error: error, servesOlderSet: snapshot != nil))
+        context.observer?.observe(.failed(source: name, error: error, servesOlderSet: snapshot != nil), in: scope)
       }
       guard let snapshot else { throw reported ?? error }
       return snapshot
     }
   }
 
-  private func take(attempt: UInt64, _ trace: TraceContext?) async throws(KeySetError) -> KeySetSnapshot {
+  private func take(attempt: UInt64, _ scope: CallScope) async throws(KeySetError) -> KeySetSnapshot {
     let sentAt = now
-    let (url, answer) = try await answer(trace)
+    let (url, answer) = try await answer(scope)
     let now = now
     let (change, snapshot) = state.withLock { state in
       (state.take(answer, from: url, attempt: attempt, sentAt: sentAt, at: now), state.snapshot(at: now))
     }
-    if let change { report(change) }
+    if let change { report(change, scope) }
     guard let snapshot else { throw KeySetError(.fetchFailed, "the key set was confirmed after its time") }
     return snapshot
   }
 
-  private func report(_ change: KeySetState.Change) {
-    context.observer?.observe(.loaded(source: name, keyCount: change.keyCount))
+  private func report(_ change: KeySetState.Change, _ scope: CallScope) {
+    context.observer?.observe(.loaded(source: name, keyCount: change.keyCount), in: scope)
     guard change.isRotation else { return }
-    context.observer?.observe(.rotated(source: name, added: change.added, removed: change.removed))
+    context.observer?.observe(.rotated(source: name, added: change.added, removed: change.removed), in: scope)
   }
 
   /// Returns the answer of the current URL. Where the set is no longer there, the metadata may have moved it, and is
   /// fetched again, once.
-  private func answer(_ trace: TraceContext?) async throws(KeySetError) -> (HTTPURL, KeySetRequest.Answer) {
-    let first = try await url(trace)
+  private func answer(_ scope: CallScope) async throws(KeySetError) -> (HTTPURL, KeySetRequest.Answer) {
+    let first = try await url(scope)
     do throws(KeySetError) {
-      return (first, try await ask(first, trace))
+      return (first, try await ask(first, scope))
     } catch {
       guard case .issuer(let issuer) = location, issuer.endpoints[.jwks] == nil,
         error.status == 404 || error.status == 410
       else { throw error }
       context.discovery.doubt(issuer)
-      let second = try await url(trace)
+      let second = try await url(scope)
       guard second != first else { throw error }
-      return (second, try await ask(second, trace))
+      return (second, try await ask(second, scope))
     }
   }
 
-  private func ask(_ url: HTTPURL, _ trace: TraceContext?) async throws(KeySetError) -> KeySetRequest.Answer {
+  private func ask(_ url: HTTPURL, _ scope: CallScope) async throws(KeySetError) -> KeySetRequest.Answer {
     let entityTag = state.withLock { $0.entityTag(for: url) }
-    return try await KeySetRequest(location: location, url: url, entityTag: entityTag, trace: trace)
+    return try await KeySetRequest(location: location, url: url, entityTag: entityTag, scope: scope)
       .send(over: context.upstream)
   }
 
   /// Returns the current URL: from the metadata each time, so that a new `jwks_uri` counts as soon as it is known.
-  private func url(_ trace: TraceContext?) async throws(KeySetError) -> HTTPURL {
+  private func url(_ scope: CallScope) async throws(KeySetError) -> HTTPURL {
     switch location {
     case .location(let url, _, _): return url
     case .issuer(let issuer):
       if let url = issuer.endpoints[.jwks] { return url }
       let metadata: ProviderMetadata
       do throws(TokenError) {
-        metadata = try await context.discovery.metadata(for: issuer, trace: trace)
+        metadata = try await context.discovery.metadata(for: issuer, in: scope)
       } catch {
         throw KeySetError(discovery: error)
       }

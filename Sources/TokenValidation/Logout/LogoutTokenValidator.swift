@@ -1,4 +1,5 @@
 public import JOSE
+public import OAuthClient
 import PosternCrypto
 package import PosternJSON
 public import PosternSupport
@@ -20,14 +21,14 @@ public struct LogoutTokenValidator: Sendable {
   }
 
   /// Returns the verdict on `logoutToken`; `jti_replayed` the second time. Throws only when no verdict is possible: no
-  /// key set is available until `deadline`.
+  /// key set is available until the scope's deadline.
   public func validate(
     _ logoutToken: String, expecting expectations: LogoutTokenExpectations, configuration: IDTokenConfiguration,
-    keys: any KeySource, deadline: Deadline = .never
+    keys: any KeySource, in scope: CallScope = CallScope()
   ) async throws(KeySetError) -> TokenVerdict {
     let policy = LogoutTokenPolicy(configuration: configuration, expectations: expectations)
     let verdict = try await verification.verdict(
-      on: logoutToken, by: policy.profile, keys: keys, deadline: deadline)
+      on: logoutToken, by: policy.profile, keys: keys, in: scope)
     // The token is valid, so that these are present.
     guard let members = verdict.claims, let claims = try? JWTClaims(members),
       let expiry = claims.expiresAt ?? claims.issuedAt.map({ $0 + LogoutAgeRule.life }),

@@ -84,29 +84,29 @@ package final class IntrospectionAnswers: Sendable {
   /// that come while there is no answer wait for one request.
   package func verdict(
     on token: Secret<String>, issuer: Issuer, expecting expectations: IntrospectionExpectations,
-    configuration: IDTokenConfiguration, keys: any KeySource, keepingFor life: Duration, deadline: Deadline = .never,
-    trace: TraceContext? = nil
+    configuration: IDTokenConfiguration, keys: any KeySource, keepingFor life: Duration,
+    in scope: CallScope = CallScope()
   ) async throws(IntrospectionError) -> (verdict: IntrospectionVerdict, isCached: Bool) {
     guard life > .zero else {
       let verdict = try await introspector.verdict(
         on: token, hint: "access_token", issuer: issuer, expecting: expectations, configuration: configuration,
-        keys: keys, deadline: deadline, trace: trace)
+        keys: keys, in: scope)
       return (verdict, false)
     }
-    let question = Question(uid: CurrentPeer.uid ?? PeerID.process.uid, issuer: issuer, token: token)
+    let question = Question(uid: scope.uid, issuer: issuer, token: token)
     let (answer, isCached): (Answer, Bool)
     if let known = known(question, within: life) {
       (answer, isCached) = (known, true)
     } else {
       let introspector = introspector
-      answer = try await flights.value(for: question, deadline: deadline) {
-        [self] () async throws(IntrospectionError) in
+      answer = try await flights.value(for: question, in: scope) {
+        [self] scope async throws(IntrospectionError) in
         // Another run may have ended since this caller looked.
         if let known = known(question, within: life) { return known }
         let begun = removals.withLock { $0 }
         let verdict = try await introspector.verdict(
           on: token, hint: "access_token", issuer: issuer, expecting: IntrospectionExpectations(),
-          configuration: configuration, keys: keys, trace: trace)
+          configuration: configuration, keys: keys, in: scope)
         return keep(verdict, for: question, within: life, since: begun)
       }
       isCached = false

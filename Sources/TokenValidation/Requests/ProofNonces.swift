@@ -63,15 +63,15 @@ package final class ProofNonces: Sendable {
   package init(store: any RecordStore) { self.store = store }
 
   /// The key, read or made when it is first needed.
-  package func key() async throws(StoreError) -> NonceKey {
+  package func key(for uid: UInt32) async throws(StoreError) -> NonceKey {
     if let key = known.withLock({ $0 }) { return key }
-    let key = try NonceKey(try await contents())
+    let key = try NonceKey(try await contents(for: uid))
     known.withLock { $0 = key }
     return key
   }
 
-  private func contents() async throws(StoreError) -> [UInt8] {
-    if let stored = try await store.record(for: Self.recordKey) { return stored.contents.reveal() }
+  private func contents(for uid: UInt32) async throws(StoreError) -> [UInt8] {
+    if let stored = try await store.record(for: Self.recordKey, by: uid) { return stored.contents.reveal() }
     let made = SecureRandom.bytes(NonceKey.byteCount)
     do throws(StoreError) {
       try await store.insert(
@@ -81,7 +81,7 @@ package final class ProofNonces: Sendable {
       guard error.kind == .conflict else { throw error }
     }
     // Another process was first.
-    guard let stored = try await store.record(for: Self.recordKey) else {
+    guard let stored = try await store.record(for: Self.recordKey, by: uid) else {
       throw StoreError(.unavailable, "the key of the nonces was removed")
     }
     return stored.contents.reveal()

@@ -30,17 +30,17 @@ package struct RequestValidator: Sendable {
   /// Returns the verdict on `request`. Throws where there is none: `malformed` for a call that makes no sense, anything
   /// else for what is out of reach at the moment.
   ///
-  /// A proof is good for one request, whichever uid calls: the APIs of several uids may be one to the client. `uid` has
-  /// the share of the store that proofs use.
+  /// A proof is good for one request, whichever uid calls: the APIs of several uids may be one to the client. The
+  /// caller's uid has the share of the store that proofs use.
   package func verdict(
-    on request: IncomingRequest, requiring requirements: RequestRequirements, from source: TokenSource, of uid: UInt32,
-    deadline: Deadline = .never, trace: TraceContext? = nil
+    on request: IncomingRequest, requiring requirements: RequestRequirements, from source: TokenSource,
+    in scope: CallScope = CallScope()
   ) async throws(RequestValidationError) -> RequestVerdict {
     let check = RequestCheck(
       url: try Self.url(request), certificate: try Self.thumbprint(request.clientCertificate), request: request,
       requirements: try Self.checked(requirements), source: source, now: clock.wallNow)
     do throws(RequestCheck.Stop) {
-      return .accepted(try await accepted(check, uid, deadline, trace))
+      return .accepted(try await accepted(check, scope))
     } catch {
       switch error {
       case .rejected(let rejection): return .rejected(rejection)
@@ -50,37 +50,37 @@ package struct RequestValidator: Sendable {
   }
 
   private func accepted(
-    _ check: RequestCheck, _ uid: UInt32, _ deadline: Deadline, _ trace: TraceContext?
+    _ check: RequestCheck, _ scope: CallScope
   ) async throws(RequestCheck.Stop) -> AcceptedRequest {
     let shown = try check.presentation()
     var proof: (reading: ProofReading, thumbprint: String)?
     if let reading = try check.proof(with: shown) {
-      if check.source.proofs.requiresNonce { try check.requireNonce(in: reading, by: try await nonceKey()) }
+      if check.source.proofs.requiresNonce { try check.requireNonce(in: reading, by: try await nonceKey(scope)) }
       proof = (reading, try check.proven { () throws(ProofFault) in try reading.verifiedThumbprint() })
     }
-    let token = try await judged(shown, check, deadline, trace)
+    let token = try await judged(shown, check, scope)
     try check.judge(token, shown, jkt: proof?.thumbprint)
-    if let proof { try await use(proof.reading, of: proof.thumbprint, check, uid) }
+    if let proof { try await use(proof.reading, of: proof.thumbprint, check, scope.uid) }
     return AcceptedRequest(
       claims: token.claims, tokenType: shown.type, jkt: proof?.thumbprint,
       x5tS256: token.claims["cnf"]?["x5t#S256"]?.stringValue, isCached: token.isCached)
   }
 
-  private func nonceKey() async throws(RequestCheck.Stop) -> NonceKey {
+  private func nonceKey(_ scope: CallScope) async throws(RequestCheck.Stop) -> NonceKey {
     do throws(StoreError) {
-      return try await nonces.key()
+      return try await nonces.key(for: scope.uid)
     } catch {
       throw .undecided(.notRecorded(error))
     }
   }
 
   private func judged(
-    _ shown: TokenPresentation, _ check: RequestCheck, _ deadline: Deadline, _ trace: TraceContext?
+    _ shown: TokenPresentation, _ check: RequestCheck, _ scope: CallScope
   ) async throws(RequestCheck.Stop) -> JudgedToken {
     do throws(TokenJudgeError) {
       return try await judge.judge(
         shown.token, from: check.source, expecting: .judgedByPolicy(), orOpaque: IntrospectionExpectations(),
-        deadline: deadline, trace: trace)
+        in: scope)
     } catch {
       switch error {
       case .invalid(let fault): throw check.invalidToken(fault, shown.type)

@@ -58,19 +58,19 @@ package struct TokenJudge: Sendable {
   /// Returns the claims of a token that meets the expectations for its kind.
   package func judge(
     _ token: Secret<String>, from source: TokenSource, expecting expectations: AccessTokenExpectations,
-    orOpaque opaque: IntrospectionExpectations, deadline: Deadline = .never, trace: TraceContext? = nil
+    orOpaque opaque: IntrospectionExpectations, in scope: CallScope = CallScope()
   ) async throws(TokenJudgeError) -> JudgedToken {
     let text = token.reveal()
     if !text.isEmpty, !Self.looksLikeJWT(text), let issuer = source.issuer, !issuer.clientID.isEmpty,
-      let judged = try await introspected(token, issuer, source, opaque, deadline, trace)
+      let judged = try await introspected(token, issuer, source, opaque, scope)
     {
       return judged
     }
-    let verified = try await verified(text, source, expectations, deadline)
+    let verified = try await verified(text, source, expectations, scope)
     guard source.introspectsJWTs, let issuer = source.issuer else { return verified }
     // The token's own claims are judged by `expectations`.
     let anyone = IntrospectionExpectations()
-    guard let answer = try await introspected(token, issuer, source, anyone, deadline, trace) else {
+    guard let answer = try await introspected(token, issuer, source, anyone, scope) else {
       throw .notIntrospected(.unanswered(TokenError(.notPossible, "the issuer has no introspection endpoint")))
     }
     var claims = verified.claims
@@ -85,14 +85,14 @@ package struct TokenJudge: Sendable {
   }
 
   private func verified(
-    _ token: String, _ source: TokenSource, _ expectations: AccessTokenExpectations, _ deadline: Deadline
+    _ token: String, _ source: TokenSource, _ expectations: AccessTokenExpectations, _ scope: CallScope
   ) async throws(TokenJudgeError) -> JudgedToken {
     func judged(by format: AccessTokenExpectations.Format?) async throws(TokenJudgeError) -> TokenVerdict {
       var expectations = expectations
       expectations.format = format
       do throws(KeySetError) {
         return try await validator.validate(
-          token, expecting: expectations, configuration: source.tokens, keys: source.keys, deadline: deadline)
+          token, expecting: expectations, configuration: source.tokens, keys: source.keys, in: scope)
       } catch {
         throw .undecided(error)
       }
@@ -110,13 +110,13 @@ package struct TokenJudge: Sendable {
   /// Nil where the issuer has no introspection endpoint.
   private func introspected(
     _ token: Secret<String>, _ issuer: Issuer, _ source: TokenSource, _ expectations: IntrospectionExpectations,
-    _ deadline: Deadline, _ trace: TraceContext?
+    _ scope: CallScope
   ) async throws(TokenJudgeError) -> JudgedToken? {
     let (verdict, isCached): (IntrospectionVerdict, Bool)
     do throws(IntrospectionError) {
       (verdict, isCached) = try await answers.verdict(
         on: token, issuer: issuer, expecting: expectations, configuration: source.tokens, keys: source.keys,
-        keepingFor: source.answerLife, deadline: deadline, trace: trace)
+        keepingFor: source.answerLife, in: scope)
     } catch {
       if case .unanswered(let cause) = error, case .notPossible = cause.kind { return nil }
       throw .notIntrospected(error)

@@ -1,4 +1,5 @@
 import JOSE
+import OAuthClient
 import PosternJSON
 import PosternSupport
 
@@ -14,16 +15,16 @@ struct TokenVerification: Sendable {
 
   /// Returns the verdict on `token` by `profile`. Throws only when there are no keys to verify it with.
   func verdict(
-    on token: String, by profile: TokenProfile, keys: any KeySource, deadline: Deadline
+    on token: String, by profile: TokenProfile, keys: any KeySource, in scope: CallScope
   ) async throws(KeySetError) -> TokenVerdict {
     do throws(VerificationFailure) {
       let entry = cacheEntry(for: token, by: profile)
-      if let entry, let known = try await known(entry, by: profile, keys: keys, deadline: deadline) {
+      if let entry, let known = try await known(entry, by: profile, keys: keys, in: scope) {
         return known.verdict(cached: true)
       }
-      let (verified, mayBeKept) = try await verify(token, by: profile, keys: keys, deadline: deadline)
+      let (verified, mayBeKept) = try await verify(token, by: profile, keys: keys, in: scope)
       try judge(verified, by: profile)
-      if let entry, mayBeKept { cache?.keep(verified, for: entry) }
+      if let entry, mayBeKept { cache?.keep(verified, for: entry, of: scope.uid) }
       return verified.verdict(cached: false)
     } catch {
       switch error {
@@ -41,10 +42,10 @@ struct TokenVerification: Sendable {
   /// Returns the cached token, if the issuer's key set still has the same key for it, after its claims have been
   /// checked again. A key that was removed from the set invalidates its verdicts.
   private func known(
-    _ entry: VerdictKey, by profile: TokenProfile, keys: any KeySource, deadline: Deadline
+    _ entry: VerdictKey, by profile: TokenProfile, keys: any KeySource, in scope: CallScope
   ) async throws(VerificationFailure) -> VerifiedToken? {
     guard let cache, let known = cache.token(for: entry) else { return nil }
-    let snapshot = try await Self.keySet(of: keys, deadline: deadline)
+    let snapshot = try await Self.keySet(of: keys, in: scope)
     guard let key = try? snapshot.keys.verificationKey(for: known.header, algorithm: known.algorithm),
       let thumbprint = key.thumbprint, thumbprint == known.key.thumbprint
     else {
@@ -61,7 +62,7 @@ struct TokenVerification: Sendable {
   }
 
   private func verify(
-    _ token: String, by profile: TokenProfile, keys: any KeySource, deadline: Deadline
+    _ token: String, by profile: TokenProfile, keys: any KeySource, in scope: CallScope
   ) async throws(VerificationFailure) -> (token: VerifiedToken, mayBeKept: Bool) {
     let opened: OpenedToken
     let reading: TokenReading
@@ -75,7 +76,7 @@ struct TokenVerification: Sendable {
       throw .invalid(error)
     }
     let header = reading.jws.header
-    let key = try await Self.key(for: header, algorithm: algorithm, by: profile, keys: keys, deadline: deadline)
+    let key = try await Self.key(for: header, algorithm: algorithm, by: profile, keys: keys, in: scope)
     do throws(JOSEError) {
       try reading.jws.verifiedPayload(with: key, algorithm: algorithm)
     } catch {
@@ -131,7 +132,7 @@ extension TokenVerification {
   /// of the issuer's set, which is fetched again when no key has the header's `kid`.
   static func key(
     for header: JOSEHeader, algorithm: SignatureAlgorithm, by profile: TokenProfile, keys: any KeySource,
-    deadline: Deadline
+    in scope: CallScope
   ) async throws(VerificationFailure) -> JWK {
     if algorithm.isSymmetric {
       guard let secret = profile.clientSecret else {
@@ -139,14 +140,14 @@ extension TokenVerification {
       }
       return .clientSecret(secret)
     }
-    let snapshot = try await keySet(of: keys, deadline: deadline)
+    let snapshot = try await keySet(of: keys, in: scope)
     do throws(TokenFault) {
       return try key(for: header, algorithm: algorithm, in: snapshot.keys)
     } catch {
       guard error.code == .keyNotFound, header.keyID != nil,
         let newer = try await newerKeySet(
           of: keys, than: snapshot, holding: { (try? key(for: header, algorithm: algorithm, in: $0)) != nil },
-          deadline: deadline)
+          in: scope)
       else { throw .invalid(error) }
       do throws(TokenFault) {
         return try key(for: header, algorithm: algorithm, in: newer.keys)
@@ -158,10 +159,10 @@ extension TokenVerification {
 
   /// Returns the current key set.
   static func keySet(
-    of keys: any KeySource, deadline: Deadline
+    of keys: any KeySource, in scope: CallScope
   ) async throws(VerificationFailure) -> KeySetSnapshot {
     do throws(KeySetError) {
-      return try await keys.keySet(deadline: deadline)
+      return try await keys.keySet(in: scope)
     } catch {
       throw .undecided(error)
     }
@@ -169,10 +170,10 @@ extension TokenVerification {
 
   private static func newerKeySet(
     of keys: any KeySource, than snapshot: KeySetSnapshot, holding isSought: @escaping @Sendable (JWKSet) -> Bool,
-    deadline: Deadline
+    in scope: CallScope
   ) async throws(VerificationFailure) -> KeySetSnapshot? {
     do throws(KeySetError) {
-      return try await keys.keySet(newerThan: snapshot, holding: isSought, deadline: deadline)
+      return try await keys.keySet(newerThan: snapshot, holding: isSought, in: scope)
     } catch {
       throw .undecided(error)
     }

@@ -29,7 +29,6 @@ extension PrintedValuesTests {
       "RateLimiter": RateLimiter<String>(capacity: 1), "LockFile": LockFile(at: "/nowhere/lock"),
       "Locked": Locked(secret), "PassedDescriptors": PassedDescriptors(limit: 1),
       "PeerID": PeerID(uid: 1000, connection: 5),
-      "CurrentCall.Label": CurrentCall.Label(traceID: "1", method: "health"),
       "SecretFile": SecretFile(path: "/nowhere/secret"), "SecretMemory.Usage": SecretMemory.Usage(),
       "SecretBytes": secret.withSecretBytes(SecretBytes.init(copying:)),
       "Secret": Secret(secret), "SystemClock": SystemClock(),

@@ -76,11 +76,6 @@ extension PrintedValuesTests {
         transport: engine.transport, clock: clock, observer: engine.observer, userAgent: "t",
         discovery: engine.discovery
       ).source(for: issuer),
-      "TracedKeySource": TracedKeySource(
-        KeySetStore(
-          transport: engine.transport, clock: clock, observer: engine.observer, userAgent: "t",
-          discovery: engine.discovery
-        ).source(for: issuer), trace: nil),
     ]
   }
 

@@ -32,7 +32,7 @@ extension PrintedValuesTests {
       tempPassIdentity: Secret(secret))
     let parameter = PassParameterError(["mvpd"], foreign)
     return [
-      "AdobePassLoginSettings": login, "PassClient": PassClient(at: point, over: preauthorizer, uid: 1) as Any? ?? "",
+      "AdobePassLoginSettings": login, "PassClient": PassClient(at: point, over: preauthorizer) as Any? ?? "",
       "PassOptions": options, "PassDevice": given, "PassPlatformToken": platform, "PassPartner": partner,
       "PassLoginParameters": PassLoginParameters(mvpd: foreign, domainName: secret, redirectURL: secret),
       "PassParameterError": parameter, "PassError.Kind": PassError.Kind.invalidParameter(parameter),

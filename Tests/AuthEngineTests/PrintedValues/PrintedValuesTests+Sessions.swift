@@ -110,7 +110,7 @@ extension PrintedValuesTests {
     let step = JourneyStep(
       continuation: secret, callbacks: [callback?.json ?? .null], stage: foreign, header: foreign, description: foreign,
       expiresAt: bench.grants.clock.wallNow)
-    let node = JourneyNode(step, of: bench.journeys, at: bench.issuer, ownedBy: 1)
+    let node = JourneyNode(step, of: bench.journeys, at: bench.issuer, in: .uid(1))
     let error = JourneyError(.accessManager(status: 401, code: secret), "the access manager answered 401")
     let end = JourneyEnd(txId: secret, session: session.handle, isUpgraded: true, tag: secret)
     let advice = [PolicyAdvice(type: PolicyAdvice.Name.transaction, value: secret)]

@@ -67,11 +67,11 @@ struct DPoPBench: Sendable {
 
   /// A session made from the refresh token `r-0`.
   func session() async throws -> Session {
-    try await sessions.create(from: .refreshToken(Secret("r-0")), at: issuer, ownedBy: 1)
+    try await sessions.create(from: .refreshToken(Secret("r-0")), at: issuer, in: .uid(1))
   }
 
   func token(_ session: Session, replacing rejected: AccessToken? = nil) async throws -> AccessToken {
-    try await sessions.token(TokenNeed(rejected: rejected), of: session.handle, ownedBy: 1, at: issuer)
+    try await sessions.token(TokenNeed(rejected: rejected), of: session.handle, at: issuer, in: .uid(1))
   }
 
   /// Fetches `x` from a resource that takes none but bound tokens.

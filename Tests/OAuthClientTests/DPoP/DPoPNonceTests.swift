@@ -111,12 +111,12 @@ import Testing
     let prover = DPoPProver(clock: ManualClock())
     let key = try DPoPKey.generate()
     var request = HTTPRequest(method: "GET", url: try HTTPURL("https://api.test/"), fields: HTTPFields())
-    let proof = try prover.prove(&request, with: key)
+    let proof = try prover.prove(&request, with: key, for: 1)
     let terms = prover.learn(from: .wantsNonce("mine"), to: proof, .nonce)
     prover.learn(from: .status(200, ("DPoP-Nonce", "later")), to: proof, nil)
-    _ = try prover.prove(&request, with: key, by: terms)
+    _ = try prover.prove(&request, with: key, by: terms, for: 1)
     #expect(try Proof(request)["nonce"] == "mine")
-    _ = try prover.prove(&request, with: key)
+    _ = try prover.prove(&request, with: key, for: 1)
     #expect(try Proof(request)["nonce"] == "later")
   }
 

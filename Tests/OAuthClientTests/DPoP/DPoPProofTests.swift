@@ -138,9 +138,9 @@ import Testing
       }
     }
     func fetch(_ path: String, for uid: UInt32) async throws -> Int {
-      try await CurrentPeer.$uid.withValue(uid) {
-        try await engine.fetcher.fetch(ResourceRequest(path: path), from: .binding()).status
-      }
+      try await engine.fetcher.fetch(
+        ResourceRequest(path: path), from: .binding(), options: FetchOptions(in: .uid(uid))
+      ).status
     }
     for path in ["odd", "x"] { #expect(try await fetch(path, for: 1) == 200) }
     #expect(try await fetch("rejecting", for: 1) == 401)

@@ -110,12 +110,12 @@ import Testing
     let bench = try DPoPBench()
     var tokens = SessionGrant.GivenTokens()
     tokens.accessToken = Secret("given")
-    let session = try await bench.sessions.create(from: .tokens(tokens), at: bench.issuer, ownedBy: 1)
+    let session = try await bench.sessions.create(from: .tokens(tokens), at: bench.issuer, in: .uid(1))
     #expect(try await bench.token(session).type == .bearer)
     let error = await #expect(throws: ResourceError.self) { try await bench.fetch(session) }
     #expect(error?.code == .notAuthenticated && bench.transport.requests.isEmpty)
     tokens.refreshToken = Secret("r-0")
-    let renewable = try await bench.sessions.create(from: .tokens(tokens), at: bench.issuer, ownedBy: 1)
+    let renewable = try await bench.sessions.create(from: .tokens(tokens), at: bench.issuer, in: .uid(1))
     #expect(try await bench.fetch(renewable).status == 200)
   }
 
@@ -125,7 +125,7 @@ import Testing
     let session = try await bench.session()
     let plain = try DPoPBench(store: bench.store, usesDPoP: false)
     _ = try await plain.sessions.token(
-      TokenNeed(rejected: plain.token(session)), of: session.handle, ownedBy: 1, at: plain.issuer)
+      TokenNeed(rejected: plain.token(session)), of: session.handle, at: plain.issuer, in: .uid(1))
     #expect(
       try Proof(#require(plain.requests("token").last)).thumbprint
         == Proof(#require(bench.requests("token").last)).thumbprint)
@@ -140,14 +140,14 @@ import Testing
       var request = AuthorizationRequest(redirectURI: "http://127.0.0.1/callback")
       request.scope = "orders"
       request.resource = "https://api.test/base"
-      let begun = try await bench.sessions.beginAuthorization(request, at: bench.issuer, ownedBy: 1)
+      let begun = try await bench.sessions.beginAuthorization(request, at: bench.issuer, in: .uid(1))
       let query = isPushed ? bench.forms("par")[0] : Self.query(begun.url)
       let thumbprint = try #require(query["dpop_jkt"])
       #expect(query["resource"] == "https://api.test/base")
       if isPushed { #expect(try Proof(bench.requests("par")[0]).thumbprint == thumbprint) }
       let session = try await bench.sessions.completeAuthorization(
-        callback: "http://127.0.0.1/callback?code=c&state=\(begun.state)", state: begun.state, ownedBy: 1,
-        issuer: { _ throws(SessionError) in bench.issuer })
+        callback: "http://127.0.0.1/callback?code=c&state=\(begun.state)", state: begun.state,
+        issuer: { _ throws(SessionError) in bench.issuer }, in: .uid(1))
       #expect(try Proof(bench.requests("token")[0]).thumbprint == thumbprint)
       #expect(try await bench.token(session).binding.key?.thumbprint == thumbprint)
     }
@@ -160,15 +160,15 @@ import Testing
       request.url.path == "/token" && count.next() < 3
         ? .json(#"{"error":"authorization_pending"}"#, status: 400) : nil
     }
-    let begun = try await bench.sessions.beginDeviceAuthorization(at: bench.issuer, scope: nil, ownedBy: 1)
+    let begun = try await bench.sessions.beginDeviceAuthorization(at: bench.issuer, scope: nil, in: .uid(1))
     for _ in 0..<3 {
       bench.clock.advance(by: .seconds(6))
       _ = try? await bench.sessions.completeDeviceAuthorization(
-        begun.handle, ownedBy: 1, issuer: { _ throws(SessionError) in bench.issuer })
+        begun.handle, issuer: { _ throws(SessionError) in bench.issuer }, in: .uid(1))
     }
     let proofs = try bench.requests("token").map { try Proof($0) }
     #expect(proofs.count == 3 && Set(proofs.map(\.thumbprint)).count == 1)
-    let session = try #require(try await bench.sessions.sessions(ownedBy: 1).first)
+    let session = try #require(try await bench.sessions.sessions(in: .uid(1)).first)
     #expect(try await bench.token(session).binding.key?.thumbprint == proofs[0].thumbprint)
   }
 
@@ -205,7 +205,7 @@ import Testing
     let requests = bench.sessions.shared.requests
     let error = await #expect(throws: TokenError.self) {
       try await requests.token(
-        [(name: "grant_type", value: "client_credentials")], at: bench.issuer.issuer, key: nil, trace: nil)
+        [(name: "grant_type", value: "client_credentials")], at: bench.issuer.issuer, key: nil, in: CallScope())
     }
     guard case .notPossible? = error?.kind else {
       Issue.record("\(String(describing: error))")

@@ -14,10 +14,10 @@ import Testing
     var request = AuthorizationRequest(redirectURI: "http://127.0.0.1/callback")
     request.resource = Self.resource
     request.scope = "orders"
-    let begun = try await bench.sessions.beginAuthorization(request, at: bench.issuer, ownedBy: 1)
+    let begun = try await bench.sessions.beginAuthorization(request, at: bench.issuer, in: .uid(1))
     return try await bench.sessions.completeAuthorization(
-      callback: "http://127.0.0.1/callback?code=c&state=\(begun.state)", state: begun.state, ownedBy: 1,
-      issuer: { _ throws(SessionError) in bench.issuer })
+      callback: "http://127.0.0.1/callback?code=c&state=\(begun.state)", state: begun.state,
+      issuer: { _ throws(SessionError) in bench.issuer }, in: .uid(1))
   }
 
   @Test("the resource of an authorization is sent with its code and with every refresh of its own token")
@@ -57,7 +57,7 @@ import Testing
     var request = AuthorizationRequest(redirectURI: "http://127.0.0.1/callback")
     request.resource = resource
     let error = await #expect(throws: SessionError.self) {
-      try await bench.sessions.beginAuthorization(request, at: bench.issuer, ownedBy: 1)
+      try await bench.sessions.beginAuthorization(request, at: bench.issuer, in: .uid(1))
     }
     guard case .invalid(let path)? = error?.kind else {
       Issue.record("\(String(describing: error))")

@@ -50,7 +50,7 @@ private struct ExchangeBench: Sendable {
   func token(
     _ inbound: InboundToken? = nil, uid: UInt32 = 1, replacing: AccessToken? = nil
   ) async throws(TokenError) -> AccessToken {
-    try await tokens.token(for: inbound ?? self.inbound(), by: grant, uid: uid, replacing: replacing)
+    try await tokens.token(for: inbound ?? self.inbound(), by: grant, replacing: replacing, in: .uid(uid))
   }
 
   func value(_ inbound: InboundToken? = nil, uid: UInt32 = 1) async throws(TokenError) -> String {
@@ -103,7 +103,7 @@ extension HTTPResponse {
     let bench = try ExchangeBench()
     let values = await withTaskGroup(of: String?.self) { group -> [String?] in
       for _ in 0..<1000 {
-        group.addTask { try? await tokens.token(for: bench.inbound(), by: bench.grant, uid: 1).value.reveal() }
+        group.addTask { try? await tokens.token(for: bench.inbound(), by: bench.grant, in: .uid(1)).value.reveal() }
       }
       #expect(await eventually { gate.waiterCount == 1 })
       gate.open()
@@ -388,7 +388,7 @@ extension HTTPResponse {
     let (alice, bob) = (bench.inbound("a"), bench.inbound("b", subject: "bob", sessionID: "s-1"))
     let elsewhere = bench.inbound("c", issuer: "https://other.test")
     @Sendable func value(_ inbound: InboundToken) async throws -> String {
-      try await tokens.token(for: inbound, by: bench.grant, uid: 1).value.reveal()
+      try await tokens.token(for: inbound, by: bench.grant, in: .uid(1)).value.reveal()
     }
     _ = try await value(alice)
     _ = try await value(bob)

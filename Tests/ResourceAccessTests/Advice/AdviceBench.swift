@@ -57,7 +57,7 @@ struct AdviceBench: Sendable {
     delegate: (any AuthorizationPolicyDelegate)?? = nil,
     progress: AdviceProgress? = nil, timeout: Duration? = nil, deadline: Deadline = .never
   ) async throws(ResourceError) -> ResourceResponse {
-    var options = FetchOptions(timeout: timeout, deadline: deadline)
+    var options = FetchOptions(timeout: timeout, in: .uid(by: deadline))
     options.session = SessionRef(
       handle: session.handle, uid: 1, issuer: issuer, sessions: grants.sessions)
     let (stops, names) = (stops, names)

@@ -133,10 +133,10 @@ import Testing
     #expect(await eventually { gate.waiterCount == 1 })
     bench.grants.answerTokens()
     // Whatever gave the session another token.
-    let live = try await bench.grants.sessions.repository.live(session.handle, ownedBy: 1)
+    let live = try await bench.grants.sessions.repository.live(session.handle, in: .uid(1))
     let answer = try await bench.grants.sessions.shared.requests.token(
-      [(name: "grant_type", value: "x")], at: bench.issuer.issuer, key: nil, trace: nil)
-    try await bench.grants.sessions.stepUp.replaceTokens(of: live, with: answer, nil, bench.issuer)
+      [(name: "grant_type", value: "x")], at: bench.issuer.issuer, key: nil, in: CallScope())
+    try await bench.grants.sessions.stepUp.replaceTokens(of: live, with: answer, nil, bench.issuer, in: CallScope())
     gate.open()
     #expect(try await call.value.status == 200)
     #expect(bench.delegate.questions.isEmpty && bench.requests.count == 2)

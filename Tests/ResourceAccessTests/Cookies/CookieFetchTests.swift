@@ -73,16 +73,16 @@ struct CookieFetchTests {
     }
     let observer = CookieForgetting(from: engine.fetcher.cookies, then: Deaf())
     _ = try await fetch()
-    observer.observe(.ended(.random(), issuer: "corp", uid: 1))
+    observer.observe(.ended(.random(), issuer: "corp", uid: 1), in: CallScope())
     #expect(try await fetch() == "a=1")
-    observer.observe(.ended(session, issuer: "corp", uid: 1))
+    observer.observe(.ended(session, issuer: "corp", uid: 1), in: CallScope())
     #expect(try await fetch() == nil)
     engine.fetcher.cookies.forgetAll(but: [])
     #expect(try await fetch() == nil)
   }
 
   private struct Deaf: SessionObserver {
-    func observe(_ event: SessionEvent) {}
+    func observe(_ event: SessionEvent, in scope: CallScope) {}
   }
 
   @Test("the caller's cookies come first and win by name; the single sign-on cookie is neither kept nor sent")

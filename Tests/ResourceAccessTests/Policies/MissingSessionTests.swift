@@ -46,7 +46,7 @@ import Testing
     var tokens = SessionGrant.GivenTokens()
     tokens.accessToken = Secret("given")
     change(&tokens)
-    return try await bench.sessions.create(from: .tokens(tokens), at: issuer, ownedBy: 1)
+    return try await bench.sessions.create(from: .tokens(tokens), at: issuer, in: .uid(1))
   }
 
   @Test(
@@ -74,12 +74,12 @@ import Testing
   @Test("An expired session, several, one that is gone, or a failed refresh counts as none")
   func others() async throws {
     let gone = try await given { _ in }
-    _ = try await bench.sessions.end(gone.handle, ownedBy: 1, at: issuer)
+    _ = try await bench.sessions.end(gone.handle, at: issuer, in: .uid(1))
     #expect(try await fetch(.sendWithoutToken, handle: gone.handle) == .sessionNotFound)
     let expired = try await given { $0.expiresIn = 60 }
     bench.clock.advance(by: .seconds(120))
     #expect(try await fetch(.sendWithoutToken) == .notAuthenticated)
-    _ = try await bench.sessions.end(expired.handle, ownedBy: 1, at: issuer)
+    _ = try await bench.sessions.end(expired.handle, at: issuer, in: .uid(1))
     bench.answer("/token") { _, _ in .json(#"{"error":"server_error"}"#, status: 503) }
     let refreshing = try await given { tokens in
       tokens.expiresIn = 60
@@ -89,7 +89,7 @@ import Testing
     #expect(try await fetch(.sendWithoutToken) == .tokenEndpointError)
     let other = try await given { _ in }
     #expect(try await fetch(.sendWithoutToken) == .invalidRequest, "which of the two?")
-    for session in [refreshing, other] { _ = try await bench.sessions.end(session.handle, ownedBy: 1, at: issuer) }
+    for session in [refreshing, other] { _ = try await bench.sessions.end(session.handle, at: issuer, in: .uid(1)) }
     #expect(sent.isEmpty)
     #expect(try await fetch(.sendWithoutToken) == nil, "the user has logged out")
     #expect(sent == [nil])

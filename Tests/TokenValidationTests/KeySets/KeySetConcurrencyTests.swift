@@ -43,11 +43,11 @@ struct KeySetConcurrencyTests {
   func refetch() async throws {
     let server = KeyServer()
     let source = try server.source()
-    let old = try await source.keySet(deadline: .never)
+    let old = try await source.keySet(in: CallScope())
     server.answer(.keys([.first, .third]))
     let gate = server.blockNext()
     try await withThrowingTaskGroup(of: [String]?.self) { group in
-      for _ in 0..<100 { group.addTask { try await source.keySet(newerThan: old, deadline: .never)?.keyIDs } }
+      for _ in 0..<100 { group.addTask { try await source.keySet(newerThan: old, in: CallScope())?.keyIDs } }
       #expect(await eventually { gate.waiterCount == 1 })
       gate.open()
       for try await keyIDs in group { #expect(keyIDs == ["first", "third"]) }
@@ -59,7 +59,7 @@ struct KeySetConcurrencyTests {
   func olderRequest() async throws {
     let server = KeyServer()
     let source = try server.source()
-    let old = try await source.keySet(deadline: .never)
+    let old = try await source.keySet(in: CallScope())
     // The one under way brings what was published when it came: not yet the new key.
     let gate = server.blockNext()
     let first = look(source, old, "unknown", for: 1)
@@ -77,7 +77,7 @@ struct KeySetConcurrencyTests {
   func olderSet() async throws {
     let server = KeyServer()
     let source = try server.source()
-    let old = try await source.keySet(deadline: .never)
+    let old = try await source.keySet(in: CallScope())
     #expect(try await look(source, old, "unknown", for: 1).value == ["first"])
     server.answer(.keys([.first, .second]))
     #expect(try await look(source, old, "second", for: 2).value == ["first", "second"])
@@ -92,7 +92,7 @@ struct KeySetConcurrencyTests {
   func olderRequestSuffices() async throws {
     let server = KeyServer()
     let source = try server.source()
-    let old = try await source.keySet(deadline: .never)
+    let old = try await source.keySet(in: CallScope())
     server.answer(.keys([.second]))
     let gate = server.blockNext()
     let first = look(source, old, "unknown", for: 1)
@@ -110,10 +110,8 @@ struct KeySetConcurrencyTests {
     _ source: RemoteJWKSet, _ old: KeySetSnapshot, _ kid: String, for uid: UInt32
   ) -> Task<[String]?, any Error> {
     Task {
-      try await CurrentPeer.$uid.withValue(uid) {
-        try await source.keySet(
-          newerThan: old, holding: { $0.keys.contains { $0.keyID == kid } }, deadline: .never)?.keyIDs
-      }
+      try await source.keySet(
+        newerThan: old, holding: { $0.keys.contains { $0.keyID == kid } }, in: .uid(uid))?.keyIDs
     }
   }
 
@@ -140,7 +138,7 @@ struct KeySetConcurrencyTests {
     let gate = server.blockNext()
     let waiting = Task { () async -> KeySetError.Kind? in
       do throws(KeySetError) {
-        _ = try await source.keySet(deadline: deadline)
+        _ = try await source.keySet(in: .uid(by: deadline))
         return nil
       } catch {
         return error.kind
@@ -150,10 +148,10 @@ struct KeySetConcurrencyTests {
     server.clock.advance(by: .seconds(1))
     #expect(await waiting.value == .deadlineExceeded)
     gate.open()
-    let set = try await source.keySet(deadline: .never)
-    #expect(try await source.keySet(deadline: deadline).sequence == set.sequence)
+    let set = try await source.keySet(in: CallScope())
+    #expect(try await source.keySet(in: .uid(by: deadline)).sequence == set.sequence)
     let late = await #expect(throws: KeySetError.self) {
-      _ = try await source.keySet(newerThan: set, deadline: deadline)
+      _ = try await source.keySet(newerThan: set, in: .uid(by: deadline))
     }
     #expect(late?.kind == .deadlineExceeded && server.requests.count == 1)
   }
@@ -167,12 +165,12 @@ struct KeySetConcurrencyTests {
         group.addTask {
           var last: UInt64 = 0
           for round in 0..<200 {
-            guard let set = try? await source.keySet(deadline: .never) else { continue }
+            guard let set = try? await source.keySet(in: CallScope()) else { continue }
             #expect(set.sequence >= last)
             last = set.sequence
             if round % 10 == worker {
               server.answer(.keys(round % 20 < 10 ? [.first] : [.second, .third]))
-              _ = try? await source.keySet(newerThan: set, deadline: .never)
+              _ = try? await source.keySet(newerThan: set, in: CallScope())
             }
             if round % 25 == worker { server.clock.advance(by: .seconds(20)) }
             _ = server.store.ages()

@@ -12,7 +12,7 @@ struct KeySetDiscoveryTests {
   func configured() async throws {
     let server = KeyServer()
     let issuer = try Issuer.testing(endpoints: [.jwks: "https://idp.test/own"])
-    _ = try await server.store.source(for: issuer).keySet(deadline: .never)
+    _ = try await server.store.source(for: issuer).keySet(in: CallScope())
     #expect(server.transport.requests.map(\.url.path) == ["/own"])
   }
 
@@ -29,7 +29,7 @@ struct KeySetDiscoveryTests {
     let server = KeyServer()
     server.answer(.keys([.first], ("ETag", #""v""#), ("Cache-Control", "max-age=1800")))
     let source = try server.source()
-    _ = try await source.keySet(deadline: .never)
+    _ = try await source.keySet(in: CallScope())
     server.state.withLock { $0.jwksURI = "https://keys.test/new" }
     server.answer(.keys([.second], ("ETag", #""v""#)))
     server.clock.advance(by: .seconds(3600))
@@ -72,10 +72,10 @@ struct KeySetDiscoveryTests {
   func metadataOutage() async throws {
     let server = KeyServer()
     let source = try server.source()
-    _ = try await source.keySet(deadline: .never)
+    _ = try await source.keySet(in: CallScope())
     server.state.withLock { $0.metadataFails = true }
     server.clock.advance(by: .seconds(3600))
-    #expect(try await source.keySet(deadline: .never).isStale == false)
+    #expect(try await source.keySet(in: CallScope()).isStale == false)
   }
 
   @Test("the symbols are those of the wire")

@@ -28,13 +28,13 @@ struct KeySetRefreshTests {
     let server = KeyServer()
     server.answer(.keys([.first], ("Cache-Control", control)))
     let source = try server.source()
-    _ = try await source.keySet(deadline: .never)
+    _ = try await source.keySet(in: CallScope())
     #expect(server.store.ages().first?.isExpired == false)
     server.clock.advance(by: .seconds(seconds) - .nanoseconds(1))
     #expect(server.store.ages().first?.isExpired == false)
     server.clock.advance(by: .nanoseconds(1))
     #expect(server.store.ages().first?.isExpired == true)
-    _ = try await source.keySet(deadline: .never)
+    _ = try await source.keySet(in: CallScope())
     #expect(server.requests.count == 2)
   }
 
@@ -42,7 +42,7 @@ struct KeySetRefreshTests {
   func refreshAhead() async throws {
     let server = KeyServer()
     let source = try server.source()
-    _ = try await source.keySet(deadline: .never)
+    _ = try await source.keySet(in: CallScope())
     server.clock.advance(by: .seconds(240))
     server.answer(.keys([.second]))
     let gate = server.blockNext()
@@ -59,7 +59,7 @@ struct KeySetRefreshTests {
   func refreshAheadFails() async throws {
     let server = KeyServer()
     let source = try server.source()
-    _ = try await source.keySet(deadline: .never)
+    _ = try await source.keySet(in: CallScope())
     server.clock.advance(by: .seconds(240))
     server.answer(.status(503))
     for (requests, pause) in [(2, 1), (3, 2), (4, 4), (5, 8)] {
@@ -76,7 +76,7 @@ struct KeySetRefreshTests {
   private func eventuallyRefreshes(_ source: RemoteJWKSet, _ server: KeyServer, to count: Int) async -> Bool {
     let end = ContinuousClock.now + .seconds(30)
     while server.requests.count < count, ContinuousClock.now < end {
-      _ = try? await source.keySet(deadline: .never)
+      _ = try? await source.keySet(in: CallScope())
       await Task.yield()
     }
     return server.requests.count == count
@@ -87,15 +87,15 @@ struct KeySetRefreshTests {
     let server = KeyServer()
     server.answer(.keys([.first], ("ETag", #"W/"v1""#), ("Cache-Control", "max-age=100")))
     let source = try server.source()
-    let first = try await source.keySet(deadline: .never)
+    let first = try await source.keySet(in: CallScope())
     server.answer(.status(304, ("Cache-Control", "max-age=1000")))
     server.clock.advance(by: .seconds(100))
-    let second = try await source.keySet(deadline: .never)
+    let second = try await source.keySet(in: CallScope())
     #expect(server.requests.map { $0.fields["If-None-Match"] } == [nil, #"W/"v1""#])
     #expect(second.keyIDs == ["first"] && second.sequence == first.sequence && second.fetchedAt > first.fetchedAt)
     #expect(!second.isStale && server.log.rotations.isEmpty)
     server.clock.advance(by: .seconds(799))
-    _ = try await source.keySet(deadline: .never)
+    _ = try await source.keySet(in: CallScope())
     #expect(server.requests.count == 2)
   }
 
@@ -104,9 +104,9 @@ struct KeySetRefreshTests {
     let server = KeyServer()
     server.answer(.keys([.first], ("ETag", tag)))
     let source = try server.source()
-    _ = try await source.keySet(deadline: .never)
+    _ = try await source.keySet(in: CallScope())
     server.clock.advance(by: .seconds(300))
-    _ = try await source.keySet(deadline: .never)
+    _ = try await source.keySet(in: CallScope())
     #expect(server.requests.map { $0.fields["If-None-Match"] } == [nil, nil])
   }
 
@@ -119,14 +119,14 @@ struct KeySetRefreshTests {
     let server = KeyServer()
     server.answer(.keys([.first], ("ETag", #""v""#)))
     let source = try server.source(KeySetPolicy(staleIfError: .seconds(600)))
-    _ = try await source.keySet(deadline: .never)
+    _ = try await source.keySet(in: CallScope())
     server.answer(answer)
     server.clock.advance(by: .seconds(300))
-    let stale = try await source.keySet(deadline: .never)
+    let stale = try await source.keySet(in: CallScope())
     #expect(stale.keyIDs == ["first"] && stale.isStale)
     #expect(server.log.failures.map(\.servesOlderSet) == [true])
     server.clock.advance(by: .seconds(600) - .nanoseconds(1))
-    #expect(try await source.keySet(deadline: .never).isStale)
+    #expect(try await source.keySet(in: CallScope()).isStale)
     // It was tried again behind this caller's back, and that is over: who comes later joins nothing.
     #expect(
       await eventually { server.log.failures.count == 2 && source.loads.waiterCount(for: source.name) == nil })
@@ -141,7 +141,7 @@ struct KeySetRefreshTests {
   func noStale() async throws {
     let server = KeyServer()
     let source = try server.source(KeySetPolicy(staleIfError: .zero))
-    _ = try await source.keySet(deadline: .never)
+    _ = try await source.keySet(in: CallScope())
     server.state.withLock { $0.transportFailure = .serverUnreachable }
     server.clock.advance(by: .seconds(300))
     #expect(await source.failure()?.kind == .fetchFailed)
@@ -151,15 +151,15 @@ struct KeySetRefreshTests {
   func outageDoesNotDelay() async throws {
     let server = KeyServer()
     let source = try server.source()
-    _ = try await source.keySet(deadline: .never)
+    _ = try await source.keySet(in: CallScope())
     server.answer(.status(500))
     server.clock.advance(by: .seconds(300))
-    #expect(try await source.keySet(deadline: .never).isStale)
+    #expect(try await source.keySet(in: CallScope()).isStale)
     server.clock.advance(by: .seconds(1))
     let gate = server.blockNext()
-    for _ in 0..<50 { #expect(try await source.keySet(deadline: .never).isStale) }
+    for _ in 0..<50 { #expect(try await source.keySet(in: CallScope()).isStale) }
     #expect(await eventually { gate.waiterCount == 1 })
-    #expect(try await source.keySet(deadline: .never).isStale)
+    #expect(try await source.keySet(in: CallScope()).isStale)
     gate.open()
   }
 
@@ -189,7 +189,7 @@ struct KeySetRefreshTests {
     let policy = [[PublishedKey.first], [.first], [.second, .first], [.first, .second], [.second]]
     for keys in policy {
       server.answer(.keys(keys))
-      _ = try await source.keySet(deadline: .never)
+      _ = try await source.keySet(in: CallScope())
       server.clock.advance(by: .seconds(300))
     }
     let rotations = server.log.rotations
@@ -204,7 +204,7 @@ struct KeySetRefreshTests {
     server.answer(.keys([.first], ("Cache-Control", "max-age=100")))
     let source = try server.source()
     let gate = server.blockNext()
-    async let set = source.keySet(deadline: .never)
+    async let set = source.keySet(in: CallScope())
     #expect(await eventually { gate.waiterCount == 1 })
     let sentAt = server.clock.monotonicNow
     server.clock.advance(by: .seconds(4))

@@ -89,7 +89,7 @@ struct KeySetResponseTests {
   func request() async throws {
     let server = KeyServer()
     let url = try HTTPURL("https://idp.test/jwks")
-    _ = try await server.store.source(at: url, caFile: "/ca.pem").keySet(deadline: .never)
+    _ = try await server.store.source(at: url, caFile: "/ca.pem").keySet(in: CallScope())
     let options = try #require(server.options.withLock { $0.first })
     #expect(options.deadline == Deadline(in: .seconds(5), on: server.clock))
     #expect(options.maxBodyBytes == 256 << 10 && options.caFile == "/ca.pem" && !options.allowsPlainHTTP)
@@ -138,7 +138,7 @@ struct KeySetResponseTests {
   func unusableEntry(text: String) async throws {
     let server = KeyServer()
     server.answer(.keys([PublishedKey(text: text), .second]))
-    let set = try await server.source().keySet(deadline: .never)
+    let set = try await server.source().keySet(in: CallScope())
     #expect(set.keyIDs == ["second"] && set.keys.rejected.count == 1)
   }
 
@@ -146,7 +146,7 @@ struct KeySetResponseTests {
   func empty() async throws {
     let server = KeyServer()
     let source = try server.source()
-    _ = try await source.keySet(deadline: .never)
+    _ = try await source.keySet(in: CallScope())
     server.answer(.keys([]))
     server.clock.advance(by: .seconds(300))
     #expect(try await source.keyIDs().isEmpty)

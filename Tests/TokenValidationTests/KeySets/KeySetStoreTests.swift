@@ -38,9 +38,9 @@ struct KeySetStoreTests {
   @Test("sequences are never used twice, even by a source that was dropped and made again")
   func sequences() async throws {
     let server = KeyServer()
-    let old = try await server.store.source(at: HTTPURL("https://keys.test/")).keySet(deadline: .never)
+    let old = try await server.store.source(at: HTTPURL("https://keys.test/")).keySet(in: CallScope())
     for index in 1...64 { _ = server.store.source(at: try HTTPURL("https://\(index).keys.test/")) }
-    let new = try await server.store.source(at: HTTPURL("https://keys.test/")).keySet(deadline: .never)
+    let new = try await server.store.source(at: HTTPURL("https://keys.test/")).keySet(in: CallScope())
     #expect(new.sequence > old.sequence)
   }
 
@@ -51,11 +51,11 @@ struct KeySetStoreTests {
     let source = try server.source()
     let unasked = try #require(server.store.ages().first)
     #expect(unasked.issuer == "corp" && unasked.age == nil && !unasked.isUsable && unasked.lastError == nil)
-    _ = try await source.keySet(deadline: .never)
-    _ = try await server.store.source(at: HTTPURL("https://keys.test/")).keySet(deadline: .never)
+    _ = try await source.keySet(in: CallScope())
+    _ = try await server.store.source(at: HTTPURL("https://keys.test/")).keySet(in: CallScope())
     server.clock.advance(by: .seconds(300))
     server.answer(.status(500))
-    _ = try await source.keySet(deadline: .never)
+    _ = try await source.keySet(in: CallScope())
     let stale = try #require(server.store.ages().first)
     #expect(stale.age == .seconds(300) && stale.keyCount == 1 && stale.isExpired && stale.isUsable)
     #expect(stale.lastError?.status == 500)
@@ -69,7 +69,7 @@ struct KeySetStoreTests {
   func names() async throws {
     let server = KeyServer()
     let source = server.store.source(at: try HTTPURL("https://keys.test/a?secret"))
-    _ = try await source.keySet(deadline: .never)
+    _ = try await source.keySet(in: CallScope())
     #expect(source.name.description == "https://keys.test/a")
     #expect(try server.source().name.description == "corp")
     guard case .exchange(let exchange)? = server.exchanges.events.first else {

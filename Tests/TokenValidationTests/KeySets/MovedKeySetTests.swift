@@ -24,11 +24,11 @@ import Testing
     let store = KeySetStore(
       transport: transport, clock: clock, observer: SilentObserver(), userAgent: "postern/test", discovery: discovery)
     let source = store.source(for: try .testing(endpoints: [:]))
-    let old = try await source.keySet(deadline: .never)
+    let old = try await source.keySet(in: CallScope())
     #expect(old.keyIDs == ["first"])
     location.withLock { $0 = "new" }
-    await #expect(throws: KeySetError.self) { try await source.keySet(newerThan: old, deadline: .never) }
+    await #expect(throws: KeySetError.self) { try await source.keySet(newerThan: old, in: CallScope()) }
     clock.advance(by: .seconds(31))
-    #expect(try await source.keySet(newerThan: old, deadline: .never)?.keyIDs == ["second"])
+    #expect(try await source.keySet(newerThan: old, in: CallScope())?.keyIDs == ["second"])
   }
 }

@@ -13,9 +13,9 @@ struct StaticJWKSetTests {
   @Test("they are served as they are and never replaced")
   func serves() async throws {
     let source = try StaticJWKSet(text: set([PublishedKey.first.text, PublishedKey.second.text]))
-    let snapshot = try await source.keySet(deadline: .never)
+    let snapshot = try await source.keySet(in: CallScope())
     #expect(snapshot.keyIDs == ["first", "second"] && snapshot.sequence == 0 && !snapshot.isStale)
-    #expect(try await source.keySet(newerThan: snapshot, deadline: .never) == nil)
+    #expect(try await source.keySet(newerThan: snapshot, in: CallScope()) == nil)
   }
 
   @Test("a set that mixes symmetric and asymmetric keys is rejected whole, whatever the order")
@@ -44,6 +44,6 @@ struct StaticJWKSetTests {
   @Test("an entry that cannot be used does not cost the others")
   func unusableEntry() async throws {
     let source = try StaticJWKSet(text: set([#"{"kty":"AKP"}"#, PublishedKey.first.text]))
-    #expect(try await source.keySet(deadline: .never).keyIDs == ["first"])
+    #expect(try await source.keySet(in: CallScope()).keyIDs == ["first"])
   }
 }

@@ -12,9 +12,9 @@ struct UnknownKeyTests {
   func afterLoad() async throws {
     let server = KeyServer()
     let source = try server.source()
-    let old = try await source.keySet(deadline: .never)
+    let old = try await source.keySet(in: CallScope())
     server.answer(.keys([.first, .second]))
-    let newer = try await source.keySet(newerThan: old, deadline: .never)
+    let newer = try await source.keySet(newerThan: old, in: CallScope())
     #expect(newer?.keyIDs == ["first", "second"] && newer.map { $0.sequence > old.sequence } == true)
     #expect(try await source.keyIDs() == ["first", "second"], "and everybody else gets it too")
     #expect(server.requests.count == 2)
@@ -24,10 +24,10 @@ struct UnknownKeyTests {
   func alreadyThere() async throws {
     let server = KeyServer()
     let source = try server.source()
-    let old = try await source.keySet(deadline: .never)
+    let old = try await source.keySet(in: CallScope())
     server.answer(.keys([.second]))
-    _ = try await source.keySet(newerThan: old, deadline: .never)
-    for _ in 0..<10 { #expect(try await source.keySet(newerThan: old, deadline: .never)?.keyIDs == ["second"]) }
+    _ = try await source.keySet(newerThan: old, in: CallScope())
+    for _ in 0..<10 { #expect(try await source.keySet(newerThan: old, in: CallScope())?.keyIDs == ["second"]) }
     #expect(server.requests.count == 2)
   }
 
@@ -40,13 +40,13 @@ struct UnknownKeyTests {
     let server = KeyServer()
     server.answer(.keys([.first], ("ETag", #""x""#)))
     let source = try server.source(KeySetPolicy(cooldown: .seconds(30)))
-    var set = try await source.keySet(deadline: .never)
+    var set = try await source.keySet(in: CallScope())
     server.answer(answer)
     for round in 2...4 {
-      for _ in 0..<20 { set = (try? await source.keySet(newerThan: set, deadline: .never)) ?? set }
+      for _ in 0..<20 { set = (try? await source.keySet(newerThan: set, in: CallScope())) ?? set }
       #expect(server.requests.count == round)
       server.clock.advance(by: .seconds(30) - .nanoseconds(1))
-      #expect((try? await source.keySet(newerThan: set, deadline: .never)) == nil)
+      #expect((try? await source.keySet(newerThan: set, in: CallScope())) == nil)
       #expect(server.requests.count == round)
       server.clock.advance(by: .nanoseconds(1))
     }
@@ -56,14 +56,14 @@ struct UnknownKeyTests {
   func stampedBefore() async throws {
     let server = KeyServer()
     let source = try server.source()
-    let old = try await source.keySet(deadline: .never)
+    let old = try await source.keySet(in: CallScope())
     let gate = server.blockNext()
-    async let refetched = source.keySet(newerThan: old, deadline: .never)
+    async let refetched = source.keySet(newerThan: old, in: CallScope())
     #expect(await eventually { gate.waiterCount == 1 })
     server.clock.advance(by: .seconds(30))
     gate.open()
     let newer = try #require(try await refetched)
-    _ = try await source.keySet(newerThan: newer, deadline: .never)
+    _ = try await source.keySet(newerThan: newer, in: CallScope())
     #expect(server.requests.count == 3)
   }
 
@@ -71,27 +71,27 @@ struct UnknownKeyTests {
   func failing() async throws {
     let server = KeyServer()
     let source = try server.source()
-    let old = try await source.keySet(deadline: .never)
+    let old = try await source.keySet(in: CallScope())
     server.state.withLock { $0.transportFailure = .serverUnreachable }
     for _ in 0..<3 {
-      await #expect(throws: KeySetError.self) { try await source.keySet(newerThan: old, deadline: .never) }
+      await #expect(throws: KeySetError.self) { try await source.keySet(newerThan: old, in: CallScope()) }
     }
     #expect(server.requests.count == 2, "the failed look counts for the cool-down")
     #expect(try await source.keyIDs() == ["first"])
     server.state.withLock { $0.transportFailure = nil }
     server.clock.advance(by: .seconds(31))
-    #expect(try await source.keySet(newerThan: old, deadline: .never)?.keyIDs == ["first"])
+    #expect(try await source.keySet(newerThan: old, in: CallScope())?.keyIDs == ["first"])
   }
 
   @Test("ten requests a minute, however short the cool-down")
   func budget() async throws {
     let server = KeyServer()
     let source = try server.source(KeySetPolicy(cooldown: .zero))
-    var set = try await source.keySet(deadline: .never)
-    for _ in 0..<50 { set = try await source.keySet(newerThan: set, deadline: .never) ?? set }
+    var set = try await source.keySet(in: CallScope())
+    for _ in 0..<50 { set = try await source.keySet(newerThan: set, in: CallScope()) ?? set }
     #expect(server.requests.count == 10, "the first load is one of them")
     server.clock.advance(by: .seconds(60))
-    for _ in 0..<50 { set = try await source.keySet(newerThan: set, deadline: .never) ?? set }
+    for _ in 0..<50 { set = try await source.keySet(newerThan: set, in: CallScope()) ?? set }
     #expect(server.requests.count == 20)
   }
 
@@ -99,11 +99,9 @@ struct UnknownKeyTests {
   func eachUsers() async throws {
     let server = KeyServer()
     let source = try server.source(KeySetPolicy(cooldown: .seconds(30)))
-    var set = try await source.keySet(deadline: .never)
+    var set = try await source.keySet(in: CallScope())
     func look(_ uid: UInt32) async throws -> [String]? {
-      let newer = try await CurrentPeer.$uid.withValue(uid) { [set] in
-        try await source.keySet(newerThan: set, deadline: .never)
-      }
+      let newer = try await source.keySet(newerThan: set, in: .uid(uid))
       if let newer { set = newer }
       return newer?.keyIDs
     }
@@ -119,11 +117,9 @@ struct UnknownKeyTests {
   func commonBudget() async throws {
     let server = KeyServer()
     let source = try server.source(KeySetPolicy(cooldown: .zero))
-    var set = try await source.keySet(deadline: .never)
+    var set = try await source.keySet(in: CallScope())
     for uid in Array(repeating: 1, count: 40) + Array(2...50) {
-      set = try await CurrentPeer.$uid.withValue(UInt32(uid)) { [set] in
-        try await source.keySet(newerThan: set, deadline: .never) ?? set
-      }
+      set = try await source.keySet(newerThan: set, in: .uid(UInt32(uid))) ?? set
       if uid == 1 { #expect(server.requests.count <= 10) }
     }
     #expect(server.requests.count == 30)
@@ -147,12 +143,10 @@ struct UnknownKeyTests {
   @Test("the budget of one of many origins starts again, or one user's key sets take the connections of all users")
   func manyOrigins() async throws {
     let server = KeyServer()
-    try await CurrentPeer.$uid.withValue(7) {
-      for path in 0..<40 {
-        for origin in 0..<20 {
-          let url = try HTTPURL("https://\(origin).keys.test/\(path)")
-          _ = await server.store.source(at: url, for: 7, amongOrigins: 20).failure()
-        }
+    for path in 0..<40 {
+      for origin in 0..<20 {
+        let url = try HTTPURL("https://\(origin).keys.test/\(path)")
+        _ = await server.store.source(at: url, for: 7, amongOrigins: 20).failure(in: .uid(7))
       }
     }
     #expect(server.requests.count == 20 * 10)
@@ -163,7 +157,7 @@ struct UnknownKeyTests {
   func everybodys() async throws {
     let server = KeyServer()
     let source = try server.source()
-    _ = try await CurrentPeer.$uid.withValue(7) { try await source.keySet(deadline: .never) }
+    _ = try await source.keySet(in: .uid(7))
     #expect(server.options.withLock { $0.map(\.peerID) } == [.process])
   }
 
@@ -171,13 +165,13 @@ struct UnknownKeyTests {
   func lateOlderAnswer() async throws {
     let server = KeyServer()
     let source = try server.source()
-    let old = try await source.keySet(deadline: .never)
+    let old = try await source.keySet(in: CallScope())
     server.clock.advance(by: .seconds(240))
     let gate = server.blockNext()
-    _ = try await source.keySet(deadline: .never)
+    _ = try await source.keySet(in: CallScope())
     #expect(await eventually { gate.waiterCount == 1 }, "the refresh in the background, with the old set as its answer")
     server.answer(.keys([.second]))
-    #expect(try await source.keySet(newerThan: old, deadline: .never)?.keyIDs == ["second"])
+    #expect(try await source.keySet(newerThan: old, in: CallScope())?.keyIDs == ["second"])
     gate.open()
     #expect(await eventually { server.exchanges.events.count == 3 })
     for _ in 0..<1000 { await Task.yield() }
@@ -189,14 +183,14 @@ struct UnknownKeyTests {
   func lateOlderFailure() async throws {
     let server = KeyServer()
     let source = try server.source()
-    let old = try await source.keySet(deadline: .never)
+    let old = try await source.keySet(in: CallScope())
     server.clock.advance(by: .seconds(240))
     server.answer(.status(500))
     let gate = server.blockNext()
-    _ = try await source.keySet(deadline: .never)
+    _ = try await source.keySet(in: CallScope())
     #expect(await eventually { gate.waiterCount == 1 })
     server.answer(.keys([.second]))
-    #expect(try await source.keySet(newerThan: old, deadline: .never)?.keyIDs == ["second"])
+    #expect(try await source.keySet(newerThan: old, in: CallScope())?.keyIDs == ["second"])
     gate.open()
     #expect(await eventually { server.exchanges.events.count == 3 })
     for _ in 0..<1000 { await Task.yield() }

@@ -79,7 +79,7 @@ struct RequestBench {
     if let proof { fields.append("DPoP", proof) }
     return try await validator.verdict(
       on: IncomingRequest(method: "GET", url: url, fields: fields, clientCertificate: certificate),
-      requiring: requirements, from: source, of: uid)
+      requiring: requirements, from: source, in: .uid(uid))
   }
 
   /// The code of the rejection; nil for a request that may pass.

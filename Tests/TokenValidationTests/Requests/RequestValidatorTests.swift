@@ -330,7 +330,7 @@ import Testing
     #expect(try await bench.code("Bearer opaque") == "aud_mismatch")
     bench.requirements.audience = nil
     #expect(calls.withLock { $0 } == 3)
-    let another = try await CurrentPeer.$uid.withValue(77) { [bench] in try await bench.code("Bearer opaque") }
+    let another = try await bench.code("Bearer opaque", uid: 77)
     #expect(another == nil)
     #expect(calls.withLock { $0 } == 4)
     isActive.withLock { $0 = false }

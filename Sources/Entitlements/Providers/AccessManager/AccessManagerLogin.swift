@@ -47,14 +47,17 @@ final class AccessManagerLogin: Sendable {
     let generation = rejected?.generation ?? 0
     if let token = current.withLock({ $0 }) {
       guard token.generation <= generation else { return token }
-      guard replacements.wait(toReplace: token.generation, of: Self.run, at: link.clock.monotonicNow) == nil else {
+      guard
+        replacements.wait(toReplace: token.generation, of: Self.run, for: link.scope.uid, at: link.clock.monotonicNow)
+          == nil
+      else {
         throw DecisionFault(.replacedTooOften)
       }
     }
-    return try await flights.value(for: Self.run, deadline: link.deadline) { [self] () async throws(DecisionFault) in
+    return try await flights.value(for: Self.run, in: link.scope) { [self] run async throws(DecisionFault) in
       if let token = current.withLock({ $0 }), token.generation > generation { return token }
       let value = try await logIn(
-        name, password, over: link.forSharedRequest(timeout: link.point.settings.budget))
+        name, password, over: link.forSharedRequest(timeout: link.point.settings.budget, in: run))
       return current.withLock { current in
         let token = AccessManagerToken(value: value, generation: (current?.generation ?? 0) + 1)
         current = token

@@ -46,7 +46,7 @@ public final class AccessManagerProvider: DecisionProvider {
   public func evaluate(
     _ batch: DecisionBatch, over link: DecisionClient
   ) async throws(DecisionFault) -> [DecisionVerdict?] {
-    let body = JSONWriter().write(try await question(batch))
+    let body = JSONWriter().write(try await question(batch, link.scope))
     let response = try await retryOnce { (rejected) async throws(DecisionFault) -> AccessManagerToken in
       try await logins.token(replacing: rejected?.token, over: link)
     } send: { (token, _) async throws(DecisionFault) -> HTTPResponse in
@@ -73,11 +73,11 @@ public final class AccessManagerProvider: DecisionProvider {
       HTTPRequest(method: "POST", url: policies, fields: fields, body: body), for: .question)
   }
 
-  private func question(_ batch: DecisionBatch) async throws(DecisionFault) -> JSONValue {
+  private func question(_ batch: DecisionBatch, _ scope: CallScope) async throws(DecisionFault) -> JSONValue {
     var question: JSONObject = [
       "resources": .array(batch.resources.map { .string($0.text) }),
       "application": .string(settings.application),
-      "subject": try await subject(batch.subject),
+      "subject": try await subject(batch.subject, in: scope),
     ]
     if !batch.context.isEmpty { question["environment"] = .object(Self.environment(batch.context)) }
     return .object(question)
@@ -85,10 +85,10 @@ public final class AccessManagerProvider: DecisionProvider {
 
   /// Returns the user's own SSO token where there is one. The access manager would not verify an access token, so the
   /// properties of another user are sent as claims.
-  private func subject(_ subject: DecisionSubject) async throws(DecisionFault) -> JSONValue {
+  private func subject(_ subject: DecisionSubject, in scope: CallScope) async throws(DecisionFault) -> JSONValue {
     if let session = subject.session {
       do throws(SessionError) {
-        let live = try await session.sessions.live(session.handle(of: .user), ownedBy: session.uid)
+        let live = try await session.sessions.live(session.handle(of: .user, in: scope), in: scope.of(session.uid))
         // The token is sent to no origin but that of the access manager it is from.
         let isOwn = session.issuer.accessManager?.baseURL.origin == settings.baseURL.origin
         if isOwn, let token = live.contents.signOn.token {

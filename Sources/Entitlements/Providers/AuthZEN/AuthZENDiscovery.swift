@@ -1,4 +1,5 @@
 import HTTPMessages
+import OAuthClient
 import PosternJSON
 import PosternSupport
 
@@ -53,9 +54,9 @@ final class AuthZENDiscovery: Sendable {
 
   private func shared(over link: DecisionClient) async throws(DecisionFault) -> AuthZENEndpoints {
     if let endpoints = fresh(at: link.clock.monotonicNow) { return endpoints }
-    return try await flights.value(for: identifier, deadline: link.deadline) { [self] () async throws(DecisionFault) in
+    return try await flights.value(for: identifier, in: link.scope) { [self] run async throws(DecisionFault) in
       if let endpoints = fresh(at: link.clock.monotonicNow) { return endpoints }
-      return try await fetch(over: link.forSharedRequest(timeout: link.point.settings.budget))
+      return try await fetch(over: link.forSharedRequest(timeout: link.point.settings.budget, in: run))
     }
   }
 

@@ -1,3 +1,4 @@
+import AuthEngine
 import PosternCrypto
 import PosternJSON
 import PosternJSONRPC
@@ -165,8 +166,9 @@ private final class ApprovingLevel: Sendable {
     try enter(flight)
     defer { leave(flight) }
     while true {
-      let given = try await questions.value(for: flight, deadline: context.deadline) {
-        [self] () async throws(RPCFault) in Given(try await put(question.params(chain), context))
+      let given = try await questions.value(
+        for: flight, deadline: context.deadline, on: context.scope.executor
+      ) { [self] () async throws(RPCFault) in Given(try await put(question.params(chain), context))
       }
       switch given.answer {
       case .once where !given.use(): continue

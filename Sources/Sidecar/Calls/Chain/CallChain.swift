@@ -74,7 +74,8 @@ package final class CallChain: CallDispatcher {
       }
       guard !call.isUnread else { throw .overloaded("Too many calls of this user at one time") }
       let (meta, params) = try CallMeta.split(call.params)
-      var context = context(meta, rule, snapshot, narrowing, ClaimedDescriptors(call.descriptors), key: call.key)
+      var context = context(
+        call.method, meta, rule, snapshot, narrowing, ClaimedDescriptors(call.descriptors), key: call.key)
       switch handler {
       case .immediate(let body):
         traceparent = meta.traceparent
@@ -96,11 +97,12 @@ package final class CallChain: CallDispatcher {
 
   /// The context of a call, not traced and not recorded yet.
   func context(
-    _ meta: CallMeta, _ rule: AccessRules.Rule, _ snapshot: ConfigurationSnapshot, _ narrowing: Narrowing?,
+    _ method: String, _ meta: CallMeta, _ rule: AccessRules.Rule, _ snapshot: ConfigurationSnapshot,
+    _ narrowing: Narrowing?,
     _ descriptors: ClaimedDescriptors = ClaimedDescriptors(), key: UInt64 = 0
   ) -> CallContext {
     CallContext(
-      chain: self, key: key,
+      chain: self, key: key, method: method,
       runtime: VisibleConfiguration(snapshot, scope: narrowing?.scope(within: rule.scope) ?? rule.scope),
       narrowing: narrowing,
       deadline: meta.timeoutMs.map { Deadline(in: .milliseconds($0), on: environment.clock) } ?? .never,
@@ -113,31 +115,25 @@ package final class CallChain: CallDispatcher {
     _ preview: MethodTable.Preview?, _ context: CallContext, _ slot: ConcurrencyStep.Slot, _ end: CallEnd
   ) -> Dispatch {
     .work { [caller, environment] in
-      let outcome = await CurrentPeer.$uid.withValue(caller.peer.uid) {
-        await CurrentPeer.$executor.withValue(caller.executor(in: environment.background)) {
-          await CurrentCall.$label.withValue(context.label(method)) {
-            await environment.audit.recorded(method, context) {
-              await environment.approval.whenApproved(method, params, preview, context) { context in
-                await environment.concurrency.whenFree(context, slot) {
-                  await environment.deadline.bounded(context) { () throws(RPCFault) in
-                    // While the call waited its endpoint may have ended.
-                    guard context.narrowing?.isOver(at: environment.clock.monotonicNow) != true else {
-                      throw RPCFault(.peerForbidden, Self.over, outcome: .notSent, isRetryable: false)
-                    }
-                    var context = context
-                    // While a person was asked, a reload may have taken the caller's right.
-                    if context.needsApproval {
-                      let access = environment.snapshot().access
-                      guard let rule = access.rule(for: caller.peer), rule.allows(method: method) else {
-                        throw RPCFault(.peerForbidden, access.missingRule(for: caller.peer, method: method))
-                      }
-                      context.runtime = context.runtime.seen(
-                        through: context.narrowing?.scope(within: rule.scope) ?? rule.scope)
-                    }
-                    return try await body(params, context)
-                  }
-                }
+      let outcome = await environment.audit.recorded(method, context) {
+        await environment.approval.whenApproved(method, params, preview, context) { context in
+          await environment.concurrency.whenFree(context, slot) {
+            await environment.deadline.bounded(context) { () throws(RPCFault) in
+              // While the call waited its endpoint may have ended.
+              guard context.narrowing?.isOver(at: environment.clock.monotonicNow) != true else {
+                throw RPCFault(.peerForbidden, Self.over, outcome: .notSent, isRetryable: false)
               }
+              var context = context
+              // While a person was asked, a reload may have taken the caller's right.
+              if context.needsApproval {
+                let access = environment.snapshot().access
+                guard let rule = access.rule(for: caller.peer), rule.allows(method: method) else {
+                  throw RPCFault(.peerForbidden, access.missingRule(for: caller.peer, method: method))
+                }
+                context.runtime = context.runtime.seen(
+                  through: context.narrowing?.scope(within: rule.scope) ?? rule.scope)
+              }
+              return try await body(params, context)
             }
           }
         }

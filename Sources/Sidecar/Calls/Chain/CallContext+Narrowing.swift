@@ -132,7 +132,7 @@ extension Engine {
   /// The session of that handle. A session of an issuer that the call's rule hides is reported as not found.
   package func visibleSession(_ handle: SessionHandle, _ context: CallContext) async throws(SessionError) -> Session {
     guard context.sees(handle) else { throw .notFound }
-    let session = try await sessions.session(handle, ownedBy: context.uid)
+    let session = try await sessions.session(handle, in: context.scope)
     guard context.runtime.scope.contains(issuer: session.issuer) else { throw .notFound }
     return session
   }
@@ -141,7 +141,7 @@ extension Engine {
   package func forEachVisibleSession(
     _ context: CallContext, after start: Int64 = 0, _ body: (Session, Int64) -> Bool
   ) async throws(SessionError) {
-    try await sessions.forEachSession(ownedBy: context.uid, after: start) { session, position in
+    try await sessions.forEachSession(after: start, in: context.scope) { session, position in
       context.runtime.scope.contains(issuer: session.issuer) && context.sees(session.handle)
         ? body(session, position) : true
     }
@@ -168,6 +168,6 @@ extension Engine {
   ) async throws(SessionError) -> SessionHandle? {
     context.selectsSessions
       ? try await onlyVisibleSession(kind, at: issuer, context)?.handle
-      : try await sessions.onlySession(of: kind, at: issuer, ownedBy: context.uid)
+      : try await sessions.onlySession(of: kind, at: issuer, in: context.scope)
   }
 }

@@ -9,6 +9,8 @@ package struct CallContext: Sendable {
   package let chain: CallChain
   /// The call's number on its connection.
   let key: UInt64
+  /// The call's method.
+  let method: String
   /// The configuration it runs on from start to end, whatever is reloaded meanwhile, as far as its rule shows it.
   package var runtime: VisibleConfiguration
   /// The last level of the chain that the call came through; nil: the peer's rule alone decides.
@@ -53,9 +55,13 @@ package final class ClaimedDescriptors: Sendable {
 }
 
 extension CallContext {
-  /// The names of the call in the log; nil for a call that is not traced.
-  func label(_ method: String) -> CurrentCall.Label? {
-    trace.traceID.isEmpty ? nil : CurrentCall.Label(traceID: trace.traceID, method: method)
+  /// The call as the engine sees it.
+  package var scope: CallScope {
+    var scope = CallScope(
+      peer: caller.peerID, deadline: deadline, trace: traceContext,
+      executor: caller.executor(in: chain.environment.background))
+    if !trace.traceID.isEmpty { scope.label = CallScope.Label(method: method, traceID: trace.traceID) }
+    return scope
   }
 
   /// The connection that the call came on.

@@ -38,12 +38,12 @@ package struct WatchedRecordStore: RecordStore {
     }
   }
 
-  package func remove(_ key: RecordKey) async throws(StoreError) -> Bool {
-    try await write({ $0 }) { () async throws(StoreError) in try await store.remove(key) }
+  package func remove(_ key: RecordKey, by payer: UInt32) async throws(StoreError) -> Bool {
+    try await write({ $0 }) { () async throws(StoreError) in try await store.remove(key, by: payer) }
   }
 
-  package func take(_ key: RecordKey) async throws(StoreError) -> StoredRecord? {
-    try await write({ $0 != nil }) { () async throws(StoreError) in try await store.take(key) }
+  package func take(_ key: RecordKey, by payer: UInt32) async throws(StoreError) -> StoredRecord? {
+    try await write({ $0 != nil }) { () async throws(StoreError) in try await store.take(key, by: payer) }
   }
 
   package func spend(
@@ -54,8 +54,8 @@ package struct WatchedRecordStore: RecordStore {
     }
   }
 
-  package func purge(expiredAt now: Timestamp) async throws(StoreError) -> Int {
-    try await write({ $0 > 0 }) { () async throws(StoreError) in try await store.purge(expiredAt: now) }
+  package func purge(expiredAt now: Timestamp, by payer: UInt32) async throws(StoreError) -> Int {
+    try await write({ $0 > 0 }) { () async throws(StoreError) in try await store.purge(expiredAt: now, by: payer) }
   }
 
   package func checkWriting() async throws(StoreError) {
@@ -64,29 +64,36 @@ package struct WatchedRecordStore: RecordStore {
 
   // MARK: - Passed on
 
-  package func record(for key: RecordKey) async throws(StoreError) -> StoredRecord? { try await store.record(for: key) }
+  package func record(for key: RecordKey, by payer: UInt32) async throws(StoreError) -> StoredRecord? {
+    try await store.record(for: key, by: payer)
+  }
 
   package func records(
-    in collection: RecordKey.Collection, ownedBy uid: UInt32, after position: Int64, atMost count: Int
+    in collection: RecordKey.Collection, ownedBy uid: UInt32, after position: Int64, atMost count: Int,
+    by payer: UInt32
   ) async throws(StoreError) -> RecordPage {
-    try await store.records(in: collection, ownedBy: uid, after: position, atMost: count)
+    try await store.records(in: collection, ownedBy: uid, after: position, atMost: count, by: payer)
   }
 
-  package func owners(in collection: RecordKey.Collection) async throws(StoreError) -> Set<UInt32> {
-    try await store.owners(in: collection)
+  package func owners(in collection: RecordKey.Collection, by payer: UInt32) async throws(StoreError) -> Set<UInt32> {
+    try await store.owners(in: collection, by: payer)
   }
 
-  package func lease(_ key: RecordKey, for duration: Duration) async throws(StoreError) -> RecordLease? {
-    try await store.lease(key, for: duration)
+  package func lease(_ key: RecordKey, for duration: Duration, by payer: UInt32) async throws(StoreError)
+    -> RecordLease?
+  {
+    try await store.lease(key, for: duration, by: payer)
   }
 
-  package func release(_ lease: RecordLease) async { await store.release(lease) }
+  package func release(_ lease: RecordLease, by payer: UInt32) async { await store.release(lease, by: payer) }
 
   package func count(in collection: RecordKey.Collection) async throws(StoreError) -> Int {
     try await store.count(in: collection)
   }
 
-  package func usage(of uid: UInt32) async throws(StoreError) -> RecordUsage { try await store.usage(of: uid) }
+  package func usage(of uid: UInt32, by payer: UInt32) async throws(StoreError) -> RecordUsage {
+    try await store.usage(of: uid, by: payer)
+  }
 
   package func check() async throws(StoreError) { try await store.check() }
 

@@ -62,10 +62,9 @@ extension FetchResourceHandler {
     let origin = taken.value.origin
     var options = origin.options
     options.session = found.session
-    options.deadline = context.deadline
+    options.scope = context.scope
     options.narrowing = context.narrowing?.id
     options.timeout = timeout ?? options.timeout
-    options.trace = context.traceContext
     do throws(RPCFault) {
       return try await body(
         Fetch(

@@ -96,8 +96,7 @@ struct JourneyHandlers: Sendable {
     do throws(JourneyError) {
       return result(
         try await engine.journeys.begin(
-          request, at: issuer, ownedBy: context.uid, answers: answers, life: life, deadline: context.deadline,
-          trace: context.traceContext), context)
+          request, at: issuer, answers: answers, life: life, in: context.scope), context)
     } catch {
       throw ErrorMap.fault(error)
     }
@@ -127,8 +126,8 @@ struct JourneyHandlers: Sendable {
     do throws(JourneyError) {
       return result(
         try await engine.journeys.resume(
-          continuation, callbacks: callbacks, ownedBy: context.uid, issuer: context.runtime.issuerLookup(engine),
-          answers: answers, deadline: context.deadline, trace: context.traceContext), context)
+          continuation, callbacks: callbacks, issuer: context.runtime.issuerLookup(engine),
+          answers: answers, in: context.scope), context)
     } catch {
       throw ErrorMap.fault(error)
     }

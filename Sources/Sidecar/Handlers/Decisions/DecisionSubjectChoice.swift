@@ -30,7 +30,7 @@ struct DecisionSubjectChoice {
   /// Returns the reason why the session of `subject` is over; nil while it is there, and for a subject without one.
   func end(of subject: DecisionSubject) async throws(RPCFault) -> DecisionSubjectError? {
     do throws(SessionError) {
-      return try await subjects.end(of: subject)
+      return try await subjects.end(of: subject, in: context.scope)
     } catch { return try Self.absence(error) }
   }
 

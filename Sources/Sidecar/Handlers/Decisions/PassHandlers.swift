@@ -78,8 +78,7 @@ struct PassHandlers: Sendable {
     case .failure(let absence): reason = absence.reason
     case .success(let point):
       let client = PassClient(
-        at: point, over: engine.preauthorizer, uid: context.uid, deadline: context.deadline,
-        trace: context.traceContext)
+        at: point, over: engine.preauthorizer, in: context.scope)
       if let client { return client }
       reason = "the decision point is not of kind adobe-pass"
     }

@@ -36,7 +36,7 @@ struct PreauthorizeHandler: Sendable {
     case .failure(let absence): return Self.answer(.failure(absence.status), nil, context)
     }
     let response = await engine.preauthorizer.preauthorize(
-      request, for: subject, context: attributes, at: point, deadline: deadline, trace: context.traceContext)
+      request, for: subject, context: attributes, at: point, in: context.scope.until(deadline))
     // A user who logs out during the request to the decision point gets no permit afterwards.
     let isFresh = response.decisions.contains { $0.source != .local }
     let choice = DecisionSubjectChoice(engine: engine, context: context)

@@ -32,11 +32,10 @@ extension FetchResourceHandler {
 
   /// The options of a fetch of a program.
   func options(of forwarded: ForwardedFetch, _ context: CallContext) -> FetchOptions {
-    var options = FetchOptions(deadline: context.deadline, followsRedirects: false, trace: context.traceContext)
+    var options = FetchOptions(followsRedirects: false, in: context.scope)
     options.isForwarded = true
     options.gatewayURL = forwarded.gatewayURL
     options.narrowing = context.narrowing?.id
-    options.peerID = context.caller.peerID
     return options
   }
 

@@ -14,7 +14,7 @@ extension FetchResourceHandler {
   func preview(_ params: JSONValue?, _ context: CallContext) async throws(RPCFault) -> JSONObject {
     let params = try MethodTable.decode(FetchResource.Params.self, params)
     if let continuation = params.continuation { return try await preview(continuation, context) }
-    var options = FetchOptions()
+    var options = FetchOptions(in: context.scope)
     options.authentication = params.auth.map(ResourceServer.Authentication.init)
     options.narrowing = context.narrowing?.id
     if params.bodyFrom != nil { options.supply = Self.supply(params.contentLength) }

@@ -45,10 +45,8 @@ struct FetchResourceHandler: Sendable {
   ) async throws(RPCFault) -> Fetch {
     let name = try resourceName(params, context)
     let request = try ResourceRequest(params)
-    var options = FetchOptions(deadline: context.deadline, followsRedirects: params.followRedirects ?? true)
+    var options = FetchOptions(followsRedirects: params.followRedirects ?? true, in: context.scope)
     options.authentication = params.auth.map(ResourceServer.Authentication.init)
-    options.trace = context.traceContext
-    options.peerID = context.caller.peerID
     options.narrowing = context.narrowing?.id
     options.timeout = try Self.timeout(params)
     let server = try server(name, options, context)
@@ -138,11 +136,13 @@ struct FetchResourceHandler: Sendable {
     let uid = context.caller.peer.uid
     let (request, server, task) = (fetch.request, fetch.server, fetch.task)
     var options = fetch.options
-    let deadline = Deadline(instant: options.timeout.map { clock.monotonicNow + $0 }).earlier(options.deadline)
+    let deadline = Deadline(instant: options.timeout.map { clock.monotonicNow + $0 }).earlier(options.scope.deadline)
     if let rules = server.advice, server.authentication == .user {
       // Without anything of this connection's: it may be gone by then.
+      var lasting = options
+      lasting.scope = CallScope(peer: options.scope.user)
       let kept = SuspendedFetches.Origin(
-        uid: uid, resource: server.name, baseURL: server.baseURL, request: request, options: options,
+        uid: uid, resource: server.name, baseURL: server.baseURL, request: request, options: lasting,
         stream: fetch.stream, task: task, wait: rules.wait, path: context.levels)
       options.advice = advice(rules, kept, of: fetch, by: deadline, context)
     }
@@ -168,7 +168,7 @@ struct FetchResourceHandler: Sendable {
     defer { tasks.end(networkTask, of: uid, through: context.narrowing) }
     if fetch.inbound != nil || server.authentication == .onBehalfOf {
       // The caller's time limit is that of the validation as well.
-      options.deadline = deadline
+      options.scope = options.scope.until(deadline)
       options.onBehalfOf = try await inboundToken(fetch.inbound, server, networkTask, by: deadline, context)
     }
     do throws(ResourceError) {

@@ -49,7 +49,8 @@ struct AccessTokenHandler: Sendable {
       let session = try await session(params, kind, target, context)
       do throws(SessionError) {
         preview.session = try await handle(of: kind, session, params, context)
-        (preview.token, preview.canBeRequested) = try await session.found(kind).current(target.need(0), kind)
+        (preview.token, preview.canBeRequested) = try await session.found(kind, in: context.scope).current(
+          target.need(0), kind, in: context.scope)
       } catch {
         throw ErrorMap.fault(error)
       }
@@ -124,13 +125,12 @@ struct AccessTokenHandler: Sendable {
     let session = try await session(params, kind, target, context)
     var meant: SessionHandle?
     do throws(SessionError) {
-      let handle = try await session.handle(of: kind)
+      let handle = try await session.handle(of: kind, in: context.scope)
       meant = handle
       context.audit?.note(session: handle)
       _ = try await self.handle(of: kind, session, params, context)
       return try await engine.sessions.token(
-        target.need(minimum), of: handle, ownedBy: context.uid, at: session.issuer, deadline: context.deadline,
-        trace: context.traceContext)
+        target.need(minimum), of: handle, at: session.issuer, in: context.scope)
     } catch {
       throw await engine.fault(error, at: session.issuer, of: meant, context)
     }
@@ -140,9 +140,9 @@ struct AccessTokenHandler: Sendable {
   private func handle(
     of kind: SessionKind, _ session: SessionRef, _ params: GetAccessToken.Params, _ context: CallContext
   ) async throws(SessionError) -> SessionHandle {
-    let handle = try await session.handle(of: kind)
+    let handle = try await session.handle(of: kind, in: context.scope)
     if params.auth != nil || params.resource != nil,
-      try await engine.sessions.session(handle, ownedBy: context.uid).kind != kind
+      try await engine.sessions.session(handle, in: context.scope).kind != kind
     {
       throw SessionError.notFound
     }
@@ -234,7 +234,7 @@ struct AccessTokenHandler: Sendable {
     let grant = ClientCredentialsGrant(issuer: target.issuer, scope: target.scope, audience: target.audience)
     do throws(TokenError) {
       return try await engine.deviceTokens.token(
-        for: grant, livingFor: minimum, deadline: context.deadline, trace: context.traceContext)
+        for: grant, livingFor: minimum, in: context.scope)
     } catch {
       throw ErrorMap.fault(SessionError(error))
     }

@@ -147,7 +147,7 @@ extension Engine {
       var request = Self.request(pending, session)
     else { return fault }
     request.origin = context.loginOrigin
-    guard let step = try? await journeys.hold(request, at: issuer, ownedBy: context.uid)
+    guard let step = try? await journeys.hold(request, at: issuer, in: context.scope)
     else { return fault }
     fault.continuation = RPCFault.Continuation(step.continuation, expiresAt: step.expiresAt)
     return fault

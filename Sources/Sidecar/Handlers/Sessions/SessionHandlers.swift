@@ -19,8 +19,7 @@ struct SessionHandlers: Sendable {
     do throws(SessionError) {
       return SessionDescription(
         try await engine.sessions.create(
-          from: grant, at: issuer, ownedBy: context.uid, origin: context.loginOrigin, deadline: context.deadline,
-          trace: context.traceContext))
+          from: grant, at: issuer, origin: context.loginOrigin, in: context.scope))
     } catch {
       throw await engine.fault(error, at: issuer, of: nil, path: "/grant", context)
     }
@@ -53,7 +52,7 @@ struct SessionHandlers: Sendable {
     request.resource = params.resource
     do throws(SessionError) {
       let begun = try await engine.sessions.beginAuthorization(
-        request, at: issuer, ownedBy: context.uid, origin: context.loginOrigin, trace: context.traceContext)
+        request, at: issuer, origin: context.loginOrigin, in: context.scope)
       return BeginAuthorization.Result(
         authorizationUrl: begun.url, state: begun.state, cookie: LoginCookie(redirectURI)?.setCookie(begun.state),
         expiresAt: begun.expiresAt.rfc3339, redirectUri: params.redirectUri == nil ? redirectURI : nil)
@@ -74,9 +73,8 @@ struct SessionHandlers: Sendable {
     return try await describe { () async throws(SessionError) in
       try await engine.sessions.completeAuthorization(
         callback: params.callbackUrl, state: browserState, replacing: await earlier(params.replaces, context),
-        ownedBy: context.uid, origin: context.loginOrigin,
-        issuer: context.runtime.issuerLookup(engine, hidden: .authorizationUnknown),
-        deadline: context.deadline, trace: context.traceContext)
+        origin: context.loginOrigin,
+        issuer: context.runtime.issuerLookup(engine, hidden: .authorizationUnknown), in: context.scope)
     }
   }
 
@@ -96,8 +94,8 @@ struct SessionHandlers: Sendable {
     let issuer = try context.runtime.sessionIssuer(params.issuer, engine)
     do throws(SessionError) {
       let begun = try await engine.sessions.beginDeviceAuthorization(
-        at: issuer, scope: params.scope ?? context.runtime.loginScope(of: params.issuer), ownedBy: context.uid,
-        origin: context.loginOrigin, trace: context.traceContext)
+        at: issuer, scope: params.scope ?? context.runtime.loginScope(of: params.issuer),
+        origin: context.loginOrigin, in: context.scope)
       return BeginDeviceAuthorization.Result(
         handle: begun.handle.text, userCode: begun.userCode, verificationUri: begun.verificationURI,
         verificationUriComplete: begun.verificationURIComplete, expiresAt: begun.expiresAt.rfc3339,
@@ -115,9 +113,8 @@ struct SessionHandlers: Sendable {
       guard let handle = try? SessionHandle(params.handle) else { throw .deviceAuthorizationUnknown }
       return SessionDescription(
         try await engine.sessions.completeDeviceAuthorization(
-          handle, ownedBy: context.uid, origin: context.loginOrigin,
-          issuer: context.runtime.issuerLookup(engine, hidden: .deviceAuthorizationUnknown),
-          deadline: context.deadline, trace: context.traceContext))
+          handle, origin: context.loginOrigin,
+          issuer: context.runtime.issuerLookup(engine, hidden: .deviceAuthorizationUnknown), in: context.scope))
     } catch {
       var fault = ErrorMap.fault(error)
       if case .stateUnknown = error.kind { fault.path = "/handle" }
@@ -153,7 +150,7 @@ struct SessionHandlers: Sendable {
     do throws(SessionError) {
       return SessionDescription(
         try await engine.sessions.refresh(
-          handle, ownedBy: context.uid, at: issuer, deadline: context.deadline, trace: context.traceContext))
+          handle, at: issuer, in: context.scope))
     } catch {
       throw await engine.fault(error, at: issuer, of: handle, context)
     }
@@ -163,14 +160,13 @@ struct SessionHandlers: Sendable {
     let handle = try SessionHandle.given(params.session)
     do throws(SessionError) {
       // One that cannot be read is ended here all the same.
-      let current = try? await engine.sessions.session(handle, ownedBy: context.uid)
+      let current = try? await engine.sessions.session(handle, in: context.scope)
       guard context.sees(handle), current.map({ context.runtime.scope.contains(issuer: $0.issuer) }) ?? true else {
         throw SessionError.notFound
       }
       let issuer = current.flatMap { try? context.runtime.issuerLookup(engine)($0.issuer) }
       let outcome = try await engine.sessions.end(
-        handle, ownedBy: context.uid, at: issuer,
-        deadline: context.deadline, trace: context.traceContext)
+        handle, at: issuer, in: context.scope)
       let upstream: EndSession.Upstream =
         switch outcome {
         case .ended: .ended
@@ -192,16 +188,14 @@ struct SessionHandlers: Sendable {
         let handle = try SessionHandle(text)
         let current = try await engine.visibleSession(handle, context)
         try await engine.sessions.revokeTokens(
-          of: handle, ownedBy: context.uid, at: context.runtime.issuerLookup(engine)(current.issuer),
-          deadline: context.deadline, trace: context.traceContext)
+          of: handle, at: context.runtime.issuerLookup(engine)(current.issuer), in: context.scope)
         return RevokeToken.Result(revoked: true)
       }
       guard let token = params.token else { throw SessionError.invalid("session or token is needed", path: ["token"]) }
       guard let name = params.issuer else { throw SessionError.invalid("token needs issuer", path: ["issuer"]) }
       let issuer = try context.runtime.issuerLookup(engine)(name)
       try await engine.sessions.revoke(
-        Secret(token), hint: params.tokenTypeHint, at: issuer, for: context.uid, deadline: context.deadline,
-        trace: context.traceContext)
+        Secret(token), hint: params.tokenTypeHint, at: issuer, in: context.scope)
       engine.removeAnswers(about: Secret(token), at: issuer.issuer)
       return RevokeToken.Result(revoked: true)
     } catch {

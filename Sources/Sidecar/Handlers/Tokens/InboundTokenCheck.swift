@@ -18,13 +18,12 @@ struct InboundTokenCheck: Sendable {
   ) async throws(RPCFault) -> InboundToken? {
     guard let (given, exchange, issuer) = try Self.source(of: given, server, context) else { return nil }
     let (token, audience) = (Secret(given.token), given.audience)
-    let keys = TracedKeySource(
-      context.runtime.keys(of: issuer, in: engine.keySets), trace: context.traceContext)
+    let keys = context.runtime.keys(of: issuer, in: engine.keySets)
     let judge: @Sendable () async throws(RPCFault) -> InboundToken = { [engine] () async throws(RPCFault) in
       do throws(InboundTokenError) {
         return try await engine.inboundToken(
           token, audience: audience, for: exchange, from: issuer.issuer, tokens: issuer.tokens, keys: keys,
-          deadline: deadline, trace: context.traceContext)
+          in: context.scope.until(deadline))
       } catch {
         throw Self.fault(error)
       }
@@ -82,7 +81,7 @@ extension AccessTokenHandler {
     }
     do throws(TokenError) {
       return try await engine.exchangedTokens.token(
-        for: inbound, by: grant, uid: context.uid, deadline: context.deadline, trace: context.traceContext)
+        for: inbound, by: grant, in: context.scope)
     } catch {
       throw ErrorMap.fault(ResourceError(ofExchange: error, issuer: grant.issuer.name))
     }

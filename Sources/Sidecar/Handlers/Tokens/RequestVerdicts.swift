@@ -21,8 +21,7 @@ extension TokenHandlers {
       do throws(RequestValidationError) {
         return ValidateRequest.Result(
           try await engine.validateRequest(
-            request, requiring: requirements, from: source, of: context.uid, deadline: context.deadline,
-            trace: context.traceContext))
+            request, requiring: requirements, from: source, in: context.scope))
       } catch {
         throw ErrorMap.fault(error)
       }

@@ -31,8 +31,7 @@ struct TokenHandlers: Sendable {
     expectations.now = try bounds.now(params.now)
     return try await decided(issuer, context) { [engine, expectations] () async throws(KeySetError) in
       try await engine.validators.idTokens.validate(
-        params.idToken, expecting: expectations, configuration: issuer.tokens, keys: issuer.keys,
-        deadline: context.deadline)
+        params.idToken, expecting: expectations, configuration: issuer.tokens, keys: issuer.keys, in: context.scope)
     }
   }
 
@@ -49,8 +48,7 @@ struct TokenHandlers: Sendable {
     expectations.now = try bounds.now(params.now)
     let result = try await decided(issuer, context) { [engine, expectations] () async throws(KeySetError) in
       try await engine.validators.accessTokens.validate(
-        params.accessToken, expecting: expectations, configuration: issuer.tokens, keys: issuer.keys,
-        deadline: context.deadline)
+        params.accessToken, expecting: expectations, configuration: issuer.tokens, keys: issuer.keys, in: context.scope)
     }
     guard let name = params.issuer, result.valid else { return result }
     let configured = try context.runtime.issuer(name)
@@ -58,7 +56,7 @@ struct TokenHandlers: Sendable {
     do throws(IntrospectionError) {
       let rejection = try await engine.introspector.rejection(
         of: Secret(params.accessToken), issuer: configured.issuer, configuration: configured.tokens, keys: issuer.keys,
-        deadline: context.deadline, trace: context.traceContext)
+        in: context.scope)
       return rejection.map { .init($0) } ?? result
     } catch {
       throw ErrorMap.fault(error)
@@ -75,14 +73,13 @@ struct TokenHandlers: Sendable {
     let validator = params.issuer == nil ? engine.validators.foreignLogoutTokens : engine.validators.logoutTokens
     let verdict = try await decided(issuer, context) { [expectations] () async throws(KeySetError) in
       try await validator.validate(
-        params.logoutToken, expecting: expectations, configuration: issuer.tokens, keys: issuer.keys,
-        deadline: context.deadline)
+        params.logoutToken, expecting: expectations, configuration: issuer.tokens, keys: issuer.keys, in: context.scope)
     }
     var result = LogoutVerdict(verdict)
     guard let sessionIssuer, verdict.valid, let claims = verdict.claims?.objectValue else { return result }
     do throws(SessionError) {
       result.ended = try await engine.endSessions(
-        of: claims, expecting: expectations, at: sessionIssuer, for: context.uid, deadline: context.deadline)
+        of: claims, expecting: expectations, at: sessionIssuer, in: context.scope)
       return result
     } catch {
       throw ErrorMap.fault(error)
@@ -131,9 +128,7 @@ struct TokenHandlers: Sendable {
         try await engine.introspector.verdict(
           on: Secret(params.token), hint: params.tokenTypeHint, issuer: configured.issuer, expecting: expectations,
           configuration: configured.tokens,
-          keys: TracedKeySource(
-            context.runtime.keys(of: configured, in: engine.keySets), trace: context.traceContext),
-          deadline: context.deadline, trace: context.traceContext))
+          keys: context.runtime.keys(of: configured, in: engine.keySets), in: context.scope))
     } catch {
       throw ErrorMap.fault(error)
     }

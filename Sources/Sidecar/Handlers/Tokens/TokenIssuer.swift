@@ -29,8 +29,7 @@ struct TokenIssuer: Sendable {
       let configured = try runtime.issuer(name)
       tokens = configured.tokens
       clientID = reference.clientId ?? configured.clientID
-      keys = TracedKeySource(
-        runtime.keys(of: configured, in: keySets), trace: context.traceContext)
+      keys = runtime.keys(of: configured, in: keySets)
       realm = "issuer \(name)"
       isBounded = configured.tokens.encryption.keys.isEmpty
       return
@@ -82,7 +81,7 @@ struct TokenIssuer: Sendable {
       let source = keySets.source(
         at: url, for: context.uid, amongOrigins: rules.keySetOrigins.count,
         plainHTTP: rules.plainHTTP)
-      return (TracedKeySource(source, trace: context.traceContext), false)
+      return (source, false)
     case (_?, _?): throw .invalidParams("At most one of jwks and jwksUrl", path: "/jwksUrl")
     case (nil, nil): throw .invalidParams("expectedIssuer needs jwks or jwksUrl", path: "/jwks")
     }

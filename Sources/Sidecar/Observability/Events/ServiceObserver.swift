@@ -14,7 +14,9 @@ package struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver 
   package let changes: HealthSignal
   package let hub: EventHub
   package let logger: Logger
-  package let log: BoundedLog
+  package private(set) var log: BoundedLog
+  /// The call whose events are taken.
+  private var scope = CallScope.process
   package var trail: AuditTrail?
 
   package init(
@@ -30,16 +32,31 @@ package struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver 
     self.trail = trail
   }
 
-  package func observe(_ event: EngineEvent) {
+  /// The observer whose lines are the call's.
+  private func of(_ scope: CallScope) -> ServiceObserver {
+    var observer = self
+    observer.scope = scope
+    observer.log = log.of(scope)
+    return observer
+  }
+
+  /// Logs a line of the call that callers cannot cause at will, or that only a diagnosis needs.
+  private func line(_ level: Logger.Level, _ text: String, _ metadata: @autoclosure () -> Logger.Metadata) {
+    logger.log(level: level, "\(text)", metadata: scope.logged(metadata()))
+  }
+
+  package func observe(_ event: EngineEvent, in scope: CallScope) { of(scope).take(event) }
+
+  private func take(_ event: EngineEvent) {
     switch event {
     case .tokenCacheHit(let issuer):
       metrics.tokenCache("hit")
-      logger.debug("token needed", metadata: .of([.issuer: .string(issuer), .cacheHit: "true"]))
+      line(.debug, "token needed", .of([.issuer: .string(issuer), .cacheHit: "true"]))
     case .tokenCacheMiss(let issuer):
       metrics.tokenCache("miss")
-      logger.debug("token needed", metadata: .of([.issuer: .string(issuer), .cacheHit: "false"]))
+      line(.debug, "token needed", .of([.issuer: .string(issuer), .cacheHit: "false"]))
     case .sessionTokenNeeded(let issuer, let isCached):
-      logger.debug("token needed", metadata: .of([.issuer: .string(issuer), .cacheHit: isCached ? "true" : "false"]))
+      line(.debug, "token needed", .of([.issuer: .string(issuer), .cacheHit: isCached ? "true" : "false"]))
     case .tokenObtained(let issuer):
       metrics.tokenCache("obtained")
       tokenUsed(issuer, fault: nil)
@@ -104,16 +121,18 @@ package struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver 
     case .decisionsRefreshed(let provider, let refreshed, let failed):
       metrics.decisionsRefreshed(provider, refreshed: refreshed, failed: failed)
     case .clientRegistered(let provider, replacement: false):
-      logger.info("registered with the decision point", metadata: .of([.provider: .string(provider)]))
+      line(.info, "registered with the decision point", .of([.provider: .string(provider)]))
     case .clientRegistered(let provider, replacement: true):
-      logger.warning(
-        "the decision point no longer knew its client, which is registered again; users have to log in again",
-        metadata: .of([.provider: .string(provider)]))
+      line(
+        .warning, "the decision point no longer knew its client, which is registered again; users have to log in again",
+        .of([.provider: .string(provider)]))
     case .exchange(let exchange): count(exchange)
     }
   }
 
-  package func observe(_ event: KeySetEvent) {
+  package func observe(_ event: KeySetEvent, in scope: CallScope) { of(scope).take(event) }
+
+  private func take(_ event: KeySetEvent) {
     switch event {
     case .loaded(let source, _):
       if case .issuer(let name) = source { keysUsed(name, fault: nil) }
@@ -143,7 +162,9 @@ package struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver 
     }
   }
 
-  package func observe(_ event: SessionEvent) {
+  package func observe(_ event: SessionEvent, in scope: CallScope) { of(scope).take(event) }
+
+  private func take(_ event: SessionEvent) {
     trail?.observe(event)
     switch event {
     case .refreshed(let session, let uid):
@@ -235,7 +256,7 @@ package struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver 
       case .failed(let code): code.rawValue
       }
     metrics.upstreamEnded(kind, outcome, after: exchange.duration)
-    logger.debug("exchange ended", metadata: Self.metadata(of: exchange))
+    line(.debug, "exchange ended", Self.metadata(of: exchange))
   }
 
   /// Everything about a request that helps in finding a fault, without its query.

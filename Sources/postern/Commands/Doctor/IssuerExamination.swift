@@ -43,7 +43,7 @@ package struct IssuerExamination: Sendable {
   private final class ClockObserver: EngineObserver {
     let skews = Locked<[String: Duration]>([:])
 
-    func observe(_ event: EngineEvent) {
+    func observe(_ event: EngineEvent, in scope: CallScope) {
       guard case .clockCompared(let issuer, let skew) = event else { return }
       skews.withLock { $0[issuer] = skew }
     }
@@ -160,14 +160,14 @@ package struct IssuerExamination: Sendable {
     report.end(target.checks.clock, clockFinding(of: target.name))
   }
 
-  private var deadline: Deadline { Deadline(in: patience, on: clock) }
+  private var scope: CallScope { CallScope.process.until(Deadline(in: patience, on: clock)) }
 
   // MARK: - Discovery
 
   private func discover(_ target: Target) async -> DoctorFinding {
     let name = target.name
     do throws(TokenError) {
-      let metadata = try await discovery.metadata(for: target.issuer, deadline: deadline)
+      let metadata = try await discovery.metadata(for: target.issuer, in: scope)
       let method = target.issuer.clientAuthentication.method
       // Issuers list no method for what a platform signs.
       let isListed = !target.issuer.clientAuthentication.isReadForEachRequest
@@ -201,7 +201,7 @@ package struct IssuerExamination: Sendable {
   /// Names the preset that an issuer evidently needs, and the configuration has not.
   private func suggestPreset(_ target: Target, isKnown: Bool) async {
     guard target.provider == nil else { return }
-    let metadata = isKnown ? try? await discovery.metadata(for: target.issuer, deadline: deadline) : nil
+    let metadata = isKnown ? try? await discovery.metadata(for: target.issuer, in: scope) : nil
     let endpoint = target.issuer.endpoints[.token] ?? metadata?.endpoints[.token]
     guard let preset = Provider.suggested(issuer: target.issuer.identifier, tokenEndpoint: endpoint.map { "\($0)" })
     else { return }
@@ -216,7 +216,7 @@ package struct IssuerExamination: Sendable {
 
   private func fetchKeys(_ target: Target) async -> DoctorFinding {
     do throws(KeySetError) {
-      _ = try await target.keys.keySet(deadline: deadline)
+      _ = try await target.keys.keySet(in: scope)
       let count = keySets.ages().first { $0.issuer == target.name }?.keyCount ?? 0
       return .ok("\(count) key(s)")
     } catch {
@@ -235,7 +235,7 @@ package struct IssuerExamination: Sendable {
 
   private func requestToken(_ grant: Grant, _ target: Target) async -> DoctorFinding {
     do throws(TokenError) {
-      _ = try await tokens.token(for: grant.grant, deadline: deadline)
+      _ = try await tokens.token(for: grant.grant, in: scope)
       return .ok("the issuer returned a token, which is not kept")
     } catch {
       return .failed(Self.explained(error), cure: Self.cure(error, issuer: target.name, resource: grant.resource))
@@ -249,7 +249,7 @@ package struct IssuerExamination: Sendable {
     do throws(TokenError) {
       let response = try await provider.post(
         [(name: "token", value: PKCE.random().verifier)], to: .introspection, of: target.issuer, maxBytes: 256 << 10,
-        for: .introspection(target.name), timeout: patience, trace: nil
+        for: .introspection(target.name), timeout: patience, in: .process
       ).response
       guard response.status != 200 else {
         let answer = try? JSONParser(maxBytes: 256 << 10, maxDepth: 16).parse(response.body)
@@ -284,11 +284,12 @@ package struct IssuerExamination: Sendable {
       + "or correct issuers.\(target.name).redirectUri"
     do {
       let provider = ProviderClient(upstream: upstream, discovery: discovery)
-      let url = try HTTPURL(try await provider.authorizationURL(form, at: target.issuer, key: nil, trace: nil))
-      let options = target.issuer.transferOptions(deadline: deadline, maxBodyBytes: 1 << 20, forCaller: false)
+      let url = try HTTPURL(try await provider.authorizationURL(form, at: target.issuer, key: nil, in: .process))
+      let options = target.issuer.transferOptions(
+        deadline: scope.deadline, maxBodyBytes: 1 << 20, for: .process)
       let response = try await upstream.send(
         HTTPRequest(method: "GET", url: url, fields: ["Accept": "text/html"]), options: options,
-        for: .discovery(target.name))
+        for: .discovery(target.name), in: .process)
       return Self.redirectFinding(response, from: url, redirectURI, cure)
     } catch let error as TokenError {
       return .failed(

@@ -31,7 +31,7 @@ package struct ProxyExamination: Sendable {
     }
     let check = report.begin("outbound.proxy", tried: "reach \(issuer.url.origin) through \(proxy.origin)")
     var options = issuer.transferOptions(
-      deadline: Deadline(in: patience, on: SystemClock()), maxBodyBytes: 1 << 20, forCaller: false)
+      deadline: Deadline(in: patience, on: SystemClock()), maxBodyBytes: 1 << 20, for: .process)
     options.connectTimeout = patience
     target = (check, issuer.url, options)
   }
