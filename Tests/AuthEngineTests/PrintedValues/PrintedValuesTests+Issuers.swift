@@ -65,6 +65,7 @@ extension PrintedValuesTests {
       "SilentObserver": SilentObserver(),
       "DecisionCounts": DecisionCounts(
         permits: 1, denies: 2, faults: 0, local: 0, degraded: 0, trouble: nil, cause: nil),
+      "CallScope": CallScope(uid: 1, trace: TraceContext(parent: "00-1-2-01", state: secret)),
       "TraceContext": TraceContext(parent: "00-1-2-01", state: secret) as Any? ?? "",
       "KeySetError": KeySetError(.fetchFailed, "no answer"), "KeySetPolicy": KeySetPolicy(),
       "KeySetAge": KeySetAge(
