@@ -49,7 +49,7 @@ struct BytePipe {
 
   // MARK: - The reader
 
-  /// The next piece; nil if there is none.
+  /// Takes the next piece, if any.
   mutating func read() -> [UInt8]? {
     guard let piece = pieces.popFirst() else { return nil }
     let rest = taken == 0 ? piece : Array(piece[taken...])

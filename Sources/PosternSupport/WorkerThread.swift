@@ -41,8 +41,8 @@ package final class WorkerThread<Inbox>: @unchecked Sendable {
 
   // MARK: - From any thread
 
-  /// Starts a thread that runs `body`, which takes jobs with `next` until there are no more. The thread keeps whatever
-  /// `body` captures; its owner stops it.
+  /// Starts a thread that runs `body`. `body` calls `next` for each job, and returns when `next` returns nil. The thread
+  /// retains what `body` captures until then.
   ///
   /// - Parameter name: what `ps -L` and a debugger show, at most 15 bytes of it.
   package func start(

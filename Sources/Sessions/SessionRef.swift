@@ -23,7 +23,7 @@ public struct SessionRef: Sendable, ConciseStringConvertible {
   }
 
   /// The one live session of the kind that is needed, which `uid` has at the issuer: for programs whose uid is the
-  /// user. A request fails when there is none, and when there are several.
+  /// user. A request fails unless there is exactly one.
   public static func only(
     of uid: UInt32 = PeerID.ownUID, at issuer: SessionIssuer, sessions: UserSessions
   ) -> SessionRef {

@@ -20,4 +20,14 @@ import Testing
     #expect(scope.peer == (servesEverybody ? .process : PeerID(uid: 7, connection: 0)))
     #expect(scope.deadline.instant == nil, "the run is not bounded by the caller that began it")
   }
+
+  @Test("work of a call keeps the call's names in the log when its requests have no trace, and when users share it")
+  func label() {
+    var call = CallScope.uid(7, trace: TraceContext(parent: "00-\(String(repeating: "a", count: 32))-b-01"))
+    call.label = CallScope.Label(method: "fetchResource", traceID: String(repeating: "a", count: 32))
+    for scope in [call.untraced, call.shared, call.unbounded, call.of(8)] {
+      #expect(scope.label?.method == "fetchResource" && scope.label?.traceID == call.label?.traceID)
+    }
+    #expect(call.untraced.trace == nil && call.shared.uid == PeerID.process.uid && call.of(8).uid == 8)
+  }
 }

@@ -31,6 +31,18 @@ struct CallersLogTests {
     #expect(lines(bench, "no introspection").last?.contains(#""notLogged":"990""#) == true)
   }
 
+  @Test("a line that a call causes has the call's method and trace, and a line of the sidecar's own work has neither")
+  func labels() throws {
+    let bench = try SidecarBench("{}")
+    var call = CallScope(peer: PeerID(uid: 5, connection: 0))
+    call.label = CallScope.Label(method: "fetchResource", traceID: "4bf9")
+    bench.service.callersLog.of(call).log(.warning, "no token", [:])
+    bench.service.callersLog.of(.process).log(.warning, "no key set", [:])
+    let own = try #require(lines(bench, "no token").first)
+    #expect(own.contains(#""method":"fetchResource""#) && own.contains(#""traceId":"4bf9""#))
+    #expect(lines(bench, "no key set").first?.contains("traceId") == false)
+  }
+
   @Test("names that appear and disappear with each reload are stored without a limit")
   func names() throws {
     let bench = try SidecarBench("{}")

@@ -3,7 +3,7 @@ public import PosternSupport
 /// The call that work is done for: who called, when the caller stops waiting, and the trace to continue. Functions that
 /// wait, send requests or report events take one.
 public struct CallScope: Sendable {
-  /// The names of a call in the log.
+  /// The method and trace of a call, as its log lines have them.
   package struct Label: Sendable {
     /// Its RPC method.
     package let method: String
@@ -22,13 +22,13 @@ public struct CallScope: Sendable {
   public private(set) var peer: PeerID
   /// When the caller stops waiting.
   public private(set) var deadline: Deadline
-  /// The trace to continue; nil for none.
+  /// The trace to continue, if any.
   public private(set) var trace: TraceContext?
   /// The executor of the call's connection, which is fair between uids, for tasks that the call starts. nil: the
   /// runtime's own threads, which work in order of arrival, so that one uid's work delays all others'.
   public private(set) var executor: (any TaskExecutor)?
 
-  /// The call's names, for the lines that it logs; nil for work that is no call's.
+  /// The method and trace that the call's log lines have; nil for work that belongs to no call.
   package var label: Label?
 
   /// The scope of a program that has the engine to itself, for `uid`: by default its own, without a deadline and without

@@ -55,9 +55,11 @@ final class EncodingNode: Encoder {
   private func replace(_ position: Int, with value: JSONValue) {
     switch content {
     case .members(var members):
+      content = .none
       members[position] = JSONObject.Member(name: members[position].name, value: value)
       content = .members(members)
     case .elements(var elements):
+      content = .none
       elements[position] = value
       content = .elements(elements)
     case .none, .value: break

@@ -14,7 +14,7 @@ public struct PageParams: RPCObject {
   ]
 }
 
-/// A page of a list, whose entries have been written one by one: it is filled up to its size.
+/// A page of a list. Its entries are written one by one, until the page has its size.
 public protocol PageResult: WrittenResult {
   /// What is listed.
   associatedtype Entry: RPCObject
@@ -22,9 +22,9 @@ public protocol PageResult: WrittenResult {
   static var member: StaticString { get }
   /// The entries.
   var entries: [PageEntry<Entry>] { get }
-  /// Where the next page begins; nil when there is none.
+  /// The cursor of the next page; nil on the last page.
   var nextCursor: String? { get }
-  /// A page of the given parts.
+  /// A page with these entries.
   init(_ entries: [PageEntry<Entry>], nextCursor: String?)
 }
 

@@ -93,7 +93,7 @@ public enum Preauthorize: RPCMethod {
     public let ageMs: Int64
     public let expiresAt: String?
 
-    /// A permit if there is no error.
+    /// A decision, which permits unless there is an error.
     public init(id: String, error: Status?, source: Source, ageMs: Int64, expiresAt: String?) {
       self.id = id
       authorized = error == nil

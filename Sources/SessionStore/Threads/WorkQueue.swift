@@ -52,8 +52,8 @@ struct WorkQueue<Work: Sendable>: Sendable {
   /// An empty queue for at most `capacity` items.
   init(capacity: Int) { self.capacity = capacity }
 
-  /// Starts the thread of that name (at most 15 bytes). `body` takes items with `next` until there are no more, and
-  /// rejects those that `end` returns.
+  /// Starts the thread, with a name of at most 15 bytes. `body` takes items with `next` until it returns nil, and rejects
+  /// the items that `end` returns.
   func start(_ name: StaticString, _ body: @escaping @Sendable () -> Void) throws(StoreError) {
     do throws(SystemThread.StartError) {
       try worker.start(name, body)

@@ -28,7 +28,7 @@ struct SessionDuty: ScheduledWork {
   /// How long before its end a session's is announced, or a tenth of its life.
   private static let longestNotice = Duration.seconds(300)
 
-  /// The announcement of the end of a session that cannot be refreshed; nil where there is none.
+  /// The duty to announce the end of `live`; nil for a session that can be refreshed, or lives too short.
   static func endNotice(of live: LiveSession, on clock: any EngineClock) -> SessionDuty? {
     guard !live.contents.isRefreshable, let expiresAt = live.contents.life.expiresAt else { return nil }
     let end = Timestamp(millisecondsSinceEpoch: expiresAt)

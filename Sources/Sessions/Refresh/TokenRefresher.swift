@@ -26,7 +26,7 @@ final class TokenRefresher: SessionPart {
     }
   }
 
-  /// The token of which session pauses after a failure.
+  /// Names a token whose refresh pauses after a failure.
   private struct Pausing: Sendable, Hashable {
     let key: RecordKey
     let slot: TokenSlot
@@ -185,12 +185,12 @@ final class TokenRefresher: SessionPart {
       && !suspended.waitsForUser(handle, at: now)
   }
 
-  /// The pause of the token after a failure; nil where there is none.
+  /// The token's pause after a failed refresh, if any.
   func backoff(of handle: SessionHandle, _ slot: TokenSlot) -> TokenBackoff? {
     backoffs.withLock { $0[Pausing(key: handle.key, slot: slot)] }
   }
 
-  /// Sets the pause of the token; nil ends it.
+  /// Sets the token's pause; nil ends it.
   func setBackoff(_ backoff: TokenBackoff?, of handle: SessionHandle, _ slot: TokenSlot, ownedBy uid: UInt32) {
     let pausing = Pausing(key: handle.key, slot: slot)
     backoffs.withLock { backoffs in
@@ -199,7 +199,7 @@ final class TokenRefresher: SessionPart {
     }
   }
 
-  /// The story of a refresh, from the look at the record by way of its lock and the token request to the save.
+  /// The story of a refresh, from reading the record, through its lease and the token request, to the save.
   ///
   /// From the lease on this process keeps the store: the outcome has to be written.
   private func run(

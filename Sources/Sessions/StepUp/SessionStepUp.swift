@@ -232,7 +232,7 @@ package struct SessionStepUp: SessionPart {
   }
 
   /// Continues the session's requests that `advices` suspended, after the user has done what they require. Returns
-  /// false when there is none. A part of a login, which keeps the store in this process (`UserTasks.finish`).
+  /// false if none was suspended. Called within `UserTasks.finish`, which keeps the store in this process.
   package func release(
     _ advices: [PolicyAdvice], of handle: SessionHandle, at issuer: SessionIssuer, in call: CallScope
   ) async throws(SessionError) -> Bool {

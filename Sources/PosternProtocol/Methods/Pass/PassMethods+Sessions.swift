@@ -27,7 +27,7 @@ extension PassMethods {
       public let name: String
       public let mvpdInitiated: Bool
 
-      /// Made of the given parts.
+      /// A value with these members.
       public init(name: String, mvpdInitiated: Bool) {
         self.name = name
         self.mvpdInitiated = mvpdInitiated
@@ -54,7 +54,7 @@ extension PassMethods {
       public var authPerBrowserSession = false
       public var passiveAuthnEnabled = false
 
-      /// Made of the given parts; the rest is set one by one.
+      /// A value with its required members; the others are set afterwards.
       public init(id: String) { self.id = id }
 
       public static let memberDocs = [
@@ -82,7 +82,7 @@ extension PassMethods {
       public let cached: Bool
       public let expiresAt: String
 
-      /// Made of the given parts; the rest is set one by one.
+      /// A value with its required members; the others are set afterwards.
       public init(serviceProvider: String, domains: [Domain], mvpds: [Mvpd], cached: Bool, expiresAt: String) {
         self.serviceProvider = serviceProvider
         self.domains = domains
@@ -117,7 +117,7 @@ extension PassMethods {
     public var notBeforeAt: String?
     public var expiresAt: String?
 
-    /// Made of the given parts; the rest is set one by one.
+    /// A value with its required members; the others are set afterwards.
     public init(actionName: String, actionType: String, missingParameters: [String]) {
       self.actionName = actionName
       self.actionType = actionType
@@ -148,7 +148,7 @@ extension PassMethods {
     public let request: String
     public let attributesNames: [String]
 
-    /// Made of the given parts.
+    /// A value with these members.
     public init(type: String, request: String, attributesNames: [String]) {
       self.type = type
       self.request = request
@@ -248,7 +248,7 @@ extension PassMethods {
       public var model: String?
       public var applicationId: String?
 
-      /// Made of the given parts; the rest is set one by one.
+      /// A value with its required members; the others are set afterwards.
       public init() {}
 
       public static let memberDocs = [
@@ -268,7 +268,7 @@ extension PassMethods {
       public var expiresAt: String?
       public var device: ShownDevice?
 
-      /// Made of the given parts; the rest is set one by one.
+      /// A value with its required members; the others are set afterwards.
       public init(code: String, missingParameters: [String]) {
         self.code = code
         self.missingParameters = missingParameters

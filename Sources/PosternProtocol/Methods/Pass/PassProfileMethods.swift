@@ -58,7 +58,7 @@ public enum PassProfileMethods {
       public let expiresAt: String
       public let attributes: JSONValue
 
-      /// Made of the given parts; the rest is set one by one.
+      /// A value with its required members; the others are set afterwards.
       public init(mvpd: String, type: String, issuer: String, expiresAt: String, attributes: JSONValue) {
         self.mvpd = mvpd
         self.type = type
@@ -84,7 +84,7 @@ public enum PassProfileMethods {
       public var displayName: String?
       public var logoUrl: String?
 
-      /// Made of the given parts; the rest is set one by one.
+      /// A value with its required members; the others are set afterwards.
       public init(id: String) { self.id = id }
 
       public static let memberDocs = [
@@ -100,7 +100,7 @@ public enum PassProfileMethods {
       public var nextPollMs: Int64?
       public var error: Preauthorize.Status?
 
-      /// Made of the given parts; the rest is set one by one.
+      /// A value with its required members; the others are set afterwards.
       public init(state: State, profiles: [Profile]) {
         self.state = state
         self.profiles = profiles
@@ -153,7 +153,7 @@ public enum PassProfileMethods {
       public var notBeforeAt: String?
       public let expiresAt: String
 
-      /// Made of the given parts; the rest is set one by one.
+      /// A value with its required members; the others are set afterwards.
       public init(serializedToken: String, expiresAt: String) {
         self.serializedToken = serializedToken
         self.expiresAt = expiresAt
@@ -175,7 +175,7 @@ public enum PassProfileMethods {
       public var expiresAt: String?
       public var error: Preauthorize.Status?
 
-      /// Made of the given parts; the rest is set one by one.
+      /// A value with its required members; the others are set afterwards.
       public init(id: String, authorized: Bool) {
         self.id = id
         self.authorized = authorized
@@ -196,7 +196,7 @@ public enum PassProfileMethods {
       public let mvpd: String
       public let decisions: [Decision]
 
-      /// Made of the given parts.
+      /// A value with these members.
       public init(mvpd: String, decisions: [Decision]) {
         self.mvpd = mvpd
         self.decisions = decisions
@@ -244,7 +244,7 @@ public enum PassProfileMethods {
       public let actionType: String
       public var url: String?
 
-      /// Made of the given parts; the rest is set one by one.
+      /// A value with its required members; the others are set afterwards.
       public init(mvpd: String, actionName: String, actionType: String) {
         self.mvpd = mvpd
         self.actionName = actionName
@@ -266,7 +266,7 @@ public enum PassProfileMethods {
       public let forgotten: [String]
       public var error: Preauthorize.Status?
 
-      /// Made of the given parts; the rest is set one by one.
+      /// A value with its required members; the others are set afterwards.
       public init(upstream: Upstream, logouts: [Step], forgotten: [String]) {
         self.upstream = upstream
         self.logouts = logouts
