@@ -134,13 +134,16 @@ test: deps-test test-architecture build-tests providers programs ## Everything t
 # The release build under all end-to-end tests, and everything around the product. No test may skip itself here but for
 # the reasons in Tests/Tools/skips.py (on a machine that can do less: STRICT_SKIPS=).
 # The end-to-end tests run once, over the release build: the debug build is that of the unit tests here.
-# The slow tests wait for most of their time: what needs the processor runs beside them.
+# The slow tests wait for most of their time: what needs the processor runs beside them. A shell starts both, since
+# .NOTPARALLEL makes make ignore --jobs.
 TEST_BESIDE := docc test-documents test-outside test-python test-examples test-node test-other-languages test-differential
 .PHONY: test-all
 test-all: export STRICT_SKIPS := 1
 test-all: deps ## Every test, the package and the demo: before a release, and in CI
 	@$(MAKE) --no-print-directory lint test-architecture test-unit docs-check test-e2e
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target test-slow test-beside
+	@$(MAKE) --no-print-directory test-slow >.build/test-slow.log 2>&1 & slow=$$!; trap 'kill $$slow' INT TERM; \
+	status=0; $(MAKE) --no-print-directory test-beside || status=1; \
+	wait $$slow || status=1; cat .build/test-slow.log; exit $$status
 	@$(MAKE) --no-print-directory test-deployment deb demo
 
 .PHONY: test-beside
