@@ -2,7 +2,7 @@ public import PosternSupport
 
 /// The reason why there is no response. Equality compares `code` and `outcome` only.
 public struct TransportError: Error, Sendable {
-  /// A stable symbol for the cause, as in `fetchResource`'s errors.
+  /// A stable symbol for the cause.
   public enum Code: String, Sendable, Hashable, CaseIterable {
     /// No route to the host, or no network at all.
     case networkUnreachable = "network_unreachable"
@@ -28,6 +28,24 @@ public struct TransportError: Error, Sendable {
     case timedOut = "deadline_exceeded"
     /// The calling task was cancelled, or the transport closed.
     case cancelled = "request_cancelled"
+
+    /// The code of an error that has this cause.
+    public var errorCode: ErrorCode {
+      switch self {
+      case .networkUnreachable: .networkUnreachable
+      case .serverUnreachable: .serverUnreachable
+      case .tlsFailure: .tlsFailure
+      case .pinMismatch: .pinMismatch
+      case .responseTooLarge: .responseTooLarge
+      case .invalidURL: .invalidURL
+      case .addressNotAllowed: .originNotAllowed
+      case .timedOut: .deadlineExceeded
+      case .cancelled: .requestCancelled
+      case .internalError: .internalError
+      case .descriptorsOut: .overloaded
+      case .protocolError: .protocolError
+      }
+    }
   }
 
   /// Whether the request may have had an effect.

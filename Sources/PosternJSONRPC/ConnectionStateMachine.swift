@@ -70,7 +70,7 @@ struct ConnectionStateMachine {
   private var nextKey: UInt64 = 1
   private var textQuality = TextQuality()
   /// The kinds of errors of messages that were reported.
-  private var reported: Set<RPCErrorCode> = []
+  private var reported: Set<ErrorCode> = []
   /// Calls in flight that have not been cancelled, notifications included: a half-closed connection waits for them.
   private var pending = 0
   private var inputEnded = false

@@ -1,4 +1,5 @@
 import PosternJSON
+import PosternSupport
 
 /// One member of the traffic, read from its JSON: what it is, and the id even when the rest is broken.
 enum Envelope {

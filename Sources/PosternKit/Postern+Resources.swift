@@ -1,4 +1,5 @@
 public import AuthEngine
+import PosternSupport
 
 extension Postern {
   /// Fetches `path` of a configured resource with GET; see `fetch(_:from:session:options:onAdvice:)`.
@@ -38,7 +39,7 @@ extension Postern {
     let server = try server(resource)
     var options = try self.options(options, for: server, stop.session, nil)
     guard options.advice != nil else {
-      throw ResourceError(.invalidRequest, "the resource has no advice rules any more", path: ["resource"])
+      throw ResourceError(.invalidParams, "the resource has no advice rules any more", path: ["resource"])
     }
     options.advice?.progress = stop.progress
     return try await engine.fetcher.fetch(request, from: server, options: options)
@@ -90,7 +91,7 @@ extension Postern {
     case .user, .implicit:
       if let own = options.session {
         guard session == nil || own.handle == session else {
-          throw ResourceError(.invalidRequest, "options name another session", path: ["session"])
+          throw ResourceError(.invalidParams, "options name another session", path: ["session"])
         }
         break
       }
@@ -100,7 +101,7 @@ extension Postern {
       }
     case .clientCredentials, .credential, .onBehalfOf, .none:
       guard session == nil else {
-        throw ResourceError(.invalidRequest, "a session goes with auth user or implicit", path: ["session"])
+        throw ResourceError(.invalidParams, "a session goes with auth user or implicit", path: ["session"])
       }
     }
     if options.advice == nil, server.advice != nil, (given.authentication ?? server.authentication) == .user {

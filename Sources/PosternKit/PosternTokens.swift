@@ -89,7 +89,7 @@ public struct PosternTokens: Sendable {
     let server = try running.server(resource)
     guard let exchange = server.exchange, let issuer = running.values.inboundIssuer(of: server.name) else {
       throw ResourceError(
-        .invalidRequest, "the resource is configured without an exchange of inbound tokens", path: ["resource"])
+        .invalidParams, "the resource is configured without an exchange of inbound tokens", path: ["resource"])
     }
     return try await engine.inboundToken(
       token, audience: audience, for: exchange, from: issuer.issuer, tokens: issuer.tokens,

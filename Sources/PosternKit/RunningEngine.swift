@@ -76,12 +76,12 @@ final class RunningEngine: Sendable {
     let names = Array(values.resourceNames)
     guard let name = name ?? (names.count == 1 ? names.first : nil) else {
       throw ResourceError(
-        .invalidRequest, names.isEmpty ? "no resource is configured" : "several resources are configured: name one",
+        .invalidParams, names.isEmpty ? "no resource is configured" : "several resources are configured: name one",
         path: ["resource"])
     }
     guard var server = values.server(name) else {
       throw ResourceError(
-        .invalidRequest, Suggestion.appended(to: "no such resource is configured", for: name, among: names),
+        .invalidParams, Suggestion.appended(to: "no such resource is configured", for: name, among: names),
         path: ["resource"])
     }
     // The single sign-on cookie is the engine's to send, never a caller's.
@@ -96,12 +96,12 @@ final class RunningEngine: Sendable {
   /// The issuer of a resource's tokens.
   func sessionIssuer(of server: ResourceServer) throws(ResourceError) -> SessionIssuer {
     guard let issuer = server.issuer else {
-      throw ResourceError(.invalidRequest, "the resource is configured without an issuer", path: ["resource"])
+      throw ResourceError(.invalidParams, "the resource is configured without an issuer", path: ["resource"])
     }
     do throws(SessionError) {
       return try sessionIssuer(issuer.name)
     } catch {
-      throw ResourceError(.invalidRequest, error.detail, path: ["resource"])
+      throw ResourceError(.invalidParams, error.detail, path: ["resource"])
     }
   }
 

@@ -1,4 +1,4 @@
-public import PosternJSONRPC
+public import PosternSupport
 
 /// A method of the wire contract: its name, what goes in, what comes out, how it can fail. One file per method.
 ///
@@ -25,8 +25,8 @@ public protocol RPCMethod: Sendable {
   static var explanation: String { get }
   /// The result, in one line.
   static var resultSummary: String { get }
-  /// The errors this method adds to those every method has (`RPCErrorCode.common`).
-  static var errors: [RPCErrorCode] { get }
+  /// The errors this method adds to those every method has (`ErrorCode.common`).
+  static var errors: [ErrorCode] { get }
   /// Whether it is sent without an id and never answered.
   static var isNotification: Bool { get }
 }
@@ -37,16 +37,28 @@ extension RPCMethod {
   /// Nothing beyond the summary.
   public static var explanation: String { "" }
   /// None beyond the common ones.
-  public static var errors: [RPCErrorCode] { [] }
+  public static var errors: [ErrorCode] { [] }
   /// Answered.
   public static var isNotification: Bool { false }
 }
 
-extension RPCErrorCode {
+extension ErrorCode {
   /// The errors of every method.
-  public static let common: [RPCErrorCode] = [
+  public static let common: [ErrorCode] = [
     .invalidParams, .internalError, .requestCancelled, .overloaded, .peerForbidden, .shuttingDown, .deadlineExceeded,
     .auditUnavailable,
+  ]
+
+  /// The errors of every method that needs an issuer's keys.
+  static let keySources: [ErrorCode] = [
+    .jwksFetchFailed, .discoveryFailed, .discoveryIssuerMismatch, .jwksInvalid, .issuerUnknown, .jwksURLNotAllowed,
+  ]
+
+  /// The errors of every method that continues a journey.
+  static let journeys: [ErrorCode] = [
+    .continuationUnknown, .authenticationTimedOut, .accessManagerUnreachable, .accessManagerError, .sessionNotFound,
+    .sessionExpired, .tokenEndpointError, .tokenEndpointUnreachable, .authorizationFailed, .stateUnknown,
+    .storeUnavailable, .sessionIssuerUnknown, .grantNotSupported,
   ]
 }
 

@@ -128,6 +128,6 @@ extension LoadingRules {
   static let noDelegate = "authorizationPolicy has no delegate: advice is found and never satisfied"
 
   static func unusable(_ detail: String) -> ResourceError {
-    ResourceError(.invalidRequest, detail, retryable: false)
+    ResourceError(.invalidParams, detail, retryable: false)
   }
 }

@@ -1,5 +1,6 @@
 public import AuthEngine
 public import Foundation
+import PosternSupport
 
 #if canImport(FoundationNetworking)
   import FoundationNetworking
@@ -21,7 +22,7 @@ extension URLError {
     self.init(code, userInfo: [NSLocalizedDescriptionKey: detail])
   }
 
-  private static func code(of code: ResourceError.Code) -> URLError.Code {
+  private static func code(of code: ErrorCode) -> URLError.Code {
     switch code {
     case .notAuthenticated, .notImplicitlyAuthenticated, .deviceNotAuthenticated, .sessionNotFound, .tokenEndpointError,
       .adviceRequired, .adviceFailed, .interactionRequired:
@@ -37,7 +38,7 @@ extension URLError {
     case .deadlineExceeded: .timedOut
     case .requestCancelled: .cancelled
     case .overloaded, .storeUnavailable: .resourceUnavailable
-    case .methodNotAllowed, .invalidHeaders, .invalidRequest, .internalError: .unknown
+    default: .unknown
     }
   }
 }

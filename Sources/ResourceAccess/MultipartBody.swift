@@ -23,7 +23,7 @@ struct MultipartBody {
     for (index, part) in parts.enumerated() {
       guard !part.name.isEmpty, !part.name.utf8.contains(0), part.fileName?.utf8.contains(0) != true else {
         throw ResourceError(
-          .invalidRequest, "a part's name is empty or holds NUL", path: ["multipart", .position(index), "name"])
+          .invalidParams, "a part's name is empty or holds NUL", path: ["multipart", .position(index), "name"])
       }
       var head = "name=\"\(Self.escaped(part.name))\""
       if let fileName = part.fileName { head += "; filename=\"\(Self.escaped(fileName))\"" }

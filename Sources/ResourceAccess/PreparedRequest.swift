@@ -74,14 +74,14 @@ struct PreparedRequest {
     _ supply: BodySupply, instead body: [UInt8]?, of method: HTTPMethod, _ server: ResourceServer
   ) throws(ResourceError) {
     guard method != .get, method != .head else {
-      throw ResourceError(.invalidRequest, "a body does not go with GET and HEAD", path: ["bodyFrom"])
+      throw ResourceError(.invalidParams, "a body does not go with GET and HEAD", path: ["bodyFrom"])
     }
     guard body == nil else {
-      throw ResourceError(.invalidRequest, "a body that is read excludes another one", path: ["bodyFrom"])
+      throw ResourceError(.invalidParams, "a body that is read excludes another one", path: ["bodyFrom"])
     }
     guard server.payloadEncryption == nil else {
       throw ResourceError(
-        .invalidRequest, "the resource's bodies are encrypted, which needs them whole", path: ["bodyFrom"])
+        .invalidParams, "the resource's bodies are encrypted, which needs them whole", path: ["bodyFrom"])
     }
   }
 
@@ -89,12 +89,12 @@ struct PreparedRequest {
     _ parts: [MultipartPart], of request: ResourceRequest, _ method: HTTPMethod, _ fields: HTTPFields
   ) throws(ResourceError) -> MultipartBody {
     guard method == .post else {
-      throw ResourceError(.invalidRequest, "multipart goes with POST only", path: ["multipart"])
+      throw ResourceError(.invalidParams, "multipart goes with POST only", path: ["multipart"])
     }
     guard request.body == nil else {
-      throw ResourceError(.invalidRequest, "multipart and a body exclude each other", path: ["multipart"])
+      throw ResourceError(.invalidParams, "multipart and a body exclude each other", path: ["multipart"])
     }
-    guard !parts.isEmpty else { throw ResourceError(.invalidRequest, "multipart needs a part", path: ["multipart"]) }
+    guard !parts.isEmpty else { throw ResourceError(.invalidParams, "multipart needs a part", path: ["multipart"]) }
     // Its boundary would not be the body's.
     guard fields["Content-Type"] == nil else {
       throw ResourceError(.invalidHeaders, "multipart brings its own media type", path: ["headers", "Content-Type"])

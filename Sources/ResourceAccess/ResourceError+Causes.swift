@@ -1,4 +1,4 @@
-package import HTTPMessages
+import HTTPMessages
 package import OAuthClient
 import PosternSupport
 
@@ -16,8 +16,8 @@ extension ResourceError {
       default: ""
       }
     self.init(
-      Code(error.code), error.detail + limit, outcome: outcome,
-      upstream: error.proxy?.status.map { Upstream(status: $0) },
+      error.code.errorCode, error.detail + limit, outcome: outcome,
+      upstream: UpstreamFault(status: error.proxy?.status),
       retryable: error.code == .cancelled
         ? nil : error.isTransient && (outcome == .notSent || method.isIdempotent),
       retryAfter: error.code == .descriptorsOut ? .seconds(1) : nil)
@@ -52,25 +52,25 @@ extension ResourceError {
   /// the issuer is `device_not_authenticated`, with its code and status in `upstream`.
   init(_ error: TokenError, issuer: String) {
     let detail = "no token from issuer \(issuer): \(error.detail)"
-    var code = Code.deviceNotAuthenticated
-    var upstream: Upstream?
+    var code = ErrorCode.deviceNotAuthenticated
+    var upstream: UpstreamFault?
     var retryAfter: Duration?
     switch error.kind {
     case .unreachable(let transport):
       code = Self.code(ofTokenExchange: transport)
-      upstream = transport.proxy?.status.map { Upstream(status: $0) }
+      upstream = UpstreamFault(status: transport.proxy?.status)
     case .discovery(let failure):
       if let transport = failure.transport {
         code = Self.code(ofTokenExchange: transport)
-        upstream = transport.proxy?.status.map { Upstream(status: $0) }
+        upstream = UpstreamFault(status: transport.proxy?.status)
       } else {
-        upstream = Upstream(status: failure.status, code: failure.kind.rawValue)
+        upstream = UpstreamFault(status: failure.status, code: failure.kind.code.reason)
       }
     case .rejected(let oauth), .unavailable(let oauth):
-      upstream = Upstream(status: error.status, code: oauth?.code, description: oauth?.description)
+      upstream = UpstreamFault(status: error.status, code: oauth?.code, description: oauth?.description)
       retryAfter = error.retryAfter
-    case .malformed: upstream = Upstream(status: error.status, code: "invalid_token_response")
-    case .assertion(let fault): upstream = Upstream(status: nil, code: fault.rawValue)
+    case .malformed: upstream = UpstreamFault(status: error.status, code: "invalid_token_response")
+    case .assertion(let fault): upstream = UpstreamFault(code: fault.rawValue)
     case .notPossible: break
     case .cancelled: code = .requestCancelled
     case .deadlineExceeded: code = .deadlineExceeded
@@ -100,33 +100,12 @@ extension ResourceError {
   }
 
   /// The token request has a time limit of its own: running into it is the issuer's fault, not the caller's deadline.
-  private static func code(ofTokenExchange error: TransportError) -> Code {
-    error.code == .timedOut || error.code == .cancelled ? .serverUnreachable : Code(error.code)
+  private static func code(ofTokenExchange error: TransportError) -> ErrorCode {
+    error.code == .timedOut || error.code == .cancelled ? .serverUnreachable : error.code.errorCode
   }
 }
 
 extension TokenError {
   /// Whether the configuration or the metadata allowed no request.
   fileprivate var isNotPossible: Bool { if case .notPossible = kind { true } else { false } }
-}
-
-extension ResourceError.Code {
-  /// The code of a fetch that failed for a reason of the transport.
-  package init(_ code: TransportError.Code) {
-    self =
-      switch code {
-      case .networkUnreachable: .networkUnreachable
-      case .serverUnreachable: .serverUnreachable
-      case .tlsFailure: .tlsFailure
-      case .pinMismatch: .pinMismatch
-      case .responseTooLarge: .responseTooLarge
-      case .invalidURL: .invalidURL
-      case .addressNotAllowed: .originNotAllowed
-      case .timedOut: .deadlineExceeded
-      case .cancelled: .requestCancelled
-      case .internalError: .internalError
-      case .descriptorsOut: .overloaded
-      case .protocolError: .protocolError
-      }
-  }
 }

@@ -195,7 +195,7 @@ final class ResourceExchange {
     }
     // A server may answer before it has the body: then the answer counts.
     guard let failure, case .failure(let error) = result else { return result }
-    throw ResourceError(.invalidRequest, failure, path: ["bodyFrom"], outcome: error.outcome, retryable: false)
+    throw ResourceError(.invalidParams, failure, path: ["bodyFrom"], outcome: error.outcome, retryable: false)
   }
 
   private func deliver(_ request: HTTPRequest, _ options: TransferOptions) async -> Result<HTTPResponse, TransportError>
@@ -241,7 +241,7 @@ final class ResourceExchange {
 
 extension ResourceServer.Authentication {
   /// The error of a fetch for which there is no token that may be sent.
-  var absence: ResourceError.Code {
+  var absence: ErrorCode {
     switch self {
     case .user, .onBehalfOf, .none: .notAuthenticated
     case .implicit: .notImplicitlyAuthenticated

@@ -143,7 +143,7 @@ public final class ResourceFetcher: Sendable {
     of options: FetchOptions, for server: ResourceServer, at url: HTTPURL
   ) throws(ResourceError) {
     guard options.advice?.policy?.covers(url) == true, let obstacle = server.adviceObstacle else { return }
-    throw ResourceError(.invalidRequest, "the authorization policy has no effect: \(obstacle)", retryable: false)
+    throw ResourceError(.invalidParams, "the authorization policy has no effect: \(obstacle)", retryable: false)
   }
 
   /// Whether the request is sent without a token because no session exists, and the policy permits that. An expired
@@ -213,7 +213,7 @@ public final class ResourceFetcher: Sendable {
       }
       guard let inbound = options.onBehalfOf else {
         throw ResourceError(
-          .invalidRequest, "the resource's tokens are on behalf of a user: an inbound token is needed",
+          .invalidParams, "the resource's tokens are on behalf of a user: an inbound token is needed",
           path: ["onBehalfOf"], retryable: false)
       }
       return .exchanged(exchangedTokens, grant, inbound)

@@ -1,5 +1,6 @@
 public import HTTPMessages
 package import OAuthClient
+import PosternSupport
 
 extension ResourceServer {
   /// The URL that a call's `path` means; throws `invalid_url` or `origin_not_allowed`.

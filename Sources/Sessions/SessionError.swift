@@ -44,27 +44,30 @@ public struct SessionError: Error, Sendable, ConciseStringConvertible {
     /// The caller's deadline passed.
     case deadlineExceeded
 
-    /// The symbol of the error.
-    public var description: String {
+    /// The code of an error of this kind.
+    public var code: ErrorCode {
       switch self {
-      case .notFound: "session_not_found"
-      case .expired: "session_expired"
-      case .tokenEndpoint: "token_endpoint_error"
-      case .unreachable(let error): error.isAnswered ? "token_endpoint_error" : "token_endpoint_unreachable"
-      case .authorizationFailed: "authorization_failed"
-      case .adviceRequired: "advice_required"
-      case .stateUnknown: "state_unknown"
-      case .store: "store_unavailable"
-      case .issuerUnknown: "issuer_unknown"
-      case .grantNotSupported: "grant_not_supported"
-      case .sharedToken: "peer_forbidden"
-      case .pending: "authorization_pending"
-      case .overloaded, .noCapacity: "overloaded"
-      case .invalid: "invalid_params"
-      case .cancelled: "request_cancelled"
-      case .deadlineExceeded: "deadline_exceeded"
+      case .notFound: .sessionNotFound
+      case .expired: .sessionExpired
+      case .tokenEndpoint: .tokenEndpointError
+      case .unreachable(let error): error.isAnswered ? .tokenEndpointError : .tokenEndpointUnreachable
+      case .authorizationFailed: .authorizationFailed
+      case .adviceRequired: .adviceRequired
+      case .stateUnknown: .stateUnknown
+      case .store: .storeUnavailable
+      case .issuerUnknown: .sessionIssuerUnknown
+      case .grantNotSupported: .grantNotSupported
+      case .sharedToken: .peerForbidden
+      case .pending: .authorizationPending
+      case .overloaded, .noCapacity: .overloaded
+      case .invalid: .invalidParams
+      case .cancelled: .requestCancelled
+      case .deadlineExceeded: .deadlineExceeded
       }
     }
+
+    /// The reason.
+    public var description: String { code.reason }
   }
 
   /// The kind of fault.
@@ -117,12 +120,23 @@ public struct SessionError: Error, Sendable, ConciseStringConvertible {
     }
   }
 
+  /// How long to wait before that, where it is known.
+  public var retryAfter: Duration? {
+    switch kind {
+    case .tokenEndpoint(let error), .unreachable(let error): error.retryAfter
+    case .store(let error): error.retryAfter
+    case .pending(let wait): wait
+    case .overloaded(let wait): wait
+    default: nil
+    }
+  }
+
   /// The error of a session for one of a token endpoint.
   public init(_ error: TokenError) {
     switch error.kind {
     case .rejected, .malformed, .assertion:
       self.init(.tokenEndpoint(error), error.detail, upstreamCode: error.upstreamCode)
-    case .discovery(let failure): self.init(.unreachable(error), error.detail, upstreamCode: failure.kind.rawValue)
+    case .discovery(let failure): self.init(.unreachable(error), error.detail, upstreamCode: failure.kind.code.reason)
     case .unavailable, .unreachable:
       self.init(.unreachable(error), error.detail, upstreamCode: error.oauthError?.code)
     case .notPossible: self.init(.grantNotSupported, error.detail)
@@ -156,7 +170,7 @@ public struct SessionError: Error, Sendable, ConciseStringConvertible {
   package init(_ error: KeySetError) {
     self.init(
       .unreachable(TokenError(.malformed, error.detail, status: error.status)),
-      "the ID token cannot be validated: \(error.detail)", upstreamCode: error.kind.rawValue,
+      "the ID token cannot be validated: \(error.detail)", upstreamCode: error.kind.code.reason,
       keysRetryable: error.isRetryable || error.kind == .deadlineExceeded)
   }
 

@@ -21,7 +21,7 @@ struct Problem: Sendable {
     var members: JSONObject = [
       "type": .string("urn:postern:error:\(fault.code.reason)"), "title": .string(fault.code.summary),
       "status": .integer(Int64(status)), "detail": .string(word + fault.message),
-      "code": .integer(Int64(fault.code.code)), "reason": .string(fault.code.reason),
+      "code": .integer(Int64(fault.code.number)), "reason": .string(fault.code.reason),
     ]
     if Self.unsent.contains(fault.code) { members["outcome"] = "not_sent" }
     for member in Self.withoutMessages(fault).data.members { members[member.name] = member.value }
@@ -50,7 +50,7 @@ struct Problem: Sendable {
   }
 
   /// The errors of a request that the sidecar has only looked at, unless their data has another outcome.
-  private static let unsent: Set<RPCErrorCode> = [
+  private static let unsent: Set<ErrorCode> = [
     .invalidRequest, .methodNotFound, .invalidParams, .peerForbidden, .sessionNotFound, .issuerUnknown,
     .continuationUnknown,
   ]
@@ -62,7 +62,7 @@ struct Problem: Sendable {
 
   /// The status of each error that a method of the gateway's may end with. A test looks for each of the protocol's
   /// codes here.
-  static let statuses: [RPCErrorCode: Int] = [
+  static let statuses: [ErrorCode: Int] = [
     .parseError: 400, .invalidRequest: 400, .methodNotFound: 404, .invalidParams: 400, .internalError: 500,
     .requestCancelled: 503, .messageTooLarge: 413, .overloaded: 503, .batchTooLarge: 413, .messageTooComplex: 413,
     .peerForbidden: 403, .shuttingDown: 503, .deadlineExceeded: 504, .auditUnavailable: 503,

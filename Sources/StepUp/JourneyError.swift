@@ -26,6 +26,22 @@ public struct JourneyError: Error, Sendable {
     case deadlineExceeded
     /// The caller cancelled.
     case cancelled
+
+    /// The code of an error of this kind.
+    public var code: ErrorCode {
+      switch self {
+      case .adviceNotRecognised: .adviceNotRecognised
+      case .continuationUnknown: .continuationUnknown
+      case .timedOut: .authenticationTimedOut
+      case .unreachable: .accessManagerUnreachable
+      case .accessManager: .accessManagerError
+      case .session(let error): error.kind.code
+      case .overloaded: .overloaded
+      case .invalid: .invalidParams
+      case .deadlineExceeded: .deadlineExceeded
+      case .cancelled: .requestCancelled
+      }
+    }
   }
 
   /// The kind of fault.
@@ -87,19 +103,6 @@ extension JourneyError: ConciseStringConvertible {
 }
 
 extension JourneyError.Kind: ConciseStringConvertible {
-  /// The symbol of the error.
-  public var description: String {
-    switch self {
-    case .adviceNotRecognised: "advice_not_recognised"
-    case .continuationUnknown: "continuation_unknown"
-    case .timedOut: "authentication_timed_out"
-    case .unreachable: "access_manager_unreachable"
-    case .accessManager: "access_manager_error"
-    case .session(let error): "\(error.kind)"
-    case .overloaded: "overloaded"
-    case .invalid: "invalid_params"
-    case .deadlineExceeded: "deadline_exceeded"
-    case .cancelled: "request_cancelled"
-    }
-  }
+  /// The reason.
+  public var description: String { code.reason }
 }

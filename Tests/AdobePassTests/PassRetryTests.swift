@@ -129,7 +129,7 @@ struct PassRetryTests {
     let error = await passError { try await server.process().client().profiles() }
     #expect(error?.status?.code == "bad_request" && error?.status?.status == 404)
     // The code is ours, not Adobe's.
-    #expect(error?.upstream == PassError.Upstream(status: 404, code: nil))
+    #expect(error?.upstream == UpstreamFault(status: 404, code: nil))
     // A transport that sent one once more by itself would exceed the attempts.
     #expect(server.calls.allSatisfy { $0.request.isSentOnce })
   }

@@ -102,7 +102,7 @@ struct PassSessionTests {
     }
     #expect(error?.kind == .rejected && error?.status?.code == "server_response_format_unknown", "\(members)")
     #expect(error?.status?.status == 0 && error?.isRetryable == false)
-    #expect(error?.upstream == PassError.Upstream(status: 200, code: nil) && error?.status?.details != nil)
+    #expect(error?.upstream == UpstreamFault(status: 200, code: nil) && error?.status?.details != nil)
     server.on("GET profiles", .profiles([:]))
     #expect(try await process.client().profiles().remembered == nil)
   }

@@ -223,7 +223,7 @@ struct TokenTests {
     #expect(token.expiry - engine.clock.monotonicNow == .seconds(366 * 86_400))
   }
 
-  static let answers: [(HTTPResponse, ResourceError.Code, ResourceError.Upstream?, Bool?)] = [
+  static let answers: [(HTTPResponse, ErrorCode, UpstreamFault?, Bool?)] = [
     (
       .json(#"{"error":"invalid_client","error_description":"no such\u0007 client"}"#, status: 401),
       .deviceNotAuthenticated, .init(status: 401, code: "invalid_client", description: "no such client"), false
@@ -248,7 +248,7 @@ struct TokenTests {
   ]
 
   @Test("the token endpoint's answer is reported, without its secrets", arguments: answers)
-  func faults(row: (HTTPResponse, ResourceError.Code, ResourceError.Upstream?, Bool?)) async throws {
+  func faults(row: (HTTPResponse, ErrorCode, UpstreamFault?, Bool?)) async throws {
     let engine = Engine { _, _ in row.0 }
     let error = await #expect(throws: ResourceError.self) {
       try await engine.fetcher.fetch(ResourceRequest(path: "x"), from: .testing())
@@ -264,11 +264,11 @@ struct TokenTests {
   @Test(
     "an issuer that cannot be reached is reported as such",
     arguments: [
-      (TransportError.Code.serverUnreachable, ResourceError.Code.serverUnreachable, true),
+      (TransportError.Code.serverUnreachable, ErrorCode.serverUnreachable, true),
       (.networkUnreachable, .networkUnreachable, true), (.timedOut, .serverUnreachable, true),
       (.tlsFailure, .tlsFailure, false), (.protocolError, .protocolError, true),
     ])
-  func unreachable(row: (TransportError.Code, ResourceError.Code, Bool)) async throws {
+  func unreachable(row: (TransportError.Code, ErrorCode, Bool)) async throws {
     let engine = Engine { _, _ throws(TransportError) in
       throw TransportError(code: row.0, outcome: .sentNoReply, detail: "")
     }

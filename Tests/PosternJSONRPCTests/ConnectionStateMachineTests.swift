@@ -1,4 +1,5 @@
 import PosternJSON
+import PosternSupport
 import Testing
 
 @testable import PosternJSONRPC

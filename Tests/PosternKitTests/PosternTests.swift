@@ -135,7 +135,7 @@ struct PosternTests {
     let wrong = await #expect(throws: ResourceError.self) { try await postern.fetch("7", from: "order") }
     #expect(wrong?.detail.contains("orders") == true && wrong?.path?.jsonPointer == "/resource")
     let none = await #expect(throws: ResourceError.self) { try await postern.fetch("7") }
-    #expect(none?.code == .invalidRequest)
+    #expect(none?.code == .invalidParams)
     let issuer = await #expect(throws: SessionError.self) {
       try await postern.sessions.create(from: tokens, at: "corb")
     }
@@ -217,7 +217,7 @@ struct PosternTests {
     let error = await #expect(throws: ResourceError.self) {
       try await postern.fetch(ResourceRequest(path: "7"), from: "jobs", session: session, options: options)
     }
-    #expect(error?.code == .invalidRequest && transport.requests.isEmpty)
+    #expect(error?.code == .invalidParams && transport.requests.isEmpty)
   }
 
   private func issuerOfTests(_ postern: Postern) async throws -> SessionIssuer {

@@ -1,5 +1,6 @@
 import PosternJSON
 import PosternJSONRPC
+import PosternSupport
 import Testing
 
 @testable import PosternProtocol
@@ -16,7 +17,7 @@ struct OpenRPCDocumentTests {
     let descriptions = ProtocolMethods.descriptions
     #expect(Set(descriptions.map(\.name)).count == descriptions.count)
     let codes = Set(descriptions.flatMap(\.errors) + [.parseError, .invalidRequest])
-    #expect(Set(codes.map(\.code)).count == codes.count)
+    #expect(Set(codes.map(\.number)).count == codes.count)
     // The contract has one reason twice: an issuer that is not configured, returned by validation and by sessions.
     #expect(Set(codes.map(\.reason)).count == codes.count - 1)
   }

@@ -9,9 +9,10 @@ import Testing
 struct PrintedValuesTests {
   @Test("a value is printed with a secret or an inner name")
   func values() throws {
-    let facts = PosternErrorFacts(outcome: .replied, retryAfter: .seconds(1), upstreamCode: "invalid_grant")
+    let facts = PosternErrorFacts(
+      outcome: .replied, retryAfter: .seconds(1), upstream: UpstreamFault(code: "invalid_grant"))
     let samples: KeyValuePairs<String, Any> = [
-      "PosternErrorFacts": facts, "NumberedErrorCode": ResourceError(.overloaded, "full").numberedCode,
+      "PosternErrorFacts": facts, "ErrorCode": ResourceError(.overloaded, "full").numberedCode,
     ]
     for (name, value) in samples { #expect(PrintedValue.faults(of: value) == [], "\(name)") }
   }

@@ -44,7 +44,7 @@ extension URLSessionTests {
     var url = "/pay"
     /// Words of the first request's error.
     let words: String
-    var code = ResourceError.Code.invalidRequest
+    var code = ErrorCode.invalidParams
 
     var testDescription: String { words }
   }

@@ -174,7 +174,7 @@ struct URLSessionTests {
     }
     var reserved = LoadingBench.request("/x")
     reserved.setValue("Bearer of-the-caller", forHTTPHeaderField: "Authorization")
-    let cases: [(URLRequest, URLError.Code, ResourceError.Code)] = [
+    let cases: [(URLRequest, URLError.Code, ErrorCode)] = [
       (LoadingBench.request("/x"), .cannotConnectToHost, .serverUnreachable),
       (LoadingBench.request("/x", method: "TRACK"), .unknown, .methodNotAllowed),
       (reserved, .unknown, .invalidHeaders),

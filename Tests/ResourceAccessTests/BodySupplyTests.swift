@@ -92,7 +92,7 @@ struct BodySupplyTests {
     let error = await #expect(throws: ResourceError.self) {
       try await fetch(engine, Source(mayRewind: false, failure: "it broke"))
     }
-    #expect(error?.code == .invalidRequest && error?.outcome == .sentNoReply && error?.detail == "it broke")
+    #expect(error?.code == .invalidParams && error?.outcome == .sentNoReply && error?.detail == "it broke")
   }
 
   @Test("the answer of a server that does not want the body is lost when the source fails afterwards")

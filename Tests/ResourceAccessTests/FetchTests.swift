@@ -294,7 +294,7 @@ struct FetchTests {
     #expect(seen.withLock { $0.last?.deadline } == Deadline(instant: started + .seconds(1)))
   }
 
-  static let transportErrors: [(TransportError.Code, ResourceError.Code, Bool?, Bool?)] = [
+  static let transportErrors: [(TransportError.Code, ErrorCode, Bool?, Bool?)] = [
     (.networkUnreachable, .networkUnreachable, true, false), (.serverUnreachable, .serverUnreachable, true, false),
     (.tlsFailure, .tlsFailure, false, false), (.pinMismatch, .pinMismatch, false, false),
     (.responseTooLarge, .responseTooLarge, false, false), (.protocolError, .protocolError, false, false),
@@ -303,7 +303,7 @@ struct FetchTests {
   ]
 
   @Test("each transport fault has its code, and repeating is advised only when it is safe", arguments: transportErrors)
-  func transport(row: (TransportError.Code, ResourceError.Code, Bool?, Bool?)) async throws {
+  func transport(row: (TransportError.Code, ErrorCode, Bool?, Bool?)) async throws {
     for (method, retryable) in [("GET", row.2), ("POST", row.3)] {
       let engine = Engine { _, _ throws(TransportError) in
         throw TransportError(code: row.0, outcome: .sentNoReply, detail: "detail")

@@ -2,6 +2,7 @@ import AuthEngine
 import EngineTestSupport
 import HTTPMessages
 import PosternJSON
+import PosternSupport
 import PosternTestSupport
 import Testing
 

@@ -3,6 +3,7 @@ import EngineTestSupport
 import HTTPMessages
 import OAuthClient
 import PosternJSON
+import PosternSupport
 import PosternTestSupport
 import Testing
 

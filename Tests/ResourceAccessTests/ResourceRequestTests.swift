@@ -105,7 +105,7 @@ import Testing
     #expect(error?.code == .methodNotAllowed && engine.transport.requests.isEmpty)
   }
 
-  static let malformed: [(ResourceRequest, ResourceError.Code, String?)] = [
+  static let malformed: [(ResourceRequest, ErrorCode, String?)] = [
     (ResourceRequestBuilder().setPath("x").setMethod("A B").build(), .methodNotAllowed, "/method"),
     (ResourceRequestBuilder().setPath("x").setMethod("").build(), .methodNotAllowed, "/method"),
     (ResourceRequest(path: "x", headers: ["Authorization": "Bearer mine"]), .invalidHeaders, "/headers/Authorization"),
@@ -117,18 +117,18 @@ import Testing
     (ResourceRequest(path: "https://evil.test/x"), .originNotAllowed, "/path"),
     (
       ResourceRequestFactory.makeMultipartResourceRequest(path: "x", method: .put, multipartData: [part]),
-      .invalidRequest,
+      .invalidParams,
       "/multipart"
     ),
-    (ResourceRequestFactory.makeMultipartResourceRequest(path: "x", multipartData: []), .invalidRequest, "/multipart"),
+    (ResourceRequestFactory.makeMultipartResourceRequest(path: "x", multipartData: []), .invalidParams, "/multipart"),
     (
       ResourceRequestBuilder().setPath("x").setMethod(.post).setBody([]).setMultipartData([part]).build(),
-      .invalidRequest,
+      .invalidParams,
       "/multipart"
     ),
     (
       ResourceRequestFactory.makeMultipartResourceRequest(
-        path: "x", multipartData: [part, MultipartPart(name: "", data: [])]), .invalidRequest, "/multipart/1/name"
+        path: "x", multipartData: [part, MultipartPart(name: "", data: [])]), .invalidParams, "/multipart/1/name"
     ),
     (
       ResourceRequestFactory.makeMultipartResourceRequest(
@@ -140,7 +140,7 @@ import Testing
   @Test(
     "a malformed request has its code and path, in both forms, and nothing is sent",
     arguments: malformed)
-  func faults(row: (ResourceRequest, ResourceError.Code, String?)) async throws {
+  func faults(row: (ResourceRequest, ErrorCode, String?)) async throws {
     let engine = Engine { _, _ in .status(204) }
     let client = DeviceClient(fetcher: engine.fetcher, server: try .testing())
     let error = await #expect(throws: ResourceError.self) { try await client.sendAuthenticatedRequest(row.0) }

@@ -40,7 +40,7 @@ import Testing
   /// Sends in both forms; the error's code, which must be the same in both.
   private func send(
     _ kind: Kind, _ user: UserClient, options: FetchOptions = FetchOptions()
-  ) async throws -> ResourceError.Code? {
+  ) async throws -> ErrorCode? {
     let request = ResourceRequest(path: "x")
     let device = DeviceClient(fetcher: bench.fetcher, server: try server())
     let outcomes = Outcomes()
@@ -83,7 +83,7 @@ import Testing
   func missing() async throws {
     bench.answer("/token") { _, _ in .json(#"{"error":"invalid_client"}"#, status: 401) }
     for (kind, code) in [
-      (Kind.user, ResourceError.Code.notAuthenticated), (.implicit, .notImplicitlyAuthenticated),
+      (Kind.user, ErrorCode.notAuthenticated), (.implicit, .notImplicitlyAuthenticated),
       (.device, .deviceNotAuthenticated), (.none, nil),
     ] {
       #expect(try await send(kind, user()) == code)
@@ -100,7 +100,7 @@ import Testing
     #expect(try await send(.user, user(uid: 2)) == .notAuthenticated)
     #expect(try await send(.user, user(first.handle, uid: 2)) == .sessionNotFound)
     try await bench.userSession(at: issuer)
-    #expect(try await send(.user, client) == .invalidRequest, "which of the two?")
+    #expect(try await send(.user, client) == .invalidParams, "which of the two?")
     #expect(try await send(.user, user(first.handle)) == nil)
     #expect(try await send(.implicit, user(implicit: first.handle)) == .notImplicitlyAuthenticated)
     _ = try await bench.sessions.end(first.handle, at: issuer, in: .uid(1))

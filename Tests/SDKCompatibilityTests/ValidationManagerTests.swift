@@ -44,7 +44,7 @@ import Testing
     } catch let thrown {
       #expect(thrown.description == error?.description)
       guard case .undecided(let fault) = thrown else { return thrown.code?.rawValue }
-      return fault.kind.rawValue
+      return fault.kind.code.reason
     }
   }
 

@@ -291,7 +291,7 @@ import Testing
     bench.answerTokens()
     let user = try await bench.userSession(at: issuer)
     let implicit = try await Self.implicit(bench, issuer)
-    func code(_ kind: ResourceServer.Authentication, _ handle: SessionHandle?) async throws -> ResourceError.Code? {
+    func code(_ kind: ResourceServer.Authentication, _ handle: SessionHandle?) async throws -> ErrorCode? {
       var options = FetchOptions(authentication: kind)
       options.session = handle.map {
         SessionRef(handle: $0, uid: 1, issuer: issuer, sessions: bench.sessions)

@@ -261,7 +261,7 @@ struct ProblemTests {
     #expect(problem.status == expected)
     let members = try JSONParser().parse(problem.body)
     #expect(members["status"] == .integer(Int64(expected)))
-    #expect(members["code"] == .integer(Int64(fault.code.code)))
+    #expect(members["code"] == .integer(Int64(fault.code.number)))
     #expect(members["reason"] == .string(fault.code.reason))
     #expect(problem.fields["Content-Type"] == "application/problem+json")
     #expect((problem.fields["WWW-Authenticate"] != nil) == (expected == 401))
@@ -271,7 +271,7 @@ struct ProblemTests {
   /// Catches a new error of the protocol that would become a 500 without a decision.
   @Test("An error of the protocol has no status")
   func table() {
-    let codes = ProtocolMethods.all.flatMap { $0.errors } + RPCErrorCode.common
+    let codes = ProtocolMethods.all.flatMap { $0.errors } + ErrorCode.common
     for code in codes { #expect(Problem.statuses[code] != nil, "\(code.reason)") }
     #expect(codes.count > 40)
   }
@@ -296,7 +296,7 @@ struct ProblemTests {
   /// about a request that did.
   @Test("The problem of a request that was only looked at has no outcome, or hides another one")
   func outcome() throws {
-    for code in [RPCErrorCode.invalidParams, .sessionNotFound, .peerForbidden, .issuerUnknown] {
+    for code in [ErrorCode.invalidParams, .sessionNotFound, .peerForbidden, .issuerUnknown] {
       #expect(try JSONParser().parse(Problem(RPCFault(code)).body)["outcome"] == "not_sent", "\(code.reason)")
     }
     let ended = Problem(RPCFault(.peerForbidden, outcome: .sentNoReply))

@@ -111,7 +111,7 @@ struct ChainPropertyTests {
     let method = try #require(Self.httpMethods.randomElement(using: &random))
     let path = try #require(Self.fetched.randomElement(using: &random))
     let isAllowed = chain.model.allowsFetch(resource, method, path.meant)
-    let expected: RPCErrorCode? =
+    let expected: ErrorCode? =
       isAllowed ? nil : chain.model.allows(method: "fetchResource") ? .invalidParams : .peerForbidden
     let params: JSONValue = ["resource": .string(resource), "method": .string(method), "path": .string(path.given)]
     let before = bench.transport.requests.count
@@ -125,7 +125,7 @@ struct ChainPropertyTests {
     #expect(bench.transport.requests.count - before == (isAllowed ? 2 : 0))
   }
 
-  private static func code<Value>(of result: Result<Value, RPCFault>) -> RPCErrorCode? {
+  private static func code<Value>(of result: Result<Value, RPCFault>) -> ErrorCode? {
     guard case .failure(let fault) = result else { return nil }
     return fault.code
   }

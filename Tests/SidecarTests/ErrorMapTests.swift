@@ -15,11 +15,6 @@ import Testing
 /// The map of the engine's errors to the wire's.
 @Suite("Errors on the wire")
 struct ErrorMapTests {
-  @Test("each code of a fetch's error has the wire's code of the same reason", arguments: ResourceError.Code.allCases)
-  func codes(code: ResourceError.Code) {
-    #expect(ErrorMap.fault(ResourceError(code, "words")).code.reason == code.reason)
-  }
-
   @Test("the offending parameter of an error is a JSON Pointer, behind the parameter it was given in")
   func pointers() {
     let header = ResourceError(.invalidHeaders, "words", path: ["headers", "X/Y"])

@@ -186,7 +186,7 @@ struct ForwardedFetchTests {
     #expect(bench.transport.requests.last?.fields["Destination"] == "/shop/b")
   }
 
-  static let rejected: [(uid: UInt32, ForwardedFetch, RPCErrorCode, reads: Int)] = [
+  static let rejected: [(uid: UInt32, ForwardedFetch, ErrorCode, reads: Int)] = [
     (5555, ForwardedFetch(resource: "open", path: "/", method: "GET"), .peerForbidden, 0),
     (8888, ForwardedFetch(resource: "open", path: "/", method: "GET"), .peerForbidden, 0),
     (9999, ForwardedFetch(resource: "open", path: "/", method: "GET"), .invalidParams, 0),
@@ -202,7 +202,7 @@ struct ForwardedFetchTests {
 
   /// Catches a rule that messages obey and programs do not, and a body that is read for nothing.
   @Test("A program does what no caller may", arguments: rejected)
-  func isRejected(uid: UInt32, call: ForwardedFetch, code: RPCErrorCode, reads: Int) async {
+  func isRejected(uid: UInt32, call: ForwardedFetch, code: ErrorCode, reads: Int) async {
     let program = Program()
     #expect(await fault(call, for: program, uid: uid)?.code == code)
     #expect(bench.transport.requests.isEmpty)

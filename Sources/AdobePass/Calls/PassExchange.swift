@@ -231,7 +231,7 @@ extension PassError {
     guard kind == .rejected, upstream == nil else { return self }
     return PassError(
       kind: kind, status: status?.traced(answer.trace), next: next, isRetryable: isRetryable, retryAfter: retryAfter,
-      outcome: outcome, upstream: Upstream(status: answer.status, code: nil), detail: detail)
+      outcome: outcome, upstream: UpstreamFault(status: answer.status), detail: detail)
   }
 
   /// A request without an answer.

@@ -20,6 +20,18 @@ public struct PassError: Error, Sendable {
     case deadlineExceeded
     /// The call was cancelled.
     case cancelled
+
+    /// The code of an error of this kind.
+    public var code: ErrorCode {
+      switch self {
+      case .invalidParameter: .invalidParams
+      case .rejected: .passError
+      case .unreachable: .passUnreachable
+      case .storeUnavailable: .storeUnavailable
+      case .deadlineExceeded: .deadlineExceeded
+      case .cancelled: .requestCancelled
+      }
+    }
   }
 
   /// The kind.
@@ -35,17 +47,9 @@ public struct PassError: Error, Sendable {
   /// Whether the request may have had an effect.
   public let outcome: TransportError.Outcome
   /// The answer: its HTTP status, and Adobe's code where it has one; nil without an answer.
-  public let upstream: Upstream?
+  public let upstream: UpstreamFault?
   /// The error in words, without secrets.
   public let detail: String
-
-  /// An answer of Adobe's.
-  public struct Upstream: Sendable, Hashable {
-    /// The HTTP status.
-    public let status: Int
-    /// The code of its enhanced error.
-    public let code: String?
-  }
 }
 
 /// The step that helps after an error of Adobe Pass.
@@ -114,7 +118,7 @@ extension PassError {
     let next = PassNextStep(status)
     return PassError(
       kind: .rejected, status: status, next: next, isRetryable: next == .later, retryAfter: retryAfter,
-      outcome: outcome, upstream: http.map { Upstream(status: $0, code: code) },
+      outcome: outcome, upstream: UpstreamFault(status: http, code: code),
       detail: status.isLocal ? status.details ?? status.message : "Adobe Pass answered with \(shownCode(of: status))")
   }
 
@@ -134,7 +138,7 @@ extension PassError {
   ) -> PassError {
     PassError(
       kind: .unreachable, status: nil, next: nil, isRetryable: true, retryAfter: retryAfter, outcome: outcome,
-      upstream: http.map { Upstream(status: $0, code: nil) }, detail: detail)
+      upstream: UpstreamFault(status: http), detail: detail)
   }
 
   /// The same error `rest` before a retry may succeed, where it is one of a busy server.
@@ -172,11 +176,6 @@ extension PassError {
 extension PassError: ConciseStringConvertible {
   /// The error in words.
   public var description: String { Concise.text(Concise.name(detail), isRetryable ? "a retry may help" : nil) }
-}
-
-extension PassError.Upstream: ConciseStringConvertible {
-  /// Status and code.
-  public var description: String { Concise.text("status \(status)", code.map { Concise.name($0) }) }
 }
 
 extension PassError.Kind: ConciseStringConvertible {

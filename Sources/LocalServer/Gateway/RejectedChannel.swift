@@ -1,4 +1,5 @@
 import NIOCore
+import PosternSupport
 
 /// A connection over a limit: gets its response as soon as its method is known, and is closed.
 final class RejectedChannel: ChannelInboundHandler {

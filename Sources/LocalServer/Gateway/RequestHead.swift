@@ -1,54 +1,19 @@
 package import HTTPMessages
-import PosternSupport
+package import PosternSupport
 
 /// Why a request is rejected. The text quotes nothing of the request.
 package struct RequestRejection: Error, Sendable, Hashable {
-  /// The kinds, with the reason, code and summary of the protocol's error of that name.
-  package enum Kind: String, CaseIterable, Sendable {
-    case malformedRequest = "malformed_request"
-    case requestTooLarge = "request_too_large"
-    case unsupported
-    case misdirected
-    case webPage = "web_page"
-    case keyRequired = "key_required"
-    case requestTimeout = "request_timeout"
-    case peerForbidden = "peer_forbidden"
-    case overloaded
-
-    /// The number, for programs.
-    package var code: Int { meaning.code }
-    /// What all rejections of the kind have in common, for people.
-    package var summary: String { meaning.summary }
-
-    private var meaning: (code: Int, summary: String) {
-      switch self {
-      case .malformedRequest: (-32030, "Not a valid HTTP request, or one with two readings")
-      case .requestTooLarge: (-32031, "A part of the HTTP request is over its size limit")
-      case .unsupported: (-32032, "HTTP that a gateway does not forward")
-      case .misdirected: (-32033, "The request is for a host that is not served here")
-      case .webPage: (-32034, "Requests of web pages are not accepted")
-      case .keyRequired: (-32035, "The key of gateway.listen.keyFile is missing, or another one")
-      case .requestTimeout: (-32036, "The HTTP request did not come in time")
-      case .peerForbidden: (-32020, "This peer may not call this method, or use this resource or session")
-      case .overloaded: (-32009, "In-flight, rate or connection limits reached; try again after retryAfterMs")
-      }
-    }
-  }
-
   /// The HTTP status.
   package let status: Int
-  /// The kind.
-  package let kind: Kind
+  /// The code of the protocol's error.
+  package let code: ErrorCode
   /// The reason, for people.
   package let detail: String
 
-  /// The reason, for programs.
-  package var reason: String { kind.rawValue }
-
-  /// Rejects a request that is not valid HTTP, by default with the status and kind for that.
-  package init(_ detail: String, status: Int = 400, _ kind: Kind = .malformedRequest) {
+  /// Rejects a request that is not valid HTTP, by default with the status and code for that.
+  package init(_ detail: String, status: Int = 400, _ code: ErrorCode = .malformedRequest) {
     self.status = status
-    self.kind = kind
+    self.code = code
     self.detail = detail
   }
 

@@ -121,12 +121,12 @@ package struct ResponseFraming: Sendable {
 }
 
 extension RequestRejection {
-  /// The problem document (RFC 9457), with the id of the request's trace. All of its texts are this module's own:
+  /// The problem document (RFC 9457), with the id of the request's trace. All of its texts are Postern's own:
   /// nothing needs to be escaped.
   package func problem(traceID: String) -> [UInt8] {
     var members = [
-      ("type", "\"urn:postern:error:\(reason)\""), ("title", "\"\(kind.summary)\""), ("status", "\(status)"),
-      ("detail", "\"\(detail)\""), ("code", "\(kind.code)"), ("reason", "\"\(reason)\""),
+      ("type", "\"urn:postern:error:\(code.reason)\""), ("title", "\"\(code.summary)\""), ("status", "\(status)"),
+      ("detail", "\"\(detail)\""), ("code", "\(code.number)"), ("reason", "\"\(code.reason)\""),
       ("outcome", "\"not_sent\""), ("traceId", "\"\(traceID)\""),
     ]
     if status == 503 { members.append(("retryAfterMs", "1000")) }

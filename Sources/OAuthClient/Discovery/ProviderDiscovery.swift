@@ -175,11 +175,14 @@ public final class ProviderDiscovery: Sendable {
 /// The reason why an authorization server's metadata is not available.
 public struct DiscoveryError: Error, Sendable {
   /// The kind of fault.
-  public enum Kind: String, Sendable, Hashable, CaseIterable {
+  public enum Kind: Sendable, Hashable, CaseIterable {
     /// Not reachable, no metadata there, or metadata that cannot be read.
-    case failed = "discovery_failed"
+    case failed
     /// The metadata is that of another issuer (RFC 8414 section 3.3).
-    case issuerMismatch = "discovery_issuer_mismatch"
+    case issuerMismatch
+
+    /// The code of an error of this kind.
+    public var code: ErrorCode { self == .failed ? .discoveryFailed : .discoveryIssuerMismatch }
   }
 
   /// The kind of fault.
@@ -207,8 +210,8 @@ public struct DiscoveryError: Error, Sendable {
 }
 
 extension DiscoveryError: ConciseStringConvertible {
-  /// `kind: detail`.
-  public var description: String { "\(kind.rawValue): \(detail)" }
+  /// `reason: detail`.
+  public var description: String { "\(kind.code.reason): \(detail)" }
 }
 
 extension TransportError {

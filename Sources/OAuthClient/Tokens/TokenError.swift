@@ -24,6 +24,18 @@ public struct TokenError: Error, Sendable {
     case cancelled
     /// The waiter's deadline passed.
     case deadlineExceeded
+
+    /// The code of an error of this kind.
+    public var code: ErrorCode {
+      switch self {
+      case .rejected, .unavailable, .malformed, .assertion: .tokenEndpointError
+      case .unreachable: .tokenEndpointUnreachable
+      case .discovery(let error): error.kind.code
+      case .notPossible: .grantNotSupported
+      case .cancelled: .requestCancelled
+      case .deadlineExceeded: .deadlineExceeded
+      }
+    }
   }
 
   /// The kind of fault.
@@ -162,17 +174,8 @@ public struct OAuthError: Sendable, Hashable {
 }
 
 extension TokenError.Kind: ConciseStringConvertible {
-  /// The symbol of the error.
-  public var description: String {
-    switch self {
-    case .rejected, .unavailable, .malformed, .assertion: "token_endpoint_error"
-    case .unreachable: "token_endpoint_unreachable"
-    case .discovery(let error): error.kind.rawValue
-    case .notPossible: "grant_not_supported"
-    case .cancelled: "request_cancelled"
-    case .deadlineExceeded: "deadline_exceeded"
-    }
-  }
+  /// The reason.
+  public var description: String { code.reason }
 }
 
 extension OAuthError: CustomDebugStringConvertible, CustomReflectable {

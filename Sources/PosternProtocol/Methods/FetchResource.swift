@@ -1,5 +1,5 @@
 public import PosternJSON
-public import PosternJSONRPC
+public import PosternSupport
 
 /// `fetchResource`: the main job.
 public enum FetchResource: RPCMethod {
@@ -10,7 +10,7 @@ public enum FetchResource: RPCMethod {
   public static let explanation =
     "The token comes from the cache or from the issuer, is refreshed once when the resource rejects it, and is never shown. Any HTTP status is a result."
   public static let resultSummary = "The resource's response"
-  public static let errors: [RPCErrorCode] = [
+  public static let errors: [ErrorCode] = [
     .notAuthenticated, .notImplicitlyAuthenticated, .deviceNotAuthenticated, .methodNotAllowed, .invalidHeaders,
     .invalidURL, .originNotAllowed, .networkUnreachable, .serverUnreachable, .tlsFailure, .pinMismatch,
     .responseTooLarge, .protocolError, .debuggerAttached, .payloadEncryptionFailed, .sessionNotFound,

@@ -1,4 +1,4 @@
-public import PosternJSONRPC
+public import PosternSupport
 
 /// `health`: does it work.
 public enum Health: RPCMethod {
@@ -102,7 +102,7 @@ public enum ReloadConfig: RPCMethod {
   public static let explanation =
     "Read and checked whole before anything changes: with any problem the running configuration stays. Calls in flight finish on the configuration they began with."
   public static let resultSummary = "The changed keys"
-  public static let errors: [RPCErrorCode] = [.configurationInvalid]
+  public static let errors: [ErrorCode] = [.configurationInvalid]
 
   public struct Result: RPCObject {
     public let changed: [String]
@@ -114,10 +114,4 @@ public enum ReloadConfig: RPCMethod {
       "changed": "The keys that differ from before, e.g. `resources.billing`; may be empty"
     ]
   }
-}
-
-extension RPCErrorCode {
-  /// The configuration file has problems; `data.problems` lists them.
-  public static let configurationInvalid = RPCErrorCode(
-    -32023, "configuration_invalid", "The configuration file has problems; the running configuration stays")
 }

@@ -1,5 +1,5 @@
 public import PosternJSON
-public import PosternJSONRPC
+public import PosternSupport
 
 /// `preauthorize`: may the user have these resources.
 public enum Preauthorize: RPCMethod {
@@ -10,7 +10,7 @@ public enum Preauthorize: RPCMethod {
   public static let explanation =
     "A hint for what to show, never a gate in front of the resource. Decisions come in the order of the resources. A deny and a fault differ: both are authorized false with an error, and action retry or status 0 marks the fault. A missing session and an unreachable decision point are results, too: outcome failure. Large lists are split, a batch that one resource spoils is taken apart, and permits are cached for a while."
   public static let resultSummary = "A decision for each resource, or the status with the reason why there is none"
-  public static let errors: [RPCErrorCode] = [.storeUnavailable]
+  public static let errors: [ErrorCode] = [.storeUnavailable]
 
   /// The caches that may answer instead of the decision point.
   public enum Feature: String, SchemaEnumeration, Sendable {
@@ -215,7 +215,7 @@ public enum InvalidateDecisions: RPCMethod {
   public static let explanation =
     "Only the calling user's own are removed. Decisions that are being requested at this moment are not cached either."
   public static let resultSummary = "How many were forgotten"
-  public static let errors: [RPCErrorCode] = [.sessionNotFound, .storeUnavailable]
+  public static let errors: [ErrorCode] = [.sessionNotFound, .storeUnavailable]
 
   public struct Params: RPCObject {
     public var provider: String?

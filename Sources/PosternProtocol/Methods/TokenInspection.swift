@@ -1,5 +1,5 @@
 public import PosternJSON
-public import PosternJSONRPC
+public import PosternSupport
 
 /// `verifyJws`: a signature, offline.
 public enum VerifyJWS: RPCMethod {
@@ -11,7 +11,7 @@ public enum VerifyJWS: RPCMethod {
   public static let explanation =
     "For tooling and conformance vectors: only the signature is checked, no claim. Exactly one of jwks and jwk."
   public static let resultSummary = "Whether a given key made the signature"
-  public static let errors: [RPCErrorCode] = [.jwksInvalid]
+  public static let errors: [ErrorCode] = [.jwksInvalid]
 
   public struct Params: RPCObject {
     public var jws: String
@@ -56,7 +56,7 @@ public enum DecryptJWE: RPCMethod {
   public static let explanation =
     "For tooling and conformance vectors. RSA1_5 is never accepted, PBES2 only when algorithms names it, with at most 10,000 iterations."
   public static let resultSummary = "The plaintext, when the key opens the message"
-  public static let errors: [RPCErrorCode] = [.jwksInvalid]
+  public static let errors: [ErrorCode] = [.jwksInvalid]
 
   public struct Params: RPCObject {
     public var jwe: String

@@ -1,5 +1,5 @@
 public import PosternJSON
-public import PosternJSONRPC
+public import PosternSupport
 
 /// `validateIdToken`: every rule of OpenID Connect, in a fixed order, each with its own error.
 public enum ValidateIDToken: RPCMethod {
@@ -10,7 +10,7 @@ public enum ValidateIDToken: RPCMethod {
   public static let explanation =
     "Checks encoding, header and algorithm, choice of key, signature and claims, in this order. A token that is not valid is a result with the first failing check; an error means that it could not be decided."
   public static let resultSummary = "The verdict"
-  public static let errors = RPCErrorCode.keySources
+  public static let errors = ErrorCode.keySources
 
   /// How the token was obtained.
   public enum Flow: String, SchemaEnumeration, Sendable {
@@ -69,7 +69,7 @@ public enum ValidateAccessToken: RPCMethod {
   public static let explanation =
     "The token's typ must be at+jwt, so that no ID token passes. A token that is bound to a key (cnf) is not valid unless confirmation names the key whose possession was shown."
   public static let resultSummary = "The verdict"
-  public static let errors = RPCErrorCode.keySources
+  public static let errors = ErrorCode.keySources
 
   /// The key whose possession the presenter has shown; exactly one member.
   public struct Confirmation: RPCObject {
@@ -118,7 +118,7 @@ public enum IntrospectToken: RPCMethod {
   public static let explanation =
     "The answer may be signed (RFC 9701). It is requested again each time, so that a revocation is seen at once; calls at the same time share one request."
   public static let resultSummary = "The verdict"
-  public static let errors: [RPCErrorCode] = [
+  public static let errors: [ErrorCode] = [
     .jwksFetchFailed, .discoveryFailed, .discoveryIssuerMismatch, .jwksInvalid, .issuerUnknown, .introspectionFailed,
   ]
 
@@ -163,7 +163,7 @@ public enum ValidateRequest: RPCMethod {
   public static let explanation =
     "Finds the token (RFC 6750), checks the proof of possession (DPoP, RFC 9449) or the client certificate (RFC 8705) and validates the token, a JWT by the issuer's keys, an opaque one by introspection. A proof is good for one request, in all processes that share the store. A request that may not pass is a result, with the response to send; an error means that it could not be decided: the API answers 503."
   public static let resultSummary = "The verdict"
-  public static let errors = RPCErrorCode.keySources + [.introspectionFailed, .storeUnavailable]
+  public static let errors = ErrorCode.keySources + [.introspectionFailed, .storeUnavailable]
 
   /// Whether proofs of possession are accepted.
   public enum ProofRule: String, SchemaEnumeration, Sendable {
@@ -355,7 +355,7 @@ public enum ValidateLogoutToken: RPCMethod {
     "A logout token is good for one use: the second time it is jti_replayed. With `end`, a valid one ends the sessions "
     + "of its login, of all users: by `sid` that login alone, else all of `sub`."
   public static let resultSummary = "The verdict, and how many sessions were ended"
-  public static let errors = RPCErrorCode.keySources + [.storeUnavailable, .overloaded]
+  public static let errors = ErrorCode.keySources + [.storeUnavailable, .overloaded]
 
   public struct Params: RPCObject, IssuerReference {
     public var logoutToken: String

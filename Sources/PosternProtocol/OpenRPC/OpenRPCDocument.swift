@@ -1,5 +1,6 @@
 public import PosternJSON
 import PosternJSONRPC
+import PosternSupport
 
 /// The OpenRPC 1.3 document (https://spec.open-rpc.org), generated from the method types.
 public enum OpenRPCDocument {
@@ -37,7 +38,7 @@ public enum OpenRPCDocument {
       "summary": .string(method.resultSummary),
       "schema": method.resultSchema,
     ]
-    object["errors"] = .array((RPCErrorCode.common + method.errors).map(error))
+    object["errors"] = .array((ErrorCode.common + method.errors).map(error))
     return .object(object)
   }
 
@@ -59,9 +60,9 @@ public enum OpenRPCDocument {
     ]
   }
 
-  private static func error(_ code: RPCErrorCode) -> JSONValue {
+  private static func error(_ code: ErrorCode) -> JSONValue {
     [
-      "code": .integer(Int64(code.code)),
+      "code": .integer(Int64(code.number)),
       "message": .string(code.summary),
       "data": ["reason": .string(code.reason)],
     ]

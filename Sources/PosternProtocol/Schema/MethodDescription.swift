@@ -1,5 +1,5 @@
 public import PosternJSON
-public import PosternJSONRPC
+public import PosternSupport
 
 /// A method's type, erased: what the OpenRPC writer and the documentation need of it.
 public struct MethodDescription: Sendable {
@@ -28,7 +28,7 @@ public struct MethodDescription: Sendable {
   /// The result's JSON Schema.
   public let resultSchema: JSONValue
   /// The errors beyond the common ones.
-  public let errors: [RPCErrorCode]
+  public let errors: [ErrorCode]
   /// Whether it is never answered.
   public let isNotification: Bool
   /// Members without documentation, or documentation without a member: none, or a test fails.

@@ -227,7 +227,7 @@ package struct SecondURLs: Sendable {
   }
 
   private static func fault(
-    _ detail: String, at field: String, _ code: ResourceError.Code = .invalidURL
+    _ detail: String, at field: String, _ code: ErrorCode = .invalidURL
   ) -> ResourceError {
     ResourceError(code, detail, path: ["headers", .name(field)])
   }

@@ -164,7 +164,7 @@ struct FetchExplanation {
       steps.append(passes("outbound", "Through the outbound proxy\(address)", ["route": "proxy"]))
     case .excluded:
       let error = ResourceError(
-        .init(TransportError.Code.addressNotAllowed),
+        .originNotAllowed,
         "a link-local address, or the name of a metadata service, is never requested from the proxy")
       steps.append(ExplanationStep("outbound", rejectedBy: await fetch.fault(error)))
     }

@@ -8,28 +8,26 @@ import PosternSupport
 extension ErrorMap {
   /// A journey's error.
   static func fault(_ error: JourneyError) -> RPCFault {
+    var fault = RPCFault(error.kind.code, error.detail)
     switch error.kind {
-    case .adviceNotRecognised: return RPCFault(.adviceNotRecognised, error.detail, isRetryable: false)
+    case .session(let session): return self.fault(session)
     case .continuationUnknown: return RPCFault(.continuationUnknown, path: "/continuation")
-    case .timedOut: return RPCFault(.authenticationTimedOut, error.detail, isRetryable: false)
+    case .invalid(let path): return .invalidParams(error.detail, path: path.jsonPointer)
+    case .deadlineExceeded, .cancelled: return RPCFault(error.kind.code)
+    case .adviceNotRecognised, .timedOut: fault.isRetryable = false
     case .unreachable(let failure):
-      return RPCFault(
-        .accessManagerUnreachable, error.detail, outcome: failure.outcome, isRetryable: failure.isRetryable ?? false)
+      fault.outcome = failure.outcome
+      fault.isRetryable = failure.isRetryable ?? false
     case .accessManager(let status, let code):
-      var fault = RPCFault(
-        .accessManagerError, error.detail, isRetryable: (status ?? 0) >= 500,
-        upstream: RPCFault.Upstream(status: status, code: code))
+      fault.isRetryable = (status ?? 0) >= 500
+      fault.upstream = UpstreamFault(status: status, code: code)
       fault.details["status"] = status.map { .integer(Int64($0)) }
       fault.details["errorCode"] = code.map { .string($0) }
-      return fault
-    case .session(let session): return fault(session)
     case .overloaded(let wait):
-      return RPCFault(
-        .overloaded, error.detail, isRetryable: true, retryAfter: wait)
-    case .invalid(let path): return .invalidParams(error.detail, path: path.jsonPointer)
-    case .deadlineExceeded: return RPCFault(.deadlineExceeded)
-    case .cancelled: return RPCFault(.requestCancelled)
+      fault.isRetryable = true
+      fault.retryAfter = wait
     }
+    return fault
   }
 }
 

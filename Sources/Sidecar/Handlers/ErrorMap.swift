@@ -6,15 +6,13 @@ import PosternJSONRPC
 import PosternProtocol
 import PosternSupport
 
-/// Maps the engine's errors to errors of the wire. Every switch is exhaustive: a new kind of error does not compile
-/// until its code on the wire is decided.
+/// Maps the engine's errors to errors of the wire: the code is the error's own, and this adds what the wire has beside it.
 enum ErrorMap {
   /// The error of a fetch.
   static func fault(_ error: ResourceError) -> RPCFault {
     var fault = RPCFault(
-      RPCErrorCode(error.code), error.detail, path: error.path?.jsonPointer, outcome: error.outcome,
-      isRetryable: error.retryable, retryAfter: error.retryAfter,
-      upstream: error.upstream.flatMap { RPCFault.Upstream(status: $0.status, code: $0.code) })
+      error.code, error.detail, path: error.path?.jsonPointer, outcome: error.outcome,
+      isRetryable: error.retryable, retryAfter: error.retryAfter, upstream: error.upstream)
     // As with every method that has `token_endpoint_error`.
     if error.code == .tokenEndpointError, let upstream = error.upstream, let status = upstream.status {
       fault.details["error"] = upstream.code.map { .string($0) }
@@ -35,40 +33,6 @@ extension ErrorMap {
     var hidden = fault.with(message: "no token from the resource's issuer")
     hidden.details["errorDescription"] = nil
     return hidden
-  }
-}
-
-extension RPCErrorCode {
-  fileprivate init(_ code: ResourceError.Code) {
-    self =
-      switch code {
-      case .adviceRequired: .adviceRequired
-      case .adviceFailed: .adviceFailed
-      case .interactionRequired: .interactionRequired
-      case .notAuthenticated: .notAuthenticated
-      case .notImplicitlyAuthenticated: .notImplicitlyAuthenticated
-      case .deviceNotAuthenticated: .deviceNotAuthenticated
-      case .methodNotAllowed: .methodNotAllowed
-      case .invalidHeaders: .invalidHeaders
-      case .invalidURL: .invalidURL
-      case .originNotAllowed: .originNotAllowed
-      case .networkUnreachable: .networkUnreachable
-      case .serverUnreachable: .serverUnreachable
-      case .tlsFailure: .tlsFailure
-      case .pinMismatch: .pinMismatch
-      case .responseTooLarge: .responseTooLarge
-      case .protocolError: .protocolError
-      case .payloadEncryptionFailed: .payloadEncryptionFailed
-      case .sessionNotFound: .sessionNotFound
-      case .tokenEndpointError: .tokenEndpointError
-      case .tokenEndpointUnreachable: .tokenEndpointUnreachable
-      case .storeUnavailable: .storeUnavailable
-      case .invalidRequest: .invalidParams
-      case .overloaded: .overloaded
-      case .deadlineExceeded: .deadlineExceeded
-      case .requestCancelled: .requestCancelled
-      case .internalError: .internalError
-      }
   }
 }
 

@@ -140,6 +140,19 @@ public enum IntrospectionError: Error, Sendable {
   case unverified(TokenFault)
   /// There are no keys to verify a signed answer with.
   case undecided(KeySetError)
+
+  /// The code of the error, by the step that failed.
+  public var code: ErrorCode {
+    switch self {
+    case .undecided(let error): error.kind.code
+    case .malformed, .unverified: .introspectionFailed
+    case .unanswered(let error):
+      switch error.kind {
+      case .cancelled, .deadlineExceeded, .discovery: error.kind.code
+      case .rejected, .unavailable, .unreachable, .malformed, .notPossible, .assertion: .introspectionFailed
+      }
+    }
+  }
 }
 
 extension IntrospectionError {

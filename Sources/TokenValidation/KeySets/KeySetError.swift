@@ -4,21 +4,33 @@ public import PosternSupport
 
 /// The reason why there are no keys to verify with: no verdict about the token is possible.
 public struct KeySetError: Error, Sendable {
-  /// The kind of fault; the raw value is its symbol on the wire.
-  public enum Kind: String, Sendable, Hashable, CaseIterable {
+  /// The kind of fault.
+  public enum Kind: Sendable, Hashable, CaseIterable {
     /// The set cannot be fetched: not reachable, forbidden by the configuration, or answered with something else than a
     /// set.
-    case fetchFailed = "jwks_fetch_failed"
+    case fetchFailed
     /// The issuer's metadata is not available, or has no acceptable URL of the set.
-    case discoveryFailed = "discovery_failed"
+    case discoveryFailed
     /// The metadata is that of another issuer (RFC 8414 section 3.3).
-    case discoveryIssuerMismatch = "discovery_issuer_mismatch"
+    case discoveryIssuerMismatch
     /// The answer is no key set (RFC 7517 section 5).
-    case invalid = "jwks_invalid"
+    case invalid
     /// The waiting task was cancelled.
-    case cancelled = "request_cancelled"
+    case cancelled
     /// The caller's deadline passed.
-    case deadlineExceeded = "deadline_exceeded"
+    case deadlineExceeded
+
+    /// The code of an error of this kind.
+    public var code: ErrorCode {
+      switch self {
+      case .fetchFailed: .jwksFetchFailed
+      case .discoveryFailed: .discoveryFailed
+      case .discoveryIssuerMismatch: .discoveryIssuerMismatch
+      case .invalid: .jwksInvalid
+      case .cancelled: .requestCancelled
+      case .deadlineExceeded: .deadlineExceeded
+      }
+    }
   }
 
   /// The kind of fault.
@@ -50,8 +62,8 @@ public struct KeySetError: Error, Sendable {
 }
 
 extension KeySetError: ConciseStringConvertible {
-  /// `kind: detail`.
-  public var description: String { "\(kind.rawValue): \(detail)" }
+  /// `reason: detail`.
+  public var description: String { "\(kind.code.reason): \(detail)" }
 }
 
 extension KeySetError {

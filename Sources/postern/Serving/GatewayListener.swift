@@ -41,7 +41,7 @@ struct GatewayListener: Sendable {
       var uid: UInt32?
       if case .process(let user, _, _, _) = caller { uid = user }
       return service.forwardingRejected(
-        status: rejection.status, reason: rejection.reason, detail: rejection.detail, of: uid,
+        status: rejection.status, reason: rejection.code.reason, detail: rejection.detail, of: uid,
         continuing: traceparent)
     }
     let uploads = KeptUploads()

@@ -80,7 +80,7 @@ extension PrintedValuesTests {
       "PassProfiles.Remembered": known, "PassDecision": permit, "PassDecision.MediaToken": token,
       "PassDecisions": PassDecisions(mvpd: foreign, decisions: [permit, denial]),
       "PassLogout": PassLogout(upstream: .failed, logouts: [step], forgotten: [secret], error: status),
-      "PassLogout.Step": step, "PassError": error, "PassError.Upstream": error.upstream as Any? ?? "",
+      "PassLogout.Step": step, "PassError": error,
     ]
   }
 }

@@ -31,7 +31,7 @@ extension PrintedValuesTests {
       "PolicyEvent": PolicyEvent(request: sent, response: HTTPResponse(status: 401)),
       "HTTPMethod": HTTPMethod.query, "ResourceRequest": request, "ResourceResponse": ResourceResponse.sample(url),
       "ResourceError": ResourceError(.adviceRequired, "the user has to confirm", stop: stop),
-      "ResourceError.Upstream": ResourceError.Upstream(status: 400, code: "invalid_grant", description: secret),
+      "UpstreamFault": UpstreamFault(status: 400, code: "invalid_grant", description: secret) as Any? ?? "",
       "MultipartPart": part, "AdviceStop": stop, "AdviceProgress": stop.progress, "FetchAdvice": FetchAdvice(),
       "FetchOptions": options,
       "BodySupply": BodySupply(length: nil) { .bytes(bytes) }, "BodySupply.Read": BodySupply.Read.bytes(bytes),

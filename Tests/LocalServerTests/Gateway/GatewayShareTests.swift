@@ -184,34 +184,34 @@ struct GatewayShareTests {
       try await body(fixture)
       await fixture.server.shutdown()
     }
-    func check(_ fixture: Fixture, _ fields: String, _ status: Int, _ reason: String, _ trace: String) async throws {
+    func check(_ fixture: Fixture, _ fields: String, _ status: Int, _ code: ErrorCode, _ trace: String) async throws {
       let port = try #require(fixture.server.port)
       let request = fields.replacing(
         "OWN", with: "Host: 127.0.0.1:\(port)\r\nTraceparent: 00-\(trace)-b7ad6b7169203331-01")
       let client = try Client(port: port)
       client.send("GET \(request)")
       let parts = client.receive().components(separatedBy: "\r\n\r\n")
-      #expect(parts.count == 2 && parts[0].hasPrefix("HTTP/1.1 \(status) "), "\(reason): \(parts)")
+      #expect(parts.count == 2 && parts[0].hasPrefix("HTTP/1.1 \(status) "), "\(code): \(parts)")
       let body = try JSONSerialization.jsonObject(with: Data((parts.last ?? "").utf8)) as? [String: Any]
-      #expect(body?["reason"] as? String == reason && body?["traceId"] as? String == trace, "\(reason): \(parts)")
-      #expect(body?["code"] as? Int == RequestRejection.Kind(rawValue: reason)?.code)
+      #expect(body?["reason"] as? String == code.reason && body?["traceId"] as? String == trace, "\(code): \(parts)")
+      #expect(body?["code"] as? Int == code.number)
       #expect(await eventually { fixture.server.connectionCount == 0 })
       let head = try Client(port: port)
       head.send("HEAD \(request)")
-      #expect(head.receive() == "\(parts[0])\r\n\r\n", "\(reason)")
+      #expect(head.receive() == "\(parts[0])\r\n\r\n", "\(code)")
       #expect(await eventually { fixture.server.connectionCount == 0 })
     }
-    let cases: [(String, status: Int, reason: String, trace: String)] = [
-      ("/a HTTP/1.1\r\nOWN\r\nX Y: z\r\n\r\n", 400, "malformed_request", trace),
-      ("/a HTTP/1.1\r\nOWN\r\n\r\n", 401, "key_required", trace),
-      ("/a HTTP/1.1\r\nOWN\r\nOrigin: http://127.0.0.1\r\n\r\n", 403, "web_page", trace),
-      ("/a HTTP/1.1\r\nHost: evil.example\r\n\r\n", 421, "misdirected", "fresh"),
-      ("/a HTTP/1.1\r\nOWN\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n", 501, "unsupported", trace),
-      ("/a HTTP/1.1\r\nOWN\r\nX: " + String(repeating: "a", count: 20_000), 431, "request_too_large", trace),
-      ("/" + String(repeating: "a", count: 9000), 414, "request_too_large", "fresh"),
+    let cases: [(String, status: Int, code: ErrorCode, trace: String)] = [
+      ("/a HTTP/1.1\r\nOWN\r\nX Y: z\r\n\r\n", 400, .malformedRequest, trace),
+      ("/a HTTP/1.1\r\nOWN\r\n\r\n", 401, .keyRequired, trace),
+      ("/a HTTP/1.1\r\nOWN\r\nOrigin: http://127.0.0.1\r\n\r\n", 403, .webPage, trace),
+      ("/a HTTP/1.1\r\nHost: evil.example\r\n\r\n", 421, .misdirected, "fresh"),
+      ("/a HTTP/1.1\r\nOWN\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n", 501, .unsupported, trace),
+      ("/a HTTP/1.1\r\nOWN\r\nX: " + String(repeating: "a", count: 20_000), 431, .requestTooLarge, trace),
+      ("/" + String(repeating: "a", count: 9000), 414, .requestTooLarge, "fresh"),
     ]
     try await serving(head: .seconds(30)) { fixture in
-      for (fields, status, reason, trace) in cases { try await check(fixture, fields, status, reason, trace) }
+      for (fields, status, code, trace) in cases { try await check(fixture, fields, status, code, trace) }
       // Over the limit, whose connections are not read any further.
       let kept = try fixture.connect()
       kept.send(Self.get)
@@ -225,7 +225,7 @@ struct GatewayShareTests {
       withExtendedLifetime(kept) {}
     }
     try await serving(head: .milliseconds(300)) { fixture in
-      try await check(fixture, "/a HTTP/1.1\r\nOWN\r\nX: y\r\n", 408, "request_timeout", trace)
+      try await check(fixture, "/a HTTP/1.1\r\nOWN\r\nX: y\r\n", 408, .requestTimeout, trace)
     }
     #expect(seen.withLock { $0 } == 2 * cases.count + 3 + 2)
   }

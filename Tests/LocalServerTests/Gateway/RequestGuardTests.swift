@@ -1,5 +1,6 @@
 import Foundation
 import HTTPMessages
+import PosternSupport
 import Testing
 
 @testable import LocalServer
@@ -252,20 +253,24 @@ struct ResponseFramingTests {
   // Catches a rejection that clients cannot read as JSON, that lacks what every problem has, or that keeps a connection
   // whose bytes have no meaning.
   @Test(
-    "A rejection is a problem document behind which the connection closes", arguments: RequestRejection.Kind.allCases)
-  func rejection(_ kind: RequestRejection.Kind) throws {
-    let status = kind == .overloaded ? 503 : 400
+    "A rejection is a problem document behind which the connection closes",
+    arguments: [
+      ErrorCode.malformedRequest, .requestTooLarge, .unsupported, .misdirected, .webPage, .keyRequired, .requestTimeout,
+      .peerForbidden, .overloaded,
+    ])
+  func rejection(_ code: ErrorCode) throws {
+    let status = code == .overloaded ? 503 : 400
     let trace = "0af7651916cd43dd8448eb211c80319c"
-    let rejection = RequestRejection("a reason", status: status, kind)
+    let rejection = RequestRejection("a reason", status: status, code)
     let text = Self.text(rejection.response(isToHead: false, traceID: trace))
     let parts = text.split(separator: "\r\n\r\n")
     #expect(parts[0].hasPrefix("HTTP/1.1 \(status) "))
     #expect(parts[0].contains("\r\nConnection: close"))
     #expect(parts[0].contains("\r\nRetry-After: 1\r\n") == (status == 503))
     let body = try #require(JSONSerialization.jsonObject(with: Data(parts[1].utf8)) as? [String: Any])
-    #expect(body["status"] as? Int == status && body["reason"] as? String == kind.rawValue)
-    #expect(body["code"] as? Int == kind.code && body["title"] as? String == kind.summary)
-    #expect(body["type"] as? String == "urn:postern:error:\(kind.rawValue)" && body["detail"] as? String == "a reason")
+    #expect(body["status"] as? Int == status && body["reason"] as? String == code.reason)
+    #expect(body["code"] as? Int == code.number && body["title"] as? String == code.summary)
+    #expect(body["type"] as? String == "urn:postern:error:\(code.reason)" && body["detail"] as? String == "a reason")
     #expect(body["outcome"] as? String == "not_sent" && body["traceId"] as? String == trace)
     // The same without the body.
     let head = Self.text(rejection.response(isToHead: true, traceID: trace))

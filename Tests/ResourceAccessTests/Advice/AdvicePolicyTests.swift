@@ -32,7 +32,7 @@ import Testing
   func withoutTheRest() async throws {
     let bench = try Bench()
     let error = try await fault(bench) { $0.advice = AdviceRules() }
-    #expect(error?.code == .invalidRequest && error?.outcome == .notSent && error?.retryable == false)
+    #expect(error?.code == .invalidParams && error?.outcome == .notSent && error?.retryable == false)
     #expect(error?.detail.contains("no access manager") == true, "\(error?.detail ?? "no error")")
     #expect(bench.requests.isEmpty)
   }

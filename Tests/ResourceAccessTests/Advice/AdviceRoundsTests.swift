@@ -88,7 +88,7 @@ import Testing
     for (update, code) in [
       (
         RequestUpdate(headers: HTTPFields([.init(name: "Authorization", value: "x")])),
-        ResourceError.Code.invalidHeaders
+        ErrorCode.invalidHeaders
       ),
       (RequestUpdate(url: "https://evil.test/shop/"), .invalidURL), (RequestUpdate(url: "/other"), .invalidURL),
     ] {
@@ -105,7 +105,7 @@ import Testing
     for (form, update, code) in [
       (
         StaticCredential.Form.header(name: "X-Api-Key"),
-        RequestUpdate(headers: HTTPFields([.init(name: "X_Api_Key", value: "x")])), ResourceError.Code.invalidHeaders
+        RequestUpdate(headers: HTTPFields([.init(name: "X_Api_Key", value: "x")])), ErrorCode.invalidHeaders
       ), (.query(name: "key"), RequestUpdate(url: "?a=1&%6Bey=x"), .invalidURL),
     ] {
       var bench = try Bench()
@@ -232,7 +232,7 @@ import Testing
     let bench = try Bench(timeout: .seconds(30))
     let session = try await bench.session()
     let clock = bench.grants.clock
-    for (timeout, code) in [(nil, nil), (Duration.seconds(60), ResourceError.Code.deadlineExceeded)] {
+    for (timeout, code) in [(nil, nil), (Duration.seconds(60), ErrorCode.deadlineExceeded)] {
       bench.answer { number, _ in number == 1 ? Bench.rejection(Bench.service()) : HTTPResponse(status: 200) }
       let gate = Gate()
       let delegate = ScriptedDelegate(gate: gate)

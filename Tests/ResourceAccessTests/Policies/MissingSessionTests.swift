@@ -20,7 +20,7 @@ import Testing
   private func fetch(
     _ missing: TokenManagementPolicy.MissingSession?, _ authentication: ResourceServer.Authentication = .user,
     handle: SessionHandle? = nil, hasAccess: Bool = true
-  ) async throws -> ResourceError.Code? {
+  ) async throws -> ErrorCode? {
     var server = try ResourceServer.testing(authentication: authentication, issuer: issuer.issuer)
     server.scope = nil
     var options = FetchOptions()
@@ -55,7 +55,7 @@ import Testing
   func none(hasAccess: Bool) async throws {
     #expect(try await fetch(nil, hasAccess: hasAccess) == .notAuthenticated)
     #expect(try await fetch(.fail, hasAccess: hasAccess) == .notAuthenticated)
-    let implicit: ResourceError.Code = hasAccess ? .notImplicitlyAuthenticated : .notAuthenticated
+    let implicit: ErrorCode = hasAccess ? .notImplicitlyAuthenticated : .notAuthenticated
     #expect(try await fetch(.fail, .implicit, hasAccess: hasAccess) == implicit)
     #expect(sent.isEmpty)
     #expect(try await fetch(.sendWithoutToken, hasAccess: hasAccess) == nil)
@@ -88,7 +88,7 @@ import Testing
     bench.clock.advance(by: .seconds(120))
     #expect(try await fetch(.sendWithoutToken) == .tokenEndpointError)
     let other = try await given { _ in }
-    #expect(try await fetch(.sendWithoutToken) == .invalidRequest, "which of the two?")
+    #expect(try await fetch(.sendWithoutToken) == .invalidParams, "which of the two?")
     for session in [refreshing, other] { _ = try await bench.sessions.end(session.handle, at: issuer, in: .uid(1)) }
     #expect(sent.isEmpty)
     #expect(try await fetch(.sendWithoutToken) == nil, "the user has logged out")

@@ -81,7 +81,7 @@ struct KeySetDiscoveryTests {
   @Test("the symbols are those of the wire")
   func symbols() {
     #expect(
-      KeySetError.Kind.allCases.map(\.rawValue) == [
+      KeySetError.Kind.allCases.map(\.code.reason) == [
         "jwks_fetch_failed", "discovery_failed", "discovery_issuer_mismatch", "jwks_invalid", "request_cancelled",
         "deadline_exceeded",
       ])

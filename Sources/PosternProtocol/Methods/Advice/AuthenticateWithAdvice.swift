@@ -1,5 +1,5 @@
 public import PosternJSON
-public import PosternJSONRPC
+public import PosternSupport
 
 /// `authenticateWithAdvice`: satisfies policy advice, step by step.
 public enum AuthenticateWithAdvice: RPCMethod {
@@ -11,7 +11,7 @@ public enum AuthenticateWithAdvice: RPCMethod {
   public static let explanation =
     "Begin with the session and advice, advices or the response that contained them; go on with continuation and callbacks, as with authenticate. A transaction comes last. An advice of RFC 9470 is a step of its own: a RedirectCallback whose redirectUrl is for the user's browser, and whose input callbackUrl takes the URL that the issuer led back to. When the access manager gives another login the session gets new tokens, all at once."
   public static let resultSummary = "The next questions, or the outcome"
-  public static let errors: [RPCErrorCode] = [.adviceNotRecognised] + RPCErrorCode.journeys
+  public static let errors: [ErrorCode] = [.adviceNotRecognised] + ErrorCode.journeys
 
   public struct Params: RPCObject {
     public var session: String?
@@ -46,7 +46,7 @@ public enum Authenticate: RPCMethod {
   public static let explanation =
     "Begin with issuer and service or tree (the realm's default without), go on with continuation and callbacks. Callbacks come as the access manager sent them and go back with their inputs filled in: as many, in the same order. A step without inputs (a wait, a text) is taken on with its continuation alone."
   public static let resultSummary = "The next questions, or the outcome"
-  public static let errors: [RPCErrorCode] = RPCErrorCode.journeys
+  public static let errors: [ErrorCode] = ErrorCode.journeys
 
   public struct Params: RPCObject {
     public var issuer: String?

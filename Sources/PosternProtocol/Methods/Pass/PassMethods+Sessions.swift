@@ -1,5 +1,3 @@
-public import PosternJSONRPC
-
 extension PassMethods {
   /// `pass.getConfiguration`: the MVPDs among which a user chooses.
   public enum GetConfiguration: RPCMethod {

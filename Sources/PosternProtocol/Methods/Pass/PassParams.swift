@@ -1,9 +1,9 @@
-public import PosternJSONRPC
+public import PosternSupport
 
 /// The methods of Adobe Pass, `pass.*`: a login at a television provider (MVPD), its profiles, and what it may play.
 public enum PassMethods {
   /// The errors of every one of them.
-  public static let errors: [RPCErrorCode] = [.passError, .passUnreachable, .passNotConfigured, .storeUnavailable]
+  public static let errors: [ErrorCode] = [.passError, .passUnreachable, .passNotConfigured, .storeUnavailable]
 
   /// The device whose login it is.
   public struct Device: RPCObject {

@@ -1,5 +1,4 @@
 public import PosternJSON
-public import PosternJSONRPC
 
 /// The methods of Adobe Pass about profiles: `pass.listProfiles`, `pass.authorize`, `pass.logout`.
 public enum PassProfileMethods {

@@ -1,4 +1,4 @@
-public import PosternJSONRPC
+public import PosternSupport
 
 /// `beginAuthorization`: the first half of a login.
 public enum BeginAuthorization: RPCMethod {
@@ -9,7 +9,7 @@ public enum BeginAuthorization: RPCMethod {
   public static let explanation =
     "PKCE with S256, state and nonce are the sidecar's; the request is pushed (RFC 9126) where the issuer takes that."
   public static let resultSummary = "Where to send the user's browser"
-  public static let errors: [RPCErrorCode] = [
+  public static let errors: [ErrorCode] = [
     .tokenEndpointError, .tokenEndpointUnreachable, .storeUnavailable, .sessionIssuerUnknown, .grantNotSupported,
   ]
 
@@ -74,7 +74,7 @@ public enum CompleteAuthorization: RPCMethod {
   public static let explanation =
     "state, the issuer's name (RFC 9207), the code and the ID token with its nonce are all checked. A state is good for one try."
   public static let resultSummary = "The session"
-  public static let errors: [RPCErrorCode] = [
+  public static let errors: [ErrorCode] = [
     .tokenEndpointError, .tokenEndpointUnreachable, .authorizationFailed, .stateUnknown, .storeUnavailable,
     .sessionIssuerUnknown, .grantNotSupported,
   ]
@@ -103,7 +103,7 @@ public enum BeginDeviceAuthorization: RPCMethod {
   public static let chain: ChainRule = .makesSessions
   public static let summary = "Begins a login on another device (RFC 8628)"
   public static let resultSummary = "The code and the URL to show to the user"
-  public static let errors: [RPCErrorCode] = [
+  public static let errors: [ErrorCode] = [
     .tokenEndpointError, .tokenEndpointUnreachable, .storeUnavailable, .sessionIssuerUnknown, .grantNotSupported,
   ]
 
@@ -158,7 +158,7 @@ public enum CompleteDeviceAuthorization: RPCMethod {
   public static let explanation =
     "Answers authorization_pending with retryAfterMs until then; a call before that sends no request to the issuer."
   public static let resultSummary = "The session"
-  public static let errors: [RPCErrorCode] = [
+  public static let errors: [ErrorCode] = [
     .tokenEndpointError, .tokenEndpointUnreachable, .authorizationFailed, .stateUnknown, .authorizationPending,
     .storeUnavailable, .sessionIssuerUnknown, .grantNotSupported,
   ]

@@ -1,4 +1,4 @@
-public import PosternJSONRPC
+public import PosternSupport
 
 /// `createSession`: a session from tokens or a grant.
 public enum CreateSession: RPCMethod {
@@ -9,7 +9,7 @@ public enum CreateSession: RPCMethod {
   public static let explanation =
     "The caller gets a handle; the tokens stay in the sidecar. Handles belong to the user id of the peer that created them."
   public static let resultSummary = "The session"
-  public static let errors: [RPCErrorCode] = [
+  public static let errors: [ErrorCode] = [
     .tokenEndpointError, .tokenEndpointUnreachable, .authorizationFailed, .storeUnavailable, .sessionIssuerUnknown,
     .grantNotSupported, .adviceRequired,
   ]

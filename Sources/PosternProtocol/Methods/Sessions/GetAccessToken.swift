@@ -1,5 +1,5 @@
 public import PosternJSON
-public import PosternJSONRPC
+public import PosternSupport
 
 /// `getAccessToken`: hands a token out, where that is allowed.
 public enum GetAccessToken: RPCMethod {
@@ -13,7 +13,7 @@ public enum GetAccessToken: RPCMethod {
     sidecar, and for a resource with auth: credential.
     """
   public static let resultSummary = "The token"
-  public static let errors: [RPCErrorCode] = [
+  public static let errors: [ErrorCode] = [
     .notAuthenticated, .notImplicitlyAuthenticated, .deviceNotAuthenticated, .networkUnreachable, .serverUnreachable,
     .tlsFailure, .protocolError, .responseTooLarge, .sessionNotFound, .sessionExpired, .tokenEndpointError,
     .tokenEndpointUnreachable, .storeUnavailable, .sessionIssuerUnknown, .adviceRequired, .interactionRequired,

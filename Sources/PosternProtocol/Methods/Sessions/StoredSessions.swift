@@ -1,4 +1,4 @@
-public import PosternJSONRPC
+public import PosternSupport
 
 /// `listSessions`: the caller's sessions.
 public enum ListSessions: RPCMethod {
@@ -10,7 +10,7 @@ public enum ListSessions: RPCMethod {
   public static let explanation =
     "A page of them, and where the next one begins. A session that exists during the whole listing is on exactly one page."
   public static let resultSummary = "The sessions, the oldest first"
-  public static let errors: [RPCErrorCode] = [.storeUnavailable]
+  public static let errors: [ErrorCode] = [.storeUnavailable]
 
   public typealias Params = PageParams
 
@@ -41,7 +41,7 @@ public enum GetSession: RPCMethod {
   public static let traits: MethodTraits = .needsNoApproval
   public static let summary = "Shows a session"
   public static let resultSummary = "The session"
-  public static let errors: [RPCErrorCode] = [.sessionNotFound, .storeUnavailable]
+  public static let errors: [ErrorCode] = [.sessionNotFound, .storeUnavailable]
 
   public struct Params: RPCObject {
     public var session: String
@@ -61,7 +61,7 @@ public enum RefreshSession: RPCMethod {
   public static let chain: ChainRule = .checked
   public static let summary = "Refreshes a session's tokens now"
   public static let resultSummary = "The session"
-  public static let errors: [RPCErrorCode] = [
+  public static let errors: [ErrorCode] = [
     .notAuthenticated, .sessionNotFound, .sessionExpired, .tokenEndpointError, .tokenEndpointUnreachable,
     .storeUnavailable, .sessionIssuerUnknown, .grantNotSupported, .adviceRequired,
   ]
@@ -86,7 +86,7 @@ public enum EndSession: RPCMethod {
   public static let explanation =
     "Its tokens are revoked (RFC 7009) and the end of the session is reported to the issuer. Here it is gone even when the network fails."
   public static let resultSummary = "Result of the logout at the issuer"
-  public static let errors: [RPCErrorCode] = [.sessionNotFound, .storeUnavailable]
+  public static let errors: [ErrorCode] = [.sessionNotFound, .storeUnavailable]
 
   public struct Params: RPCObject {
     public var session: String
@@ -130,7 +130,7 @@ public enum RevokeToken: RPCMethod {
     the sidecar's own tokens (client credentials), which its users share.
     """
   public static let resultSummary = "true"
-  public static let errors: [RPCErrorCode] = [
+  public static let errors: [ErrorCode] = [
     .sessionNotFound, .sessionExpired, .tokenEndpointError, .tokenEndpointUnreachable, .storeUnavailable,
     .sessionIssuerUnknown, .grantNotSupported,
   ]

@@ -1,4 +1,4 @@
-public import PosternJSONRPC
+public import PosternSupport
 
 /// `listTasks`.
 public enum ListTasks: RPCMethod {
@@ -10,7 +10,7 @@ public enum ListTasks: RPCMethod {
   public static let explanation =
     "A page of those of the caller's uid, on whatever connection: first those that run, then those that have ended, the newest first; and where the next page begins. Through an endpoint: those that were begun through it, or below."
   public static let resultSummary = "The tasks"
-  public static let errors: [RPCErrorCode] = []
+  public static let errors: [ErrorCode] = []
 
   public typealias Params = PageParams
 
@@ -42,7 +42,7 @@ public enum GetTask: RPCMethod {
   public static let explanation =
     "A task belongs to its caller's uid, on whatever connection, and to the endpoint that it was begun through: each has names of its own. One of an endpoint below is found where there is none of that name here. A task that has ended is known for a minute."
   public static let resultSummary = "The task as it is now"
-  public static let errors: [RPCErrorCode] = [.taskNotFound]
+  public static let errors: [ErrorCode] = [.taskNotFound]
   public typealias Params = TaskName
   public typealias Result = TaskDescription
 }
@@ -56,7 +56,7 @@ public enum SuspendTask: RPCMethod {
   public static let explanation =
     "No bytes move while it is suspended, and timeoutMs is paused. Only a running task is suspended; any other stays as it is."
   public static let resultSummary = "The task as it is now"
-  public static let errors: [RPCErrorCode] = [.taskNotFound]
+  public static let errors: [ErrorCode] = [.taskNotFound]
   public typealias Params = TaskName
   public typealias Result = TaskDescription
 }
@@ -70,7 +70,7 @@ public enum ResumeTask: RPCMethod {
   public static let explanation =
     "Only a suspended task is resumed; any other stays as it is."
   public static let resultSummary = "The task as it is now"
-  public static let errors: [RPCErrorCode] = [.taskNotFound]
+  public static let errors: [ErrorCode] = [.taskNotFound]
   public typealias Params = TaskName
   public typealias Result = TaskDescription
 }
@@ -84,7 +84,7 @@ public enum CancelTask: RPCMethod {
   public static let explanation =
     "The call that began it ends with request_cancelled, exactly once; a task that has ended before stays as it is."
   public static let resultSummary = "The task as it is now"
-  public static let errors: [RPCErrorCode] = [.taskNotFound]
+  public static let errors: [ErrorCode] = [.taskNotFound]
   public typealias Params = TaskName
   public typealias Result = TaskDescription
 }

@@ -38,7 +38,7 @@ extension ExplanationStep {
     }
     details["reason"] = .string(fault.code.reason)
     self.init(
-      step: step, verdict: .rejects, summary: fault.message, details: details, errorCode: fault.code.code)
+      step: step, verdict: .rejects, summary: fault.message, details: details, errorCode: fault.code.number)
   }
 }
 

@@ -1,6 +1,7 @@
 import PosternJSON
 import PosternJSONRPC
 import PosternProtocol
+import PosternSupport
 
 extension CallMeta {
   /// Takes `meta` out of the params, so that methods see only what is theirs.

@@ -2,6 +2,7 @@ import PosternCrypto
 import PosternJSON
 import PosternJSONRPC
 package import PosternProtocol
+import PosternSupport
 
 /// An answer that lists something, written entry by entry until it is full. For one task.
 package final class ListPage<Result: PageResult> {

@@ -33,7 +33,7 @@ package struct MethodTable: Sendable {
     }
     return RPCFault(
       .methodNotFound,
-      Suggestion.appended(to: RPCErrorCode.methodNotFound.summary, for: name, among: allowed),
+      Suggestion.appended(to: ErrorCode.methodNotFound.summary, for: name, among: allowed),
       details: ["method": .string(CallEnd.shortened(name))])
   }
 

@@ -121,7 +121,7 @@ extension ConfigurationSnapshot {
   func noSuchIssuer(_ name: String, in scope: PeerScope) -> RPCFault {
     RPCFault(
       .issuerUnknown,
-      Suggestion.appended(to: RPCErrorCode.issuerUnknown.summary, for: name, among: issuerNames(in: scope)),
+      Suggestion.appended(to: ErrorCode.issuerUnknown.summary, for: name, among: issuerNames(in: scope)),
       path: "/issuer")
   }
 

@@ -135,23 +135,16 @@ extension PassPlatformToken.Platform {
 extension ErrorMap {
   /// The error of a call to Adobe Pass.
   static func fault(_ error: PassError) -> RPCFault {
-    func fault(_ code: RPCErrorCode, _ message: String? = nil) -> RPCFault {
-      RPCFault(
-        code, message, outcome: error.outcome, isRetryable: error.isRetryable, retryAfter: error.retryAfter,
-        upstream: error.upstream.flatMap { RPCFault.Upstream(status: $0.status, code: $0.code) })
-    }
     switch error.kind {
-    case .invalidParameter(let parameter):
-      return .invalidParams(error.detail, path: parameter.path.jsonPointer)
-    case .rejected:
-      var rejected = fault(.passError, error.detail)
-      rejected.details["error"] = error.status.flatMap { try? JSONValueEncoder().encode(Preauthorize.Status($0)) }
-      rejected.details["next"] = error.next.map { .string($0.rawValue) }
-      return rejected
-    case .unreachable: return fault(.passUnreachable, error.detail)
-    case .storeUnavailable: return fault(.storeUnavailable, error.detail)
-    case .deadlineExceeded: return fault(.deadlineExceeded)
-    case .cancelled: return RPCFault(.requestCancelled)
+    case .invalidParameter(let parameter): return .invalidParams(error.detail, path: parameter.path.jsonPointer)
+    case .cancelled: return RPCFault(error.kind.code)
+    case .rejected, .unreachable, .storeUnavailable, .deadlineExceeded: break
     }
+    var fault = RPCFault(
+      error.kind.code, error.kind == .deadlineExceeded ? nil : error.detail, outcome: error.outcome,
+      isRetryable: error.isRetryable, retryAfter: error.retryAfter, upstream: error.upstream)
+    fault.details["error"] = error.status.flatMap { try? JSONValueEncoder().encode(Preauthorize.Status($0)) }
+    fault.details["next"] = error.next.map { .string($0.rawValue) }
+    return fault
   }
 }

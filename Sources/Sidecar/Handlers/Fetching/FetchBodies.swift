@@ -95,7 +95,7 @@ struct FetchBodies: Sendable {
   private static func fault(
     _ error: DescriptorError, at path: String, _ outcome: TransportError.Outcome = .notSent
   ) -> RPCFault {
-    let code: RPCErrorCode =
+    let code: ErrorCode =
       switch error {
       case .unusable, .failed, .short: .invalidParams
       case .readerGone: .requestCancelled

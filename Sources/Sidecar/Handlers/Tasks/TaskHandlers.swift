@@ -2,6 +2,7 @@ import AuthEngine
 import PosternJSON
 import PosternJSONRPC
 import PosternProtocol
+import PosternSupport
 
 /// `getTask`, `listTasks`, `suspendTask`, `resumeTask`, `cancelTask`.
 struct TaskHandlers: Sendable {

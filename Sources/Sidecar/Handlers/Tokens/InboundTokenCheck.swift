@@ -62,7 +62,7 @@ struct InboundTokenCheck: Sendable {
     case .invalid(let violation):
       fault = RPCFault(
         .notAuthenticated, "the inbound token is not valid: \(violation.message)",
-        isRetryable: false, upstream: RPCFault.Upstream(code: violation.code.rawValue))
+        isRetryable: false, upstream: UpstreamFault(code: violation.code.rawValue))
     case .undecided(let cause): fault = ErrorMap.fault(cause)
     case .notIntrospected(let cause): fault = ErrorMap.fault(cause)
     }

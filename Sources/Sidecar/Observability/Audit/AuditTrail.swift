@@ -51,7 +51,7 @@ package struct AuditTrail: Sendable {
   package func rejected(_ method: String, _ caller: PeerConnection) async {
     guard let more = rejections.admit(caller.peer.uid) else { return }
     var members: JSONObject = [
-      "event": "refusal", "outcome": "refused", "reason": .string(RPCErrorCode.peerForbidden.reason),
+      "event": "refusal", "outcome": "refused", "reason": .string(ErrorCode.peerForbidden.reason),
       "method": .string(method),
     ]
     if more > 0 { members["more"] = .integer(more) }
@@ -63,7 +63,7 @@ package struct AuditTrail: Sendable {
   package func recordPendingRejections() {
     for (uid, more) in rejections.takeRest() {
       var members: JSONObject = [
-        "event": "refusal", "outcome": "refused", "reason": .string(RPCErrorCode.peerForbidden.reason),
+        "event": "refusal", "outcome": "refused", "reason": .string(ErrorCode.peerForbidden.reason),
         "more": .integer(more),
       ]
       if let uid { members["uid"] = .integer(Int64(uid)) }

@@ -17,7 +17,7 @@ extension CallTracer {
         ("postern.peer.uid", .integer(Int64(caller.peer.uid))),
       ])
     if case .failure(let fault) = outcome {
-      span.attributes.append(("rpc.jsonrpc.error_code", .integer(Int64(fault.code.code))))
+      span.attributes.append(("rpc.jsonrpc.error_code", .integer(Int64(fault.code.number))))
       span.fail(fault.code.reason)
     }
     exporter.export(span)

@@ -2,6 +2,7 @@ import ArgumentParser
 import Glibc
 import PosternJSON
 import PosternJSONRPC
+import PosternSupport
 import Sidecar
 
 /// `postern jose`: tokens by hand, offline.
