@@ -234,7 +234,8 @@ let package = Package(
     .testTarget(
       name: "PosternConfigurationTests",
       dependencies: [
-        "AuthEngine", "HTTPMessages", "PosternConfiguration", "PosternJSON", "PosternSupport", "PosternTestSupport",
+        "AuthEngine", "HTTPMessages", "JOSE", "PosternConfiguration", "PosternJSON", "PosternSupport",
+        "PosternTestSupport",
       ]),
     .target(
       name: "PosternKit",

@@ -6,11 +6,11 @@ Each kind of call is made many times by a sidecar of its own; what a sidecar doe
 one that is not called. A file executes for a call if a function of it ran at least once for each of them.
 """
 
-import json
 import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -20,6 +20,7 @@ sys.path.insert(0, str(ROOT / "Tests" / "EndToEnd"))
 from harness.logout import login, shop_settings  # noqa: E402
 from harness.playground import Playground  # noqa: E402
 from harness.sidecar import Sidecar  # noqa: E402
+from harness.signing import SigningKey  # noqa: E402
 
 BUILD = ROOT / ".build-coverage"
 BINARY = BUILD / "debug" / "postern"
@@ -54,6 +55,7 @@ def run(upstream, prepare, calls):
         directory = Path(folder)
         configuration = {
             **shop_settings(upstream, directory), "listen": {"path": str(directory / "postern.sock")},
+            "development": {"plainHTTPOnLoopback": True},
             # The profile is written when the process ends.
             "hardening": {"landlock": "off", "seccomp": "off"},
         }
@@ -91,10 +93,12 @@ def refresh(connection, upstream):
     return lambda: connection.call("refreshSession", {"session": session})
 
 
-def validation(connection, upstream):
-    login(connection, upstream)
-    token = json.loads(upstream.request("POST", "/playground/logoutToken", b'{"clientId": "shop"}')[2])["logout_token"]
-    return lambda: connection.call("validateIdToken", {"idToken": token, "expectedIssuer": "shop", "clientId": "shop"})
+def validation(connection, _):
+    key, now = SigningKey(), int(time.time())
+    issuer = "https://idp.example.com"
+    token = key.sign({"iss": issuer, "sub": "alice", "aud": "shop", "exp": now + 3600, "iat": now - 10})
+    params = {"idToken": token, "expectedIssuer": issuer, "clientId": "shop", "jwks": key.jwks()}
+    return lambda: connection.call("validateIdToken", params)
 
 
 def listing(connection, upstream):
@@ -105,6 +109,7 @@ def listing(connection, upstream):
 def main():
     built()
     os.environ["POSTERN_BIN"] = str(BINARY)
+    os.environ.setdefault("PLAYGROUND_BIN", str(ROOT / ".build" / "debug" / "playground"))
     upstream = Playground()
     try:
         found = {

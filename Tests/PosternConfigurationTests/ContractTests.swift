@@ -1,5 +1,6 @@
 import AuthEngine
 import HTTPMessages
+import JOSE
 import PosternSupport
 import Testing
 
@@ -45,8 +46,8 @@ struct ContractTests {
     #expect(issuer.clientCertificateFile == "/etc/postern/shop.pem")
     #expect(issuer.redirectURI == "https://shop.example.com/callback")
     #expect(issuer.scope == "openid profile offline_access")
-    #expect(issuer.idToken.algorithms == ["RS256", "ES256"])
-    #expect(issuer.idToken.encryption.algorithms == ["RSA-OAEP-256", "ECDH-ES+A256KW"])
+    #expect(issuer.idToken.algorithms == [.rs256, .es256])
+    #expect(issuer.idToken.encryption.algorithms == [.rsaOAEP256, .ecdhESA256KW])
     #expect(issuer.jwks.minTTL == .seconds(60))
     #expect(issuer.jwks.maxTTL == .seconds(86_400))
     #expect(issuer.implicit == ImplicitGrantConfiguration(grant: .tokenExchange, scope: "profile:read"))
@@ -130,7 +131,7 @@ struct ContractTests {
     ).configuration()
     let issuer = try #require(configuration.issuers["corp"])
     #expect(issuer.clientAuth == .none)
-    #expect(issuer.idToken.algorithms == ["RS256"])
+    #expect(issuer.idToken.algorithms == [.rs256])
     #expect(issuer.idToken.clockSkew == .seconds(30))
     #expect(issuer.idToken.requireAzp == false)
     #expect(issuer.jwks.cooldown == .seconds(30))
