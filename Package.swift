@@ -223,8 +223,10 @@ let package = Package(
       dependencies: [
         "CPosternSQLite", "PosternCrypto", "PosternSupport", "PosternTestSupport", "SessionRecords", "SessionStore",
       ]),
-    .target(name: "PosternProtocol", dependencies: ["PosternJSON", "PosternJSONRPC", "PosternSupport"]),
-    .testTarget(name: "PosternProtocolTests", dependencies: ["PosternJSON", "PosternJSONRPC", "PosternProtocol"]),
+    .target(
+      name: "PosternProtocol", dependencies: ["AuthEngine", "PosternJSON", "PosternJSONRPC", "PosternSupport"]),
+    .testTarget(
+      name: "PosternProtocolTests", dependencies: ["AuthEngine", "PosternJSON", "PosternJSONRPC", "PosternProtocol"]),
     .target(
       name: "PosternConfiguration",
       dependencies: [

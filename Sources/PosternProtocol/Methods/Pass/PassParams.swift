@@ -1,3 +1,4 @@
+public import AuthEngine
 public import PosternJSONRPC
 
 /// The methods of Adobe Pass, `pass.*`: a login at a television provider (MVPD), its profiles, and what it may play.
@@ -19,14 +20,9 @@ public enum PassMethods {
     ]
   }
 
-  /// A platform that proves its user.
-  public enum PlatformName: String, SchemaEnumeration, Sendable {
-    case amazon, roku
-  }
-
   /// The token of a platform.
   public struct Platform: RPCObject {
-    public var name: PlatformName
+    public var name: PassPlatformToken.Platform
     public var token: String
 
     public static let memberDocs = [

@@ -1,3 +1,4 @@
+public import AuthEngine
 public import PosternJSONRPC
 
 /// `listSessions`: the caller's sessions.
@@ -96,17 +97,12 @@ public enum EndSession: RPCMethod {
     ]
   }
 
-  /// The outcome at the issuer.
-  public enum Upstream: String, SchemaEnumeration, Sendable {
-    case ended, failed, none
-  }
-
   public struct Result: RPCObject {
     public var ended: Bool
-    public var upstream: Upstream
+    public var upstream: UpstreamEnd
 
     /// A result of the given parts.
-    public init(ended: Bool, upstream: Upstream) {
+    public init(ended: Bool, upstream: UpstreamEnd) {
       self.ended = ended
       self.upstream = upstream
     }
