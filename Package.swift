@@ -230,14 +230,14 @@ let package = Package(
     .target(
       name: "PosternConfiguration",
       dependencies: [
-        "AuthEngine", "CPosternYAML", "HTTPMessages", "JOSE", "PosternCrypto", "PosternJSON", "PosternSupport",
-        "SessionStore", "TokenValidation",
+        "AuthEngine", "CPosternYAML", "HTTPMessages", "JOSE", "PosternCrypto", "PosternJSON", "PosternObservability",
+        "PosternSupport", "SessionStore", "TokenValidation", .product(name: "Logging", package: "swift-log"),
       ]),
     .testTarget(
       name: "PosternConfigurationTests",
       dependencies: [
-        "AuthEngine", "HTTPMessages", "JOSE", "PosternConfiguration", "PosternJSON", "PosternSupport",
-        "PosternTestSupport",
+        "AuthEngine", "HTTPMessages", "JOSE", "PosternConfiguration", "PosternJSON", "PosternObservability",
+        "PosternSupport", "PosternTestSupport", .product(name: "Logging", package: "swift-log"),
       ]),
     .target(
       name: "PosternKit",

@@ -1,6 +1,8 @@
 import AuthEngine
 import HTTPMessages
 import JOSE
+import Logging
+import PosternObservability
 import PosternSupport
 import Testing
 

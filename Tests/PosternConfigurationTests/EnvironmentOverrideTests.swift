@@ -1,4 +1,5 @@
 import AuthEngine
+import Logging
 import PosternSupport
 import Testing
 
