@@ -223,18 +223,21 @@ let package = Package(
       dependencies: [
         "CPosternSQLite", "PosternCrypto", "PosternSupport", "PosternTestSupport", "SessionRecords", "SessionStore",
       ]),
-    .target(name: "PosternProtocol", dependencies: ["PosternJSON", "PosternJSONRPC", "PosternSupport"]),
-    .testTarget(name: "PosternProtocolTests", dependencies: ["PosternJSON", "PosternJSONRPC", "PosternProtocol"]),
+    .target(
+      name: "PosternProtocol", dependencies: ["AuthEngine", "PosternJSON", "PosternJSONRPC", "PosternSupport"]),
+    .testTarget(
+      name: "PosternProtocolTests", dependencies: ["AuthEngine", "PosternJSON", "PosternJSONRPC", "PosternProtocol"]),
     .target(
       name: "PosternConfiguration",
       dependencies: [
-        "AuthEngine", "CPosternYAML", "HTTPMessages", "JOSE", "PosternCrypto", "PosternJSON", "PosternSupport",
-        "SessionStore", "TokenValidation",
+        "AuthEngine", "CPosternYAML", "HTTPMessages", "JOSE", "PosternCrypto", "PosternJSON", "PosternObservability",
+        "PosternSupport", "SessionStore", "TokenValidation", .product(name: "Logging", package: "swift-log"),
       ]),
     .testTarget(
       name: "PosternConfigurationTests",
       dependencies: [
-        "AuthEngine", "HTTPMessages", "PosternConfiguration", "PosternJSON", "PosternSupport", "PosternTestSupport",
+        "AuthEngine", "HTTPMessages", "JOSE", "PosternConfiguration", "PosternJSON", "PosternObservability",
+        "PosternSupport", "PosternTestSupport", .product(name: "Logging", package: "swift-log"),
       ]),
     .target(
       name: "PosternKit",

@@ -1,5 +1,8 @@
 import AuthEngine
 import HTTPMessages
+import JOSE
+import Logging
+import PosternObservability
 import PosternSupport
 import Testing
 
@@ -45,8 +48,8 @@ struct ContractTests {
     #expect(issuer.clientCertificateFile == "/etc/postern/shop.pem")
     #expect(issuer.redirectURI == "https://shop.example.com/callback")
     #expect(issuer.scope == "openid profile offline_access")
-    #expect(issuer.idToken.algorithms == ["RS256", "ES256"])
-    #expect(issuer.idToken.encryption.algorithms == ["RSA-OAEP-256", "ECDH-ES+A256KW"])
+    #expect(issuer.idToken.algorithms == [.rs256, .es256])
+    #expect(issuer.idToken.encryption.algorithms == [.rsaOAEP256, .ecdhESA256KW])
     #expect(issuer.jwks.minTTL == .seconds(60))
     #expect(issuer.jwks.maxTTL == .seconds(86_400))
     #expect(issuer.implicit == ImplicitGrantConfiguration(grant: .tokenExchange, scope: "profile:read"))
@@ -130,7 +133,7 @@ struct ContractTests {
     ).configuration()
     let issuer = try #require(configuration.issuers["corp"])
     #expect(issuer.clientAuth == .none)
-    #expect(issuer.idToken.algorithms == ["RS256"])
+    #expect(issuer.idToken.algorithms == [.rs256])
     #expect(issuer.idToken.clockSkew == .seconds(30))
     #expect(issuer.idToken.requireAzp == false)
     #expect(issuer.jwks.cooldown == .seconds(30))
@@ -140,10 +143,7 @@ struct ContractTests {
     #expect(resource.tokens.senderConstraint == .none)
     #expect(resource.tls.trust.pins == nil)
     #expect(resource.refreshOn == nil)
-    #expect(resource.advice.isEnabled)
-    #expect(resource.advice.rounds == 3)
-    #expect(resource.advice.wait == .seconds(180))
-    #expect(!resource.advice.inSuccess)
+    #expect(resource.advice == AdviceRules(rounds: 3, wait: .seconds(180), inSuccess: false))
     #expect(resource.bounds.timeout == .seconds(30))
     #expect(resource.bounds.maxBodyBytes == 16 << 20)
     #expect(resource.payloadEncryption == nil)

@@ -1,3 +1,5 @@
+import AuthEngine
+import Logging
 import PosternSupport
 import Testing
 
@@ -48,7 +50,7 @@ struct EnvironmentOverrideTests {
     #expect(configuration.limits.depth == 7)
     #expect(configuration.listen.mode == 0o660)
     #expect(configuration.tokens.leaveTheSidecar)
-    #expect(configuration.resources["billing"]?.advice.wait == .seconds(2))
+    #expect(configuration.resources["billing"]?.advice?.wait == .seconds(2))
   }
 
   @Test("Names of maps match whatever a variable's name cannot hold")

@@ -132,7 +132,7 @@ struct HostileYAMLTests {
     let resources = try Fixture(yaml).configuration().resources
     #expect(resources["two"]?.locations.baseURL == "https://two.example")
     #expect(resources["two"]?.bounds.timeout == .seconds(5))
-    #expect(resources["two"]?.advice.isEnabled == false)
+    #expect(try #require(resources["two"]).advice == nil)
     #expect(resources["three"]?.bounds.timeout == .seconds(7))
     #expect(resources["four"]?.bounds.timeout == .seconds(5))
   }

@@ -1,3 +1,4 @@
+import AuthEngine
 import PosternJSON
 import PosternProtocol
 import Testing

@@ -1,4 +1,5 @@
 public import Entitlements
+public import OAuthClient
 public import PosternJSON
 public import PosternSupport
 
@@ -108,16 +109,6 @@ public struct PassDecisions: Sendable {
 
 /// The end of a device's login.
 public struct PassLogout: Sendable {
-  /// The result at Adobe Pass.
-  public enum Upstream: String, Sendable, Hashable, CaseIterable {
-    /// The login has ended there.
-    case ended
-    /// It failed there, and may be repeated. Here it has ended.
-    case failed
-    /// Nothing was sent: no MVPD was known.
-    case none
-  }
-
   /// The step that is left for one MVPD.
   public struct Step: Sendable, Hashable {
     /// The MVPD.
@@ -130,8 +121,8 @@ public struct PassLogout: Sendable {
     public let url: String?
   }
 
-  /// The result at Adobe Pass.
-  public let upstream: Upstream
+  /// The result at Adobe Pass: a logout that failed there may be repeated; `none` means that no MVPD was known.
+  public let upstream: UpstreamEnd
   /// The steps that are left, for each MVPD whose login ended.
   public let logouts: [Step]
   /// The MVPDs that were remembered here.

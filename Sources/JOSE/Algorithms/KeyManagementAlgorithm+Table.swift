@@ -44,7 +44,7 @@ extension KeyManagementAlgorithm {
 
   /// The algorithms that encrypt with a public key: the default allow-list.
   public static let asymmetric = [
-    rsaOAEP256, rsaOAEP, rsaOAEP384, rsaOAEP512, ecdhES, ecdhESA128KW, ecdhESA192KW, ecdhESA256KW,
+    rsaOAEP, rsaOAEP256, rsaOAEP384, rsaOAEP512, ecdhES, ecdhESA128KW, ecdhESA192KW, ecdhESA256KW,
   ]
 
   /// The algorithms with a shared key; allowed only where the configuration lists them.

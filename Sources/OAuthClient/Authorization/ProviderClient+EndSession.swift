@@ -1,13 +1,13 @@
 import HTTPMessages
 package import PosternSupport
 
-/// The outcome of ending a session at its issuer.
-public enum UpstreamEnd: String, Sendable {
-  /// Its tokens are revoked, its session there is over.
+/// The outcome of ending a login where it began: at the issuer, or at Adobe Pass. Here it has ended in any case.
+public enum UpstreamEnd: String, Sendable, CaseIterable {
+  /// The login has ended there, and its tokens are revoked.
   case ended
   /// Something of that failed.
   case failed
-  /// There was nothing to end there, or no endpoint for it.
+  /// Nothing was sent: there was nothing to end, or no endpoint for it.
   case none
 }
 

@@ -26,7 +26,7 @@ package enum TokenBinding: Sendable {
 }
 
 /// The type of an access token (RFC 6749 section 7.1), of those that are understood.
-public enum TokenType: String, Sendable, Hashable {
+public enum TokenType: String, Sendable, Hashable, CaseIterable {
   /// A bearer token: anyone who has it can use it (RFC 6750).
   case bearer = "Bearer"
   /// A token that is used with a proof of its key (RFC 9449).

@@ -1,4 +1,5 @@
 package import AuthEngine
+public import JOSE
 import PosternJSON
 public import PosternSupport
 
@@ -22,7 +23,7 @@ public struct ClientCredentialConfiguration: Sendable, Equatable {
   /// How assertions name their key; nil: by the provider's preset, else in every way that is known.
   public var assertionHeaders: [AssertionHeader]?
   /// The algorithm of assertions; nil: that of the key.
-  public var assertionAlgorithm: String?
+  public var assertionAlgorithm: SignatureAlgorithm?
   /// Whether the method was given.
   let isMethodGiven: Bool
 }
@@ -64,7 +65,7 @@ extension ClientCredentialConfiguration: ConfigurationSection {
       "How assertions name their key: kid, and thumbprints of clientCertificateFile. Left out: by provider, else all that there are.",
       example: .commented(["x5t#S256"]))
     assertionAlgorithm = keys.optional(
-      "assertionAlgorithm", .oneOf(AlgorithmNames.assertion, rejectionReasons: AlgorithmNames.rejectionReasons),
+      "assertionAlgorithm", .algorithm(among: SignatureAlgorithm.asymmetric),
       "Algorithm of the client's assertions. Left out: by the key (its alg, else its type), and PS256 for RSA keys at Entra.",
       example: .commented("PS256"))
     clientAssertion = keys.optionalSection(

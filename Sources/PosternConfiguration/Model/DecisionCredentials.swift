@@ -1,3 +1,4 @@
+public import AuthEngine
 import PosternJSON
 public import PosternSupport
 
@@ -58,30 +59,21 @@ extension DecisionCredentials: ConfigurationSection {
   }
 }
 
-/// A fixed decision that replaces a decision point for a while.
-public struct DegradationConfiguration: Sendable, Equatable {
-  /// The fixed decision.
-  public enum Rule: String, Sendable, Hashable, CaseIterable {
-    /// Everything is permitted.
-    case permitAll = "permit-all"
-    /// Everything is denied.
-    case denyAll = "deny-all"
-  }
-
-  /// The fixed decision.
-  public var rule: Rule
-  /// When that ends by itself.
-  public var until: Timestamp
+/// The fixed decision: a Boolean in the engine, a word in the file.
+private enum DegradationRule: String, Sendable, CaseIterable {
+  case permitAll = "permit-all"
+  case denyAll = "deny-all"
 }
 
-extension DegradationConfiguration: ConfigurationSection {
+extension DecisionDegradation: ConfigurationSection {
   package init(reading keys: SectionReader) {
-    rule = keys.required(
-      "rule", .choice(Rule.self, placeholder: .denyAll), "permit-all or deny-all; the decision point gets no requests.",
-      example: .commented("deny-all"))
-    until = keys.required(
+    let rule = keys.required(
+      "rule", .choice(DegradationRule.self, placeholder: .denyAll),
+      "permit-all or deny-all; the decision point gets no requests.", example: .commented("deny-all"))
+    let until = keys.required(
       "until", .instant, "When the rule ends by itself, in UTC as 2026-01-02T03:04:05Z.",
       example: .commented("2026-01-02T03:04:05Z"))
+    self.init(isPermit: rule == .permitAll, until: until)
   }
 }
 

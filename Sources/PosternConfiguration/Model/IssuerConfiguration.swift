@@ -1,4 +1,5 @@
 public import AuthEngine
+public import JOSE
 import PosternJSON
 public import PosternSupport
 
@@ -143,7 +144,7 @@ extension IssuerConfiguration: ConfigurationSection {
     if !fallbackCredentials.isEmpty, clientAuth == .none {
       keys.problem("a client without a credential of its own has no fallback", at: "fallbackCredentials")
     }
-    let symmetric = idToken.algorithms.filter { $0.hasPrefix("HS") }
+    let symmetric = idToken.algorithms.filter(\.isSymmetric).map(\.name)
     if !symmetric.isEmpty, !ClientCredentialConfiguration.hasSecret("clientSecret", keys) {
       keys.problem("\(symmetric.joined(separator: ", ")) needs a client secret: it is the key", at: "idToken")
     }
@@ -177,7 +178,7 @@ extension IssuerConfiguration {
   /// Whether the client's certificate is for assertions alone.
   public var certificateIsForAssertions: Bool { provider?.preset.certificateIsForAssertions ?? false }
   /// The algorithm of assertions by an RSA key, where the provider has one.
-  public var rsaAssertionAlgorithm: String? { provider?.preset.rsaAlgorithm }
+  public var rsaAssertionAlgorithm: SignatureAlgorithm? { provider?.preset.rsaAlgorithm }
 
   /// The files of assertions that other programs write: they may be missing when the configuration is loaded.
   public var assertionFiles: [String] { ([credential] + fallbackCredentials).compactMap(\.clientAssertion?.file) }

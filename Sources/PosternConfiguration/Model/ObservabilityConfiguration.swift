@@ -1,5 +1,7 @@
 import HTTPMessages
+public import Logging
 import PosternJSON
+package import PosternObservability
 public import PosternSupport
 
 /// Distributed tracing.
@@ -74,36 +76,10 @@ extension OTLPConfiguration: ConfigurationSection {
 
 /// Logging.
 public struct LogConfiguration: Sendable, Equatable {
-  /// How much is logged.
-  public enum Level: String, Sendable, Hashable, CaseIterable {
-    /// Everything, message by message.
-    case trace
-    /// Details for debugging.
-    case debug
-    /// One line for each request.
-    case info
-    /// Unusual, but right.
-    case notice
-    /// Wrong, but survived.
-    case warning
-    /// Something failed.
-    case error
-    /// The process cannot continue.
-    case critical
-  }
-
-  /// How a line looks.
-  public enum Format: String, Sendable, Hashable, CaseIterable {
-    /// One JSON object a line.
-    case json
-    /// For people.
-    case text
-  }
-
   /// The lowest level that is logged. Default `info`.
-  public var level: Level
+  public var level: Logger.Level
   /// The form of the lines. Default `json`.
-  public var format: Format
+  package var format: LogFormat
   /// Whether each call is logged at `info`. Default false.
   public var access: Bool
 }
@@ -111,9 +87,10 @@ public struct LogConfiguration: Sendable, Equatable {
 extension LogConfiguration: ConfigurationSection {
   package init(reading keys: SectionReader) {
     level = keys.value(
-      "level", .choice(Level.self, placeholder: .info), default: .info, "Lowest level that is logged.")
+      "level", .choice(Logger.Level.self, placeholder: .info), default: .info, "Lowest level that is logged.")
     format = keys.value(
-      "format", .choice(Format.self, placeholder: .json), default: .json, "json: one object a line; text: for people.")
+      "format", .choice(LogFormat.self, placeholder: .json), default: .json,
+      "json: one object a line; text: for people.")
     access = keys.value(
       "access", .boolean, default: false,
       "Whether each call is a line at info, with its sizes; else it is one at debug, without.")

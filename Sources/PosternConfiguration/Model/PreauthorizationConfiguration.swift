@@ -1,3 +1,4 @@
+public import AuthEngine
 import PosternJSON
 
 /// A decision point that answers `preauthorize`.
@@ -83,7 +84,7 @@ public struct PreauthorizationConfiguration: Sendable, Equatable {
   /// Settings of one kind of decision point alone.
   public var options: KindOptions
   /// A fixed decision that replaces the decision point for a while.
-  public var degradation: DegradationConfiguration?
+  public var degradation: DecisionDegradation?
   /// `adobe-pass`.
   public var adobePass: AdobePassConfiguration
 }
@@ -112,7 +113,7 @@ extension PreauthorizationConfiguration: ConfigurationSection {
     proxy = ProxyChoice.read(keys)
     options = KindOptions(reading: keys)
     degradation = keys.optionalSection(
-      "degradation", DegradationConfiguration.self, "A temporary rule that answers instead of the decision point.",
+      "degradation", DecisionDegradation.self, "A temporary rule that answers instead of the decision point.",
       commented: true)
     adobePass = AdobePassConfiguration(reading: keys)
     check(keys)

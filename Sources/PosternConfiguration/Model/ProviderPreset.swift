@@ -1,4 +1,5 @@
 public import AuthEngine
+import JOSE
 import PosternSupport
 
 /// The kinds of providers whose deviations are known, for `issuers.NAME.provider`.
@@ -46,7 +47,7 @@ struct ProviderPreset: Sendable, Equatable {
   /// How assertions name their key; nil: in every way that is known.
   var assertionHeaders: [AssertionHeader]?
   /// The algorithm of assertions by an RSA key; nil: RS256.
-  var rsaAlgorithm: String?
+  var rsaAlgorithm: SignatureAlgorithm?
   /// Whether the client's certificate is for assertions alone, and is not presented to the provider's servers.
   var certificateIsForAssertions = false
   /// The separator of the scopes in its answers; nil: a space.
@@ -78,7 +79,7 @@ extension Provider {
       // is the token endpoint (earlier: RS256 with `x5t`).
       preset.assertionAudience = .tokenEndpoint
       preset.assertionHeaders = [.kid, .x5tS256]
-      preset.rsaAlgorithm = "PS256"
+      preset.rsaAlgorithm = .ps256
       // The metadata's mtls_endpoint_aliases are for bound tokens; a certificate would lead requests there.
       preset.certificateIsForAssertions = true
     case .okta:

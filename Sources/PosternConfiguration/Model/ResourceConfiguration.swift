@@ -55,8 +55,8 @@ public struct ResourceConfiguration: Sendable, Equatable {
   public var tls: TLSConfiguration
   /// The responses after which the token is refreshed; nil: a 401 with a challenge to the token.
   public var refreshOn: RefreshRule?
-  /// Policy advice.
-  public var advice: AdviceConfiguration
+  /// Policy advice, without what the issuer adds; nil: answers are not searched for it.
+  public var advice: AdviceRules?
   /// Whether HTTP/2 is offered. Default false.
   public var http2: Bool
   /// How long a call may take, how much it may receive, and how many run at a time.
@@ -82,8 +82,8 @@ extension ResourceConfiguration: ConfigurationSection {
       "refreshOn", RefreshRule.self,
       "Responses after which the token is refreshed. Left out: 401 with a challenge to the token.",
       commented: true)
-    advice = keys.section(
-      "advice", AdviceConfiguration.self, "Policy advice: further steps that a response may require.")
+    advice =
+      keys.section("advice", AdviceSection.self, "Policy advice: further steps that a response may require.").rules
     http2 = keys.value(
       "http2", .boolean, default: false,
       "Whether HTTP/2 is offered (over TLS), on connections and a thread of the resource's own.")
@@ -197,28 +197,20 @@ extension RefreshRule: ConfigurationSection {
 }
 
 /// Policy advice: further steps that an answer may ask for.
-public struct AdviceConfiguration: Sendable, Equatable {
-  /// Whether answers are searched for advice. Default true.
-  public var isEnabled: Bool
-  /// How many times in one call advice is satisfied. Default 3.
-  public var rounds: Int
-  /// How long a delegate may take, and how long a continuation lives. Default 180 seconds.
-  public var wait: Duration
-  /// Whether successful answers (2xx) are searched, too. Default false.
-  public var inSuccess: Bool
-}
+private struct AdviceSection: ConfigurationSection {
+  let rules: AdviceRules?
 
-extension AdviceConfiguration: ConfigurationSection {
-  package init(reading keys: SectionReader) {
-    isEnabled = keys.value("enabled", .boolean, default: true, "Whether answers are searched for advice.")
-    rounds = keys.value("rounds", .integer(1...10), default: 3, "How many times in one call advice is satisfied.")
-    wait = keys.value(
+  init(reading keys: SectionReader) {
+    let isEnabled = keys.value("enabled", .boolean, default: true, "Whether answers are searched for advice.")
+    let rounds = keys.value("rounds", .integer(1...10), default: 3, "How many times in one call advice is satisfied.")
+    let wait = keys.value(
       "wait", .duration(.milliseconds(1) ... .seconds(3600)), default: .seconds(180),
       "How long a delegate may take, and how long a continuation lives.")
-    inSuccess = keys.value(
+    let inSuccess = keys.value(
       "inSuccess", .boolean, default: false,
       "Whether JSON bodies of successful answers (2xx) are searched, too: for a member advices, up to 256 KiB, not in streams."
     )
+    rules = isEnabled ? AdviceRules(rounds: rounds, wait: wait, inSuccess: inSuccess) : nil
   }
 }
 

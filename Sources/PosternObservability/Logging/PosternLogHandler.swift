@@ -72,7 +72,7 @@ package struct PosternLogHandler: LogHandler {
 }
 
 /// How log lines look.
-package enum LogFormat: String, Sendable, Hashable {
+package enum LogFormat: String, Sendable, Hashable, CaseIterable {
   /// One JSON object a line, for machines.
   case json
   /// One readable line, for people.

@@ -1,3 +1,4 @@
+public import AuthEngine
 public import PosternJSON
 public import PosternSupport
 
@@ -12,25 +13,9 @@ public enum Preauthorize: RPCMethod {
   public static let resultSummary = "A decision for each resource, or the status with the reason why there is none"
   public static let errors: [ErrorCode] = [.storeUnavailable]
 
-  /// The caches that may answer instead of the decision point.
-  public enum Feature: String, SchemaEnumeration, Sendable {
-    case localCache = "LOCAL_CACHE"
-    case remoteCache = "REMOTE_CACHE"
-  }
-
-  /// The two callbacks of the SDKs.
-  public enum Outcome: String, SchemaEnumeration, Sendable {
-    case response, failure
-  }
-
-  /// Where a decision came from.
-  public enum Source: String, SchemaEnumeration, Sendable {
-    case local, backend, degradation
-  }
-
   public struct Params: RPCObject {
     public var resources: [String]
-    public var disableFeatures: [Feature]?
+    public var disableFeatures: [PreauthorizeRequest.Feature]?
     public var provider: String?
     public var session: String?
     public var context: ParameterObject?
@@ -89,12 +74,14 @@ public enum Preauthorize: RPCMethod {
     public let id: String
     public let authorized: Bool
     public let error: Status?
-    public let source: Source
+    public let source: AuthEngine.Decision.Source
     public let ageMs: Int64
     public let expiresAt: String?
 
     /// A decision, which permits unless there is an error.
-    public init(id: String, error: Status?, source: Source, ageMs: Int64, expiresAt: String?) {
+    public init(
+      id: String, error: Status?, source: AuthEngine.Decision.Source, ageMs: Int64, expiresAt: String?
+    ) {
       self.id = id
       authorized = error == nil
       self.error = error
@@ -114,13 +101,16 @@ public enum Preauthorize: RPCMethod {
   }
 
   public struct Result: WrittenResult {
-    public let outcome: Outcome
+    public let outcome: PreauthorizeResponse.Outcome
     public let decisions: [Decision]
     public let status: Status?
-    public let unhonoredFeatures: [Feature]
+    public let unhonoredFeatures: [PreauthorizeRequest.Feature]
 
     /// A result of the given parts.
-    public init(outcome: Outcome, decisions: [Decision], status: Status?, unhonoredFeatures: [Feature]) {
+    public init(
+      outcome: PreauthorizeResponse.Outcome, decisions: [Decision], status: Status?,
+      unhonoredFeatures: [PreauthorizeRequest.Feature]
+    ) {
       self.outcome = outcome
       self.decisions = decisions
       self.status = status

@@ -1,3 +1,4 @@
+public import AuthEngine
 public import PosternJSON
 public import PosternSupport
 
@@ -165,17 +166,6 @@ public enum ValidateRequest: RPCMethod {
   public static let resultSummary = "The verdict"
   public static let errors = ErrorCode.keySources + [.introspectionFailed, .storeUnavailable]
 
-  /// Whether proofs of possession are accepted.
-  public enum ProofRule: String, SchemaEnumeration, Sendable {
-    case optional, required, forbidden
-  }
-
-  /// How the token was shown.
-  public enum TokenType: String, SchemaEnumeration, Sendable {
-    case bearer = "Bearer"
-    case dpop = "DPoP"
-  }
-
   public struct Params: RPCObject, IssuerReference {
     public var issuer: String?
     public var expectedIssuer: String?
@@ -187,7 +177,7 @@ public enum ValidateRequest: RPCMethod {
     public var clientCertificate: String?
     public var audience: String?
     public var requiredScopes: [String]?
-    public var dpop: ProofRule?
+    package var dpop: RequestRequirements.ProofRule?
     public var maxAge: Int?
     public var acrValues: [String]?
     public var resourceMetadata: String?

@@ -1,16 +1,12 @@
+public import AuthEngine
 public import PosternJSON
 
 /// A session as a caller sees it; never a token.
 public struct SessionDescription: RPCObject {
-  /// The kind of session: a user's, or an implicit one.
-  public enum Kind: String, SchemaEnumeration, Sendable {
-    case user, implicit
-  }
-
   public var session: String
   public var issuer: String
   public var subject: String?
-  public var kind: Kind
+  public var kind: SessionKind
   public var scope: String
   public var createdAt: String
   public var expiresAt: String?
@@ -20,7 +16,7 @@ public struct SessionDescription: RPCObject {
   public var authTime: Int64?
 
   /// A session of the given parts; the others are set one by one.
-  public init(session: String, issuer: String, kind: Kind, scope: String, createdAt: String) {
+  public init(session: String, issuer: String, kind: SessionKind, scope: String, createdAt: String) {
     self.session = session
     self.issuer = issuer
     self.kind = kind

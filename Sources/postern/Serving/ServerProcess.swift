@@ -319,9 +319,7 @@ struct ServerProcess {
   }
 
   private static func logger(_ log: LogConfiguration) -> Logger {
-    let level = Logger.Level(log.level)
-    let format = LogFormat(log.format)
-    return Logger(label: "postern") { PosternLogHandler(label: $0, level: level, format: format) }
+    Logger(label: "postern") { PosternLogHandler(label: $0, level: log.level, format: log.format) }
   }
 
   private static var libraries: GetInfo.Libraries {

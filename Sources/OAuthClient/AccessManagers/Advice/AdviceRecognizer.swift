@@ -135,7 +135,7 @@ extension AdviceRecognizer {
 /// The advices of one answer.
 public struct AdviceFinding: Sendable, Hashable {
   /// The part of an answer that contains advices.
-  public enum Source: String, Sendable, Hashable {
+  public enum Source: String, Sendable, Hashable, CaseIterable {
     /// `WWW-Authenticate`.
     case header
     /// The `Location` of a redirect.

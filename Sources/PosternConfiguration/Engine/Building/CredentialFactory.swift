@@ -7,7 +7,7 @@ struct CredentialFactory {
   /// The clock of assertions.
   let clock: any EngineClock
   /// The algorithm of assertions by an RSA key, where the provider has one.
-  var rsaAlgorithm: String?
+  var rsaAlgorithm: SignatureAlgorithm?
 
   /// The credential of a section of `fallbackCredentials`, whose certificate is its own.
   func fallback(

@@ -67,12 +67,7 @@ struct DecisionPointFactory {
     settings.tls = TLSSettings(caFile: given.tls.caFile, pins: given.tls.pins)
     settings.bypassesProxy = given.proxy == .none
     settings.plainHTTP = try OutboundFactory(configuration: configuration).plainHTTP()
-    settings.degradation = given.degradation.map { degradation in
-      switch degradation.rule {
-      case .permitAll: DecisionDegradation(isPermit: true, until: degradation.until)
-      case .denyAll: DecisionDegradation(isPermit: false, until: degradation.until)
-      }
-    }
+    settings.degradation = given.degradation
     if let token = given.credentials.token {
       settings.credential = .token(token.value)
     } else {

@@ -113,22 +113,18 @@ struct IssuerFactory {
       }
     }
     let secretBits = (issuer.clientSecret?.value.reveal().utf8.count ?? 0) * 8
-    let algorithms = try named(given.algorithms, "issuers.\(name).idToken.algorithms", SignatureAlgorithm.init(name:))
-    let symmetric = algorithms.filter(\.isSymmetric)
+    let symmetric = given.algorithms.filter(\.isSymmetric)
     if let weak = symmetric.first(where: { $0.minimumKeyBitCount > secretBits }) {
       throw EngineFactory.problem(
         "issuers.\(name).idToken.algorithms",
         "\(weak.name) needs a client secret of \(weak.minimumKeyBitCount / 8) bytes")
     }
     var tokens = AuthEngine.IDTokenConfiguration(
-      issuer: issuer.issuer, algorithms: algorithms,
-      clockSkew: given.clockSkew, trustedAudiences: given.trustedAudiences, requiresAuthorizedParty: given.requireAzp,
+      issuer: issuer.issuer, algorithms: given.algorithms, clockSkew: given.clockSkew,
+      trustedAudiences: given.trustedAudiences, requiresAuthorizedParty: given.requireAzp,
       clientSecret: issuer.clientSecret?.value,
       encryption: TokenEncryptionPolicy(
-        isRequired: given.encryption.isRequired, keys: keys,
-        algorithms: try named(
-          given.encryption.algorithms, "issuers.\(name).idToken.encryption.algorithms",
-          KeyManagementAlgorithm.init(name:))))
+        isRequired: given.encryption.isRequired, keys: keys, algorithms: given.encryption.algorithms))
     tokens.requiresLogoutExpiry = given.requireLogoutExp
     tokens.trustedAuthorizedParties = given.trustedAuthorizedParties
     tokens.trustsProject = issuer.trustsProject
@@ -139,20 +135,6 @@ struct IssuerFactory {
       tokens.likelyProvider = LikelyProvider(name: provider.rawValue, format: format)
     }
     return tokens
-  }
-
-  /// The engine's value of each of `names`: an unknown one is an error, and is not left out.
-  private func named<Value>(
-    _ names: [String], _ path: String, _ value: (String) -> Value?
-  ) throws(ConfigurationProblems) -> [Value] {
-    var values: [Value] = []
-    for (index, name) in names.enumerated() {
-      guard let value = value(name) else {
-        throw EngineFactory.problem("\(path)[\(index)]", "is not supported: \(name)")
-      }
-      values.append(value)
-    }
-    return values
   }
 
   private func accessManager(

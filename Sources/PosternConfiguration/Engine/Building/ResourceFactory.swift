@@ -112,10 +112,10 @@ struct ResourceFactory {
   }
 
   private func adviceRules(_ resource: ResourceConfiguration, _ issuer: ConfiguredIssuer?) -> AdviceRules? {
-    guard resource.advice.isEnabled, let issuer else { return nil }
-    return AdviceRules(
-      rounds: resource.advice.rounds, wait: resource.advice.wait, accessManager: issuer.accessManager?.baseURL,
-      allowsAuthorization: issuer.redirectURI != nil, inSuccess: resource.advice.inSuccess)
+    guard var rules = resource.advice, let issuer else { return nil }
+    rules.accessManager = issuer.accessManager?.baseURL
+    rules.allowsAuthorization = issuer.redirectURI != nil
+    return rules
   }
 
   /// The single sign-on cookie is the sidecar's to send, never a caller's.

@@ -11,36 +11,27 @@ struct StaticCredentialFactory {
     _ resource: ResourceConfiguration, named name: String
   ) throws(ConfigurationProblems) -> StaticCredential? {
     guard let configured = resource.tokens.credential else { return nil }
-    let path = "resources.\(name).credential"
-    if let basic = configured.basic {
-      return try credential(
-        .basic(username: basic.username), basic.password, at: "\(path).basic",
-        keys: [.username: "username", .value: "password"])
+    let form = configured.form
+    var path = "resources.\(name).credential"
+    let keys: [StaticCredentialError.Part: String]
+    switch form {
+    case .header: keys = [.name: "header", .prefix: "prefix", .value: "value"]
+    case .query: keys = [.name: "query", .value: "value"]
+    case .basic:
+      path += ".basic"
+      keys = [.username: "username", .value: "password"]
     }
-    if let query = configured.query {
-      return try credential(.query(name: query), configured.value, at: path, keys: [.name: "query", .value: "value"])
-    }
-    return try credential(
-      .header(name: configured.header ?? "", prefix: configured.prefix ?? ""), configured.value, at: path,
-      keys: [.name: "header", .prefix: "prefix", .value: "value"])
-  }
-
-  /// `keys` are those of the parts that may be at fault.
-  private func credential(
-    _ form: StaticCredential.Form, _ configured: ConfiguredSecret<String>?, at path: String,
-    keys: [StaticCredentialError.Part: String]
-  ) throws(ConfigurationProblems) -> StaticCredential? {
-    guard let configured else { throw EngineFactory.problem(path, "has no secret") }
+    guard let given = configured.secret else { throw EngineFactory.problem(path, "has no secret") }
     do throws(StaticCredentialError) {
-      let fixed = try StaticCredential(form, value: configured.value)
-      guard case .file(let file) = configured.source else { return fixed }
+      let fixed = try StaticCredential(form, value: given.value)
+      guard case .file(let file) = given.source else { return fixed }
       let secret = SecretFile(
         path: file, interval: .zero, report: report,
         accepts: { StaticCredential.fault(in: $0.reveal(), as: form) == nil })
-      return try StaticCredential(form) { secret.current() ?? configured.value }
+      return try StaticCredential(form) { secret.current() ?? given.value }
     } catch {
       var key = keys[error.part] ?? ""
-      if error.part == .value { key += Self.suffix(of: configured.source) }
+      if error.part == .value { key += Self.suffix(of: given.source) }
       throw EngineFactory.problem("\(path).\(key)", "is not usable: it \(error.phrase)")
     }
   }

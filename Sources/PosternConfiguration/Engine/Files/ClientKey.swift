@@ -52,12 +52,10 @@ extension ClientCredentialConfiguration {
   }
 
   /// The form of the client's assertions; `rsaAlgorithm` is the provider's for RSA keys.
-  func assertionForm(for key: JWK?, rsaAlgorithm: String?) -> AssertionForm {
-    var name = assertionAlgorithm
-    if name == nil, let key, key.keyType == .rsa, key.algorithm == nil { name = rsaAlgorithm }
-    return AssertionForm(
-      audience: audienceOfAssertions, algorithm: name.flatMap { SignatureAlgorithm(name: $0) }, thumbprints: thumbprints
-    )
+  func assertionForm(for key: JWK?, rsaAlgorithm: SignatureAlgorithm?) -> AssertionForm {
+    var algorithm = assertionAlgorithm
+    if algorithm == nil, let key, key.keyType == .rsa, key.algorithm == nil { algorithm = rsaAlgorithm }
+    return AssertionForm(audience: audienceOfAssertions, algorithm: algorithm, thumbprints: thumbprints)
   }
 
   /// The audience of the client's assertions.

@@ -82,9 +82,6 @@ final class PayloadKeys: Sendable {
   private static func read(
     _ configuration: PayloadEncryptionConfiguration, decryption: [UInt8]?
   ) throws(PayloadKeyProblem) -> PayloadEncryption {
-    guard let algorithm = KeyManagementAlgorithm(name: configuration.algorithm),
-      let encryption = ContentEncryption(name: configuration.encryption)
-    else { throw PayloadKeyProblem(key: "algorithm", text: "this build has no such algorithm") }
     guard
       let recipient = ConfigurationFile.contents(of: configuration.recipientKeyFile, limit: PayloadKeyText.maxBytes)
     else {
@@ -92,7 +89,7 @@ final class PayloadKeys: Sendable {
     }
     let recipientKey: JWK
     do throws(JOSEError) {
-      recipientKey = try PayloadKeyText(recipient).recipient(algorithm, encryption)
+      recipientKey = try PayloadKeyText(recipient).recipient(configuration.algorithm, configuration.encryption)
     } catch {
       throw PayloadKeyProblem(key: "recipientKeyFile", text: error.message)
     }
@@ -104,7 +101,8 @@ final class PayloadKeys: Sendable {
     }
     do throws(PayloadEncryption.KeyError) {
       return try PayloadEncryption(
-        algorithm: algorithm, encryption: encryption, recipient: recipientKey, decryptionKeys: keys)
+        algorithm: configuration.algorithm, encryption: configuration.encryption, recipient: recipientKey,
+        decryptionKeys: keys)
     } catch {
       switch error {
       case .recipient(let fault): throw PayloadKeyProblem(key: "recipientKeyFile", text: fault.message)

@@ -81,20 +81,6 @@ extension ValueForm where Value == String {
     form.parse = { scalar, context throws(ValueProblem) in try rule(try scalar.line(), context) }
     return form
   }
-
-  /// Accepts one of `values`; `rejectionReasons` explains other known values that are rejected.
-  package static func oneOf(_ values: [String], rejectionReasons: [String: String] = [:]) -> Self {
-    ValueForm(
-      schema: { ["enum": .array(values.map(JSONValue.string))] },
-      placeholder: values.first ?? "",
-      json: JSONValue.string,
-      parse: { scalar, _ throws(ValueProblem) in
-        if values.contains(scalar.text) { return scalar.text }
-        if let reason = rejectionReasons[scalar.text] { throw ValueProblem(reason) }
-        throw ValueProblem(Suggestion.message(for: scalar.text, among: values))
-      }
-    )
-  }
 }
 
 extension ValueForm where Value: RawRepresentable & CaseIterable, Value.RawValue == String {

@@ -1,3 +1,4 @@
+public import AuthEngine
 public import PosternJSON
 public import PosternSupport
 
@@ -85,11 +86,6 @@ public enum ParseAdvice: RPCMethod {
     "Looks into WWW-Authenticate (SSOADVICE, RFC 9470, UMA), then into the Location of a redirect, then into a JSON body, and ends where it finds something. A body that is an advice map by itself counts at 401 and 403 only."
   public static let resultSummary = "The advices, and which part of the response contained them; none is no error"
 
-  /// The part of a response that contained advices.
-  public enum Source: String, SchemaEnumeration, Sendable {
-    case header, redirect, body
-  }
-
   public struct Params: RPCObject {
     public var status: Int
     public var headers: [String: HeaderValue]
@@ -104,10 +100,10 @@ public enum ParseAdvice: RPCMethod {
 
   public struct Result: RPCObject {
     public var advices: [PolicyAdviceDescription]
-    public var source: Source?
+    public var source: AdviceFinding.Source?
 
     /// A result of the given parts.
-    public init(advices: [PolicyAdviceDescription], source: Source?) {
+    public init(advices: [PolicyAdviceDescription], source: AdviceFinding.Source?) {
       self.advices = advices
       self.source = source
     }

@@ -1,4 +1,9 @@
+<<<<<<< HEAD
 public import PosternSupport
+=======
+public import AuthEngine
+public import PosternJSONRPC
+>>>>>>> 7da6d6b72dee5971cc6a732b2180566fd85bf6a9
 
 /// The methods of Adobe Pass, `pass.*`: a login at a television provider (MVPD), its profiles, and what it may play.
 public enum PassMethods {
@@ -19,14 +24,9 @@ public enum PassMethods {
     ]
   }
 
-  /// A platform that proves its user.
-  public enum PlatformName: String, SchemaEnumeration, Sendable {
-    case amazon, roku
-  }
-
   /// The token of a platform.
   public struct Platform: RPCObject {
-    public var name: PlatformName
+    public var name: PassPlatformToken.Platform
     public var token: String
 
     public static let memberDocs = [

@@ -1,3 +1,4 @@
+public import AuthEngine
 public import PosternJSON
 
 /// The methods of Adobe Pass about profiles: `pass.listProfiles`, `pass.authorize`, `pass.logout`.
@@ -41,11 +42,6 @@ public enum PassProfileMethods {
           "waitMs":
             "With code: how long the call waits for the user in milliseconds, 0 (default) to 1800000. meta.timeoutMs bounds the call, too",
         ])
-    }
-
-    /// The meaning of the profiles for the user.
-    public enum State: String, SchemaEnumeration, Sendable {
-      case authenticated, unauthenticated, pending, expired, superseded, temporaryAccessUsedUp
     }
 
     /// A login at an MVPD.
@@ -92,7 +88,7 @@ public enum PassProfileMethods {
     }
 
     public struct Result: RPCObject {
-      public let state: State
+      public let state: PassProfiles.State
       public let profiles: [Profile]
       public var selected: String?
       public var remembered: Remembered?
@@ -100,7 +96,7 @@ public enum PassProfileMethods {
       public var error: Preauthorize.Status?
 
       /// A value with its required members; the others are set afterwards.
-      public init(state: State, profiles: [Profile]) {
+      public init(state: PassProfiles.State, profiles: [Profile]) {
         self.state = state
         self.profiles = profiles
       }
@@ -231,11 +227,6 @@ public enum PassProfileMethods {
         "provider", "mvpd", "redirectUrl", "device", "visitorId", "platform", "serviceToken")
     }
 
-    /// The result at Adobe Pass.
-    public enum Upstream: String, SchemaEnumeration, Sendable {
-      case ended, failed, none
-    }
-
     /// A step that is left to do for one MVPD.
     public struct Step: RPCObject {
       public let mvpd: String
@@ -260,13 +251,13 @@ public enum PassProfileMethods {
     }
 
     public struct Result: RPCObject {
-      public let upstream: Upstream
+      public let upstream: UpstreamEnd
       public let logouts: [Step]
       public let forgotten: [String]
       public var error: Preauthorize.Status?
 
       /// A value with its required members; the others are set afterwards.
-      public init(upstream: Upstream, logouts: [Step], forgotten: [String]) {
+      public init(upstream: UpstreamEnd, logouts: [Step], forgotten: [String]) {
         self.upstream = upstream
         self.logouts = logouts
         self.forgotten = forgotten

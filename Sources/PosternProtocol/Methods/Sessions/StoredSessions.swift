@@ -1,4 +1,9 @@
+<<<<<<< HEAD
 public import PosternSupport
+=======
+public import AuthEngine
+public import PosternJSONRPC
+>>>>>>> 7da6d6b72dee5971cc6a732b2180566fd85bf6a9
 
 /// `listSessions`: the caller's sessions.
 public enum ListSessions: RPCMethod {
@@ -96,17 +101,12 @@ public enum EndSession: RPCMethod {
     ]
   }
 
-  /// The outcome at the issuer.
-  public enum Upstream: String, SchemaEnumeration, Sendable {
-    case ended, failed, none
-  }
-
   public struct Result: RPCObject {
     public var ended: Bool
-    public var upstream: Upstream
+    public var upstream: UpstreamEnd
 
     /// A result of the given parts.
-    public init(ended: Bool, upstream: Upstream) {
+    public init(ended: Bool, upstream: UpstreamEnd) {
       self.ended = ended
       self.upstream = upstream
     }

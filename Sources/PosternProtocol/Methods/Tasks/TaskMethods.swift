@@ -1,3 +1,4 @@
+public import AuthEngine
 public import PosternSupport
 
 /// `listTasks`.
@@ -100,13 +101,8 @@ public struct TaskName: RPCObject {
 
 /// A task as its owner sees it.
 public struct TaskDescription: RPCObject {
-  /// The state of a task.
-  public enum State: String, SchemaEnumeration, Sendable {
-    case running, suspended, cancelled, completed
-  }
-
   public var task: String
-  public var state: State
+  public var state: NetworkTask.State
   public var method: String
   public var url: String
   public var startedAt: String
@@ -115,7 +111,8 @@ public struct TaskDescription: RPCObject {
 
   /// A description of the given parts.
   public init(
-    task: String, state: State, method: String, url: String, startedAt: String, receivedBytes: Int64, sentBytes: Int64
+    task: String, state: NetworkTask.State, method: String, url: String, startedAt: String, receivedBytes: Int64,
+    sentBytes: Int64
   ) {
     self.task = task
     self.state = state

@@ -73,7 +73,7 @@ extension PassMethods.GetSession.Result {
 
 extension PassProfileMethods.ListProfiles.Result {
   package init(_ profiles: PassProfiles) {
-    self.init(state: .init(profiles.state), profiles: profiles.profiles.map { .init($0) })
+    self.init(state: profiles.state, profiles: profiles.profiles.map { .init($0) })
     selected = profiles.selected
     remembered = profiles.remembered.map {
       var shown = PassProfileMethods.ListProfiles.Remembered(id: $0.id)
@@ -83,20 +83,6 @@ extension PassProfileMethods.ListProfiles.Result {
     }
     nextPollMs = profiles.nextPoll?.wholeMillisecondsUp
     error = profiles.error.map { .init($0) }
-  }
-}
-
-extension PassProfileMethods.ListProfiles.State {
-  fileprivate init(_ state: PassProfiles.State) {
-    self =
-      switch state {
-      case .authenticated: .authenticated
-      case .unauthenticated: .unauthenticated
-      case .pending: .pending
-      case .expired: .expired
-      case .superseded: .superseded
-      case .temporaryAccessUsedUp: .temporaryAccessUsedUp
-      }
   }
 }
 
@@ -135,14 +121,8 @@ extension PassProfileMethods.Authorize.Decision {
 
 extension PassProfileMethods.Logout.Result {
   package init(_ logout: PassLogout) {
-    let upstream: PassProfileMethods.Logout.Upstream =
-      switch logout.upstream {
-      case .ended: .ended
-      case .failed: .failed
-      case .none: .none
-      }
     self.init(
-      upstream: upstream,
+      upstream: logout.upstream,
       logouts: logout.logouts.map {
         var step = PassProfileMethods.Logout.Step(
           mvpd: $0.mvpd, actionName: $0.actionName, actionType: $0.actionType)

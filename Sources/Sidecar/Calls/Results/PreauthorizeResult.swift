@@ -13,43 +13,15 @@ extension Preauthorize.Result {
       last = (instant, text)
       return text
     }
-    let outcome: Preauthorize.Outcome =
-      switch response.outcome {
-      case .response: .response
-      case .failure: .failure
-      }
     self.init(
-      outcome: outcome,
+      outcome: response.outcome,
       decisions: response.decisions.map { decision in
         Preauthorize.Decision(
-          id: decision.id, error: decision.error.map { .init($0) }, source: .init(decision.source),
+          id: decision.id, error: decision.error.map { .init($0) }, source: decision.source,
           ageMs: decision.age.wholeMilliseconds, expiresAt: decision.expiresAt.map(text))
       },
       status: response.status.map { .init($0) },
-      unhonoredFeatures: Preauthorize.Feature.allCases.filter {
-        response.unhonoredFeatures.contains(.init($0))
-      })
-  }
-}
-
-extension Preauthorize.Source {
-  fileprivate init(_ source: Decision.Source) {
-    self =
-      switch source {
-      case .local: .local
-      case .backend: .backend
-      case .degradation: .degradation
-      }
-  }
-}
-
-extension PreauthorizeRequest.Feature {
-  init(_ feature: Preauthorize.Feature) {
-    self =
-      switch feature {
-      case .localCache: .localCache
-      case .remoteCache: .remoteCache
-      }
+      unhonoredFeatures: PreauthorizeRequest.Feature.allCases.filter(response.unhonoredFeatures.contains))
   }
 }
 

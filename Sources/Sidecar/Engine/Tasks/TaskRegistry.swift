@@ -338,7 +338,7 @@ private struct TaskRecord: Sendable {
   /// The task as its owner sees it.
   var description: TaskDescription {
     TaskDescription(
-      task: identifier, state: TaskDescription.State(state), method: method.uppercasedASCII(),
+      task: identifier, state: state, method: method.uppercasedASCII(),
       url: url.map { Self.shortened("\($0)", to: 2048) } ?? path, startedAt: startedAt.rfc3339,
       receivedBytes: progress.received, sentBytes: progress.sent)
   }
@@ -352,16 +352,4 @@ private struct TaskRecord: Sendable {
 extension TaskDescription {
   /// The task as its owner sees it.
   package init(_ task: NetworkTask) { self = TaskRecord(task).description }
-}
-
-extension TaskDescription.State {
-  fileprivate init(_ state: NetworkTask.State) {
-    self =
-      switch state {
-      case .running: .running
-      case .suspended: .suspended
-      case .cancelled: .cancelled
-      case .completed: .completed
-      }
-  }
 }

@@ -10,7 +10,7 @@ enum AdviceParsing {
     let finding = AdviceRecognizer(scope: .everyAnswer).finding(in: response)
     return ParseAdvice.Result(
       advices: (finding?.advices ?? []).map { PolicyAdviceDescription($0) },
-      source: finding.map { ParseAdvice.Source($0.source) })
+      source: finding?.source)
   }
 
   /// A response that a caller received elsewhere; `path` is its path in the params.
@@ -24,16 +24,5 @@ enum AdviceParsing {
     }
     return HTTPResponse(
       status: params.status, fields: fields, body: params.body.map { Array($0.text.utf8) } ?? [])
-  }
-}
-
-extension ParseAdvice.Source {
-  fileprivate init(_ source: AdviceFinding.Source) {
-    self =
-      switch source {
-      case .header: .header
-      case .redirect: .redirect
-      case .body: .body
-      }
   }
 }

@@ -112,23 +112,13 @@ extension PassOptions {
         address: params.device?.address),
       isSecondScreen: params.secondScreen ?? false,
       visitorID: params.visitorId.map { Secret($0) },
-      platform: params.platform.map { PassPlatformToken(.init($0.name), token: Secret($0.token)) },
+      platform: params.platform.map { PassPlatformToken($0.name, token: Secret($0.token)) },
       serviceToken: params.serviceToken.map { Secret($0) },
       partner: params.givenPartner.map {
         PassPartner(
           name: $0.name, frameworkStatus: $0.frameworkStatus.object, samlResponse: $0.samlResponse.map { Secret($0) })
       },
       tempPassIdentity: params.tempPass.map { Secret($0.identity) })
-  }
-}
-
-extension PassPlatformToken.Platform {
-  fileprivate init(_ name: PassMethods.PlatformName) {
-    self =
-      switch name {
-      case .amazon: .amazon
-      case .roku: .roku
-      }
   }
 }
 

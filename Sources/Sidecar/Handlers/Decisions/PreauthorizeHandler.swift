@@ -115,9 +115,8 @@ struct PreauthorizeHandler: Sendable {
         throw .invalidParams("context has more than \(maxBytes) bytes", path: "/context")
       }
     }
-    let disabled = (params.disableFeatures ?? []).map(PreauthorizeRequest.Feature.init)
     return (
-      PreauthorizeRequest(resources: params.resources, disabledFeatures: Set(disabled)),
+      PreauthorizeRequest(resources: params.resources, disabledFeatures: Set(params.disableFeatures ?? [])),
       DecisionLoad.weight(of: params.resources, contextBytes: contextBytes)
     )
   }

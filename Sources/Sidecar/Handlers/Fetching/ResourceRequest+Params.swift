@@ -66,8 +66,8 @@ extension FetchResource.Params {
 }
 
 extension ResourceServer.Authentication {
-  /// A call's `auth`. One case each: a case that only one side has does not compile, instead of becoming a fetch
-  /// without a token.
+  /// A call's `auth`, an enumeration of its own because the wire also accepts `device`, the former name of
+  /// `clientCredentials`. A case that only one side has does not compile, instead of becoming a fetch without a token.
   init(_ given: FetchResource.Authentication) {
     self =
       switch given {

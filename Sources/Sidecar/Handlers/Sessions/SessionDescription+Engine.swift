@@ -7,7 +7,7 @@ extension SessionDescription {
   /// A session of the engine as it goes over the wire.
   init(_ session: Session) {
     self.init(
-      session: session.handle.text, issuer: session.issuer, kind: Kind(session.kind),
+      session: session.handle.text, issuer: session.issuer, kind: session.kind,
       scope: session.scope ?? "", createdAt: session.createdAt.rfc3339)
     subject = session.subject
     expiresAt = session.expiresAt?.rfc3339
@@ -15,15 +15,5 @@ extension SessionDescription {
     claims = session.claims.map { .object($0) }
     acr = session.acr
     authTime = session.authenticatedAt?.secondsSinceEpoch
-  }
-}
-
-extension SessionDescription.Kind {
-  fileprivate init(_ kind: SessionKind) {
-    self =
-      switch kind {
-      case .user: .user
-      case .implicit: .implicit
-      }
   }
 }

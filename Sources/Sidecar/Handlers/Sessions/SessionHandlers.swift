@@ -165,14 +165,7 @@ struct SessionHandlers: Sendable {
         throw SessionError.notFound
       }
       let issuer = current.flatMap { try? context.runtime.issuerLookup(engine)($0.issuer) }
-      let outcome = try await engine.sessions.end(
-        handle, at: issuer, in: context.scope)
-      let upstream: EndSession.Upstream =
-        switch outcome {
-        case .ended: .ended
-        case .failed: .failed
-        case .none: .none
-        }
+      let upstream = try await engine.sessions.end(handle, at: issuer, in: context.scope)
       return EndSession.Result(ended: true, upstream: upstream)
     } catch {
       throw ErrorMap.fault(error)

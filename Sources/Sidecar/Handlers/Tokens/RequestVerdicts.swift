@@ -42,20 +42,8 @@ extension ValidateRequest.Params {
   fileprivate func requirements() throws(RPCFault) -> RequestRequirements {
     RequestRequirements(
       audience: audience, requiredScopes: requiredScopes ?? [],
-      dpop: dpop.map(RequestRequirements.ProofRule.init) ?? .optional, maxAge: try InputLimits.maxAge(maxAge),
+      dpop: dpop ?? .optional, maxAge: try InputLimits.maxAge(maxAge),
       acrValues: acrValues ?? [], resourceMetadata: resourceMetadata)
-  }
-}
-
-extension RequestRequirements.ProofRule {
-  /// One case each: a case that only one side has does not compile.
-  fileprivate init(_ given: ValidateRequest.ProofRule) {
-    self =
-      switch given {
-      case .optional: .optional
-      case .required: .required
-      case .forbidden: .forbidden
-      }
   }
 }
 
@@ -65,7 +53,7 @@ extension ValidateRequest.Result {
     case .accepted(let request):
       self.init(valid: true)
       claims = .object(request.claims)
-      tokenType = ValidateRequest.TokenType(rawValue: request.tokenType.rawValue)
+      tokenType = request.tokenType
       if request.jkt != nil || request.x5tS256 != nil {
         confirmation = ValidateRequest.Confirmation(jkt: request.jkt, x5tS256: request.x5tS256)
       }
