@@ -1,9 +1,5 @@
-<<<<<<< HEAD
-public import PosternSupport
-=======
 public import AuthEngine
-public import PosternJSONRPC
->>>>>>> 7da6d6b72dee5971cc6a732b2180566fd85bf6a9
+public import PosternSupport
 
 /// The methods of Adobe Pass, `pass.*`: a login at a television provider (MVPD), its profiles, and what it may play.
 public enum PassMethods {

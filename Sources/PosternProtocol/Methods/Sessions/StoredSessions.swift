@@ -1,9 +1,5 @@
-<<<<<<< HEAD
-public import PosternSupport
-=======
 public import AuthEngine
-public import PosternJSONRPC
->>>>>>> 7da6d6b72dee5971cc6a732b2180566fd85bf6a9
+public import PosternSupport
 
 /// `listSessions`: the caller's sessions.
 public enum ListSessions: RPCMethod {
