@@ -75,26 +75,18 @@ public struct PosternEngine: Sendable {
     storage: SessionStorage = SessionStorage(), observers: Observers = Observers()
   ) {
     self.clock = clock
-    let observer = observers.engine
-    let discovery = ProviderDiscovery(transport: transport, clock: clock, observer: observer, userAgent: userAgent)
-    deviceTokens = ClientCredentialsTokens(
-      transport: transport, clock: clock, observer: observer, userAgent: userAgent, discovery: discovery)
+    let services = Services(transport: transport, clock: clock, observer: observers.engine, userAgent: userAgent)
+    let discovery = ProviderDiscovery(services)
+    deviceTokens = ClientCredentialsTokens(services, discovery: discovery)
     exchangedTokens = ExchangedTokens(sharing: deviceTokens)
-    fetcher = ResourceFetcher(
-      transport: transport, clock: clock, observer: observer, userAgent: userAgent, deviceTokens: deviceTokens,
-      exchangedTokens: exchangedTokens)
-    keySets = KeySetStore(
-      transport: transport, clock: clock, observer: observer, userAgent: userAgent, discovery: discovery,
-      keySetObserver: observers.keySets)
-    introspector = TokenIntrospector(
-      transport: transport, clock: clock, observer: observer, userAgent: userAgent, discovery: discovery)
+    fetcher = ResourceFetcher(services, deviceTokens: deviceTokens, exchangedTokens: exchangedTokens)
+    keySets = KeySetStore(services, discovery: discovery, keySetObserver: observers.keySets)
+    introspector = TokenIntrospector(services, discovery: discovery)
     validators = TokenValidators(clock: clock, introspector: introspector, store: storage.store)
-    preauthorizer = Preauthorizer(
-      transport: transport, clock: clock, observer: observer, userAgent: userAgent, deviceTokens: deviceTokens,
-      store: storage.store)
+    preauthorizer = Preauthorizer(services, deviceTokens: deviceTokens, store: storage.store)
     sessions = UserSessions(
-      store: storage.store, isShared: storage.isShared, maxBytesPerUid: storage.maxBytesPerUid, transport: transport,
-      clock: clock, observer: observer, userAgent: userAgent, discovery: discovery, deviceTokens: deviceTokens,
+      services, store: storage.store, isShared: storage.isShared, maxBytesPerUid: storage.maxBytesPerUid,
+      discovery: discovery, deviceTokens: deviceTokens,
       sessionObserver: DecisionForgetting(
         preauthorizer: preauthorizer, next: CookieForgetting(from: fetcher.cookies, then: observers.sessions)))
     journeys = Journeys(sessions: sessions)

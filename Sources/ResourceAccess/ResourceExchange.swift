@@ -21,7 +21,7 @@ final class ResourceExchange {
 
   let server: ResourceServer
   let policy: TokenManagementPolicy
-  private let upstream: Upstream
+  private let services: Services
   private let limiter: OriginLimiter
   private let prover: DPoPProver
   private let method: HTTPMethod
@@ -42,10 +42,10 @@ final class ResourceExchange {
   private(set) var timing = HTTPResponse.Timing()
 
   init(
-    upstream: Upstream, limiter: OriginLimiter, prover: DPoPProver, server: ResourceServer, method: HTTPMethod,
+    services: Services, limiter: OriginLimiter, prover: DPoPProver, server: ResourceServer, method: HTTPMethod,
     cookies: CallCookies?, fetch: FetchOptions, isBoundByCaller: Bool
   ) {
-    self.upstream = upstream.carried(by: server.transport)
+    self.services = services.carried(by: server.transport)
     self.limiter = limiter
     self.prover = prover
     self.server = server
@@ -81,8 +81,8 @@ final class ResourceExchange {
     }
   }
 
-  var clock: any EngineClock { upstream.clock }
-  var observer: any EngineObserver { upstream.observer }
+  var clock: any EngineClock { services.clock }
+  var observer: any EngineObserver { services.observer }
   /// The control by which the fetch is paused and its body is taken.
   var control: TransferControl? { options.control }
 
@@ -114,7 +114,7 @@ final class ResourceExchange {
   ) async throws(ResourceError) -> HTTPResponse {
     try await waitUntilResumed(mayHaveHadEffect: attempt.followsRedirect)
     guard let limits = server.limits else { return try await sendNow(attempt, by: terms, &proof) }
-    let came = upstream.clock.monotonicNow
+    let came = services.clock.monotonicNow
     let slot: OriginLimiter.Slot
     do throws(OriginLimiter.Rejection) {
       let key = OriginLimiter.Key(resource: server.name, origin: attempt.request.url.origin)
@@ -124,7 +124,7 @@ final class ResourceExchange {
     } catch {
       throw ResourceError(error, resource: server.name, method: method, mayHaveHadEffect: attempt.followsRedirect)
     }
-    let began = upstream.clock.monotonicNow
+    let began = services.clock.monotonicNow
     timing.queued += began - came
     do throws(ResourceError) {
       let response = try await sendNow(attempt, by: terms, &proof)
@@ -158,7 +158,7 @@ final class ResourceExchange {
     if let token = attempt.token, isAuthorized { proof = try prove(&request, token, by: terms) }
     let secret = attempt.hasCredential ? server.credential?.forNextRequest() : nil
     cookies?.key.credential = secret?.fingerprint
-    cookies?.attach(to: &request, now: upstream.clock.wallNow)
+    cookies?.attach(to: &request, now: services.clock.wallNow)
     request = try await sealed(request)
     // Last of all: nothing but the transport has the request with its secret.
     try secret?.authorize(&request, afterRedirect: attempt.followsRedirect)
@@ -177,7 +177,7 @@ final class ResourceExchange {
     timing.queued += response.timing.queued
     timing.connect += response.timing.connect
     timing.firstByte += response.timing.firstByte
-    cookies?.keep(response, from: request.url, now: upstream.clock.wallNow)
+    cookies?.keep(response, from: request.url, now: services.clock.wallNow)
     locations = response.fields.values(of: "Location")
     return try await opened(await echo.hidden(in: response))
   }
@@ -203,7 +203,7 @@ final class ResourceExchange {
     requestCount += 1
     do throws(TransportError) {
       return .success(
-        try await upstream.send(
+        try await services.send(
           request, options: options, for: .resource(server.name), attempt: requestCount, in: scope))
     } catch {
       return .failure(error)

@@ -1,5 +1,5 @@
-public import HTTPMessages
-public import OAuthClient
+package import HTTPMessages
+package import OAuthClient
 public import PosternSupport
 import SessionRecords
 package import Sessions
@@ -9,7 +9,7 @@ package import Sessions
 /// It caches nothing but servers' nonces for proofs, and cookies; `ClientCredentialsTokens` and `ExchangedTokens` cache
 /// tokens. Resource servers and issuers come with every call, so a call ends on the configuration that it started with.
 public final class ResourceFetcher: Sendable {
-  private let upstream: Upstream
+  private let services: Services
   private let deviceTokens: ClientCredentialsTokens
   private let exchangedTokens: ExchangedTokens
   private let prover: DPoPProver
@@ -19,23 +19,22 @@ public final class ResourceFetcher: Sendable {
   /// The cookies of resources that keep them.
   public let cookies = CookieJars()
 
-  /// A fetcher over `transport`, with `userAgent` as its product name and client-credentials tokens of `deviceTokens`.
-  /// Tokens on behalf of users are those of `exchangedTokens`; nil: the fetcher's own.
-  public init(
-    transport: any HTTPTransport, clock: any EngineClock, observer: any EngineObserver, userAgent: String,
-    deviceTokens: ClientCredentialsTokens, exchangedTokens: ExchangedTokens? = nil
+  /// Takes client credentials tokens from `deviceTokens`. Tokens on behalf of users are those of `exchangedTokens`;
+  /// nil: the fetcher's own.
+  package init(
+    _ services: Services, deviceTokens: ClientCredentialsTokens, exchangedTokens: ExchangedTokens? = nil
   ) {
-    upstream = Upstream(transport: transport, clock: clock, observer: observer, userAgent: userAgent)
+    self.services = services
     self.deviceTokens = deviceTokens
     self.exchangedTokens = exchangedTokens ?? ExchangedTokens(sharing: deviceTokens)
     prover = deviceTokens.resourceProver
-    limiter = OriginLimiter(clock: clock, observer: observer)
-    scopeReports = ScopeReports(observer: observer)
-    flights = AdviceFlights(clock: clock)
+    limiter = OriginLimiter(clock: services.clock, observer: services.observer)
+    scopeReports = ScopeReports(observer: services.observer)
+    flights = AdviceFlights(clock: services.clock)
   }
 
   /// The clock for tasks of fetches.
-  package var clock: any EngineClock { upstream.clock }
+  package var clock: any EngineClock { services.clock }
 
   /// The state of the origins of resources with limits, as far as it is known.
   public var originStates: [OriginState] { limiter.states }
@@ -65,13 +64,13 @@ public final class ResourceFetcher: Sendable {
   ) async throws(ResourceError) -> ResourceResponse {
     let prepared = try prepare(request, server, options)
     options.task?.began(server.shown(prepared.message.url))
-    let timer = FetchTimer(options, server, clock: upstream.clock)
+    let timer = FetchTimer(options, server, clock: services.clock)
     let tokens = try await tokenSource(options, server)
     // A user's tokens are not revoked after a step-up while the call may carry them.
     let use = server.authentication == .user ? try? await tokens?.session?.beginUse(of: .user, in: options.scope) : nil
     defer { use?.end() }
     let exchange = ResourceExchange(
-      upstream: upstream, limiter: limiter, prover: prover, server: server, method: prepared.method,
+      services: services, limiter: limiter, prover: prover, server: server, method: prepared.method,
       cookies: CallCookies(cookies, server, options), fetch: options, isBoundByCaller: timer.isBoundByCaller)
     let operation = FetchOperation(
       exchange, tokens: tokens, fetch: options, timer: timer,
@@ -135,7 +134,7 @@ public final class ResourceFetcher: Sendable {
       rules: rules, policy: policy.within(server), fetch: fetch, session: session, flights: flights,
       level: options.narrowing, headers: HeaderRules(server), secondURLs: SecondURLs(server, options),
       resource: server.name,
-      observer: upstream.observer)
+      observer: services.observer)
   }
 
   /// Throws where an authorization policy cannot take effect: responses with advice would pass unnoticed.

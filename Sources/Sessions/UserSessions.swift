@@ -1,7 +1,7 @@
-public import HTTPMessages
+import HTTPMessages
 public import OAuthClient
 public import PosternSupport
-public import SessionRecords
+package import SessionRecords
 import TokenValidation
 
 /// Sessions: callers have a handle, the engine has the tokens, in a store that outlives the process.
@@ -28,16 +28,14 @@ public final class UserSessions: Sendable, ConciseStringConvertible {
 
   /// Sessions in `store`, which other processes use, too, when `isShared`. A uid whose records have `maxBytesPerUid`
   /// gets no further ones. Tokens of `deviceTokens` are never revoked, since all uids share them.
-  public init(
-    store: any RecordStore, isShared: Bool = false, maxBytesPerUid: Int = UserSessions.defaultMaxBytesPerUid,
-    transport: any HTTPTransport, clock: some EngineClock, observer: any EngineObserver, userAgent: String,
-    discovery: ProviderDiscovery, deviceTokens: ClientCredentialsTokens? = nil,
-    sessionObserver: (any SessionObserver)? = nil
+  package init(
+    _ services: Services, store: any RecordStore, isShared: Bool = false,
+    maxBytesPerUid: Int = UserSessions.defaultMaxBytesPerUid, discovery: ProviderDiscovery,
+    deviceTokens: ClientCredentialsTokens? = nil, sessionObserver: (any SessionObserver)? = nil
   ) {
+    let clock = services.clock
     let writer = RecordWriter(store: store, maxBytesPerUid: maxBytesPerUid, clock: clock)
-    let provider = ProviderClient(
-      upstream: Upstream(transport: transport, clock: clock, observer: observer, userAgent: userAgent),
-      discovery: discovery)
+    let provider = ProviderClient(services, discovery: discovery)
     let requests = TokenRequests(provider: provider)
     let tasks = UserTasks(store: store, clock: clock, observer: sessionObserver)
     uses = RunningUses()

@@ -540,7 +540,7 @@ def test_protocol_text_is_read_by_bytes():
 # Tasks that the engine starts on the runtime's own threads: (file, what stands there, why no user has turns there).
 BARE_TASKS_ALLOWED = [
     ("SDKCompatibility/AccessEnabler.swift", "Task { [self] in", "for Swift programs, which have one user"),
-    ("Entitlements/Calls/Preauthorizer.swift", "Task { [clock = upstream.clock] in", "a timer"),
+    ("Entitlements/Calls/Preauthorizer.swift", "Task { [clock = services.clock] in", "a timer"),
     ("TokenValidation/KeySets/RemoteJWKSet.swift", "Task { [self] in", "waits for a run that has turns, or is everybody's"),
     ("ResourceAccess/OriginLimits/OriginLimiter.swift", "let watch = Task {", "a timer"),
     ("SDKCompatibility/ResourceFetcher+Completion.swift", "Task { [options] in", "for Swift programs, which have one user"),

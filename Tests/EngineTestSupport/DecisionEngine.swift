@@ -16,9 +16,7 @@ package struct DecisionEngine: Sendable {
     _ script: @escaping ScriptedTransport.Script
   ) {
     engine = Engine(clock: clock, script)
-    preauthorizer = Preauthorizer(
-      transport: engine.transport, clock: engine.clock, observer: engine.observer, userAgent: "postern/test",
-      deviceTokens: engine.tokens, store: store)
+    preauthorizer = Preauthorizer(engine.services, deviceTokens: engine.tokens, store: store)
   }
 
   /// An engine without metadata; `answer` decides batches by the ids of their resources.

@@ -1,6 +1,6 @@
 package import AuthEngine
 package import HTTPMessages
-import PosternSupport
+package import PosternSupport
 package import PosternTestSupport
 
 /// An engine over a scripted transport and a manual clock, with an observer that records events.
@@ -8,6 +8,7 @@ package struct Engine: Sendable {
   package let clock: ManualClock
   package let transport: ScriptedTransport
   package let observer = RecordingObserver()
+  package let services: Services
   package let discovery: ProviderDiscovery
   package let tokens: ClientCredentialsTokens
   package let fetcher: ResourceFetcher
@@ -15,12 +16,10 @@ package struct Engine: Sendable {
   package init(clock: ManualClock = ManualClock(), _ script: @escaping ScriptedTransport.Script) {
     self.clock = clock
     transport = ScriptedTransport(script)
-    discovery = ProviderDiscovery(
-      transport: transport, clock: clock, observer: observer, userAgent: "postern/test")
-    tokens = ClientCredentialsTokens(
-      transport: transport, clock: clock, observer: observer, userAgent: "postern/test", discovery: discovery)
-    fetcher = ResourceFetcher(
-      transport: transport, clock: clock, observer: observer, userAgent: "postern/test", deviceTokens: tokens)
+    services = .testing(transport, clock: clock, observer: observer)
+    discovery = ProviderDiscovery(services)
+    tokens = ClientCredentialsTokens(services, discovery: discovery)
+    fetcher = ResourceFetcher(services, deviceTokens: tokens)
   }
 
   package var tokenRequests: [HTTPRequest] { transport.requests(to: "https://idp.test/token") }
@@ -35,6 +34,14 @@ package final class RecordingObserver: EngineObserver {
   package var events: [EngineEvent] { log.withLock { $0 } }
 
   package func observe(_ event: EngineEvent, in scope: CallScope) { log.withLock { $0.append(event) } }
+}
+
+extension Services {
+  package static func testing(
+    _ transport: any HTTPTransport, clock: any EngineClock, observer: any EngineObserver = SilentObserver()
+  ) -> Services {
+    Services(transport: transport, clock: clock, observer: observer, userAgent: "postern/test")
+  }
 }
 
 extension Issuer {

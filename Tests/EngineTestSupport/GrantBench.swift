@@ -41,16 +41,10 @@ package struct GrantBench: Sendable {
       guard let answer = answers.withLock({ $0[path] }) else { return .status(200) }
       return try answer(request, form)
     }
-    let discovery = ProviderDiscovery(
-      transport: transport, clock: clock, observer: SilentObserver(), userAgent: "postern/test")
-    sessions = UserSessions(
-      store: store, transport: transport, clock: clock, observer: SilentObserver(), userAgent: "postern/test",
-      discovery: discovery, sessionObserver: events)
-    fetcher = ResourceFetcher(
-      transport: transport, clock: clock, observer: SilentObserver(), userAgent: "postern/test",
-      deviceTokens: ClientCredentialsTokens(
-        transport: transport, clock: clock, observer: SilentObserver(), userAgent: "postern/test",
-        discovery: discovery))
+    let services = Services.testing(transport, clock: clock)
+    let discovery = ProviderDiscovery(services)
+    sessions = UserSessions(services, store: store, discovery: discovery, sessionObserver: events)
+    fetcher = ResourceFetcher(services, deviceTokens: ClientCredentialsTokens(services, discovery: discovery))
   }
 
   /// The issuer, as it is configured for a test.

@@ -43,9 +43,8 @@ package struct KeyServer: Sendable {
       return answer
     }
     store = KeySetStore(
-      transport: transport, clock: clock, observer: exchanges, userAgent: "postern/test",
-      discovery: ProviderDiscovery(
-        transport: transport, clock: clock, observer: SilentObserver(), userAgent: "postern/test"),
+      .testing(transport, clock: clock, observer: exchanges),
+      discovery: ProviderDiscovery(.testing(transport, clock: clock)),
       keySetObserver: log)
   }
 

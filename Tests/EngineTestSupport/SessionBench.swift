@@ -46,14 +46,12 @@ package struct SessionBench: Sendable {
       let result: Result<HTTPResponse, TransportError> = provider.withLock { $0.answer(request, form) }
       return try result.get()
     }
-    let discovery = ProviderDiscovery(
-      transport: transport, clock: clock, observer: SilentObserver(), userAgent: "postern/test")
-    deviceTokens = ClientCredentialsTokens(
-      transport: transport, clock: clock, observer: SilentObserver(), userAgent: "postern/test", discovery: discovery)
+    let services = Services.testing(transport, clock: clock)
+    let discovery = ProviderDiscovery(services)
+    deviceTokens = ClientCredentialsTokens(services, discovery: discovery)
     sessions = UserSessions(
-      store: self.store, isShared: other != nil, maxBytesPerUid: maxBytesPerUid, transport: transport, clock: clock,
-      observer: SilentObserver(), userAgent: "postern/test", discovery: discovery, deviceTokens: deviceTokens,
-      sessionObserver: events)
+      services, store: self.store, isShared: other != nil, maxBytesPerUid: maxBytesPerUid, discovery: discovery,
+      deviceTokens: deviceTokens, sessionObserver: events)
     issuer = SessionIssuer(
       issuer: try .testing(endpoints: [
         .token: "https://idp.test/token", .revocation: "https://idp.test/revoke",

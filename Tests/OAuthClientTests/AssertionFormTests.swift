@@ -69,11 +69,7 @@ import Testing
     }
     let keyed = try PrivateKeyJWT(
       key: .generateEC(.p256), form: AssertionForm(audience: .tokenEndpoint), clock: engine.clock)
-    _ = try await ProviderClient(
-      upstream: Upstream(
-        transport: engine.transport, clock: engine.clock, observer: engine.observer, userAgent: "postern/test"),
-      discovery: engine.discovery
-    ).post(
+    _ = try await ProviderClient(engine.services, discovery: engine.discovery).post(
       [], to: .introspection, of: .testing(authentication: keyed, endpoints: [:]), maxBytes: 1000,
       for: .introspection("corp"), in: CallScope())
     let body = String(decoding: engine.transport.requests(to: "https://idp.test/i").last?.body ?? [], as: UTF8.self)

@@ -40,9 +40,7 @@ struct IssuerPeerTests {
       await gate.pass()
       return .json(#"{"active":true}"#)
     }
-    let introspector = TokenIntrospector(
-      transport: engine.transport, clock: engine.clock, observer: engine.observer, userAgent: "postern/test",
-      discovery: engine.discovery)
+    let introspector = TokenIntrospector(engine.services, discovery: engine.discovery)
     let issuer = try Issuer.testing(endpoints: [.introspection: "https://idp.test/introspect"])
     // The same request is sent for each of two users: neither waits in the other's queue.
     await withTaskGroup(of: Void.self) { group in

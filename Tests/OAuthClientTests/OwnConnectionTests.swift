@@ -78,9 +78,7 @@ struct OwnConnectionTests {
 
   private static func introspection() async throws -> ScriptedTransport {
     let engine = Engine { _, _ in .json(#"{"active":true}"#) }
-    let introspector = TokenIntrospector(
-      transport: engine.transport, clock: engine.clock, observer: engine.observer, userAgent: "postern/test",
-      discovery: engine.discovery)
+    let introspector = TokenIntrospector(engine.services, discovery: engine.discovery)
     _ = try await introspector.verdict(
       on: Secret("opaque"), issuer: .testing(endpoints: [.introspection: "https://idp.test/introspect"]),
       expecting: .init(), configuration: IDTokenConfiguration(issuer: "https://idp.test"),

@@ -67,12 +67,7 @@ import Testing
 
   private func response(_ answer: HTTPResponse) async throws -> ResourceResponse {
     let transport = ScriptedTransport { _, _ in answer }
-    let (clock, observer) = (SystemClock(), SilentObserver())
-    let discovery = ProviderDiscovery(transport: transport, clock: clock, observer: observer, userAgent: "test/1")
-    let tokens = ClientCredentialsTokens(
-      transport: transport, clock: clock, observer: observer, userAgent: "test/1", discovery: discovery)
-    let fetcher = ResourceFetcher(
-      transport: transport, clock: clock, observer: observer, userAgent: "test/1", deviceTokens: tokens)
+    let fetcher = PosternEngine(transport: transport, userAgent: "test/1").fetcher
     let server = ResourceServer(name: "api", baseURL: try HTTPURL(LoadingBench.base), authentication: .none)
     return try await fetcher.fetch(ResourceRequest(path: "x?a=%2F"), from: server)
   }

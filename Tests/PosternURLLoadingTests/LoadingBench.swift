@@ -33,27 +33,15 @@ struct LoadingBench {
       control.withLock { $0 = options.control }
       return try await answer(request)
     }
-    let clock = SystemClock()
-    let observer = SilentObserver()
-    let discovery = ProviderDiscovery(transport: transport, clock: clock, observer: observer, userAgent: "test/1")
-    let tokens = ClientCredentialsTokens(
-      transport: transport, clock: clock, observer: observer, userAgent: "test/1", discovery: discovery)
-    let fetcher = ResourceFetcher(
-      transport: transport, clock: clock, observer: observer, userAgent: "test/1", deviceTokens: tokens)
+    let engine = PosternEngine(transport: transport, userAgent: "test/1")
     let issuer = try Issuer(
       name: "corp", identifier: "https://idp.example.com", clientID: "app",
       clientAuthentication: ClientSecretBasic(secret: Secret("s")))
-    let sessions = UserSessions(
-      store: MemoryRecordStore(), transport: transport, clock: clock, observer: observer, userAgent: "test/1",
-      discovery: discovery)
-    let keys = KeySetStore(
-      transport: transport, clock: clock, observer: observer, userAgent: "test/1", discovery: discovery)
-    let sessionIssuer = SessionIssuer(
-      issuer: issuer, tokens: IDTokenConfiguration(issuer: "https://idp.example.com"), keys: keys.source(for: issuer))
+    let sessionIssuer = engine.sessionIssuer(issuer)
     if isLoggedIn {
       var given = SessionGrant.GivenTokens()
       given.accessToken = Secret("user-token")
-      _ = try await sessions.create(
+      _ = try await engine.sessions.create(
         from: .tokens(given), at: sessionIssuer, in: CallScope(peer: PeerID(uid: 1, connection: 0)))
     }
     var server = ResourceServer(
@@ -62,8 +50,8 @@ struct LoadingBench {
     server.advice = advice
     server.advice?.accessManager = try accessManager.map { text in try HTTPURL(text) }
     var options = FetchOptions()
-    if hasSession { options.session = SessionRef.only(of: 1, at: sessionIssuer, sessions: sessions) }
-    resource = ProtectedResource(server, fetcher: fetcher, options: options)
+    if hasSession { options.session = SessionRef.only(of: 1, at: sessionIssuer, sessions: engine.sessions) }
+    resource = ProtectedResource(server, fetcher: engine.fetcher, options: options)
     let configuration = URLSessionConfiguration.ephemeral
     configuration.protocolClasses = [PosternURLProtocol.self]
     session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)

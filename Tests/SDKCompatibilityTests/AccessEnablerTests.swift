@@ -20,9 +20,7 @@ import Testing
         )
     }
     self.engine = engine
-    let preauthorizer = Preauthorizer(
-      transport: engine.transport, clock: engine.clock, observer: engine.observer, userAgent: "postern/test",
-      deviceTokens: engine.tokens)
+    let preauthorizer = Preauthorizer(engine.services, deviceTokens: engine.tokens)
     let provider = try AuthZENProvider(
       .init(baseURL: HTTPURL("https://pdp.test"), identifier: "https://pdp.test"), clock: engine.clock)
     accessEnabler = AccessEnabler(
@@ -64,9 +62,7 @@ import Testing
     let provider = try AuthZENProvider(
       .init(baseURL: HTTPURL("https://pdp.test"), identifier: "https://pdp.test"), clock: engine.clock)
     let enabler = AccessEnabler(
-      preauthorizer: Preauthorizer(
-        transport: engine.transport, clock: engine.clock, observer: engine.observer, userAgent: "postern/test",
-        deviceTokens: engine.tokens),
+      preauthorizer: Preauthorizer(engine.services, deviceTokens: engine.tokens),
       subject: DecisionSubject(session, through: access),
       decisionPoint: DecisionPoint(name: "pdp", settings: DecisionPoint.Settings(), provider: provider))
     _ = try await bench.sessions.end(session.handle, at: bench.issuer, in: .uid(1))

@@ -102,9 +102,7 @@ import Testing
   @Test("A store of key sets does not fetch the set of the call's jwksUrl, or fetches it over plain http")
   func store() async throws {
     let engine = Engine { _, _ in .json(#"{"keys":[]}"#) }
-    let store = KeySetStore(
-      transport: engine.transport, clock: engine.clock, observer: engine.observer, userAgent: "postern/test",
-      discovery: engine.discovery)
+    let store = KeySetStore(engine.services, discovery: engine.discovery)
     let manager = ValidationManager(validator: bench.validator, keySets: store)
     #expect(await code(try bench.token(), by: manager) == "key_not_found")
     #expect(Set(engine.transport.requests.map(\.url.description)) == ["https://idp.test/jwks"])

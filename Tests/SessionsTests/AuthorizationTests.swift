@@ -37,13 +37,10 @@ import Testing
             + #""token_endpoint":"https://idp.test/token","jwks_uri":"https://idp.test/jwks"\#(document.withLock { $0 })}"#
         )
       }
-      let discovery = ProviderDiscovery(
-        transport: transport, clock: clock, observer: SilentObserver(), userAgent: "postern/test")
-      sessions = UserSessions(
-        store: store, transport: transport, clock: clock, observer: SilentObserver(), userAgent: "postern/test",
-        discovery: discovery)
-      let keys = KeySetStore(
-        transport: transport, clock: clock, observer: SilentObserver(), userAgent: "postern/test", discovery: discovery)
+      let services = Services.testing(transport, clock: clock)
+      let discovery = ProviderDiscovery(services)
+      sessions = UserSessions(services, store: store, discovery: discovery)
+      let keys = KeySetStore(services, discovery: discovery)
       let configured = try Issuer.testing(endpoints: endpoints)
       issuer = SessionIssuer(
         issuer: configured, tokens: IDTokenConfiguration(issuer: "https://idp.test"),

@@ -19,10 +19,8 @@ import Testing
 
     init(_ script: @escaping ScriptedTransport.Script) {
       transport = ScriptedTransport(script)
-      introspector = TokenIntrospector(
-        transport: transport, clock: clock, observer: observer, userAgent: "postern/test",
-        discovery: ProviderDiscovery(
-          transport: transport, clock: clock, observer: observer, userAgent: "postern/test"))
+      let services = Services.testing(transport, clock: clock, observer: observer)
+      introspector = TokenIntrospector(services, discovery: ProviderDiscovery(services))
     }
 
     func ask(

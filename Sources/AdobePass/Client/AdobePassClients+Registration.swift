@@ -62,7 +62,7 @@ extension AdobePassClients {
       } else {
         let made = try await requests.registration()
         if rejected != nil { change(client) { $0.replacedAt = clock.monotonicNow } }
-        requests.link.upstream.observer.observe(
+        requests.link.services.observer.observe(
           .clientRegistered(provider: requests.link.point.name, replacement: rejected != nil),
           in: requests.link.scope)
         outcome = .success(

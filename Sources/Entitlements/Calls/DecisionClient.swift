@@ -6,7 +6,7 @@ import Sessions
 
 /// The HTTP client of one lookup at a decision point: rate limit, bounds, and the credential, which is refreshed once.
 public struct DecisionClient: Sendable {
-  package let upstream: Upstream
+  package let services: Services
   let deviceTokens: ClientCredentialsTokens
   /// The store of what providers must keep.
   package let records: any RecordStore
@@ -22,7 +22,7 @@ public struct DecisionClient: Sendable {
   public var deadline: Deadline { scope.deadline }
 
   /// The clock of the engine.
-  public var clock: any EngineClock { upstream.clock }
+  public var clock: any EngineClock { services.clock }
 
   /// The same client for a request whose result is shared (`DecisionPurpose.shared`): with a deadline of its own,
   /// whichever call needed the result first. `run` is the scope of the run.
@@ -134,7 +134,7 @@ public struct DecisionClient: Sendable {
     options.tls = point.settings.tls
     options.bypassesProxy = point.settings.bypassesProxy
     do throws(TransportError) {
-      let response = try await upstream.send(
+      let response = try await services.send(
         request, options: options, for: .decision(point.name), in: scope)
       if response.status == 429 {
         let pause = min(DecisionFault.pause(after: response), bounds.longestPause)

@@ -1,27 +1,26 @@
-public import HTTPMessages
+import HTTPMessages
 public import OAuthClient
 public import PosternJSON
 public import PosternSupport
-public import SessionRecords
+package import SessionRecords
 
 /// Authorization checks at policy decision points, with a cache, that fail closed: a fault is never taken for a permit.
 ///
 /// It is kept when the configuration is reloaded. Decision points come with every call, so that a call ends with the
 /// one that it started with.
 public final class Preauthorizer: Sendable {
-  private let upstream: Upstream
+  private let services: Services
   private let deviceTokens: ClientCredentialsTokens
   private let records: any RecordStore
   private let prover: DPoPProver
   let cache: DecisionCache
 
-  /// A preauthorizer over `transport` with the user agent `userAgent`, which takes client credentials tokens from
-  /// `deviceTokens`. The credentials of clients that it registers are kept in `store`.
-  public init(
-    transport: any HTTPTransport, clock: any EngineClock, observer: any EngineObserver, userAgent: String,
-    deviceTokens: ClientCredentialsTokens, store: any RecordStore = MemoryRecordStore()
+  /// Takes client credentials tokens from `deviceTokens`. The credentials of clients that it registers are kept in
+  /// `store`.
+  package init(
+    _ services: Services, deviceTokens: ClientCredentialsTokens, store: any RecordStore = MemoryRecordStore()
   ) {
-    upstream = Upstream(transport: transport, clock: clock, observer: observer, userAgent: userAgent)
+    self.services = services
     self.deviceTokens = deviceTokens
     records = store
     prover = deviceTokens.resourceProver
@@ -34,9 +33,9 @@ public final class Preauthorizer: Sendable {
     _ request: PreauthorizeRequest, for subject: DecisionSubject, context: JSONObject = JSONObject(),
     at point: DecisionPoint, in scope: CallScope = CallScope()
   ) async -> PreauthorizeResponse {
-    if let rule = point.settings.degradation, rule.isActive(at: upstream.clock.wallNow) {
+    if let rule = point.settings.degradation, rule.isActive(at: services.clock.wallNow) {
       let response = rule.response(to: request)
-      upstream.observer.observe(.decided(provider: point.name, DecisionCounts(response, at: point)), in: scope)
+      services.observer.observe(.decided(provider: point.name, DecisionCounts(response, at: point)), in: scope)
       return response
     }
     let resolved: ResolvedContext
@@ -45,13 +44,13 @@ public final class Preauthorizer: Sendable {
         context, over: client(of: point, for: subject, in: scope))
     } catch {
       let response = PreauthorizeResponse.failure(error.status)
-      upstream.observer.observe(.decided(provider: point.name, DecisionCounts(response, at: point)), in: scope)
+      services.observer.observe(.decided(provider: point.name, DecisionCounts(response, at: point)), in: scope)
       return response
     }
-    let call = PreauthorizeCall(request, subject: subject, context: resolved, point: point, clock: upstream.clock)
+    let call = PreauthorizeCall(request, subject: subject, context: resolved, point: point, clock: services.clock)
     let outcome = await decisions(call, scope)
     let response = call.response(outcome.known, outcome.arrived)
-    upstream.observer.observe(.decided(provider: point.name, DecisionCounts(response, at: point)), in: scope)
+    services.observer.observe(.decided(provider: point.name, DecisionCounts(response, at: point)), in: scope)
     return response
   }
 
@@ -68,18 +67,18 @@ public final class Preauthorizer: Sendable {
   ) async -> (known: [CachedDecision?], arrived: [ResourceName: CachedDecision]) {
     let wait = DecisionWait()
     let plan = cache.begin(
-      call.resources, in: call.scope, disabled: call.request.disabledFeatures, at: upstream.clock.monotonicNow, wait)
+      call.resources, in: call.scope, disabled: call.request.disabledFeatures, at: services.clock.monotonicNow, wait)
     if let lookup = plan.refresh { refresh(plan.expiring, lookup, call, scope.unbounded.untraced) }
     guard plan.awaited > 0 else { return (plan.known, [:]) }
     if let lookup = plan.lookup {
-      let budget = Deadline(in: call.point.settings.budget, on: upstream.clock)
+      let budget = Deadline(in: call.point.settings.budget, on: services.clock)
       // The call that waits longest decides how long the lookup may take.
       let bound = scope.deadline.instant.map { Deadline(instant: max($0, budget.instant ?? $0)) } ?? budget
       let link = link(call, scope.unbounded.until(bound))
       cache.carry(lookup, by: scope.task { [self] in _ = await look(up: plan.missing, lookup, call, link) })
     }
-    let timer = scope.deadline.remaining(on: upstream.clock).map { remaining in
-      Task { [clock = upstream.clock] in
+    let timer = scope.deadline.remaining(on: services.clock).map { remaining in
+      Task { [clock = services.clock] in
         guard (try? await clock.sleep(for: remaining)) != nil else { return }
         wait.end()
       }
@@ -97,13 +96,13 @@ public final class Preauthorizer: Sendable {
   /// Refreshes cached decisions that are in use and expire soon. No call waits for it: a decision that does not come is
   /// left to expire.
   private func refresh(_ resources: [ResourceName], _ lookup: UInt64, _ call: PreauthorizeCall, _ scope: CallScope) {
-    var link = link(call, scope.until(Deadline(in: call.point.settings.budget, on: upstream.clock)))
+    var link = link(call, scope.until(Deadline(in: call.point.settings.budget, on: services.clock)))
     link.isRefresh = true
     let task = scope.task { [self, link] in
       // A refresh of decisions that were removed meanwhile has been cancelled on purpose. The task's own flag does not
       // show that: a task that ends before it is registered is cancelled, too.
       guard let refreshed = await look(up: resources, lookup, call, link) else { return }
-      upstream.observer.observe(
+      services.observer.observe(
         .decisionsRefreshed(provider: call.point.name, refreshed: refreshed, failed: resources.count - refreshed),
         in: scope)
     }
@@ -119,7 +118,7 @@ public final class Preauthorizer: Sendable {
     of point: DecisionPoint, for subject: DecisionSubject, in scope: CallScope
   ) -> DecisionClient {
     DecisionClient(
-      upstream: upstream, deviceTokens: deviceTokens, records: records, prover: prover, point: point, subject: subject,
+      services: services, deviceTokens: deviceTokens, records: records, prover: prover, point: point, subject: subject,
       scope: scope)
   }
 
@@ -129,7 +128,7 @@ public final class Preauthorizer: Sendable {
     up resources: [ResourceName], _ lookup: UInt64, _ call: PreauthorizeCall, _ link: DecisionClient
   ) async -> Int? {
     let run = BatchEvaluation(point: call.point, link: link, question: call.question)
-    let limit = call.point.batchLimit(for: call.subject.uid, at: upstream.clock.monotonicNow)
+    let limit = call.point.batchLimit(for: call.subject.uid, at: services.clock.monotonicNow)
     var batches = stride(from: 0, to: resources.count, by: limit).map {
       Array(resources[$0..<min($0 + limit, resources.count)])
     }[...]

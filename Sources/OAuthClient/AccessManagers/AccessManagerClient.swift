@@ -74,14 +74,14 @@ package struct AccessManagerClient: Sendable {
     guard let name = document?["cookieName"]?.stringValue, (1...256).contains(name.utf8.count),
       HTTPFieldRules.isName(name)
     else { throw TokenError(.malformed, "the access manager's serverinfo names no cookie", status: response.status) }
-    let expiry = provider.upstream.clock.monotonicNow + Self.nameLife
+    let expiry = provider.services.clock.monotonicNow + Self.nameLife
     names.withLock { $0[manager.baseURL] = CookieName(name: name, expiry: expiry) }
     return name
   }
 
   /// Returns the cached name of the cookie.
   package func knownCookieName(of manager: AccessManager) -> String? {
-    let now = provider.upstream.clock.monotonicNow
+    let now = provider.services.clock.monotonicNow
     return names.withLock { $0[manager.baseURL] }.flatMap { $0.expiry > now ? $0.name : nil }
   }
 
@@ -124,10 +124,10 @@ package struct AccessManagerClient: Sendable {
     var request = request
     scope.trace?.add(to: &request.fields)
     let options = issuer.transferOptions(
-      deadline: Deadline(in: timeout, on: provider.upstream.clock), maxBodyBytes: Self.maxBytes,
+      deadline: Deadline(in: timeout, on: provider.services.clock), maxBodyBytes: Self.maxBytes,
       for: scope.user)
     do throws(TransportError) {
-      return try await provider.upstream.send(request, options: options, for: .token(issuer.name), in: scope)
+      return try await provider.services.send(request, options: options, for: .token(issuer.name), in: scope)
     } catch {
       throw TokenError(.unreachable(error), "the access manager cannot be reached: \(error.cause)")
     }

@@ -24,18 +24,18 @@ extension ProviderClient {
     }
     let members = [(name: "client_id", value: issuer.clientID), (name: "id_token_hint", value: idToken)]
     let options = issuer.transferOptions(
-      deadline: Deadline(in: Self.timeout, on: upstream.clock), maxBodyBytes: 1 << 20, for: scope.user)
+      deadline: Deadline(in: Self.timeout, on: services.clock), maxBodyBytes: 1 << 20, for: scope.user)
     var fields = HTTPFields()
     scope.trace?.add(to: &fields)
     // POST, so that no server logs the token with its URL. Every server must accept it; those that do not get a GET.
     var request = HTTPRequest(method: "POST", url: url, fields: fields, body: FormEncoding.encode(members))
     request.fields["Content-Type"] = FormEncoding.mediaType
-    var response = try? await upstream.send(request, options: options, for: .token(issuer.name), in: scope)
+    var response = try? await services.send(request, options: options, for: .token(issuer.name), in: scope)
     if let status = response?.status, [404, 405, 501].contains(status) {
       let query = String(decoding: FormEncoding.encode(members), as: UTF8.self)
       guard let url = try? url.addingQuery(query) else { return .failed }
       request = HTTPRequest(method: "GET", url: url, fields: fields)
-      response = try? await upstream.send(request, options: options, for: .token(issuer.name), in: scope)
+      response = try? await services.send(request, options: options, for: .token(issuer.name), in: scope)
     }
     return response.map { (200..<400).contains($0.status) } ?? false ? .ended : .failed
   }

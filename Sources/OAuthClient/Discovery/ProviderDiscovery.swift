@@ -22,19 +22,16 @@ public final class ProviderDiscovery: Sendable {
   static let maxBytes = 256 << 10
   static let capacity = 1024
 
-  private let upstream: Upstream
+  private let services: Services
   /// The proofs for all authorization servers, so that their nonces are learnt once.
   let prover: DPoPProver
   private let entries = Locked(BoundedCache<Issuer, Entry>(capacity: capacity))
   private let flights: SingleFlight<Issuer, ProviderMetadata, TokenError>
 
-  /// Discovery over `transport`, with the user agent `userAgent`.
-  public init(
-    transport: any HTTPTransport, clock: any EngineClock, observer: any EngineObserver, userAgent: String
-  ) {
-    upstream = Upstream(transport: transport, clock: clock, observer: observer, userAgent: userAgent)
-    prover = DPoPProver(clock: clock)
-    flights = SingleFlight(clock: clock, servesEverybody: true) { end in
+  package init(_ services: Services) {
+    self.services = services
+    prover = DPoPProver(clock: services.clock)
+    flights = SingleFlight(clock: services.clock, servesEverybody: true) { end in
       switch end {
       case .cancelled: TokenError(.cancelled, "the wait for the issuer's metadata was cancelled")
       case .deadlineExceeded: TokenError(.deadlineExceeded, "the deadline passed while waiting for metadata")
@@ -57,7 +54,7 @@ public final class ProviderDiscovery: Sendable {
   /// Reports that an endpoint of the metadata does not exist: the metadata is fetched again before it is used again, at
   /// most every thirty seconds.
   package func doubt(_ issuer: Issuer) {
-    let now = upstream.clock.monotonicNow
+    let now = services.clock.monotonicNow
     entries.withLock { entries in
       guard var entry = entries[issuer], entry.freshUntil > now + Self.retryInterval,
         entry.fetchedAt + Self.retryInterval <= now
@@ -68,7 +65,7 @@ public final class ProviderDiscovery: Sendable {
   }
 
   private func freshEntry(for issuer: Issuer) -> Entry? {
-    let now = upstream.clock.monotonicNow
+    let now = services.clock.monotonicNow
     return entries.withLock { entries in
       entries[issuer].flatMap { $0.freshUntil > now ? $0 : nil }
     }
@@ -77,16 +74,16 @@ public final class ProviderDiscovery: Sendable {
   private func refresh(_ issuer: Issuer, in scope: CallScope) async throws(TokenError) -> ProviderMetadata {
     do throws(DiscoveryError) {
       let metadata = try await fetch(issuer, in: scope)
-      let now = upstream.clock.monotonicNow
+      let now = services.clock.monotonicNow
       let entry = Entry(
         metadata: metadata, fetchedAt: now, freshUntil: now + Self.freshness,
         usableUntil: now + Self.freshness + Self.staleness)
       entries.withLock { $0[issuer] = entry }
-      upstream.observer.observe(.metadataLoaded(issuer: issuer.name), in: scope)
+      services.observer.observe(.metadataLoaded(issuer: issuer.name), in: scope)
       return metadata
     } catch {
       let stale = staleMetadata(of: issuer)
-      upstream.observer.observe(
+      services.observer.observe(
         .metadataFailed(issuer: issuer.name, error: error, servesStaleCopy: stale != nil), in: scope)
       guard let stale else { throw TokenError(.discovery(error), error.detail, status: error.status) }
       return stale
@@ -95,7 +92,7 @@ public final class ProviderDiscovery: Sendable {
 
   /// Returns the old copy, which is used for another retry interval.
   private func staleMetadata(of issuer: Issuer) -> ProviderMetadata? {
-    let now = upstream.clock.monotonicNow
+    let now = services.clock.monotonicNow
     return entries.withLock { entries in
       guard var entry = entries[issuer], entry.usableUntil > now else { return nil }
       entry.freshUntil = now + Self.retryInterval
@@ -142,9 +139,9 @@ public final class ProviderDiscovery: Sendable {
     var fields = HTTPFields([.init(name: "Accept", value: "application/json")])
     scope.trace?.add(to: &fields)
     let options = issuer.transferOptions(
-      deadline: Deadline(in: Self.timeout, on: upstream.clock), maxBodyBytes: Self.maxBytes, for: .process)
+      deadline: Deadline(in: Self.timeout, on: services.clock), maxBodyBytes: Self.maxBytes, for: .process)
     do throws(TransportError) {
-      return try await upstream.send(
+      return try await services.send(
         HTTPRequest(method: "GET", url: location, fields: fields), options: options, for: .discovery(issuer.name),
         in: scope)
     } catch {

@@ -63,7 +63,7 @@ public final class ExchangedTokens: Sendable {
   private static let failureLife: Duration = .seconds(5)
   private static let sweepInterval: Duration = .seconds(60)
 
-  private let upstream: Upstream
+  private let services: Services
   private let requests: TokenRequests
   private let clientTokens: ClientCredentialsTokens
   /// The key for hashes of inbound tokens, of this process only; prepared, since each call has one.
@@ -74,9 +74,9 @@ public final class ExchangedTokens: Sendable {
   /// Tokens over what `clientTokens` requests its tokens with, bound to the same keys.
   public init(sharing clientTokens: ClientCredentialsTokens) {
     self.clientTokens = clientTokens
-    upstream = clientTokens.upstream
+    services = clientTokens.services
     requests = clientTokens.requests
-    flights = TokenFlights(clock: upstream.clock, servesEverybody: false)
+    flights = TokenFlights(clock: services.clock, servesEverybody: false)
   }
 
   /// The number of entries.
@@ -94,10 +94,10 @@ public final class ExchangedTokens: Sendable {
     if let rejected {
       if let newer = try flights.newer(than: rejected, current: current, for: key, in: scope) { return newer }
     } else if let current {
-      upstream.observer.observe(.tokenCacheHit(issuer: grant.issuer.name), in: scope)
+      services.observer.observe(.tokenCacheHit(issuer: grant.issuer.name), in: scope)
       return current
     } else {
-      upstream.observer.observe(.tokenCacheMiss(issuer: grant.issuer.name), in: scope)
+      services.observer.observe(.tokenCacheMiss(issuer: grant.issuer.name), in: scope)
     }
     return try await flights.token(
       for: key, of: grant.issuer.name, newerThan: rejected?.generation ?? 0, in: scope,
@@ -129,7 +129,7 @@ public final class ExchangedTokens: Sendable {
   }
 
   private func freshToken(for key: Key) -> AccessToken? {
-    let now = upstream.clock.monotonicNow
+    let now = services.clock.monotonicNow
     return state.withLock { state in
       guard case .token(let token) = state.entries[key]?.outcome, token.isFresh(at: now) else { return nil }
       return token
@@ -140,7 +140,7 @@ public final class ExchangedTokens: Sendable {
   private func exchange(
     _ inbound: InboundToken, for key: Key, in scope: CallScope
   ) async throws(TokenError) -> AccessToken {
-    let now = upstream.clock.monotonicNow
+    let now = services.clock.monotonicNow
     let (failure, drops) = state.withLock { ($0.entries.peek(key)?.outcome, $0.drops) }
     if case .failed(let error, let until) = failure, until > now { throw error.waiting(until - now) }
     let issuer = key.grant.issuer
@@ -149,13 +149,13 @@ public final class ExchangedTokens: Sendable {
       let answer = try await requests.token(
         key.grant.exchange.form(for: inbound.value, actor: actor), at: issuer,
         key: try clientTokens.keys.key(for: issuer), in: scope)
-      let end = try ExchangeAnswer(answer.response, key.grant.exchange).end(of: inbound, at: upstream.clock)
+      let end = try ExchangeAnswer(answer.response, key.grant.exchange).end(of: inbound, at: services.clock)
       let token = store(answer, until: end, of: inbound, for: key, drops)
-      upstream.observer.observe(.tokenObtained(issuer: issuer.name), in: scope)
+      services.observer.observe(.tokenObtained(issuer: issuer.name), in: scope)
       return token
     } catch {
       store(error, of: inbound, for: key, drops)
-      upstream.observer.observe(
+      services.observer.observe(
         error.isAboutUser
           ? .exchangeRejected(issuer: issuer.name, error: error) : .tokenFailed(issuer: issuer.name, error: error),
         in: scope)
@@ -174,7 +174,7 @@ public final class ExchangedTokens: Sendable {
   ) -> AccessToken {
     let cap = answer.sent + Self.longestLife
     let weight = answer.response.accessToken.utf8.count
-    let now = (upstream.clock.wallNow, upstream.clock.monotonicNow)
+    let now = (services.clock.wallNow, services.clock.monotonicNow)
     return state.withLock { state in
       state.lastGeneration += 1
       let token = AccessToken(
@@ -197,7 +197,7 @@ public final class ExchangedTokens: Sendable {
       life = min(life, retryAfter)
     case .unreachable, .discovery, .notPossible, .assertion, .cancelled, .deadlineExceeded: return
     }
-    let now = upstream.clock.monotonicNow
+    let now = services.clock.monotonicNow
     state.withLock { state in
       Self.keep(.failed(error, until: now + life), of: inbound, for: key, drops, weight: 0, now, in: &state)
     }

@@ -1,4 +1,4 @@
-public import HTTPMessages
+import HTTPMessages
 public import PosternSupport
 
 /// Client credentials tokens (RFC 6749 section 4.4), cached and refreshed: the sidecar's own tokens, which all users
@@ -21,22 +21,19 @@ public final class ClientCredentialsTokens: Sendable {
 
   /// The proofs for all resource servers and decision points, so that their nonces are learnt once.
   package let resourceProver: DPoPProver
-  let upstream: Upstream
+  let services: Services
   let requests: TokenRequests
   private let state = Locked(State())
   private let flights: TokenFlights<ClientCredentialsGrant>
   /// The keys that tokens are bound to.
   let keys = IssuerKeys()
 
-  /// Tokens over `transport`; endpoints that the configuration does not give come from `discovery`.
-  public init(
-    transport: any HTTPTransport, clock: any EngineClock, observer: any EngineObserver, userAgent: String,
-    discovery: ProviderDiscovery
-  ) {
-    upstream = Upstream(transport: transport, clock: clock, observer: observer, userAgent: userAgent)
-    resourceProver = DPoPProver(clock: clock)
-    requests = TokenRequests(provider: ProviderClient(upstream: upstream, discovery: discovery))
-    flights = TokenFlights(clock: clock, servesEverybody: true)
+  /// Endpoints that the configuration does not give come from `discovery`.
+  package init(_ services: Services, discovery: ProviderDiscovery) {
+    self.services = services
+    resourceProver = DPoPProver(clock: services.clock)
+    requests = TokenRequests(provider: ProviderClient(services, discovery: discovery))
+    flights = TokenFlights(clock: services.clock, servesEverybody: true)
   }
 
   /// Returns a fresh token, from the cache or from the issuer.
@@ -44,10 +41,10 @@ public final class ClientCredentialsTokens: Sendable {
     for grant: ClientCredentialsGrant, in scope: CallScope = CallScope()
   ) async throws(TokenError) -> AccessToken {
     if let token = freshToken(for: grant) {
-      upstream.observer.observe(.tokenCacheHit(issuer: grant.issuer.name), in: scope)
+      services.observer.observe(.tokenCacheHit(issuer: grant.issuer.name), in: scope)
       return token
     }
-    upstream.observer.observe(.tokenCacheMiss(issuer: grant.issuer.name), in: scope)
+    services.observer.observe(.tokenCacheMiss(issuer: grant.issuer.name), in: scope)
     return try await obtain(grant, newerThan: 0, in: scope)
   }
 
@@ -68,7 +65,7 @@ public final class ClientCredentialsTokens: Sendable {
     for grant: ClientCredentialsGrant, livingFor life: Duration, in scope: CallScope = CallScope()
   ) async throws(TokenError) -> AccessToken {
     let token = try await token(for: grant, in: scope)
-    let now = upstream.clock.monotonicNow
+    let now = services.clock.monotonicNow
     let needed = token.lifetime.map { $0 < life ? $0 / 2 : life } ?? life
     guard needed > .zero, token.expiry < now + needed,
       flights.wait(toReplace: token, for: grant, in: scope) == nil
@@ -89,14 +86,14 @@ public final class ClientCredentialsTokens: Sendable {
   /// The cached token, fresh or not; nil where there is none. Throws what `token` would without a request, after
   /// failures.
   package func current(for grant: ClientCredentialsGrant) throws(TokenError) -> AccessToken? {
-    let now = upstream.clock.monotonicNow
+    let now = services.clock.monotonicNow
     let (token, backoff) = state.withLock { ($0.tokens[grant]?.token, $0.backoffs[grant]) }
     if token?.isFresh(at: now) != true, let error = backoff?.error(at: now) { throw error }
     return token
   }
 
   private func freshToken(for grant: ClientCredentialsGrant) -> AccessToken? {
-    let now = upstream.clock.monotonicNow
+    let now = services.clock.monotonicNow
     return state.withLock { state in (state.tokens[grant]?.token).flatMap { $0.isFresh(at: now) ? $0 : nil } }
   }
 
@@ -112,24 +109,24 @@ public final class ClientCredentialsTokens: Sendable {
   /// Sends one request to the token endpoint and stores its outcome.
   private func request(_ grant: ClientCredentialsGrant, in scope: CallScope) async throws(TokenError) -> AccessToken {
     let previous = state.withLock { $0.backoffs[grant] }
-    if let error = previous?.error(at: upstream.clock.monotonicNow) { throw error }
+    if let error = previous?.error(at: services.clock.monotonicNow) { throw error }
     do throws(TokenError) {
       let answer = try await requests.token(
         grant.form, at: grant.issuer, key: try keys.key(for: grant.issuer), in: scope)
       let token = store(answer, for: grant)
-      upstream.observer.observe(.tokenObtained(issuer: grant.issuer.name), in: scope)
+      services.observer.observe(.tokenObtained(issuer: grant.issuer.name), in: scope)
       return token
     } catch {
-      let backoff = TokenBackoff(after: error, previous: previous, now: upstream.clock.monotonicNow)
+      let backoff = TokenBackoff(after: error, previous: previous, now: services.clock.monotonicNow)
       if let backoff { state.withLock { $0.backoffs[grant] = backoff } }
-      upstream.observer.observe(.tokenFailed(issuer: grant.issuer.name, error: error), in: scope)
-      throw backoff?.error(at: upstream.clock.monotonicNow) ?? error
+      services.observer.observe(.tokenFailed(issuer: grant.issuer.name, error: error), in: scope)
+      throw backoff?.error(at: services.clock.monotonicNow) ?? error
     }
   }
 
   private func store(_ answer: TokenRequests.Answer, for grant: ClientCredentialsGrant) -> AccessToken {
     let digests = SharedTokens.digests(of: Secret(answer.response.accessToken), at: grant.issuer)
-    let now = (upstream.clock.wallNow, upstream.clock.monotonicNow)
+    let now = (services.clock.wallNow, services.clock.monotonicNow)
     return state.withLock { state in
       state.lastGeneration += 1
       let token = AccessToken(answer, generation: state.lastGeneration, scope: grant.scope, clock: now)

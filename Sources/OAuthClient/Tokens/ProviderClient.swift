@@ -14,11 +14,11 @@ package struct ProviderClient: Sendable {
   /// The timeout of a request, which runs to its end even if all waiters leave.
   package static let timeout: Duration = .seconds(30)
 
-  package let upstream: Upstream
+  package let services: Services
   package let discovery: ProviderDiscovery
 
-  package init(upstream: Upstream, discovery: ProviderDiscovery) {
-    self.upstream = upstream
+  package init(_ services: Services, discovery: ProviderDiscovery) {
+    self.services = services
     self.discovery = discovery
   }
 
@@ -35,14 +35,14 @@ package struct ProviderClient: Sendable {
   ) async throws(TokenError) -> Answer {
     // One deadline for all attempts, so that they do not lengthen the wait.
     let options = issuer.transferOptions(
-      deadline: Deadline(in: timeout, on: upstream.clock), maxBodyBytes: maxBytes, for: scope.user)
+      deadline: Deadline(in: timeout, on: services.clock), maxBodyBytes: maxBytes, for: scope.user)
     var fields = HTTPFields([.init(name: "Accept", value: mediaType)])
     scope.trace?.add(to: &fields)
     var exchange = ClientExchange(
       endpoint: endpoint, issuer: issuer, fields: fields, form: form, options: options, purpose: purpose, key: key,
       scope: scope)
     var rejection: Result<Answer, TokenError>?
-    for position in issuer.credentials.order(at: upstream.clock.monotonicNow) {
+    for position in issuer.credentials.order(at: services.clock.monotonicNow) {
       do throws(TokenError) {
         let answer = try await self.answer(to: &exchange, by: issuer.credentials.all[position])
         if case .client? = ClientRejection(answer.response) {
@@ -72,15 +72,15 @@ package struct ProviderClient: Sendable {
     guard (try? authentication.authenticate(&request, as: exchange.issuer.clientID)) != nil,
       request.assertion != rejected
     else { return answer }
-    upstream.observer.observe(.assertionReplaced(issuer: exchange.issuer.name), in: exchange.scope)
+    services.observer.observe(.assertionReplaced(issuer: exchange.issuer.name), in: exchange.scope)
     return try await send(&exchange, by: authentication)
   }
 
   private func note(_ answer: Answer, by position: Int, at issuer: Issuer, _ scope: CallScope) {
     guard (200..<300).contains(answer.response.status),
-      issuer.credentials.accept(position, at: upstream.clock.monotonicNow)
+      issuer.credentials.accept(position, at: services.clock.monotonicNow)
     else { return }
-    upstream.observer.observe(.credentialChanged(issuer: issuer.name, position: position), in: scope)
+    services.observer.observe(.credentialChanged(issuer: issuer.name, position: position), in: scope)
   }
 
   private func template(
@@ -113,10 +113,10 @@ package struct ProviderClient: Sendable {
       var message = request.httpRequest
       var proof: DPoPProof?
       if let key { proof = try discovery.prover.prove(&message, with: key, by: terms, for: scope.uid) }
-      let sent = upstream.clock.monotonicNow
+      let sent = services.clock.monotonicNow
       attempt += 1
       do throws(TransportError) {
-        let response = try await upstream.send(
+        let response = try await services.send(
           message, options: request.options, for: purpose, attempt: attempt, in: scope)
         return (Answer(response: request.withoutEcho(response), sent: sent), response, proof)
       } catch {

@@ -84,7 +84,7 @@ package struct TokenRequests: Sendable {
     guard key != nil || !issuer.usesDPoP else {
       throw TokenError(.notPossible, "the issuer's tokens are to be bound to a key, and there is none")
     }
-    let clock = provider.upstream.clock
+    let clock = provider.services.clock
     let answer = try await provider.post(
       form, to: .token, of: issuer, maxBytes: TokenResponse.maxBytes, for: .token(issuer.name), key: key, in: scope)
     let age = clock.monotonicNow - answer.sent

@@ -94,7 +94,7 @@ final class TokenRefresher: SessionPart {
       let token = live.tokens[slot]
       let isMet = token.map { need.isMet(by: $0, at: now) } ?? false
       if refreshes == 0, others == 0 {
-        requests.provider.upstream.observer.observe(
+        requests.provider.services.observer.observe(
           .sessionTokenNeeded(issuer: issuer.issuer.name, isCached: isMet), in: call)
       }
       if let token, isMet { return use(token, slot, live, issuer, in: call) }

@@ -1,4 +1,4 @@
-public import HTTPMessages
+import HTTPMessages
 import JOSE
 public import OAuthClient
 import PosternJSON
@@ -29,16 +29,11 @@ public final class TokenIntrospector: Sendable {
   /// The requests in flight.
   let flights: SingleFlight<Question, HTTPResponse, TokenError>
 
-  /// An introspector over `transport`; endpoints that the configuration does not give come from `discovery`.
-  public init(
-    transport: any HTTPTransport, clock: some EngineClock, observer: any EngineObserver, userAgent: String,
-    discovery: ProviderDiscovery
-  ) {
-    provider = ProviderClient(
-      upstream: Upstream(transport: transport, clock: clock, observer: observer, userAgent: userAgent),
-      discovery: discovery)
-    checker = IntrospectionChecker(clock: clock, limits: TokenLimits(maxBytes: Self.maxBytes))
-    flights = SingleFlight(clock: clock, cancelsAbandonedRuns: true) { end in
+  /// Endpoints that the configuration does not give come from `discovery`.
+  package init(_ services: Services, discovery: ProviderDiscovery) {
+    provider = ProviderClient(services, discovery: discovery)
+    checker = IntrospectionChecker(clock: services.clock, limits: TokenLimits(maxBytes: Self.maxBytes))
+    flights = SingleFlight(clock: services.clock, cancelsAbandonedRuns: true) { end in
       switch end {
       case .cancelled: TokenError(.cancelled, "the wait for an introspection was cancelled")
       case .deadlineExceeded: TokenError(.deadlineExceeded, "the deadline passed while waiting for an introspection")
@@ -59,7 +54,7 @@ public final class TokenIntrospector: Sendable {
     guard !issuer.clientID.isEmpty else {
       throw .unanswered(TokenError(.notPossible, "the issuer is configured without clientId"))
     }
-    let observer = provider.upstream.observer
+    let observer = provider.services.observer
     do throws(IntrospectionError) {
       let question = Question(uid: scope.uid, issuer: issuer, token: token, hint: hint)
       let response = try await answer(to: question, scope)

@@ -23,7 +23,7 @@ struct KeySetRequest: Sendable {
   let scope: CallScope
 
   /// Sends the request once: no redirects, `https` but for the loopback exception, bounded in time and size.
-  func send(over upstream: Upstream) async throws(KeySetError) -> Answer {
+  func send(over services: Services) async throws(KeySetError) -> Answer {
     guard location.plainHTTP.permits(url) else {
       throw KeySetError(.fetchFailed, "the key set's URL is not https")
     }
@@ -31,11 +31,11 @@ struct KeySetRequest: Sendable {
     fields["If-None-Match"] = entityTag
     scope.trace?.add(to: &fields)
     let options = location.transferOptions(
-      deadline: Deadline(in: Self.timeout, on: upstream.clock), connectTimeout: Self.timeout,
+      deadline: Deadline(in: Self.timeout, on: services.clock), connectTimeout: Self.timeout,
       maxBodyBytes: Self.limits.maxBytes, for: scope.user)
     let response: HTTPResponse
     do throws(TransportError) {
-      response = try await upstream.send(
+      response = try await services.send(
         HTTPRequest(method: "GET", url: url, fields: fields), options: options, for: .keySet(location.name.bounded),
         in: scope)
     } catch {
@@ -43,7 +43,7 @@ struct KeySetRequest: Sendable {
         .fetchFailed, "the key set cannot be fetched from \(url.withoutQuery): \(error.cause)",
         status: error.proxy?.status, isRetryable: error.isTransient)
     }
-    return try judge(response, at: upstream.clock.wallNow)
+    return try judge(response, at: services.clock.wallNow)
   }
 
   func judge(_ response: HTTPResponse, at now: Timestamp) throws(KeySetError) -> Answer {
@@ -87,13 +87,13 @@ struct KeySetRequest: Sendable {
 
 /// The dependencies that all key sources of one engine share.
 final class KeySetContext: Sendable {
-  let upstream: Upstream
+  let services: Services
   let discovery: ProviderDiscovery
   let observer: (any KeySetObserver)?
   private let attempts = Locked<UInt64>(0)
 
-  init(upstream: Upstream, discovery: ProviderDiscovery, observer: (any KeySetObserver)?) {
-    self.upstream = upstream
+  init(services: Services, discovery: ProviderDiscovery, observer: (any KeySetObserver)?) {
+    self.services = services
     self.discovery = discovery
     self.observer = observer
   }

@@ -35,14 +35,11 @@ public final class KeySetStore: Sendable {
   private let context: KeySetContext
   private let state = Locked(State())
 
-  /// An empty store over `transport`, with the user agent `userAgent`; issuers' sets are found through `discovery`.
-  public init(
-    transport: any HTTPTransport, clock: any EngineClock, observer: any EngineObserver, userAgent: String,
-    discovery: ProviderDiscovery, keySetObserver: (any KeySetObserver)? = nil
+  /// An empty store; issuers' sets are found through `discovery`.
+  package init(
+    _ services: Services, discovery: ProviderDiscovery, keySetObserver: (any KeySetObserver)? = nil
   ) {
-    context = KeySetContext(
-      upstream: Upstream(transport: transport, clock: clock, observer: observer, userAgent: userAgent),
-      discovery: discovery, observer: keySetObserver)
+    context = KeySetContext(services: services, discovery: discovery, observer: keySetObserver)
   }
 
   /// Returns the key set of `issuer`: at its configured `jwks` endpoint, or the one in its metadata.

@@ -31,7 +31,7 @@ public final class RemoteJWKSet: KeySource {
     self.context = context
     self.budget = budget
     state = Locked(KeySetState(policy: policy))
-    let (clock, isShared) = (context.upstream.clock, location.isShared)
+    let (clock, isShared) = (context.services.clock, location.isShared)
     loads = SingleFlight(clock: clock, servesEverybody: isShared, failure: KeySetError.init(endOf:))
     refetches = SingleFlight(clock: clock, servesEverybody: isShared, failure: KeySetError.init(endOf:))
   }
@@ -101,7 +101,7 @@ public final class RemoteJWKSet: KeySource {
     }
   }
 
-  private var now: MonotonicInstant { context.upstream.clock.monotonicNow }
+  private var now: MonotonicInstant { context.services.clock.monotonicNow }
 
   private func current(newerThan snapshot: KeySetSnapshot) -> KeySetSnapshot? {
     let now = now
@@ -218,7 +218,7 @@ public final class RemoteJWKSet: KeySource {
   private func ask(_ url: HTTPURL, _ scope: CallScope) async throws(KeySetError) -> KeySetRequest.Answer {
     let entityTag = state.withLock { $0.entityTag(for: url) }
     return try await KeySetRequest(location: location, url: url, entityTag: entityTag, scope: scope)
-      .send(over: context.upstream)
+      .send(over: context.services)
   }
 
   /// Returns the current URL: from the metadata each time, so that a new `jwks_uri` counts as soon as it is known.

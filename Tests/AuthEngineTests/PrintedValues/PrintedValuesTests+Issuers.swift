@@ -73,10 +73,7 @@ extension PrintedValuesTests {
         lastError: KeySetError(.fetchFailed, "no answer")),
       "KeySetName": KeySetName.location(exchange.url), "StaticJWKSet": keys,
       "KeySetSnapshot": KeySetSnapshot(keys: JWKSet([key]), sequence: 1, fetchedAt: clock.monotonicNow),
-      "RemoteJWKSet": KeySetStore(
-        transport: engine.transport, clock: clock, observer: engine.observer, userAgent: "t",
-        discovery: engine.discovery
-      ).source(for: issuer),
+      "RemoteJWKSet": KeySetStore(engine.services, discovery: engine.discovery).source(for: issuer),
     ]
   }
 

@@ -19,9 +19,7 @@ extension PrintedValuesTests {
     let point = DecisionPoint(
       name: foreign, settings: DecisionPoint.Settings(),
       provider: try AdobePassProvider(settings, state: AdobePassState(clock: engine.clock)))
-    let preauthorizer = Preauthorizer(
-      transport: engine.transport, clock: engine.clock, observer: engine.observer, userAgent: "t",
-      deviceTokens: engine.tokens)
+    let preauthorizer = Preauthorizer(engine.services, deviceTokens: engine.tokens)
     var login = settings.login
     login.redirectURLs = [secret]
     let partner = PassPartner(name: foreign, frameworkStatus: ["id": .string(secret)], samlResponse: Secret(secret))

@@ -110,9 +110,8 @@ extension PrintedValuesTests {
       "DecisionContextError": DecisionContextError(about: foreign, foreign),
       "DecisionBatch": DecisionBatch(subject: subject, action: "view", resources: [ResourceName(foreign)]),
       "AccessEnabler": AccessEnabler(
-        preauthorizer: Preauthorizer(
-          transport: engine.transport, clock: engine.clock, observer: engine.observer, userAgent: "t",
-          deviceTokens: engine.tokens), subject: subject, decisionPoint: point),
+        preauthorizer: Preauthorizer(engine.services, deviceTokens: engine.tokens), subject: subject,
+        decisionPoint: point),
       "DecisionVerdict": DecisionVerdict.deny(status, lifetime: .seconds(1)),
     ]
   }

@@ -50,16 +50,10 @@ struct DPoPBench: Sendable {
       default: return .status(200)
       }
     }
-    let discovery = ProviderDiscovery(
-      transport: transport, clock: clock, observer: SilentObserver(), userAgent: "postern/test")
-    sessions = UserSessions(
-      store: store, transport: transport, clock: clock, observer: SilentObserver(), userAgent: "postern/test",
-      discovery: discovery)
-    fetcher = ResourceFetcher(
-      transport: transport, clock: clock, observer: SilentObserver(), userAgent: "postern/test",
-      deviceTokens: ClientCredentialsTokens(
-        transport: transport, clock: clock, observer: SilentObserver(), userAgent: "postern/test",
-        discovery: discovery))
+    let services = Services.testing(transport, clock: clock)
+    let discovery = ProviderDiscovery(services)
+    sessions = UserSessions(services, store: store, discovery: discovery)
+    fetcher = ResourceFetcher(services, deviceTokens: ClientCredentialsTokens(services, discovery: discovery))
     issuer = SessionIssuer(
       issuer: try .testing(endpoints: endpoints, usesDPoP: usesDPoP),
       tokens: IDTokenConfiguration(issuer: "https://idp.test"), keys: StaticJWKSet(JWKSet([])), scope: "orders")

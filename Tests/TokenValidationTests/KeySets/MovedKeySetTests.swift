@@ -19,10 +19,9 @@ import Testing
       guard request.url.path == "/\(location)" else { return .status(404) }
       return .keys([location == "old" ? .first : .second])
     }
-    let discovery = ProviderDiscovery(
-      transport: transport, clock: clock, observer: SilentObserver(), userAgent: "postern/test")
-    let store = KeySetStore(
-      transport: transport, clock: clock, observer: SilentObserver(), userAgent: "postern/test", discovery: discovery)
+    let services = Services.testing(transport, clock: clock)
+    let discovery = ProviderDiscovery(services)
+    let store = KeySetStore(services, discovery: discovery)
     let source = store.source(for: try .testing(endpoints: [:]))
     let old = try await source.keySet(in: CallScope())
     #expect(old.keyIDs == ["first"])

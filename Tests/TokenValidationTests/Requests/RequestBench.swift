@@ -32,10 +32,8 @@ struct RequestBench {
     clientKey = JWK(tokens.signers.p384.material)
     transport = ScriptedTransport(script)
     let clock = tokens.clock
-    let introspector = TokenIntrospector(
-      transport: transport, clock: clock, observer: SilentObserver(), userAgent: "postern/test",
-      discovery: ProviderDiscovery(
-        transport: transport, clock: clock, observer: SilentObserver(), userAgent: "postern/test"))
+    let services = Services.testing(transport, clock: clock)
+    let introspector = TokenIntrospector(services, discovery: ProviderDiscovery(services))
     answers = IntrospectionAnswers(introspector: introspector, clock: clock)
     let judge = TokenJudge(validator: AccessTokenValidator(clock: clock), answers: answers)
     validator = RequestValidator(judge: judge, store: store, clock: clock)

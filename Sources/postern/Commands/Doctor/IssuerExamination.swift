@@ -54,7 +54,7 @@ package struct IssuerExamination: Sendable {
 
   private let clock = SystemClock()
   private let observer = ClockObserver()
-  private let upstream: Upstream
+  private let services: Services
   private let discovery: ProviderDiscovery
   private let tokens: ClientCredentialsTokens
   private let keySets: KeySetStore
@@ -66,15 +66,14 @@ package struct IssuerExamination: Sendable {
   package init(
     _ snapshot: ConfigurationSnapshot, _ transport: any HTTPTransport, patience: Duration, _ report: DoctorReport
   ) {
-    let userAgent = "postern/\(Product.version)"
+    let services = Services(
+      transport: transport, clock: clock, observer: observer, userAgent: "postern/\(Product.version)")
     self.patience = patience
     self.report = report
-    upstream = Upstream(transport: transport, clock: clock, observer: observer, userAgent: userAgent)
-    discovery = ProviderDiscovery(transport: transport, clock: clock, observer: observer, userAgent: userAgent)
-    tokens = ClientCredentialsTokens(
-      transport: transport, clock: clock, observer: observer, userAgent: userAgent, discovery: discovery)
-    let keySets = KeySetStore(
-      transport: transport, clock: clock, observer: observer, userAgent: userAgent, discovery: discovery)
+    self.services = services
+    discovery = ProviderDiscovery(services)
+    tokens = ClientCredentialsTokens(services, discovery: discovery)
+    let keySets = KeySetStore(services, discovery: discovery)
     self.keySets = keySets
     targets = snapshot.issuers.keys.sorted().compactMap { name in
       snapshot.issuers[name].map { Self.target(name, $0.issuer, snapshot, keySets, report) }
@@ -245,7 +244,7 @@ package struct IssuerExamination: Sendable {
   /// Introspects a token that no issuer has issued: it is active for no client, and the answer shows whether the client
   /// was authenticated (RFC 7662 section 2.1).
   private func tryAuthentication(_ target: Target) async -> DoctorFinding {
-    let provider = ProviderClient(upstream: upstream, discovery: discovery)
+    let provider = ProviderClient(services, discovery: discovery)
     do throws(TokenError) {
       let response = try await provider.post(
         [(name: "token", value: PKCE.random().verifier)], to: .introspection, of: target.issuer, maxBytes: 256 << 10,
@@ -283,11 +282,11 @@ package struct IssuerExamination: Sendable {
       "register exactly \(redirectURI) for the client \(target.issuer.clientID) at the issuer, "
       + "or correct issuers.\(target.name).redirectUri"
     do {
-      let provider = ProviderClient(upstream: upstream, discovery: discovery)
+      let provider = ProviderClient(services, discovery: discovery)
       let url = try HTTPURL(try await provider.authorizationURL(form, at: target.issuer, key: nil, in: .process))
       let options = target.issuer.transferOptions(
         deadline: scope.deadline, maxBodyBytes: 1 << 20, for: .process)
-      let response = try await upstream.send(
+      let response = try await services.send(
         HTTPRequest(method: "GET", url: url, fields: ["Accept": "text/html"]), options: options,
         for: .discovery(target.name), in: .process)
       return Self.redirectFinding(response, from: url, redirectURI, cure)

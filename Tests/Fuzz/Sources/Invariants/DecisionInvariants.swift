@@ -13,11 +13,7 @@ public enum DecisionInvariants {
     let clock = PatientClock()
     let point = try input.point(clock: clock)
     let transport = FixedDecisionPoint(input)
-    let tokens = ClientCredentialsTokens(
-      transport: transport, clock: clock, observer: SilentObserver(), userAgent: "fuzz",
-      discovery: ProviderDiscovery(transport: transport, clock: clock, observer: SilentObserver(), userAgent: "fuzz"))
-    let preauthorizer = Preauthorizer(
-      transport: transport, clock: clock, observer: SilentObserver(), userAgent: "fuzz", deviceTokens: tokens)
+    let preauthorizer = PosternEngine(transport: transport, clock: clock, userAgent: "fuzz").preauthorizer
     let request = PreauthorizeRequest(resources: input.resources)
     let subject = DecisionSubject(id: "alice", uid: 1)
     let response = await preauthorizer.preauthorize(request, for: subject, at: point)

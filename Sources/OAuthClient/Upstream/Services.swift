@@ -1,9 +1,9 @@
 package import HTTPMessages
 package import PosternSupport
 
-/// The transport as the engine uses it: every request has the sidecar's user agent, every request is reported to the
-/// observer.
-package struct Upstream: Sendable {
+/// What all parts of the engine share, made once: transport, clock, observer, user agent. Every request carries the user
+/// agent and is reported to the observer.
+package struct Services: Sendable {
   let transport: any HTTPTransport
   package let clock: any EngineClock
   package let observer: any EngineObserver
@@ -17,8 +17,8 @@ package struct Upstream: Sendable {
   }
 
   /// Returns the same over `transport`; itself when there is none.
-  package func carried(by transport: (any HTTPTransport)?) -> Upstream {
-    Upstream(transport: transport ?? self.transport, clock: clock, observer: observer, userAgent: userAgent)
+  package func carried(by transport: (any HTTPTransport)?) -> Services {
+    Services(transport: transport ?? self.transport, clock: clock, observer: observer, userAgent: userAgent)
   }
 
   /// `attempt`: which request this is of those for the same result, from 1.
