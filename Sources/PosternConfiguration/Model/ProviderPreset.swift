@@ -192,7 +192,8 @@ extension AccessTokenExpectations.Format {
   static let configurable = allCases.filter { $0 != .recognized && $0 != .entraUser }
 }
 
-/// Which tokens of requests are introspected, for `issuers.NAME.introspect`.
+/// Which tokens of requests are introspected, for `issuers.NAME.introspect`: a Boolean in the engine, a word in
+/// the file.
 public enum IntrospectedTokens: String, Sendable, Hashable, CaseIterable {
   /// Those that are not JWTs.
   case opaque
@@ -210,7 +211,7 @@ public enum AssertionHeader: String, Sendable, Hashable, CaseIterable {
   case x5tS256 = "x5t#S256"
 }
 
-/// The types of token that a token endpoint may name.
+/// The types of token that a token endpoint may name: a Boolean in the engine, a word in the file.
 public enum TokenTypeRule: String, Sendable, Hashable, CaseIterable {
   /// `Bearer` and `DPoP`.
   case strict
@@ -218,7 +219,7 @@ public enum TokenTypeRule: String, Sendable, Hashable, CaseIterable {
   case any
 }
 
-/// The separator of scopes in the answers of a token endpoint.
+/// The separator of scopes in the answers of a token endpoint: a Boolean in the engine, a word in the file.
 public enum ScopeSeparator: String, Sendable, Hashable, CaseIterable {
   /// A space (RFC 6749 section 3.3).
   case space

@@ -214,7 +214,8 @@ private struct AdviceSection: ConfigurationSection {
   }
 }
 
-/// Whether and how many cookies of a resource are kept.
+/// Whether and how many cookies of a resource are kept. It is not a `CookiePolicy`, which identifies its jars: two
+/// readings of one file would differ.
 public struct CookiesConfiguration: Sendable, Equatable {
   /// Whether any are kept. Default false.
   public var areStored: Bool
