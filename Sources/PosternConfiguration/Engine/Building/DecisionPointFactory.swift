@@ -64,9 +64,7 @@ struct DecisionPointFactory {
     }
     settings.permitLifetime = given.cache.permit
     settings.denyLifetime = given.cache.deny
-    settings.tls = TLSSettings(caFile: given.tls.caFile, pins: given.tls.pins)
-    settings.bypassesProxy = given.proxy == .none
-    settings.plainHTTP = try OutboundFactory(configuration: configuration).plainHTTP()
+    settings.access = try OutboundFactory(configuration: configuration).access(given.tls, nil, given.proxy)
     settings.degradation = given.degradation.map { degradation in
       switch degradation.rule {
       case .permitAll: DecisionDegradation(isPermit: true, until: degradation.until)
