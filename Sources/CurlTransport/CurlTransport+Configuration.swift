@@ -80,12 +80,12 @@ extension CurlTransport.Configuration {
     var stall: (@Sendable () -> Void)?
   }
 
-  /// PEM file with the authorities to trust where `TransferOptions.caFile` names none; nil is the system's bundle.
+  /// PEM file with the authorities to trust where `TLSSettings.caFile` names none; nil is the system's bundle.
   public var caFile: String? {
     get { trust.caFile }
     set { trust.caFile = newValue }
   }
-  /// Whether an exchange without `TransferOptions.pins` is an error (`TransportError.Code.pinMismatch`), before a
+  /// Whether an exchange without `TLSSettings.pins` is an error (`TransportError.Code.pinMismatch`), before a
   /// connection is opened: whatever it is for. Default false.
   public var requiresPins: Bool {
     get { trust.requiresPins }

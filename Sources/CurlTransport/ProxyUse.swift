@@ -25,7 +25,7 @@ struct ProxyUse {
   static func of(
     _ exchange: Exchange, _ configuration: CurlTransport.Configuration, _ files: TrustFiles
   ) throws(TransportError) -> ProxyUse? {
-    guard !exchange.options.bypassesProxy, let proxy = configuration.proxy?.current else { return nil }
+    guard !exchange.options.access.bypassesProxy, let proxy = configuration.proxy?.current else { return nil }
     switch proxy.route(to: exchange.request.url.origin) {
     case .direct: return nil
     case .proxied: return try ProxyUse(proxy, configuration, files)

@@ -33,15 +33,16 @@ struct RequestShape {
     mayStream = exchange.options.control?.takesBodies == true
     wantsCodings = !mayStream && !exchange.request.keepsCodings && exchange.request.fields["range"] == nil
     isSecure = exchange.request.url.origin.scheme == "https"
-    allowsPlainHTTP = exchange.options.allowsPlainHTTP
+    allowsPlainHTTP = exchange.options.access.plainHTTP.allowsAny
     // Zero would be libcurl's default, and its own limit is that of an int.
     connectMilliseconds = Int(min(max(1, exchange.options.connectTimeout.wholeMilliseconds), Int64(Int32.max)))
     if let obstacle = Self.addressObstacle(to: exchange) { throw obstacle }
     proxy = try ProxyUse.of(exchange, configuration, files)
     trust =
       isSecure
-      ? try ConnectionTrust(exchange.options.tls, caFile: configuration.caFile, through: proxy, files: files) : nil
-    if configuration.requiresPins, exchange.options.pins == nil {
+      ? try ConnectionTrust(exchange.options.access.tls, caFile: configuration.caFile, through: proxy, files: files)
+      : nil
+    if configuration.requiresPins, exchange.options.access.tls.pins == nil {
       throw TransportError(
         code: .pinMismatch, outcome: .notSent, detail: "every server needs pins, and none are set for this one")
     }
@@ -67,7 +68,7 @@ struct RequestShape {
     if !isSecure, !allowsPlainHTTP {
       return TransportError(code: .invalidURL, outcome: .notSent, detail: "plain http is not allowed")
     }
-    if !isSecure, options.pins != nil {
+    if !isSecure, options.access.tls.pins != nil {
       return TransportError(code: .pinMismatch, outcome: .notSent, detail: "pins cannot be checked without TLS")
     }
     if !FieldSyntax.isToken(method.utf8) {

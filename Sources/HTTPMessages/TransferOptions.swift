@@ -1,7 +1,10 @@
 public import PosternSupport
 
-/// The limits and the trust settings of one exchange.
+/// How one exchange is made: the access to its server, and its limits.
 public struct TransferOptions: Sendable, Hashable {
+  /// How the server is reached. The transport returns an error for an `http://` URL unless some server may be reached
+  /// without TLS.
+  public var access: ServerAccess
   /// The deadline of the exchange; `TransportError.Code.timedOut` after it.
   public var deadline: Deadline
   /// The limits of a streamed body, from its head on, in place of `deadline`; nil: `deadline`.
@@ -10,15 +13,9 @@ public struct TransferOptions: Sendable, Hashable {
   public var connectTimeout: Duration
   /// The largest decoded body in bytes; `responseTooLarge` beyond it.
   public var maxBodyBytes: Int
-  /// Whether `http://` is permitted. If not, the transport returns an error for such a URL.
-  public var allowsPlainHTTP: Bool
-  /// The trust in the server, and the identity that is shown to it.
-  public var tls: TLSSettings
   /// Whether the address may be link-local (`IPAddress.isLinkLocal`). Only where the configuration itself contains that
   /// address: others decide what a name resolves to.
   public var allowsLinkLocal: Bool
-  /// Whether the request leaves without the transport's outbound proxy. Default false.
-  public var bypassesProxy = false
   /// Progress, pausing and streaming of the request. The time paused is added to the deadline.
   public var control: TransferControl?
   /// The peer for which the exchange is made. Of the waiting exchanges, those of the uid with the fewest in flight
@@ -32,45 +29,25 @@ public struct TransferOptions: Sendable, Hashable {
 
   /// Options of the given values.
   public init(
+    to access: ServerAccess = ServerAccess(),
     deadline: Deadline = .never,
     streaming: StreamBounds? = nil,
     connectTimeout: Duration = .seconds(10),
     maxBodyBytes: Int = 16 << 20,
-    allowsPlainHTTP: Bool = false,
-    caFile: String? = nil,
-    clientIdentity: ClientIdentity? = nil,
-    pins: KeyPins? = nil,
     allowsLinkLocal: Bool = false,
     control: TransferControl? = nil,
     peerID: PeerID = .process,
     reusesConnections: Bool = true
   ) {
+    self.access = access
     self.deadline = deadline
     self.streaming = streaming
     self.connectTimeout = connectTimeout
     self.maxBodyBytes = maxBodyBytes
-    self.allowsPlainHTTP = allowsPlainHTTP
-    tls = TLSSettings(caFile: caFile, clientIdentity: clientIdentity, pins: pins)
     self.allowsLinkLocal = allowsLinkLocal
     self.control = control
     self.peerID = peerID
     self.reusesConnections = reusesConnections
-  }
-
-  /// See `TLSSettings.caFile`.
-  public var caFile: String? {
-    get { tls.caFile }
-    set { tls.caFile = newValue }
-  }
-  /// See `TLSSettings.clientIdentity`.
-  public var clientIdentity: ClientIdentity? {
-    get { tls.clientIdentity }
-    set { tls.clientIdentity = newValue }
-  }
-  /// See `TLSSettings.pins`.
-  public var pins: KeyPins? {
-    get { tls.pins }
-    set { tls.pins = newValue }
   }
 }
 
@@ -88,6 +65,25 @@ public struct ConnectionPartition: Sendable, Hashable {
   public init(narrowing: String? = nil, user: Secret<String>? = nil) {
     self.narrowing = narrowing
     self.user = user
+  }
+}
+
+/// How a server is reached.
+public struct ServerAccess: Sendable, Hashable {
+  /// The trust in the server, and the identity that is shown to it.
+  public var tls: TLSSettings
+  /// The servers that may be reached without TLS.
+  public var plainHTTP: PlainHTTPRule
+  /// Whether requests leave without the outbound proxy. Default false.
+  public var bypassesProxy: Bool
+
+  /// By default with TLS only, by the system's authorities, and through the outbound proxy if there is one.
+  public init(
+    tls: TLSSettings = TLSSettings(), plainHTTP: PlainHTTPRule = PlainHTTPRule(), bypassesProxy: Bool = false
+  ) {
+    self.tls = tls
+    self.plainHTTP = plainHTTP
+    self.bypassesProxy = bypassesProxy
   }
 }
 
@@ -148,7 +144,7 @@ public struct ClientIdentity: Sendable, Hashable {
 extension TransferOptions: ConciseStringConvertible {
   /// Bounds and trust.
   public var description: String {
-    Concise.text("\(deadline)", "at most \(Concise.count(maxBodyBytes, "byte"))", "\(tls)")
+    Concise.text("\(deadline)", "at most \(Concise.count(maxBodyBytes, "byte"))", "\(access.tls)")
   }
 }
 
@@ -156,6 +152,13 @@ extension ConnectionPartition: ConciseStringConvertible {
   /// Whether it is a part at all, never whose.
   public var description: String {
     Concise.text(narrowing == nil ? "not narrowed" : "narrowed", user == nil ? "no user" : "one user")
+  }
+}
+
+extension ServerAccess: ConciseStringConvertible {
+  /// Trust, servers without TLS, and whether the proxy is bypassed.
+  public var description: String {
+    Concise.text("\(tls)", "\(plainHTTP)", bypassesProxy ? "without the proxy" : nil)
   }
 }
 

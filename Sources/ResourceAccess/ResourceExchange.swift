@@ -57,17 +57,12 @@ final class ResourceExchange {
     echo = CredentialEcho(fetch.longWork)
     policy = fetch.tokenPolicy?.within(server) ?? server.tokenPolicy(fetch.tokenDelegate)
     var options = TransferOptions(
-      deadline: .never, maxBodyBytes: server.maxBodyBytes,
-      allowsPlainHTTP: server.plainHTTP.allowsAny,
-      caFile: server.caFile, clientIdentity: server.clientIdentity,
-      pins: server.pins, control: fetch.task?.control,
-      peerID: fetch.scope.peer)
+      to: server.access, maxBodyBytes: server.maxBodyBytes, control: fetch.task?.control, peerID: fetch.scope.peer)
     // A stream without an end is no fault as long as its pieces come, unless the caller bounds all of the fetch.
     if fetch.deliver != nil, !isBoundByCaller {
       options.streaming = StreamBounds(
         silence: server.idleTimeout, deadline: fetch.scope.deadline)
     }
-    options.bypassesProxy = server.bypassesProxy
     options.partition = ConnectionPartition(narrowing: fetch.narrowing, user: Self.user(fetch, server))
     self.options = options
   }

@@ -104,7 +104,7 @@ public final class ResourceFetcher: Sendable {
   private func prepare(
     _ request: ResourceRequest, _ server: ResourceServer, _ options: FetchOptions
   ) throws(ResourceError) -> PreparedRequest {
-    guard !server.pinsRequired || server.pins != nil else {
+    guard !server.pinsRequired || server.access.tls.pins != nil else {
       throw ResourceError(.pinMismatch, "the resource requires pins and has none", retryable: false)
     }
     if options.deliver != nil, server.payloadEncryption?.decryptsAnswers == true {
@@ -126,7 +126,7 @@ public final class ResourceFetcher: Sendable {
       return nil
     }
     var own = AuthorizationPolicy(validatingURL: server.locations, delegate: fetch.delegate)
-    own.plainHTTP = server.plainHTTP
+    own.plainHTTP = server.access.plainHTTP
     let policy = fetch.policy ?? own
     let session = server.authentication == .user ? session : nil
     guard session != nil || policy.hasDelegate && fetch.delegateID != nil else { return nil }

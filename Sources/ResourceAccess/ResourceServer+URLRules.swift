@@ -19,7 +19,7 @@ extension ResourceServer {
       throw Self.invalid(error.phrase)
     }
     // Of a metadata service the origin is what is wrong, though it has only plain http.
-    guard plainHTTP.permits(url) || url.origin.isMetadataService else {
+    guard access.plainHTTP.permits(url) || url.origin.isMetadataService else {
       throw Self.invalid("must be https (plain http only where the configuration allows it)")
     }
     guard isAbsolute || url.lies(under: baseURL) else {
@@ -42,7 +42,7 @@ extension ResourceServer {
   func tokenPolicy(_ delegate: (any TokenManagementPolicyDelegate)? = nil) -> TokenManagementPolicy {
     var policy = TokenManagementPolicy(
       validatingURL: locations, delegate: delegate, refreshOn: refreshOn)
-    policy.plainHTTP = plainHTTP
+    policy.plainHTTP = access.plainHTTP
     return policy
   }
 

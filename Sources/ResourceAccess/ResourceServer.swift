@@ -42,8 +42,8 @@ public struct ResourceServer: Sendable {
   public var baseURL: HTTPURL
   /// Other locations that absolute URLs and redirects may lead to: an origin, or an origin with a path prefix.
   public var additionalOrigins: [HTTPURL]
-  /// The servers among its locations that may be reached without TLS.
-  public var plainHTTP: PlainHTTPRule
+  /// How its locations are reached. Where tokens are bound to a client certificate (RFC 8705 section 3), with that one.
+  public var access: ServerAccess
 
   /// The issuer of the tokens.
   public var issuer: Issuer?
@@ -84,16 +84,8 @@ public struct ResourceServer: Sendable {
   /// The limits of each of its origins: concurrent requests, queue, and circuit breaker; nil: no limits.
   public var limits: OriginLimits?
 
-  /// PEM file with the certificate authorities to trust instead of the system's.
-  public var caFile: String?
-  /// The client certificate in TLS; nil: none. Where tokens are bound to a certificate (RFC 8705 section 3), that one.
-  public var clientIdentity: ClientIdentity?
-  /// The pins of the server's certificate chain, its additional origins' too; nil: no pins.
-  public var pins: KeyPins?
-  /// Whether a fetch without `pins` is an error, before anything is sent. Default false.
+  /// Whether a fetch without pins is an error, before anything is sent. Default false.
   public var pinsRequired = false
-  /// Whether requests leave without the outbound proxy. Default false.
-  public var bypassesProxy = false
   /// The transport of its requests; nil: the engine's.
   public var transport: (any HTTPTransport)?
 
@@ -112,18 +104,15 @@ public struct ResourceServer: Sendable {
     timeout: Duration = .seconds(30),
     maxBodyBytes: Int = 16 << 20,
     limits: OriginLimits? = nil,
-    caFile: String? = nil,
-    clientIdentity: ClientIdentity? = nil,
-    pins: KeyPins? = nil,
+    access: ServerAccess = ServerAccess(),
     payloadEncryption: PayloadEncryption? = nil,
-    cookies: CookiePolicy? = nil,
-    allowsPlainHTTPOnLoopback: Bool = false
+    cookies: CookiePolicy? = nil
   ) {
     self.name = name
     self.authentication = authentication
     self.baseURL = baseURL
     self.additionalOrigins = additionalOrigins
-    plainHTTP = PlainHTTPRule(allowsLoopback: allowsPlainHTTPOnLoopback)
+    self.access = access
     self.issuer = issuer
     self.scope = scope
     self.audience = audience
@@ -135,21 +124,12 @@ public struct ResourceServer: Sendable {
     self.timeout = timeout
     self.maxBodyBytes = maxBodyBytes
     self.limits = limits
-    self.caFile = caFile
-    self.clientIdentity = clientIdentity
-    self.pins = pins
-  }
-
-  /// Whether `http` is accepted on loopback addresses.
-  public var allowsPlainHTTPOnLoopback: Bool {
-    get { plainHTTP.allowsLoopback }
-    set { plainHTTP.allowsLoopback = newValue }
   }
 
   /// All URLs below which requests may go.
   package var locations: [HTTPURL] { [baseURL] + additionalOrigins }
   /// The URLs below them.
-  var coverage: URLCoverage { URLCoverage(locations: locations, plainHTTP: plainHTTP) }
+  var coverage: URLCoverage { URLCoverage(locations: locations, plainHTTP: access.plainHTTP) }
 
   /// The grant for tokens of the client; nil without an issuer.
   var clientCredentials: ClientCredentialsGrant? {

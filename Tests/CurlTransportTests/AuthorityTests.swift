@@ -66,7 +66,7 @@ struct AuthorityTests {
     defer { transport.close() }
     let before = try Self.bytesRead()
     for index in 0..<16 {
-      var options = TransferOptions(caFile: paths[index % 2])
+      var options = TransferOptions(to: ServerAccess(tls: TLSSettings(caFile: paths[index % 2])))
       options.reusesConnections = false
       #expect(try await transport.send(servers.url(.old), options: options).status == 200)
     }

@@ -134,7 +134,7 @@ struct ExchangeTests {
     try await withServer {
       $0.serve { _ in ok() }
     } _: { server, transport in
-      let error = try await transport.failure(server.url(), options: .testing { $0.allowsPlainHTTP = false })
+      let error = try await transport.failure(server.url(), options: .testing { $0.access.plainHTTP = PlainHTTPRule() })
       #expect(error == TransportError(code: .invalidURL, outcome: .notSent, detail: ""))
       #expect(server.accepted == 0)
     }

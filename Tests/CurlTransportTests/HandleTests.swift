@@ -34,7 +34,7 @@ struct HandleTests {
     case .connection: error = try await transport.failure("http://127.0.0.1:\(broken.closedPort)/")
     case .trust:
       error = try await transport.failure(
-        tls.url(.other), options: .testing { $0.caFile = tls.certificates.authority })
+        tls.url(.other), options: .testing { $0.access.tls.caFile = tls.certificates.authority })
     case .tlsToPlain: error = try await transport.failure("https://127.0.0.1:\(broken.plain.port)/")
     case .timeout:
       error = try await transport.failure(
@@ -68,7 +68,7 @@ struct HandleTests {
       (.other, tls.certificates.otherAuthority),
     ] {
       let response = try await transport.send(
-        "POST", tls.url(site), body: [1], options: .testing { $0.caFile = authority })
+        "POST", tls.url(site), body: [1], options: .testing { $0.access.tls.caFile = authority })
       #expect(response.status == 200)
     }
   }
@@ -156,7 +156,7 @@ struct HandleTests {
     let path = String(repeating: "a", count: 8_100_000)
     try await withServer(configuration: configuration, script: { Self.script($0) }) { server, transport in
       for _ in 0..<2 {
-        let error = try await transport.failure(tls.url(.good), options: .testing { $0.caFile = path })
+        let error = try await transport.failure(tls.url(.good), options: .testing { $0.access.tls.caFile = path })
         #expect(error == TransportError(code: .internalError, outcome: .notSent, detail: ""))
         #expect(error?.detail.hasPrefix("libcurl rejects option") == true)
       }

@@ -14,7 +14,7 @@ struct HandshakeTests {
   private func failure(at site: TLSServers.Site) async throws -> TransportError? {
     let transport = try CurlTransport(configuration: .testing())
     defer { transport.close() }
-    let options = TransferOptions(caFile: servers.certificates.authority)
+    let options = TransferOptions(to: ServerAccess(tls: TLSSettings(caFile: servers.certificates.authority)))
     return try await transport.failure(servers.url(site), options: options)
   }
 

@@ -23,7 +23,8 @@ struct IdentityTests {
   }
 
   private func options(as name: String? = nil) -> TransferOptions {
-    TransferOptions(caFile: certificates.authority, clientIdentity: name.map(identity))
+    TransferOptions(
+      to: ServerAccess(tls: TLSSettings(caFile: certificates.authority, clientIdentity: name.map(identity))))
   }
 
   /// The client that the server saw, whether the TLS session was an old one, and on which connection.
@@ -40,7 +41,7 @@ struct IdentityTests {
     try await withTransport { transport in
       for site in [TLSServers.Site.deep, .deepAndOld, .demanding] {
         var options = options()
-        options.clientIdentity = alice
+        options.access.tls.clientIdentity = alice
         let response = try await transport.send(servers.url(site, "/tls"), options: options)
         #expect(seen(response).client == "CN=alice", "\(site): \(response.text)")
       }
@@ -108,7 +109,7 @@ struct IdentityTests {
     try put(read(certificates.certificate("alice")), "own.pem")
     try put(read(certificates.key("alice")), "own.key")
     var options = options()
-    options.clientIdentity = identity
+    options.access.tls.clientIdentity = identity
     let url = servers.url(.deep, "/tls")
     try await withTransport { transport in
       #expect(seen(try await transport.send(url, options: options)).client == "CN=alice")
@@ -131,7 +132,7 @@ struct IdentityTests {
     }
     try put(certificates.authority)
     try await withTransport { transport in
-      let options = TransferOptions(caFile: file)
+      let options = TransferOptions(to: ServerAccess(tls: TLSSettings(caFile: file)))
       #expect(try await transport.send(servers.url(.good), options: options).status == 200)
       try put(certificates.otherAuthority)
       let error = try await transport.failure(servers.url(.good), options: options)
@@ -150,7 +151,8 @@ struct IdentityTests {
   func unusable(certificate: String, key: String) async throws {
     func location(_ name: String) -> String { name.hasPrefix("/") ? name : certificates.path(name) }
     var options = options()
-    options.clientIdentity = ClientIdentity(certificateFile: location(certificate), key: .file(location(key)))
+    options.access.tls.clientIdentity = ClientIdentity(
+      certificateFile: location(certificate), key: .file(location(key)))
     try await withTransport { transport in
       let error = try await transport.failure("POST", servers.url(.deep), body: [1], options: options)
       #expect(error == TransportError(code: .tlsFailure, outcome: .notSent, detail: ""))

@@ -19,7 +19,9 @@ struct PinTests {
   /// Trusting A, pinned to the keys of these certificates; an empty name is a key that no server has.
   private func options(_ names: [String], _ scope: KeyPins.Scope = .chain) throws -> TransferOptions {
     let pins = try names.map { try $0.isEmpty ? Self.foreign : servers.certificates.pin($0) }
-    return TransferOptions(caFile: servers.certificates.authority, pins: try KeyPins(pins, scope: scope))
+    return TransferOptions(
+      to: ServerAccess(
+        tls: TLSSettings(caFile: servers.certificates.authority, pins: try KeyPins(pins, scope: scope))))
   }
 
   @Test(
@@ -66,7 +68,8 @@ struct PinTests {
     let unpinned = [
       try await transport.failure(server.url()),
       try await transport.failure(
-        servers.url(.deep), options: TransferOptions(caFile: servers.certificates.authority)),
+        servers.url(.deep),
+        options: TransferOptions(to: ServerAccess(tls: TLSSettings(caFile: servers.certificates.authority)))),
     ]
     for error in unpinned {
       #expect(error == TransportError(code: .pinMismatch, outcome: .notSent, detail: ""))
@@ -90,7 +93,7 @@ struct PinTests {
     arguments: [TLSServers.Site.deep, .deepAndOld])
   func neverCarriedPast(site: TLSServers.Site) async throws {
     try await withTransport { transport in
-      let free = TransferOptions(caFile: servers.certificates.authority)
+      let free = TransferOptions(to: ServerAccess(tls: TLSSettings(caFile: servers.certificates.authority)))
       for _ in 0..<3 {
         #expect(try await transport.send(servers.url(site), options: free).status == 200)
         #expect(try await transport.send(servers.url(site), options: options(["deep"])).status == 200)
@@ -133,7 +136,7 @@ struct PinTests {
   func systemAuthorities() async throws {
     try await withTransport { transport in
       var pinned = try options(["a"])
-      pinned.caFile = nil
+      pinned.access.tls.caFile = nil
       let error = try await transport.failure(servers.url(.deep), options: pinned)
       #expect(error == TransportError(code: .tlsFailure, outcome: .notSent, detail: ""))
     }

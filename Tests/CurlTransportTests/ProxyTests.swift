@@ -134,7 +134,7 @@ struct ProxyTests {
         #expect(try await transport.send("http://app.test/").text == "proxied")
         #expect(try await transport.send(direct.url()).text == "direct")
         var bypassing = TransferOptions.testing()
-        bypassing.bypassesProxy = true
+        bypassing.access.bypassesProxy = true
         #expect(try await transport.send(direct.url(), options: bypassing).text == "direct")
       }
       // svc:hunter2

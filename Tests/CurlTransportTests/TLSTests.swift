@@ -19,7 +19,7 @@ struct TLSTests {
 
   /// Trusts authority A, and plain http never.
   private func trusting(_ change: (inout TransferOptions) -> Void = { _ in }) -> TransferOptions {
-    var options = TransferOptions(caFile: servers.certificates.authority)
+    var options = TransferOptions(to: ServerAccess(tls: TLSSettings(caFile: servers.certificates.authority)))
     change(&options)
     return options
   }
@@ -60,7 +60,7 @@ struct TLSTests {
   @Test("the system does not know our authority")
   func systemTrust() async throws {
     try await withTransport { transport in
-      let error = try await transport.failure(servers.url(.good), options: trusting { $0.caFile = nil })
+      let error = try await transport.failure(servers.url(.good), options: trusting { $0.access.tls.caFile = nil })
       #expect(error == TransportError(code: .tlsFailure, outcome: .notSent, detail: ""))
     }
   }
@@ -68,7 +68,7 @@ struct TLSTests {
   @Test("a file without authorities trusts no server", arguments: ["/nonexistent", "/dev/null"])
   func unusableAuthorities(file: String) async throws {
     try await withTransport { transport in
-      let error = try await transport.failure(servers.url(.good), options: trusting { $0.caFile = file })
+      let error = try await transport.failure(servers.url(.good), options: trusting { $0.access.tls.caFile = file })
       #expect(error == TransportError(code: .tlsFailure, outcome: .notSent, detail: ""))
     }
   }
@@ -76,10 +76,10 @@ struct TLSTests {
   @Test("the configuration's authorities hold where the exchange names none")
   func configuredTrust() async throws {
     try await withTransport(.testing { $0.caFile = servers.certificates.authority }) { transport in
-      let response = try await transport.send(servers.url(.good), options: trusting { $0.caFile = nil })
+      let response = try await transport.send(servers.url(.good), options: trusting { $0.access.tls.caFile = nil })
       #expect(response.status == 200)
       let other = servers.certificates.otherAuthority
-      let error = try await transport.failure(servers.url(.good), options: trusting { $0.caFile = other })
+      let error = try await transport.failure(servers.url(.good), options: trusting { $0.access.tls.caFile = other })
       #expect(error?.code == .tlsFailure)
     }
   }
@@ -91,7 +91,7 @@ struct TLSTests {
         let response = try await transport.send(servers.url(site), options: trusting())
         #expect(response.status == 200)
         for file in [servers.certificates.otherAuthority, nil] {
-          let error = try await transport.failure(servers.url(site), options: trusting { $0.caFile = file })
+          let error = try await transport.failure(servers.url(site), options: trusting { $0.access.tls.caFile = file })
           #expect(error == TransportError(code: .tlsFailure, outcome: .notSent, detail: ""))
         }
       }
@@ -107,7 +107,7 @@ struct TLSTests {
         for index in 0..<60 {
           let isRight = index % 2 == 0
           let file = isRight ? servers.certificates.authority : servers.certificates.otherAuthority
-          let options = trusting { $0.caFile = file }
+          let options = trusting { $0.access.tls.caFile = file }
           group.addTask {
             let status = try? await transport.send(servers.url(.good), options: options).status
             return (status == 200) == isRight ? 0 : 1

@@ -57,7 +57,7 @@ extension CurlTransport {
 
 extension TransferOptions {
   static func testing(_ change: (inout TransferOptions) -> Void = { _ in }) -> TransferOptions {
-    var options = TransferOptions(allowsPlainHTTP: true)
+    var options = TransferOptions(to: ServerAccess(plainHTTP: PlainHTTPRule(allowsLoopback: true)))
     change(&options)
     return options
   }

@@ -54,8 +54,8 @@ extension Issuer {
   ) throws -> Issuer {
     try Issuer(
       name: "corp", identifier: identifier, clientID: clientID, clientAuthentication: authentication,
-      endpoints: endpoints.mapValues { try HTTPURL($0) }, allowsPlainHTTPOnLoopback: allowsPlainHTTPOnLoopback,
-      usesDPoP: usesDPoP)
+      endpoints: endpoints.mapValues { try HTTPURL($0) },
+      access: ServerAccess(plainHTTP: PlainHTTPRule(allowsLoopback: allowsPlainHTTPOnLoopback)), usesDPoP: usesDPoP)
   }
 }
 
@@ -67,7 +67,7 @@ extension ResourceServer {
     try ResourceServer(
       name: "billing", baseURL: HTTPURL(baseURL), additionalOrigins: additionalOrigins.map { try HTTPURL($0) },
       authentication: authentication, issuer: issuer ?? .testing(), scope: "orders",
-      allowsPlainHTTPOnLoopback: allowsPlainHTTPOnLoopback)
+      access: ServerAccess(plainHTTP: PlainHTTPRule(allowsLoopback: allowsPlainHTTPOnLoopback)))
   }
 }
 

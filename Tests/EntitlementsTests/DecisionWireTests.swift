@@ -52,8 +52,9 @@ struct DecisionWireTests {
     let engine = DecisionEngine.authzen { .decisions($0.map { _ in true }) }
     let pins = try KeyPins(["sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="], scope: .leaf)
     let tls = TLSSettings(caFile: "/ca.pem", pins: pins)
-    _ = await engine.ask(["a"], at: try engine.point { $0.tls = tls })
-    #expect(engine.engine.transport.options.count == 2 && engine.engine.transport.options.allSatisfy { $0.tls == tls })
+    _ = await engine.ask(["a"], at: try engine.point { $0.access.tls = tls })
+    #expect(
+      engine.engine.transport.options.count == 2 && engine.engine.transport.options.allSatisfy { $0.access.tls == tls })
   }
 
   @Test("OPA: everything below input, the resources as they are")

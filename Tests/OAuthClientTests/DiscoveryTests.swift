@@ -124,7 +124,7 @@ struct DiscoveryTests {
     let plain = try Issuer.testing(
       identifier: "http://127.0.0.1:9/api/oidc", endpoints: [:], allowsPlainHTTPOnLoopback: true)
     let document = document("http://127.0.0.1:9/api/oidc", token: "http://127.0.0.1:9/api/oidc/token")
-    let engine = Engine { _, options in options.allowsPlainHTTP ? document : .status(500) }
+    let engine = Engine { _, options in options.access.plainHTTP.allowsAny ? document : .status(500) }
     #expect(try await engine.discovery.metadata(for: plain).endpoints[.token]?.path == "/api/oidc/token")
   }
 

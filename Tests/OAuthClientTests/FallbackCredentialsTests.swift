@@ -152,8 +152,8 @@ struct FallbackCredentialsTests {
            "mtls_endpoint_aliases":{"token_endpoint":"https://mtls.test/token"}}
           """)
       }
-      seen.withLock { $0.append((request.url.description, options.clientIdentity)) }
-      return options.clientIdentity == nil ? Self.rejected : .token("t")
+      seen.withLock { $0.append((request.url.description, options.access.tls.clientIdentity)) }
+      return options.access.tls.clientIdentity == nil ? Self.rejected : .token("t")
     }
     let issuer = try Issuer(
       name: "corp", identifier: "https://idp.test", clientID: "svc",

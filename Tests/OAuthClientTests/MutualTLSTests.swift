@@ -17,7 +17,10 @@ struct MutualTLSTests {
   ) throws -> Issuer {
     try Issuer(
       name: "corp", identifier: "https://idp.test", clientID: "mtls client", clientAuthentication: authentication,
-      endpoints: endpoints, clientIdentity: identity, pins: Self.pins, allowsPlainHTTPOnLoopback: allowsPlainHTTP)
+      endpoints: endpoints,
+      access: ServerAccess(
+        tls: TLSSettings(clientIdentity: identity, pins: Self.pins),
+        plainHTTP: PlainHTTPRule(allowsLoopback: allowsPlainHTTP)))
   }
 
   private static func metadata(aliases: String = "") -> HTTPResponse {
@@ -47,7 +50,7 @@ struct MutualTLSTests {
     let (_, body, options) = try await tokenRequest(of: issuer())
     #expect(body == "grant_type=client_credentials&client_id=mtls+client")
     #expect(options.count == 2)
-    #expect(options.allSatisfy { $0.clientIdentity == Self.identity && $0.pins == Self.pins })
+    #expect(options.allSatisfy { $0.access.tls == TLSSettings(clientIdentity: Self.identity, pins: Self.pins) })
   }
 
   @Test(
@@ -103,11 +106,11 @@ struct MutualTLSTests {
       return request.method == "POST" ? .token("t") : .status(200)
     }
     var server = try ResourceServer.testing()
-    server.clientIdentity = Self.identity
-    server.pins = Self.pins
+    server.access.tls.clientIdentity = Self.identity
+    server.access.tls.pins = Self.pins
     _ = try await engine.fetcher.fetch(ResourceRequest(path: "x"), from: server)
     let options = seen.withLock { $0 }
-    #expect(options.map(\.clientIdentity) == [nil, Self.identity])
-    #expect(options.map(\.pins) == [nil, Self.pins])
+    #expect(options.map(\.access.tls.clientIdentity) == [nil, Self.identity])
+    #expect(options.map(\.access.tls.pins) == [nil, Self.pins])
   }
 }

@@ -412,7 +412,7 @@ struct TokenTests {
     _ = try await engine.tokens.token(for: grant(), in: .uid(by: Deadline(in: .seconds(1), on: engine.clock)))
     let options = try #require(seen.withLock { $0 })
     #expect(options.deadline == Deadline(in: .seconds(30), on: engine.clock), "not the first waiter's deadline")
-    #expect(!options.allowsPlainHTTP && options.maxBodyBytes == 256 << 10)
+    #expect(!options.access.plainHTTP.allowsAny && options.maxBodyBytes == 256 << 10)
     let plain = try Issuer.testing(endpoints: [.token: "http://127.0.0.1/token"])
     let error = await #expect(throws: TokenError.self) {
       try await engine.tokens.token(for: ClientCredentialsGrant(issuer: plain))
@@ -424,7 +424,7 @@ struct TokenTests {
     let allowed = try Issuer.testing(
       endpoints: [.token: "http://127.0.0.1/token"], allowsPlainHTTPOnLoopback: true)
     _ = try await engine.tokens.token(for: ClientCredentialsGrant(issuer: allowed))
-    #expect(seen.withLock { $0 }?.allowsPlainHTTP == true)
+    #expect(seen.withLock { $0 }?.access.plainHTTP.allowsAny == true)
   }
 
   @Test("events tell hits, misses, successes and failures")

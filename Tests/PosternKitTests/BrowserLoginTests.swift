@@ -23,7 +23,7 @@ private struct PlayedBrowser: Sendable {
       for query in queries {
         let query = query == "STATE" ? "code=abc&state=\(state)" : query
         guard let url = try? HTTPURL("\(callback)?\(query)") else { continue }
-        let options = TransferOptions(allowsPlainHTTP: true)
+        let options = TransferOptions(to: ServerAccess(plainHTTP: PlainHTTPRule(allowsLoopback: true)))
         let page = try? await transport.send(HTTPRequest(method: "GET", url: url), options: options)
         pages.withLock { $0.append(page?.status ?? 0) }
       }

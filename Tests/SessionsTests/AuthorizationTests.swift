@@ -188,7 +188,7 @@ import Testing
         issuer: try Issuer(
           name: one.issuer, identifier: one.identifier, clientID: "svc",
           clientAuthentication: ClientSecretBasic(secret: Secret("s")), endpoints: [:],
-          allowsPlainHTTPOnLoopback: false, usesDPoP: false), tokens: IDTokenConfiguration(issuer: "https://idp.test"),
+          usesDPoP: false), tokens: IDTokenConfiguration(issuer: "https://idp.test"),
         keys: StaticJWKSet(JWKSet([])))
       var contents = SessionContents(.random(), at: issuer, kind: .user, createdAt: now + .seconds(-one.age))
       contents.user.subject = one.subject

@@ -118,7 +118,7 @@ public struct DecisionClient: Sendable {
   package func attempt(
     _ request: HTTPRequest, for purpose: DecisionPurpose, within bounds: DecisionExchangeBounds
   ) async throws(DecisionExchangeError) -> HTTPResponse {
-    guard point.settings.plainHTTP.permits(request.url) else {
+    guard point.settings.access.plainHTTP.permits(request.url) else {
       throw .insecure
     }
     let device = request.fields["X-Forwarded-For"] ?? ""
@@ -127,12 +127,10 @@ public struct DecisionClient: Sendable {
     try await waitForSlot(peerID, device, mayWait: purpose == .shared || !isRefresh)
     var request = request
     scope.trace?.add(to: &request.fields)
-    var options = TransferOptions(
+    let options = TransferOptions(
+      to: point.settings.access,
       deadline: Deadline(in: bounds.timeout ?? point.settings.timeout, on: clock).earlier(deadline),
-      maxBodyBytes: bounds.maxBodyBytes, allowsPlainHTTP: point.settings.plainHTTP.allowsAny,
-      peerID: peerID, reusesConnections: purpose == .question)
-    options.tls = point.settings.tls
-    options.bypassesProxy = point.settings.bypassesProxy
+      maxBodyBytes: bounds.maxBodyBytes, peerID: peerID, reusesConnections: purpose == .question)
     do throws(TransportError) {
       let response = try await services.send(
         request, options: options, for: .decision(point.name), in: scope)

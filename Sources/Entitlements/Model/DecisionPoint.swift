@@ -23,10 +23,8 @@ public final class DecisionPoint: Sendable {
     public var attempts = 3
     /// The rate limit of requests; nil for none.
     public var rateLimit: DecisionRateLimiter?
-    /// The authorities and the pins of its servers. Default: the transport's authorities, no pins.
-    public var tls = TLSSettings()
-    /// Whether requests leave without the outbound proxy. Default false.
-    public var bypassesProxy = false
+    /// How its servers are reached.
+    public var access = ServerAccess()
     /// The longest time for which a permit is cached.
     public var permitLifetime = Duration.seconds(60)
     /// The longest time for which a deny is cached.
@@ -35,13 +33,6 @@ public final class DecisionPoint: Sendable {
     public var credential = DecisionCredential.none
     /// The operator's rule in place of the decision point's answers; nil for none.
     public var degradation: DecisionDegradation?
-    /// The servers that may be reached without TLS.
-    public var plainHTTP = PlainHTTPRule()
-    /// Whether `http` is accepted on loopback addresses.
-    public var allowsPlainHTTPOnLoopback: Bool {
-      get { plainHTTP.allowsLoopback }
-      set { plainHTTP.allowsLoopback = newValue }
-    }
 
     /// The defaults.
     public init() {}

@@ -154,7 +154,7 @@ public struct TLSClientAuthentication: ClientAuthentication {
 
   /// Adds `client_id`; throws where the request would be sent without the certificate.
   public func authenticate(_ request: inout TokenEndpointRequest, as clientID: String) throws(TokenError) {
-    guard request.options.clientIdentity != nil else {
+    guard request.options.access.tls.clientIdentity != nil else {
       throw TokenError(.notPossible, "\(method) needs a client certificate, and the issuer has none")
     }
     guard request.endpoint.origin.scheme == "https" else {

@@ -17,11 +17,8 @@ public struct Issuer: Sendable {
   package let credentials: ClientCredentials
   /// Endpoints of the configuration: they take precedence over the server's metadata, which is not fetched for them.
   public let endpoints: [ProviderEndpoint: HTTPURL]
-  private var tls: TLSSettings
-  /// The servers that may be reached without TLS.
-  public var plainHTTP: PlainHTTPRule
-  /// Whether its servers are reached without the outbound proxy. Default false.
-  public var bypassesProxy = false
+  /// How its servers are reached. The client certificate authenticates the client or binds its tokens (RFC 8705).
+  public var access: ServerAccess
   /// How its token endpoint's answers deviate. Default: not at all.
   package var answerRules = TokenAnswerRules()
   /// Whether tokens are requested with a DPoP proof, to be bound to a key (RFC 9449).
@@ -36,10 +33,7 @@ public struct Issuer: Sendable {
     clientAuthentication: any ClientAuthentication,
     fallbackAuthentications: [any ClientAuthentication] = [],
     endpoints: [ProviderEndpoint: HTTPURL] = [:],
-    caFile: String? = nil,
-    clientIdentity: ClientIdentity? = nil,
-    pins: KeyPins? = nil,
-    allowsPlainHTTPOnLoopback: Bool = false,
+    access: ServerAccess = ServerAccess(),
     usesDPoP: Bool = false
   ) throws(HTTPURLError) {
     // The metadata of all tenants of Entra has a place for the tenant in its issuer, and is where `organizations` is.
@@ -52,28 +46,15 @@ public struct Issuer: Sendable {
     self.clientID = clientID
     credentials = ClientCredentials(clientAuthentication, fallbacks: fallbackAuthentications)
     self.endpoints = endpoints
-    tls = TLSSettings(caFile: caFile, clientIdentity: clientIdentity, pins: pins)
-    plainHTTP = PlainHTTPRule(allowsLoopback: allowsPlainHTTPOnLoopback)
+    self.access = access
     self.usesDPoP = usesDPoP
   }
 
   /// The client authentication that is configured first.
   public var clientAuthentication: any ClientAuthentication { credentials.all[0] }
-  /// PEM file with the certificate authorities to trust instead of the system's.
-  public var caFile: String? { tls.caFile }
-  /// The client certificate for TLS, which authenticates the client or binds its tokens (RFC 8705); nil for none.
-  public var clientIdentity: ClientIdentity? {
-    get { tls.clientIdentity }
-    set { tls.clientIdentity = newValue }
-  }
-  /// The certificate pins for the issuer's servers; nil for none.
-  public var pins: KeyPins? { tls.pins }
-
-  /// Whether `http` is accepted on loopback addresses.
-  public var allowsPlainHTTPOnLoopback: Bool { plainHTTP.allowsLoopback }
 
   /// Whether requests may be sent to `url`: `https`, or a server that may be reached without TLS.
-  package func accepts(_ url: HTTPURL) -> Bool { plainHTTP.permits(url) }
+  package func accepts(_ url: HTTPURL) -> Bool { access.plainHTTP.permits(url) }
 }
 
 extension Issuer: Hashable {
@@ -81,9 +62,7 @@ extension Issuer: Hashable {
   public static func == (left: Issuer, right: Issuer) -> Bool {
     left.name == right.name && left.identifier == right.identifier && left.clientID == right.clientID
       && left.credentials.isEqual(to: right.credentials) && left.endpoints == right.endpoints
-      && left.tls == right.tls && left.plainHTTP == right.plainHTTP
-      && left.answerRules == right.answerRules && left.usesDPoP == right.usesDPoP
-      && left.bypassesProxy == right.bypassesProxy
+      && left.access == right.access && left.answerRules == right.answerRules && left.usesDPoP == right.usesDPoP
   }
 
   /// Hashes identifier, client and client authentication; the rest hardly ever differs when these do not.
@@ -101,13 +80,9 @@ extension Issuer {
   package func transferOptions(
     deadline: Deadline, connectTimeout: Duration = .seconds(10), maxBodyBytes: Int, for peer: PeerID
   ) -> TransferOptions {
-    var options = TransferOptions(
-      deadline: deadline, connectTimeout: connectTimeout, maxBodyBytes: maxBodyBytes,
-      allowsPlainHTTP: plainHTTP.allowsAny, caFile: caFile, clientIdentity: clientIdentity, pins: pins,
-      allowsLinkLocal: isAtLinkLocalAddress,
-      peerID: peer, reusesConnections: false)
-    options.bypassesProxy = bypassesProxy
-    return options
+    TransferOptions(
+      to: access, deadline: deadline, connectTimeout: connectTimeout, maxBodyBytes: maxBodyBytes,
+      allowsLinkLocal: isAtLinkLocalAddress, peerID: peer, reusesConnections: false)
   }
 
   /// Whether the configuration puts the issuer at a link-local address; its metadata and names cannot.

@@ -87,7 +87,7 @@ package struct ProviderClient: Sendable {
     of exchange: ClientExchange, by authentication: any ClientAuthentication
   ) async throws(TokenError) -> TokenEndpointRequest {
     var options = exchange.options
-    if let identity = authentication.clientIdentity { options.clientIdentity = identity }
+    if let identity = authentication.clientIdentity { options.access.tls.clientIdentity = identity }
     let url = try await url(of: exchange.endpoint, at: exchange.issuer, by: authentication, in: exchange.scope)
     var request = TokenEndpointRequest(
       endpoint: url, issuer: exchange.issuer.identifier, fields: exchange.fields, form: exchange.form, options: options)
@@ -143,7 +143,7 @@ package struct ProviderClient: Sendable {
     {
       throw TokenError(.notPossible, "the issuer's metadata does not list \(algorithm) for assertions of clients")
     }
-    let hasCertificate = issuer.clientIdentity != nil || authentication?.clientIdentity != nil
+    let hasCertificate = issuer.access.tls.clientIdentity != nil || authentication?.clientIdentity != nil
     guard let url = metadata.url(of: endpoint, usingMutualTLS: hasCertificate) else {
       throw TokenError(.notPossible, "the issuer's metadata names no usable \(endpoint.rawValue)")
     }

@@ -145,10 +145,12 @@ public final class SpanExporter: Sendable {
       method: "POST", url: settings.endpoint, fields: fields,
       body: JSONWriter().write(OTLPDocument.make(batch, of: resource)))
     // The spans have no secrets of an issuer: plain http on loopback is as safe as the Unix socket.
+    let access = ServerAccess(
+      tls: TLSSettings(caFile: settings.caFile),
+      plainHTTP: PlainHTTPRule(allowsLoopback: settings.endpoint.origin.isLoopbackAddress))
     let options = TransferOptions(
-      deadline: end.earlier(Deadline(in: settings.timeout, on: clock)), connectTimeout: settings.timeout,
-      maxBodyBytes: 1 << 20, allowsPlainHTTP: settings.endpoint.origin.isLoopbackAddress, caFile: settings.caFile,
-      allowsLinkLocal: settings.endpoint.origin.isLinkLocalAddress)
+      to: access, deadline: end.earlier(Deadline(in: settings.timeout, on: clock)), connectTimeout: settings.timeout,
+      maxBodyBytes: 1 << 20, allowsLinkLocal: settings.endpoint.origin.isLinkLocalAddress)
     do throws(TransportError) {
       let response = try await transport.send(request, options: options)
       switch response.status {

@@ -56,7 +56,7 @@ struct FetchExplanation {
   /// The settings of all fetches from the resource.
   private var protections: [ExplanationStep] {
     var steps: [ExplanationStep] = []
-    if server.pins != nil { steps.append(passes("pins", "The server's keys are compared with pins")) }
+    if server.access.tls.pins != nil { steps.append(passes("pins", "The server's keys are compared with pins")) }
     if let encryption = server.payloadEncryption {
       steps.append(passes("payloadEncryption", "Bodies are encrypted: \(encryption)"))
     }
@@ -144,16 +144,16 @@ struct FetchExplanation {
   private func ways(_ url: HTTPURL) async -> [ExplanationStep] {
     var steps: [ExplanationStep] = []
     if url.origin.scheme == "http" {
-      let rule = server.plainHTTP
+      let rule = server.access.plainHTTP
       let reason =
         rule.allowsLoopback && url.origin.isLoopbackAddress ? "development.plainHTTPOnLoopback" : "outbound.plainHTTP"
       steps.append(passes("plainHTTP", "\(url.origin) may be reached without TLS (\(reason))"))
     }
     var port = url.origin.port
-    let proxy = server.bypassesProxy ? nil : context.runtime.outboundProxy
+    let proxy = server.access.bypassesProxy ? nil : context.runtime.outboundProxy
     switch proxy?.route(to: url.origin) {
     case nil:
-      let reason = server.bypassesProxy ? "the resource bypasses the proxy" : "no proxy is configured"
+      let reason = server.access.bypassesProxy ? "the resource bypasses the proxy" : "no proxy is configured"
       steps.append(passes("outbound", "Directly: \(reason)", ["route": "direct"]))
     case .direct:
       steps.append(

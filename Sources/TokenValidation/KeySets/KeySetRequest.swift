@@ -24,7 +24,7 @@ struct KeySetRequest: Sendable {
 
   /// Sends the request once: no redirects, `https` but for the loopback exception, bounded in time and size.
   func send(over services: Services) async throws(KeySetError) -> Answer {
-    guard location.plainHTTP.permits(url) else {
+    guard location.access.plainHTTP.permits(url) else {
       throw KeySetError(.fetchFailed, "the key set's URL is not https")
     }
     var fields = HTTPFields([.init(name: "Accept", value: "application/jwk-set+json, application/json")])
@@ -165,12 +165,12 @@ enum JWKSLocation: Sendable, Hashable {
   /// The configured endpoint of an issuer, or the one in its metadata.
   case issuer(Issuer)
   /// A URL that a caller named and the configuration allows.
-  case location(HTTPURL, caFile: String?, plainHTTP: PlainHTTPRule)
+  case location(HTTPURL, ServerAccess)
 
   var name: KeySetName {
     switch self {
     case .issuer(let issuer): .issuer(issuer.name)
-    case .location(let url, _, _): .location(url.withoutQuery)
+    case .location(let url, _): .location(url.withoutQuery)
     }
   }
 
@@ -192,19 +192,17 @@ enum JWKSLocation: Sendable, Hashable {
     case .issuer(let issuer):
       issuer.transferOptions(
         deadline: deadline, connectTimeout: connectTimeout, maxBodyBytes: maxBodyBytes, for: .process)
-    case .location(let url, let caFile, let plainHTTP):
+    case .location(let url, let access):
       TransferOptions(
-        deadline: deadline, connectTimeout: connectTimeout, maxBodyBytes: maxBodyBytes,
-        allowsPlainHTTP: plainHTTP.allowsAny,
-        caFile: caFile, allowsLinkLocal: url.origin.isLinkLocalAddress,
-        peerID: user, reusesConnections: false)
+        to: access, deadline: deadline, connectTimeout: connectTimeout, maxBodyBytes: maxBodyBytes,
+        allowsLinkLocal: url.origin.isLinkLocalAddress, peerID: user, reusesConnections: false)
     }
   }
 
-  var plainHTTP: PlainHTTPRule {
+  var access: ServerAccess {
     switch self {
-    case .issuer(let issuer): issuer.plainHTTP
-    case .location(_, _, let rule): rule
+    case .issuer(let issuer): issuer.access
+    case .location(_, let access): access
     }
   }
 }

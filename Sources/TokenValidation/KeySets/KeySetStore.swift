@@ -59,20 +59,10 @@ public final class KeySetStore: Sendable {
   /// Returns the key set at `url`, for `uid`. The caller has checked that its origin is allowed. Each origin has one
   /// request budget per uid, and no budget is dropped for another while there are at most `originCount` origins.
   public func source(
-    at url: HTTPURL, for uid: UInt32 = 0, amongOrigins originCount: Int = 16, caFile: String? = nil,
-    allowsPlainHTTPOnLoopback: Bool = false, policy: KeySetPolicy = KeySetPolicy()
+    at url: HTTPURL, for uid: UInt32 = 0, amongOrigins originCount: Int = 16, access: ServerAccess = ServerAccess(),
+    policy: KeySetPolicy = KeySetPolicy()
   ) -> RemoteJWKSet {
-    source(
-      at: url, for: uid, amongOrigins: originCount, caFile: caFile,
-      plainHTTP: PlainHTTPRule(allowsLoopback: allowsPlainHTTPOnLoopback), policy: policy)
-  }
-
-  /// The same, where `plainHTTP` has the servers that may be reached without TLS.
-  public func source(
-    at url: HTTPURL, for uid: UInt32 = 0, amongOrigins originCount: Int = 16, caFile: String? = nil,
-    plainHTTP: PlainHTTPRule, policy: KeySetPolicy = KeySetPolicy()
-  ) -> RemoteJWKSet {
-    let key = Key(location: .location(url, caFile: caFile, plainHTTP: plainHTTP), policy: policy)
+    let key = Key(location: .location(url, access), policy: policy)
     return state.withLock { state in
       var locations = state.locations[uid] ?? Locations()
       // A dropped budget would start again in full: a caller that names one origin after the other would have no bound.

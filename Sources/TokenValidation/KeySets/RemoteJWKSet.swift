@@ -224,7 +224,7 @@ public final class RemoteJWKSet: KeySource {
   /// Returns the current URL: from the metadata each time, so that a new `jwks_uri` counts as soon as it is known.
   private func url(_ scope: CallScope) async throws(KeySetError) -> HTTPURL {
     switch location {
-    case .location(let url, _, _): return url
+    case .location(let url, _): return url
     case .issuer(let issuer):
       if let url = issuer.endpoints[.jwks] { return url }
       let metadata: ProviderMetadata

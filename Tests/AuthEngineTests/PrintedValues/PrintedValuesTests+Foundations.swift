@@ -65,8 +65,7 @@ extension PrintedValuesTests {
     let tls = TLSSettings(caFile: "/etc/ca.pem", clientIdentity: identity, pins: pins)
     let challenge = AuthenticationChallenge(
       scheme: "Bearer", token68: secret, parameters: [.init(name: "realm", value: secret)])
-    var options = TransferOptions(deadline: .never)
-    options.tls = tls
+    let access = ServerAccess(tls: tls)
     return [
       "AuthenticationChallenge": challenge, "AuthenticationChallenge.Parameter": challenge.parameters[0],
       "HTTPFields": fields, "HTTPFields.Field": fields.lines[0], "IPAddress": IPAddress("10.0.0.1") as Any? ?? "",
@@ -79,7 +78,8 @@ extension PrintedValuesTests {
       "TransferControl.UploadRead":
         TransferControl.UploadRead.bytes(3),
       "TransferControl": TransferControl(), "TransferControl.Progress": TransferControl.Progress(),
-      "TransferControl.Part": TransferControl.Part.piece(body), "TransferOptions": options, "TLSSettings": tls,
+      "TransferControl.Part": TransferControl.Part.piece(body), "TransferOptions": TransferOptions(to: access),
+      "ServerAccess": access, "TLSSettings": tls,
       "ConnectionPartition": ConnectionPartition(narrowing: "endpoint", user: Secret(secret)),
       "StreamBounds": StreamBounds(silence: .seconds(1)), "ClientIdentity": identity,
       "ClientIdentity.Key": identity.key,

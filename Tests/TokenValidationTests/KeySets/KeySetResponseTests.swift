@@ -89,10 +89,13 @@ struct KeySetResponseTests {
   func request() async throws {
     let server = KeyServer()
     let url = try HTTPURL("https://idp.test/jwks")
-    _ = try await server.store.source(at: url, caFile: "/ca.pem").keySet(in: CallScope())
+    _ = try await server.store.source(at: url, access: ServerAccess(tls: TLSSettings(caFile: "/ca.pem"))).keySet(
+      in: CallScope())
     let options = try #require(server.options.withLock { $0.first })
     #expect(options.deadline == Deadline(in: .seconds(5), on: server.clock))
-    #expect(options.maxBodyBytes == 256 << 10 && options.caFile == "/ca.pem" && !options.allowsPlainHTTP)
+    #expect(
+      options.maxBodyBytes == 256 << 10 && options.access.tls.caFile == "/ca.pem" && !options.access.plainHTTP.allowsAny
+    )
     let request = try #require(server.requests.first)
     #expect(request.method == "GET" && request.body == nil)
     #expect(request.fields["Accept"] == "application/jwk-set+json, application/json")
@@ -107,10 +110,11 @@ struct KeySetResponseTests {
     ])
   func secure(url: String, allowed: Bool, isSent: Bool) async throws {
     let server = KeyServer()
-    let source = server.store.source(at: try HTTPURL(url), allowsPlainHTTPOnLoopback: allowed)
+    let source = server.store.source(
+      at: try HTTPURL(url), access: ServerAccess(plainHTTP: PlainHTTPRule(allowsLoopback: allowed)))
     #expect(await source.failure()?.kind == (isSent ? nil : .fetchFailed))
     #expect(server.requests.count == (isSent ? 1 : 0))
-    #expect(server.options.withLock { $0.first?.allowsPlainHTTP } == (isSent ? true : nil))
+    #expect(server.options.withLock { $0.first?.access.plainHTTP.allowsAny } == (isSent ? true : nil))
   }
 
   @Test(

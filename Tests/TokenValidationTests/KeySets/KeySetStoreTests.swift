@@ -20,8 +20,8 @@ struct KeySetStoreTests {
     let url = try HTTPURL("https://idp.test/jwks")
     let located = store.source(at: url)
     #expect(store.source(at: url) === located)
-    #expect(store.source(at: url, caFile: "/ca.pem") !== located)
-    #expect(store.source(at: url, allowsPlainHTTPOnLoopback: true) !== located)
+    #expect(store.source(at: url, access: ServerAccess(tls: TLSSettings(caFile: "/ca.pem"))) !== located)
+    #expect(store.source(at: url, access: ServerAccess(plainHTTP: PlainHTTPRule(allowsLoopback: true))) !== located)
     #expect(store.source(at: try HTTPURL("https://idp.test/jwks?x")) !== located)
   }
 

@@ -64,9 +64,7 @@ struct DecisionPointFactory {
     }
     settings.permitLifetime = given.cache.permit
     settings.denyLifetime = given.cache.deny
-    settings.tls = TLSSettings(caFile: given.tls.caFile, pins: given.tls.pins)
-    settings.bypassesProxy = given.proxy == .none
-    settings.plainHTTP = try OutboundFactory(configuration: configuration).plainHTTP()
+    settings.access = try OutboundFactory(configuration: configuration).access(given.tls, nil, given.proxy)
     settings.degradation = given.degradation
     if let token = given.credentials.token {
       settings.credential = .token(token.value)

@@ -67,20 +67,17 @@ struct IssuerFactory {
     for (index, fallback) in issuer.fallbackCredentials.enumerated() {
       fallbacks.append(try credentials.fallback(fallback, "\(path).fallbackCredentials[\(index)]"))
     }
-    let plainHTTP = try OutboundFactory(configuration: configuration).plainHTTP()
+    let identity =
+      presentsCertificate(name, issuer)
+      ? EngineFactory.identity(issuer.clientCertificateFile, issuer.clientKey) : nil
+    let access = try OutboundFactory(configuration: configuration).access(issuer.tls, identity, issuer.proxy)
     do {
       var made = try Issuer(
         name: name, identifier: issuer.issuer, clientID: issuer.clientID ?? "",
         clientAuthentication: authentication, fallbackAuthentications: fallbacks, endpoints: endpoints,
-        caFile: issuer.tls.caFile,
-        clientIdentity: presentsCertificate(name, issuer)
-          ? EngineFactory.identity(issuer.clientCertificateFile, issuer.clientKey) : nil,
-        pins: issuer.tls.pins,
-        usesDPoP: issuersWithDPoP.contains(name))
-      made.plainHTTP = plainHTTP
+        access: access, usesDPoP: issuersWithDPoP.contains(name))
       made.answerRules = TokenAnswerRules(
         acceptsAnyType: issuer.tokenType == .any, separatesByComma: issuer.scopeSeparator == .comma)
-      made.bypassesProxy = issuer.proxy == .none
       return made
     } catch {
       throw EngineFactory.problem("\(path).issuer", "is not usable: \(error.phrase)")

@@ -1,7 +1,7 @@
 import HTTPMessages
 import PosternSupport
 
-/// Makes the outbound proxy of a configuration, and the rule for servers without TLS.
+/// Makes the outbound proxy of a configuration, and the access to its servers.
 struct OutboundFactory {
   let configuration: PosternConfiguration
 
@@ -12,6 +12,15 @@ struct OutboundFactory {
       rule.origins.insert(try EngineFactory.url(origin, "outbound.plainHTTP").origin)
     }
     return rule
+  }
+
+  /// How the server of a section is reached, from its `tls` and `proxy`.
+  func access(
+    _ trust: TrustConfiguration, _ identity: ClientIdentity?, _ proxy: ProxyChoice
+  ) throws(ConfigurationProblems) -> ServerAccess {
+    ServerAccess(
+      tls: TLSSettings(caFile: trust.caFile, clientIdentity: identity, pins: trust.pins), plainHTTP: try plainHTTP(),
+      bypassesProxy: proxy == .none)
   }
 
   /// Whether the configurations agree on the servers that may be reached without TLS.

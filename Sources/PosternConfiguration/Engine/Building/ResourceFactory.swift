@@ -56,7 +56,8 @@ struct ResourceFactory {
         throw EngineFactory.problem("\(path).senderConstraint", "mtls needs https: without TLS there is no certificate")
       }
       // Tokens are bound to the certificate with which they are requested (RFC 8705 section 3).
-      if let identity { issuer?.clientIdentity = identity } else { identity = issuer?.clientIdentity }
+      identity = identity ?? issuer?.access.tls.clientIdentity
+      issuer?.access.tls.clientIdentity = identity
     }
     var server = ResourceServer(
       name: name,
@@ -72,9 +73,8 @@ struct ResourceFactory {
       timeout: resource.bounds.timeout,
       maxBodyBytes: resource.bounds.maxBodyBytes,
       limits: resource.bounds.limits,
-      caFile: resource.tls.trust.caFile,
-      clientIdentity: identity,
-      pins: resource.tls.trust.pins,
+      access: try OutboundFactory(configuration: configuration)
+        .access(resource.tls.trust, identity, resource.locations.proxy),
       cookies: resource.cookies.areStored
         ? CookiePolicy(maxCookies: resource.cookies.maxCookies, maxBytes: resource.cookies.maxBytes) : nil)
     if let rules = resource.tokens.exchange?.rules {
@@ -85,8 +85,6 @@ struct ResourceFactory {
     }
     server.idleTimeout = resource.bounds.idleTimeout
     server.whenNoSession = resource.tokens.whenNoSession
-    server.plainHTTP = try OutboundFactory(configuration: configuration).plainHTTP()
-    server.bypassesProxy = resource.locations.proxy == .none
     server.pinsRequired = resource.tls.trust.pinsRequired || configuration.hardening.pinsRequired
     server.advice = adviceRules(resource, configured)
     server.allowedHeaders = try allowedHeaders(resource, path)

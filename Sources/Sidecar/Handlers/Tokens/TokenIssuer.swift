@@ -80,7 +80,7 @@ struct TokenIssuer: Sendable {
       }
       let source = keySets.source(
         at: url, for: context.uid, amongOrigins: rules.keySetOrigins.count,
-        plainHTTP: rules.plainHTTP)
+        access: ServerAccess(plainHTTP: rules.plainHTTP))
       return (source, false)
     case (_?, _?): throw .invalidParams("At most one of jwks and jwksUrl", path: "/jwksUrl")
     case (nil, nil): throw .invalidParams("expectedIssuer needs jwks or jwksUrl", path: "/jwks")

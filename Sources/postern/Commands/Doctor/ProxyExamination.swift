@@ -22,7 +22,8 @@ package struct ProxyExamination: Sendable {
       return
     }
     let issuers = snapshot.issuers.sorted { $0.key < $1.key }.map(\.value.issuer)
-    guard let issuer = issuers.first(where: { !$0.bypassesProxy && proxy.route(to: $0.url.origin) == .proxied }) else {
+    guard let issuer = issuers.first(where: { !$0.access.bypassesProxy && proxy.route(to: $0.url.origin) == .proxied })
+    else {
       report.add(
         "outbound.proxy", tried: "reach an issuer through \(proxy.origin)",
         .skipped("not tried: no issuer is reached through it"))

@@ -20,13 +20,14 @@ public struct ResourceAccess: Sendable {
   /// Everything that resource access needs, put together.
   public init(issuerURL: String, baseURL: String) throws {
     let engine = PosternEngine(transport: try CurlTransport(), userAgent: "shop/1.0")
+    let access = ServerAccess(plainHTTP: PlainHTTPRule(allowsLoopback: true))
     let issuer = try Issuer(
       name: "corp", identifier: issuerURL, clientID: "svc",
       clientAuthentication: ClientSecretBasic(secret: Secret("svcsecret")),
-      allowsPlainHTTPOnLoopback: true)
+      access: access)
     let server = ResourceServer(
       name: "billing", baseURL: try HTTPURL(baseURL), authentication: .clientCredentials, issuer: issuer,
-      scope: "orders", allowsPlainHTTPOnLoopback: true)
+      scope: "orders", access: access)
     let device = engine.deviceClient(of: server)
     let sessionIssuer = engine.sessionIssuer(issuer)
     let user = engine.userClient(of: server, at: sessionIssuer, uid: PeerID.ownUID)

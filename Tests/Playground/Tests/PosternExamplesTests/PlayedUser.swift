@@ -69,6 +69,7 @@ struct PlayedUser: Sendable {
       request.body = JSONWriter().write(body)
       request.fields["Content-Type"] = "application/json"
     }
-    return try await transport.send(request, options: TransferOptions(allowsPlainHTTP: true))
+    return try await transport.send(
+      request, options: TransferOptions(to: ServerAccess(plainHTTP: PlainHTTPRule(allowsLoopback: true))))
   }
 }

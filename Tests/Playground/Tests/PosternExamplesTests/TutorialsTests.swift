@@ -86,7 +86,7 @@ struct TutorialsTests {
     -> String
   {
     var options = TransferOptions()
-    options.allowsPlainHTTP = true
+    options.access.plainHTTP.allowsLoopback = true
     let login = #"{"user": "alice", "acr": "\#(acr)", "times": 1}"#
     _ = try await browser.send(
       HTTPRequest(method: "POST", url: try HTTPURL("\(playground)/playground/login"), body: Array(login.utf8)),
