@@ -24,7 +24,7 @@ package enum HTTPHost {
   }
 
   /// The four bytes of a canonical dotted quad: decimal, without leading zeros.
-  package static func dottedQuad(_ bytes: ArraySlice<UInt8>) -> [UInt8]? {
+  static func dottedQuad(_ bytes: ArraySlice<UInt8>) -> [UInt8]? {
     let parts = bytes.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
     guard parts.count == 4 else { return nil }
     var quad: [UInt8] = []

@@ -116,7 +116,7 @@ extension HTTPURL {
 
   /// Whether the byte is one that RFC 3986 allows nowhere in a path or query, and that browsers and other programs leave
   /// as it is there. Nothing but the character itself can be meant.
-  package static func mustBeEncoded(_ byte: UInt8) -> Bool {
+  static func mustBeEncoded(_ byte: UInt8) -> Bool {
     switch byte {
     case UInt8(ascii: "["), UInt8(ascii: "]"), UInt8(ascii: "{"), UInt8(ascii: "}"), UInt8(ascii: "|"),
       UInt8(ascii: "^"), UInt8(ascii: "`"), UInt8(ascii: "\""), UInt8(ascii: "<"), UInt8(ascii: ">"):

@@ -77,7 +77,7 @@ package struct ReservedCookies: Sendable {
 
 extension PercentEncoding {
   /// The bytes with each `%XX` decoded once; nil: there is nothing to decode.
-  package static func decodedOnce(_ bytes: ArraySlice<UInt8>) -> [UInt8]? {
+  static func decodedOnce(_ bytes: ArraySlice<UInt8>) -> [UInt8]? {
     guard bytes.contains(UInt8(ascii: "%")) else { return nil }
     var result: [UInt8] = []
     result.reserveCapacity(bytes.count)

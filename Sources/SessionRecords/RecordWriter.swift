@@ -6,9 +6,9 @@ package import PosternSupport
 /// without end, as the browsers of a web application can, shortens the time for each, and keeps nobody from logging in.
 package final class RecordWriter: Sendable {
   /// How many sessions, how many logins in progress and how many profiles one uid may have.
-  package static let maxRecords = 10_000
+  static let maxRecords = 10_000
   /// How often expired records are removed, at most.
-  package static let purgeInterval = Duration.seconds(600)
+  static let purgeInterval = Duration.seconds(600)
 
   /// Reports trouble: a text, and its details.
   package typealias Report = @Sendable (String, String) -> Void

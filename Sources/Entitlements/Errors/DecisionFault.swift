@@ -53,7 +53,7 @@ public struct DecisionFault: Error, Sendable, Hashable {
 
 extension DecisionFault {
   /// The longest delay that a server can request.
-  package static let maxPause = Duration.seconds(3600)
+  static let maxPause = Duration.seconds(3600)
 
   /// The fault of an answer other than 2xx.
   package init(_ response: HTTPResponse, trace: String?) {

@@ -20,7 +20,7 @@ package final class GatewayServer: Sendable {
     package var connectionsPerUid = 256
     /// Bytes of header sections, bodies and responses in memory, of all uids: none gets more than three times what is
     /// left. Beyond that a connection has one piece in each direction.
-    package var heldBytes = 64 << 20
+    var heldBytes = 64 << 20
     /// How many of them may be one uid's.
     package var heldBytesPerUid = 16 << 20
     package var timeouts = Timeouts()
@@ -54,7 +54,7 @@ package final class GatewayServer: Sendable {
     /// side has closed.
     package var linger = Duration.seconds(1)
     /// For the first request of a connection that is new when the server drains.
-    package var acceptGrace = Duration.milliseconds(50)
+    var acceptGrace = Duration.milliseconds(50)
   }
 
   struct State {

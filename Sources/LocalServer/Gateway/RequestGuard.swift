@@ -28,9 +28,9 @@ package struct RequestGuard: Sendable {
     /// Fields of the header section.
     package var fields = 100
     /// Bytes of the extensions of one chunk.
-    package var chunkExtensions = 256
+    var chunkExtensions = 256
     /// Bytes of the extensions of a body beyond those of its data.
-    package var surplusExtensions = 16 << 10
+    var surplusExtensions = 16 << 10
     /// Bytes of all trailers.
     package var trailers = 4 << 10
 

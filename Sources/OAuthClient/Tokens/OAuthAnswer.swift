@@ -73,7 +73,7 @@ package enum TemporaryStatus {
 
 extension JSONValue {
   /// The number, which some servers send as a text of digits; nil for everything else.
-  package var lenientNumber: Double? {
+  var lenientNumber: Double? {
     switch self {
     case .integer(let number): return Double(number)
     case .real(let number): return number
@@ -85,5 +85,5 @@ extension JSONValue {
   }
 
   /// The text, unless it is empty; nil for everything else.
-  package var nonEmptyText: String? { stringValue.flatMap { $0.isEmpty ? nil : $0 } }
+  var nonEmptyText: String? { stringValue.flatMap { $0.isEmpty ? nil : $0 } }
 }

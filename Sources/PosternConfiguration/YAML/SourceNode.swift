@@ -76,7 +76,7 @@ package struct SourceScalar: Sendable, Hashable {
   }
 
   /// Whether it stands for no value at all: nothing, `~` or `null` without quotes (YAML 1.2 section 10.3.2).
-  package var isNull: Bool {
+  var isNull: Bool {
     style == .plain && ["", "~", "null", "Null", "NULL"].contains(text)
   }
 }

@@ -25,7 +25,7 @@ package struct YAMLText {
   }
 
   /// Whether `scalar` may be part of the name of an anchor (what libyaml takes).
-  package static func mayNameAnchor(_ scalar: Unicode.Scalar) -> Bool {
+  static func mayNameAnchor(_ scalar: Unicode.Scalar) -> Bool {
     switch scalar {
     case "a"..."z", "A"..."Z", "0"..."9", "_", "-": true
     default: false

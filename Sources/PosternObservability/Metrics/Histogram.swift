@@ -3,7 +3,7 @@ import PosternSupport
 /// A cumulative histogram in the Prometheus sense. Not synchronised: its owner holds a lock.
 package struct Histogram: Sendable {
   /// Upper bounds in seconds: from a cached answer to a slow provider.
-  package static let latencyBounds: [Double] = [
+  static let latencyBounds: [Double] = [
     0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30,
   ]
 

@@ -31,7 +31,7 @@ package struct CircuitBreaker: Sendable {
   private var state = State.closed(failures: 0)
 
   /// Whether it is closed and without failures.
-  package var isPristine: Bool { if case .closed(0) = state { true } else { false } }
+  var isPristine: Bool { if case .closed(0) = state { true } else { false } }
 
   /// Its state, for status reports.
   package func circuit(at now: MonotonicInstant) -> OriginState.Circuit {
@@ -106,7 +106,7 @@ package struct OriginBreakers: Sendable {
   private var breakers: [UInt32: CircuitBreaker] = [:]
 
   /// Whether none has failures.
-  package var isPristine: Bool { breakers.isEmpty }
+  var isPristine: Bool { breakers.isEmpty }
 
   /// The state of the worst of them.
   package func circuit(at now: MonotonicInstant) -> OriginState.Circuit {

@@ -24,7 +24,7 @@ package struct OriginSlots<Waiter: Sendable>: Sendable {
   }
   package private(set) var breakers = OriginBreakers()
   /// When a slot was requested or given back last.
-  package private(set) var changedAt = MonotonicInstant(nanoseconds: 0)
+  private(set) var changedAt = MonotonicInstant(nanoseconds: 0)
   private let key: OriginLimiter.Key
   private var slots: Slots
   /// Since when the slots have been in use, the earliest first.
@@ -39,7 +39,7 @@ package struct OriginSlots<Waiter: Sendable>: Sendable {
   package var inFlight: Int { slots.inFlight }
   package var waitingCount: Int { slots.waitingCount }
   /// Whether it can be dropped without losing anything but the state of breakers.
-  package var isUnused: Bool { slots.isIdle }
+  var isUnused: Bool { slots.isIdle }
   /// Whether it can be dropped without losing anything.
   package var isIdle: Bool { isUnused && breakers.isPristine }
 

@@ -91,7 +91,7 @@ package struct EndpointTree {
   }
 
   /// The connection has ended.
-  package mutating func forgetNarrowed(_ connection: UInt64) {
+  mutating func forgetNarrowed(_ connection: UInt64) {
     guard let count = narrowed.removeValue(forKey: connection) else { return }
     bytes.giveBack(count.bytes, for: count.uid)
   }

@@ -10,11 +10,11 @@ package final class HealthReporter: Sendable {
   /// The parts whose state is read for a report, in addition to what the monitor has recorded.
   package struct Sources: Sendable {
     package let keySets: KeySetStore
-    package let fileReloads: FileReloadMonitor
-    package let trail: AuditTrail?
+    let fileReloads: FileReloadMonitor
+    let trail: AuditTrail?
     /// Nil where the process does not report how it protects itself.
     package let hardening: HardeningWatch?
-    package let transportState: (@Sendable () -> TransportState)?
+    let transportState: (@Sendable () -> TransportState)?
 
     package init(
       keySets: KeySetStore, fileReloads: FileReloadMonitor, trail: AuditTrail?, hardening: HardeningWatch?,
@@ -65,8 +65,7 @@ package final class HealthReporter: Sendable {
 
   /// Every check, after the parts that are checked for the first time have been checked: before that the report would
   /// be that everything is down.
-  package func settledReport(for scope: PeerScope = .everything, by deadline: Deadline = .never) async -> Health.Result
-  {
+  func settledReport(for scope: PeerScope = .everything, by deadline: Deadline = .never) async -> Health.Result {
     wantReadiness()
     while !monitor.isSettled, !deadline.hasPassed(on: clock), (try? await clock.sleep(for: .milliseconds(5))) != nil {}
     // To callers with a part of the configuration, files are not shown.
@@ -82,7 +81,7 @@ package final class HealthReporter: Sendable {
   }
 
   /// Lets issuers whose keys have not been fetched count as down, if `ReadinessWatch` fetches them.
-  package func watchIssuersOnDemand() {
+  func watchIssuersOnDemand() {
     if demand.isFollowed { monitor.watch(running.current.configuration.health.askIssuers) }
   }
 
@@ -167,7 +166,7 @@ package struct AnnouncementLimit: Sendable {
 
   private var bucket: TokenBucket
   /// Whether a publication is delayed.
-  package private(set) var isDelayed = false
+  private(set) var isDelayed = false
 
   package init(at now: MonotonicInstant) { bucket = TokenBucket(Self.rate, at: now) }
 

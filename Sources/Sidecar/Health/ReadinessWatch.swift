@@ -1,4 +1,4 @@
-package import AuthEngine
+import AuthEngine
 package import Logging
 import PosternConfiguration
 import PosternObservability
@@ -141,7 +141,7 @@ package final class ReadinessWatch: Sendable {
   }
 
   /// Records that a write to the store failed, or works again.
-  package func storeWritten(fault: StoreError?) {
+  func storeWritten(fault: StoreError?) {
     guard health.monitor.storeWritten(fault: fault.map { "a write failed: \($0)" }) else { return }
     if let fault { logger.error("the session store cannot be written: \(fault)") }
     health.publishChange()
@@ -164,7 +164,7 @@ package final class ReadinessDemand: Sendable {
   package init() {}
 
   /// Whether a task will `wait`, and readiness was requested.
-  package var isFollowed: Bool { state.withLock { $0.isPrepared && $0.isThere } }
+  var isFollowed: Bool { state.withLock { $0.isPrepared && $0.isThere } }
 
   /// Announces that a task will `wait`.
   package func prepare() { change { $0.isPrepared = true } }

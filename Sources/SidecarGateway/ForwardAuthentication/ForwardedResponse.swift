@@ -18,7 +18,7 @@ package struct ForwardedResponse: Sendable, Equatable {
   }
 
   /// There is no API of that name.
-  package static let unknownAPI = ForwardedResponse(status: 404)
+  static let unknownAPI = ForwardedResponse(status: 404)
   /// The front's request cannot be judged, or the front may not make any.
   package static let forbidden = ForwardedResponse(status: 403)
   /// There is no verdict. Without a challenge: the client would throw a good token away.

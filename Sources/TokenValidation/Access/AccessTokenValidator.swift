@@ -58,7 +58,7 @@ public struct AccessTokenExpectations: Sendable {
   }
 
   /// The expectations of a token whose audience, binding and scope a `PresentedTokenPolicy` judges.
-  package static func judgedByPolicy() -> AccessTokenExpectations {
+  static func judgedByPolicy() -> AccessTokenExpectations {
     var expectations = AccessTokenExpectations(audience: "")
     expectations.isJudgedByPolicy = true
     return expectations

@@ -79,7 +79,7 @@ package struct ProtectedResourceMetadata: Sendable, Equatable {
   /// The API's identifier, an `https` URL without fragment: clients compare it byte by byte.
   package var resource: String
   /// The identifiers of the issuers whose tokens it accepts.
-  package var authorizationServers: [String]
+  var authorizationServers: [String]
   /// The scopes that it requires.
   package var scopes: [String]
   /// Whether it accepts proofs.

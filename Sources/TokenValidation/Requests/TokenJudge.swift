@@ -40,7 +40,7 @@ package enum TokenJudgeError: Error, Sendable {
 package struct JudgedToken: Sendable {
   package let claims: JSONObject
   /// Whether the claims are the members of an answer of the issuer.
-  package let isOpaque: Bool
+  let isOpaque: Bool
   package let isCached: Bool
 }
 

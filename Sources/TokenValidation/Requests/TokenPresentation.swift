@@ -107,17 +107,17 @@ struct TokenPresentation: Sendable {
 
 extension TokenFault.Code {
   /// The request shows no token.
-  package static let tokenMissing = TokenFault.Code(rawValue: "token_missing")
+  static let tokenMissing = TokenFault.Code(rawValue: "token_missing")
   /// The request shows a token in two ways at once.
-  package static let tokenRepeated = TokenFault.Code(rawValue: "token_repeated")
+  static let tokenRepeated = TokenFault.Code(rawValue: "token_repeated")
   /// A proof is required, and there is none.
-  package static let proofMissing = TokenFault.Code(rawValue: "dpop_proof_missing")
+  static let proofMissing = TokenFault.Code(rawValue: "dpop_proof_missing")
   /// The proof is not one for this request and token.
-  package static let invalidProof = TokenFault.Code(rawValue: "invalid_dpop_proof")
+  static let invalidProof = TokenFault.Code(rawValue: "invalid_dpop_proof")
   /// The proof lacks a nonce of now.
-  package static let useNonce = TokenFault.Code(rawValue: "use_dpop_nonce")
+  static let useNonce = TokenFault.Code(rawValue: "use_dpop_nonce")
   /// The proof was accepted before.
-  package static let proofReplayed = TokenFault.Code(rawValue: "dpop_proof_replayed")
+  static let proofReplayed = TokenFault.Code(rawValue: "dpop_proof_replayed")
   /// The user has to authenticate again, or better (RFC 9470).
-  package static let insufficientAuthentication = TokenFault.Code(rawValue: "insufficient_user_authentication")
+  static let insufficientAuthentication = TokenFault.Code(rawValue: "insufficient_user_authentication")
 }

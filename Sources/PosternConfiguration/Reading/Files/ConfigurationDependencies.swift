@@ -5,11 +5,11 @@ package struct ConfigurationDependencies: Sendable {
     /// Its content.
     package var bytes: [UInt8]
     /// Whether its permissions let every user read it.
-    package var isReadableByOthers: Bool
+    var isReadableByOthers: Bool
   }
 
   /// The largest secret: certificates and key files included.
-  package static let maxSecretBytes = 64 << 10
+  static let maxSecretBytes = 64 << 10
   /// The largest file that is only looked at, such as a bundle of certificate authorities.
   package static let maxFileBytes = 16 << 20
 
@@ -55,12 +55,12 @@ package struct ConfigurationDependencies: Sendable {
   }
 
   /// `path` as seen from the directory of the configuration file.
-  package func inConfigurationDirectory(_ path: String) -> String {
+  func inConfigurationDirectory(_ path: String) -> String {
     path.hasPrefix("/") || directory.isEmpty ? path : Self.join(directory, path)
   }
 
   /// Reads the secret in the file at `path`; one line feed (or CR LF) at its end is not part of it, unless `exact`.
-  package func readSecret(_ path: String, exact: Bool) -> Result<SecretFile, FileProblem> {
+  func readSecret(_ path: String, exact: Bool) -> Result<SecretFile, FileProblem> {
     let resolved = resolved(path)
     switch readFile(resolved, Self.maxSecretBytes) {
     case .failure(let failure):

@@ -29,7 +29,7 @@ package struct KeySpecification: Sendable {
   /// The key.
   package var name: String
   /// The name that it had earlier: accepted in files and in variables, absent from the annotated example.
-  package var formerName: String?
+  var formerName: String?
   /// Its meaning, in one paragraph.
   package var documentation: String
   /// The form of its value.
@@ -62,7 +62,7 @@ package struct SectionSpecification: Sendable {
 
   /// `node` with the current names of its keys, at every level. Where a section has a key under both names, it keeps
   /// both, for an error.
-  package func withCurrentNames(_ node: SourceNode) -> SourceNode {
+  func withCurrentNames(_ node: SourceNode) -> SourceNode {
     guard case .mapping(var entries) = node.content else { return node }
     for index in entries.indices {
       guard let key = keys.first(where: { $0.isNamed(entries[index].key) }) else { continue }

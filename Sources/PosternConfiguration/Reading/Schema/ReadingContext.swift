@@ -24,7 +24,7 @@ package final class ReadingContext {
   /// The TCP ports of URLs, each with a key that has one.
   package private(set) var ports: [UInt16: String] = [:]
   /// Whether keys are described instead of read: a reading makes no descriptions.
-  package let isDescribing: Bool
+  let isDescribing: Bool
   /// The sections that are left out, made once: a large configuration leaves very many out.
   private var defaultSections: [ObjectIdentifier: any ConfigurationSection] = [:]
   /// The value that is being read.
@@ -46,7 +46,7 @@ package final class ReadingContext {
   }
 
   /// The section of that type as it is when it is left out.
-  package func defaultSection<Section: ConfigurationSection>() -> Section {
+  func defaultSection<Section: ConfigurationSection>() -> Section {
     let type = ObjectIdentifier(Section.self)
     if let known = defaultSections[type] as? Section { return known }
     let section = Section(reading: SectionReader(nil, at: ConfigurationPath(), in: self))

@@ -27,7 +27,7 @@ extension SectionReader {
   }
 
   /// A list of files that each hold a secret.
-  package func secretFiles(
+  func secretFiles(
     _ name: String, _ documentation: String, example: KeySpecification.Example
   ) -> [ConfiguredSecret<String>] {
     let files = SecretKeys(reader: self, isExact: false).files(name, documentation, example: example)
@@ -41,7 +41,7 @@ extension SectionReader {
   }
 
   /// A list of files that each hold a secret as their bytes, nothing stripped.
-  package func secretBytesFiles(
+  func secretBytesFiles(
     _ name: String, _ documentation: String, example: KeySpecification.Example
   ) -> [ConfiguredSecret<[UInt8]>] {
     SecretKeys(reader: self, isExact: true).files(name, documentation, example: example)

@@ -7,7 +7,7 @@ extension SectionReader {
   }
 
   /// A section that may be missing, which means something else than its defaults.
-  package func optionalSection<Section: ConfigurationSection>(
+  func optionalSection<Section: ConfigurationSection>(
     _ name: String, formerly formerName: String? = nil, _: Section.Type, _ documentation: String,
     commented: Bool = false
   ) -> Section? {

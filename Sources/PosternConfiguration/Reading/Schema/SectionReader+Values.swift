@@ -40,7 +40,7 @@ extension SectionReader {
   }
 
   /// A list of single values that may be left out, which is not the same as an empty one.
-  package func optionalList<Value>(
+  func optionalList<Value>(
     _ name: String, of form: @autoclosure () -> ValueForm<Value>, _ documentation: String,
     example: @autoclosure () -> KeySpecification.Example
   ) -> [Value]? {
@@ -49,7 +49,7 @@ extension SectionReader {
   }
 
   /// A list of single values that must be given, be it empty.
-  package func requiredList<Value>(
+  func requiredList<Value>(
     _ name: String, of form: @autoclosure () -> ValueForm<Value>, _ documentation: String,
     example: @autoclosure () -> KeySpecification.Example
   ) -> [Value] {
@@ -90,7 +90,7 @@ extension SectionReader {
   }
 
   /// Texts that may be one alone, or a list; empty when left out. At least one where it `isRequired`.
-  package func oneOrMore(
+  func oneOrMore(
     _ name: String, _ documentation: String, isRequired: Bool = false,
     example: @autoclosure () -> KeySpecification.Example? = nil
   ) -> [String] {

@@ -79,7 +79,7 @@ package final class SectionReader {
   package func entry(_ name: String) -> SourceEntry? { entries?.first { $0.key == name } }
 
   /// The entry of `name`; records its position, for what is more than one value.
-  package func recordedEntry(_ name: String) -> SourceEntry? {
+  func recordedEntry(_ name: String) -> SourceEntry? {
     guard let entry = entry(name) else { return nil }
     context.record(path.key(name), at: entry.value.origin)
     return entry

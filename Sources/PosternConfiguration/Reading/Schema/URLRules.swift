@@ -40,14 +40,14 @@ package enum URLRules {
   }
 
   /// An origin, or an origin with a path that ends in `/`.
-  @Sendable package static func originOrPrefix(_ url: URLText) throws(ValueProblem) {
+  @Sendable static func originOrPrefix(_ url: URLText) throws(ValueProblem) {
     guard url.query == nil, url.path.isEmpty || url.path.hasSuffix("/") else {
       throw ValueProblem("must be an origin, or one with a path that ends in /: https://host or https://host/prefix/")
     }
   }
 
   /// An origin that is reached without TLS.
-  package static func plainHTTPOrigin(_ text: String) throws(ValueProblem) -> URLText {
+  static func plainHTTPOrigin(_ text: String) throws(ValueProblem) -> URLText {
     let url = try URLText(text)
     guard url.scheme == "http" else { throw ValueProblem("must begin with http://: https needs no entry") }
     guard !url.hasUserInfo, !url.hasFragment else { throw ValueProblem("no user name and no fragment in this URL") }

@@ -16,9 +16,9 @@ package struct URLText {
   /// Behind `?`; nil without one.
   package var query: String?
   /// Whether there is a `#`.
-  package var hasFragment: Bool
+  var hasFragment: Bool
   /// Whether there is something before an `@` in the authority.
-  package var hasUserInfo: Bool
+  var hasUserInfo: Bool
 
   /// Takes `text` apart; throws when it is no URL with an authority.
   package init(_ text: String) throws(ValueProblem) {
@@ -56,7 +56,7 @@ package struct URLText {
   }
 
   /// The port of an https or http URL.
-  package var webPort: UInt16 { port ?? (scheme == "https" ? 443 : 80) }
+  var webPort: UInt16 { port ?? (scheme == "https" ? 443 : 80) }
 
   /// Whether the host is a loopback address, written as an address.
   package var isLoopback: Bool { HTTPHost.isLoopbackAddress(host) }

@@ -24,7 +24,7 @@ package enum Units {
   }
 
   /// `size` with the largest unit that makes it a whole number; plain bytes without unit.
-  package static func sizeText(of size: Int) -> String {
+  static func sizeText(of size: Int) -> String {
     for unit in ["GiB", "MiB", "KiB"] {
       if let length = bytes[unit], size != 0, size % length == 0 { return "\(size / length)\(unit)" }
     }
@@ -32,7 +32,7 @@ package enum Units {
   }
 
   /// The ends of a range, always with a unit.
-  package static func sizeText(of range: ClosedRange<Int>) -> String {
+  static func sizeText(of range: ClosedRange<Int>) -> String {
     let ends = [range.lowerBound, range.upperBound].map { bound in
       let text = sizeText(of: bound)
       return Int(text) == nil ? text : "\(text)B"

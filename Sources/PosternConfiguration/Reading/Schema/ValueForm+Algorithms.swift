@@ -22,7 +22,7 @@ extension ValueForm where Value == KeyManagementAlgorithm {
 
 extension ValueForm where Value == ContentEncryption {
   /// The `enc` of an encryption, by its name.
-  package static var contentEncryption: Self { named(ContentEncryption.all, by: \.name) }
+  static var contentEncryption: Self { named(ContentEncryption.all, by: \.name) }
 }
 
 extension ValueForm {

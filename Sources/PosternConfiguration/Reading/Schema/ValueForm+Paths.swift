@@ -6,7 +6,7 @@ extension ValueForm where Value == String {
   package static var path: Self { text }
 
   /// A path that is completed with the configuration file's directory; it need not exist yet.
-  package static var writablePath: Self {
+  static var writablePath: Self {
     text { path, context throws(ValueProblem) in context.dependencies.inConfigurationDirectory(path) }
   }
 

@@ -23,7 +23,7 @@ extension ValueForm where Value == String {
   package static var origin: Self { web(URLRules.origin) }
 
   /// An origin, or an origin with a path that ends in `/`.
-  package static var originOrPrefix: Self { web(URLRules.originOrPrefix) }
+  static var originOrPrefix: Self { web(URLRules.originOrPrefix) }
 
   /// A redirection endpoint: https, http on loopback (RFC 8252 section 7.3), or a private-use scheme (section 7.1). No
   /// fragment (RFC 6749 section 3.1.2).
@@ -35,7 +35,7 @@ extension ValueForm where Value == String {
   }
 
   /// A Redis server: `rediss://host:port/database`, or `redis://` without TLS, or `unix://` and a path.
-  package static var redisURL: Self {
+  static var redisURL: Self {
     text(schema: { ["type": "string", "pattern": "^(rediss?|unix)://"] }) { text, context throws(ValueProblem) in
       if let port = try URLRules.redis(text) { context.note(port: port) }
       return text

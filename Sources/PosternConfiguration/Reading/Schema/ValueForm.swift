@@ -8,7 +8,7 @@ package struct ValueForm<Value: Sendable>: Sendable {
   /// The bounds in words, for documents; nil when there are none.
   package var bounds: @Sendable () -> String?
   /// The value while reading continues after an error, and while the schema is described.
-  package var placeholder: Value
+  var placeholder: Value
   /// The value written as JSON or YAML would write it.
   package var json: @Sendable (Value) -> JSONValue
   /// Reads a scalar.

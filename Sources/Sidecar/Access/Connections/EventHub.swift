@@ -21,7 +21,7 @@ package final class EventHub: Sendable {
   package var connections: [PeerConnection] { callers.withLock { Array($0.values) } }
 
   /// How many calls are under way that came on none of these connections.
-  package var otherCallCount: Int { otherCalls.withLock { $0 } }
+  var otherCallCount: Int { otherCalls.withLock { $0 } }
 
   /// Carries out a call that came on none of these connections.
   package func counted<Outcome>(_ call: () async -> Outcome) async -> Outcome {

@@ -44,10 +44,10 @@ package final class PeerConnection: Sendable {
   }
 
   /// Whether a further `narrow` is counted by no rate.
-  package var hasFreeNarrow: Bool { state.withLock { $0.narrowCount < Narrowing.maxDepth } }
+  var hasFreeNarrow: Bool { state.withLock { $0.narrowCount < Narrowing.maxDepth } }
 
   /// Counts a `narrow`, whatever comes of it.
-  package func countNarrow() { state.withLock { $0.narrowCount += 1 } }
+  func countNarrow() { state.withLock { $0.narrowCount += 1 } }
 
   /// Given once the conversation exists; taken away when the connection is gone.
   package func attach(_ conversation: JSONRPCConnection?) { state.withLock { $0.conversation = conversation } }

@@ -162,7 +162,7 @@ package struct PathPrefix: Sendable, Hashable {
   /// The segments, percent-decoded: bytes, since texts that look alike may be equal.
   package let segments: [[UInt8]]
   /// Whether it is a prefix, with a slash at its end.
-  package let includesBelow: Bool
+  let includesBelow: Bool
 
   /// Nil for what has no segment, an empty one, or one that a server might read as another (`PathInspection`): with a
   /// dot segment, an encoded slash or backslash, a path parameter (`;`), a control character, or what is encoded twice;

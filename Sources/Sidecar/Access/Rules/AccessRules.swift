@@ -56,7 +56,7 @@ package struct AccessRules: Sendable {
   }
 
   /// Why `peer` may not call `method`: which rule is missing, or what the rule that applies lacks.
-  package func missingRule(for peer: Peer, method: String) -> String {
+  func missingRule(for peer: Peer, method: String) -> String {
     if peer.uid == unmapped.uid {
       return "uid \(peer.uid) may not call anything: this user namespace does not map it, and many users have it"
     }

@@ -21,7 +21,7 @@ package struct PeerScope: Sendable, Hashable {
   package static let everything = PeerScope()
 
   /// Whether it hides nothing.
-  package var isEverything: Bool { self == .everything }
+  var isEverything: Bool { self == .everything }
 
   /// Whether the resource is in it.
   package func contains(resource: String) -> Bool { resources?.contains(resource) ?? true }

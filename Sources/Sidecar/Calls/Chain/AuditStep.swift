@@ -4,7 +4,7 @@ import PosternObservability
 
 /// Records the outcome of a call in the audit log, if there is one.
 package struct AuditStep: Sendable {
-  package let trail: AuditTrail?
+  let trail: AuditTrail?
 
   package init(trail: AuditTrail?) { self.trail = trail }
 

@@ -46,7 +46,7 @@ extension CallContext {
   package func sees(_ session: SessionHandle) -> Bool { narrowing?.effective.allows(session: session.text) ?? true }
 
   /// Whether it may use some of its user's sessions only.
-  package var selectsSessions: Bool { narrowing?.effective.sessions != nil }
+  var selectsSessions: Bool { narrowing?.effective.sessions != nil }
 
   /// Throws where the chain is for certain sessions, and the call would act as the client, or for somebody else, in
   /// their place: with an `auth` that is not the one of the resource, `own`.
@@ -65,7 +65,7 @@ extension CallContext {
   package var levels: [String] { narrowing?.chain.map(\.id) ?? [] }
 
   /// The part of the caller's program that a login comes from.
-  package var loginOrigin: LoginOrigin {
+  var loginOrigin: LoginOrigin {
     var origin = LoginOrigin()
     origin.path = levels
     origin.mayEndOthers = mayEndSessions
@@ -76,7 +76,7 @@ extension CallContext {
   package func covers(_ levels: [String]) -> Bool { narrowing.map { levels.contains($0.id) } ?? true }
 
   /// Whether the call may end sessions.
-  package var mayEndSessions: Bool { chain.allows(EndSession.name, through: narrowing) }
+  var mayEndSessions: Bool { chain.allows(EndSession.name, through: narrowing) }
 
   /// Whether the call may see what was begun through `other`.
   package func sees(begunThrough other: Narrowing?) -> Bool { narrowing?.covers(other) ?? true }
@@ -85,7 +85,7 @@ extension CallContext {
 
   /// Whether it may fetch by some HTTP methods, or from some paths, only, or what its maker has approved. Redirects are
   /// not followed then, they are results.
-  package var boundsFetches: Bool {
+  var boundsFetches: Bool {
     needsApproval || narrowing.map { !$0.effective.lists.isDisjoint(with: [.httpMethods, .paths]) } ?? false
   }
 
@@ -130,7 +130,7 @@ extension CallContext {
 
 extension Engine {
   /// The session of that handle. A session of an issuer that the call's rule hides is reported as not found.
-  package func visibleSession(_ handle: SessionHandle, _ context: CallContext) async throws(SessionError) -> Session {
+  func visibleSession(_ handle: SessionHandle, _ context: CallContext) async throws(SessionError) -> Session {
     guard context.sees(handle) else { throw .notFound }
     let session = try await sessions.session(handle, in: context.scope)
     guard context.runtime.scope.contains(issuer: session.issuer) else { throw .notFound }
@@ -138,7 +138,7 @@ extension Engine {
   }
 
   /// Hands the call's sessions to `body`, without those of issuers that its rule hides, until it returns false.
-  package func forEachVisibleSession(
+  func forEachVisibleSession(
     _ context: CallContext, after start: Int64 = 0, _ body: (Session, Int64) -> Bool
   ) async throws(SessionError) {
     try await sessions.forEachSession(after: start, in: context.scope) { session, position in
@@ -148,7 +148,7 @@ extension Engine {
   }
 
   /// The only live session of that kind, at `issuer` where that is given, that the call sees; nil when there is none.
-  package func onlyVisibleSession(
+  func onlyVisibleSession(
     _ kind: SessionKind, at issuer: String? = nil, _ context: CallContext
   ) async throws(SessionError) -> Session? {
     let now = clock.wallNow

@@ -12,7 +12,7 @@ package struct CallContext: Sendable {
   /// The call's method.
   let method: String
   /// The configuration it runs on from start to end, whatever is reloaded meanwhile, as far as its rule shows it.
-  package var runtime: VisibleConfiguration
+  var runtime: VisibleConfiguration
   /// The last level of the chain that the call came through; nil: the peer's rule alone decides.
   package let narrowing: Narrowing?
   /// The bound of `meta.timeoutMs`.
@@ -26,7 +26,7 @@ package struct CallContext: Sendable {
   /// The call's entry in the audit log; nil when it is not recorded.
   package var audit: AuditEntry?
   /// Whether the call is put to the makers of its endpoints first.
-  package var needsApproval = false
+  var needsApproval = false
   /// For whom a person has approved the call; nil where nobody was asked.
   package var approved: ApprovedUser?
 }
@@ -71,5 +71,5 @@ extension CallContext {
   package var uid: UInt32 { caller.peer.uid }
 
   /// The trace as the engine passes it on.
-  package var traceContext: TraceContext? { TraceContext(parent: trace.traceparent, tracer: tracer) }
+  var traceContext: TraceContext? { TraceContext(parent: trace.traceparent, tracer: tracer) }
 }

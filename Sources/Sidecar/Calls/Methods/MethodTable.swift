@@ -96,7 +96,7 @@ package struct MethodTable: Sendable {
   }
 
   /// Adds a method that may wait, whose answer may carry a descriptor for the caller.
-  package mutating func waitingForDescriptor<Method: RPCMethod>(
+  mutating func waitingForDescriptor<Method: RPCMethod>(
     _ method: Method.Type,
     _ body:
       @escaping @Sendable (Method.Params, CallContext) async throws(RPCFault) -> (
@@ -113,7 +113,7 @@ package struct MethodTable: Sendable {
 
   /// Adds a method that may wait and writes its result itself. The params are its own: what it removes from them is
   /// kept nowhere else.
-  package mutating func waitingForText<Method: RPCMethod>(
+  mutating func waitingForText<Method: RPCMethod>(
     _ method: Method.Type,
     _ body: @escaping @Sendable (consuming Method.Params, CallContext) async throws(RPCFault) -> Written<Method.Result>
   ) {

@@ -51,7 +51,7 @@ package final class ConfigurationSnapshot: Sendable {
   }
 
   /// The bounds on all calls together.
-  package var callLimits: ConcurrencyLimiter.Limits {
+  var callLimits: ConcurrencyLimiter.Limits {
     let limits = configuration.limits
     return ConcurrencyLimiter.Limits(capacity: limits.inFlight, queue: limits.queue, queueTime: limits.queueTime)
   }
@@ -60,7 +60,7 @@ package final class ConfigurationSnapshot: Sendable {
   package var configuration: PosternConfiguration { values.configuration }
 
   /// Whether there are rules of `peers`, and not the one for the sidecar's own user alone.
-  package var hasPeers: Bool { configuration.peers != nil }
+  var hasPeers: Bool { configuration.peers != nil }
 
   /// The clients' certificates as they were when the configuration was loaded.
   package var certificates: [ClientCertificate] { values.certificates }
@@ -92,7 +92,7 @@ package final class ConfigurationSnapshot: Sendable {
   }
 
   /// Finds configured issuers by name, as far as `scope` shows them.
-  package func issuerLookup(
+  func issuerLookup(
     _ engine: Engine, in scope: PeerScope = .everything
   ) -> @Sendable (String) throws(SessionError) -> SessionIssuer {
     { [self] (name) throws(SessionError) in

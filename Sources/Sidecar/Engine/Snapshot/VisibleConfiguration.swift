@@ -4,7 +4,7 @@ package import PosternConfiguration
 package import PosternJSONRPC
 import PosternObservability
 import PosternProtocol
-package import PosternSupport
+import PosternSupport
 
 /// The running configuration as one call sees it: without what the rule that let the call in hides.
 ///
@@ -30,19 +30,19 @@ package struct VisibleConfiguration: Sendable {
   package var validation: ValidationRules { runtime.values.validation }
 
   /// Whether tokens may leave the sidecar.
-  package var letsTokensLeave: Bool { runtime.configuration.tokens.leaveTheSidecar }
+  var letsTokensLeave: Bool { runtime.configuration.tokens.leaveTheSidecar }
 
   /// Whether nothing is fetched while a debugger is attached.
-  package var checksForDebugger: Bool { runtime.configuration.hardening.debuggerCheck }
+  var checksForDebugger: Bool { runtime.configuration.hardening.debuggerCheck }
 
   /// The outbound proxy.
   package var outboundProxy: OutboundProxy? { runtime.values.outboundProxy }
 
   /// The bounds on all calls together.
-  package var callLimits: ConcurrencyLimiter.Limits { runtime.callLimits }
+  var callLimits: ConcurrencyLimiter.Limits { runtime.callLimits }
 
   /// The resource that is meant when a call names none: the only one.
-  package var onlyResource: String? { Self.only(runtime.allServers.lazy.map(\.name).filter(scope.contains(resource:))) }
+  var onlyResource: String? { Self.only(runtime.allServers.lazy.map(\.name).filter(scope.contains(resource:))) }
 
   /// The resource server of that configured name.
   package func server(_ name: String) throws(RPCFault) -> ResourceServer {
@@ -57,13 +57,13 @@ package struct VisibleConfiguration: Sendable {
   }
 
   /// The error for a resource that is not configured, for one that the call may not use so.
-  package func noSuchResource(_ name: String) -> RPCFault { runtime.noSuchResource(name, in: scope) }
+  func noSuchResource(_ name: String) -> RPCFault { runtime.noSuchResource(name, in: scope) }
 
   /// The rule of `peers` for `peer`.
   package func rule(of peer: Peer) -> AccessRules.Rule? { runtime.access.rule(for: peer) }
 
   /// The resource servers that the rule hides.
-  package var hiddenServers: [ResourceServer] { runtime.allServers.filter { !scope.contains(resource: $0.name) } }
+  var hiddenServers: [ResourceServer] { runtime.allServers.filter { !scope.contains(resource: $0.name) } }
 
   /// The issuer of that configured name.
   package func issuer(_ name: String) throws(RPCFault) -> ConfiguredIssuer {
@@ -94,7 +94,7 @@ package struct VisibleConfiguration: Sendable {
 
   /// Finds configured issuers by name; `hidden` is the error for one that the rule hides, else that of one that is not
   /// configured.
-  package func issuerLookup(
+  func issuerLookup(
     _ engine: Engine, hidden: SessionError? = nil
   ) -> @Sendable (String) throws(SessionError) -> SessionIssuer {
     let lookup = runtime.issuerLookup(engine, in: scope)
@@ -111,11 +111,11 @@ package struct VisibleConfiguration: Sendable {
   }
 
   /// Whether decisions may be known here that the rule hides.
-  package var hidesDecisions: Bool { scope.preauthorization != nil || scope.issuers != nil }
+  var hidesDecisions: Bool { scope.preauthorization != nil || scope.issuers != nil }
 
   /// The names of the decision points whose decisions are the caller's to see: neither they nor their issuers are
   /// hidden.
-  package var ownDecisionPoints: [String] {
+  var ownDecisionPoints: [String] {
     runtime.decisionPoints.values.filter { point in
       scope.contains(decisionPoint: point.name) && point.settings.issuer.map(scope.contains(issuer:)) ?? true
     }.map(\.name)

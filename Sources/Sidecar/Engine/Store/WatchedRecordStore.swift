@@ -115,7 +115,7 @@ package final class StoreWrites: Sendable {
   package init() {}
 
   /// Sets the action after each write; it gets the error, or nil.
-  package func onWrite(_ action: @escaping @Sendable (StoreError?) -> Void) { state.withLock { $0.action = action } }
+  func onWrite(_ action: @escaping @Sendable (StoreError?) -> Void) { state.withLock { $0.action = action } }
 
   /// Reports a write.
   @Sendable package func report(_ fault: StoreError?) { state.withLock { $0.action }?(fault) }

@@ -60,7 +60,7 @@ package struct AuditTrail: Sendable {
   }
 
   /// Records the number of rejections that were not recorded one by one, before the log is closed.
-  package func recordPendingRejections() {
+  func recordPendingRejections() {
     for (uid, more) in rejections.takeRest() {
       var members: JSONObject = [
         "event": "refusal", "outcome": "refused", "reason": .string(ErrorCode.peerForbidden.reason),
@@ -95,7 +95,7 @@ package struct AuditTrail: Sendable {
   }
 
   /// Records a delegate's answer about a user's step-up; nil without an answer.
-  package func delegateAnswered(_ isSatisfied: Bool?, _ session: SessionHandle?, _ caller: PeerConnection) async {
+  func delegateAnswered(_ isSatisfied: Bool?, _ session: SessionHandle?, _ caller: PeerConnection) async {
     var members: JSONObject = [
       "event": "stepUp", "outcome": isSatisfied.map { $0 ? "satisfied" : "declined" } ?? "unanswered",
       "method": .string(DelegateMethod.onPolicyAdviceReceived.rawValue),

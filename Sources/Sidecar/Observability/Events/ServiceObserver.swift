@@ -17,7 +17,7 @@ package struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver 
   package private(set) var log: BoundedLog
   /// The call whose events are taken.
   private var scope = CallScope.process
-  package var trail: AuditTrail?
+  var trail: AuditTrail?
 
   package init(
     metrics: MetricsRegistry, health: HealthMonitor, changes: HealthSignal, hub: EventHub, logger: Logger,

@@ -25,7 +25,7 @@ package final class FileReloadMonitor: Sendable {
   package func store(problem: String?) { note("store", problem) }
 
   /// Records that every configured file was read again and is valid.
-  package func filesAreWell() {
+  func filesAreWell() {
     for check in problems.keys where check.hasPrefix("file.") { note(check, nil) }
   }
 

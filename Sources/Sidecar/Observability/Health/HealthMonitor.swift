@@ -84,7 +84,7 @@ package final class HealthMonitor: Sendable {
   }
 
   /// A reload failed; the running configuration stays.
-  package func configurationFailed() {
+  func configurationFailed() {
     let now = clock.monotonicNow
     let detail = "the configuration file has problems; the configuration before it is in force"
     state.withLock { $0.configuration = Observation(status: .degraded, detail: detail, at: now) }
@@ -125,7 +125,7 @@ package final class HealthMonitor: Sendable {
   static let settlingTime = Duration.seconds(1)
 
   /// Whether nothing is about to be known: every part has been looked at, or that takes too long.
-  package var isSettled: Bool {
+  var isSettled: Bool {
     let now = clock.monotonicNow
     return state.withLock { state in
       if now >= state.settlesUntil { return true }
@@ -135,7 +135,7 @@ package final class HealthMonitor: Sendable {
   }
 
   /// The store is going to be looked at: until then it counts as down.
-  package func awaitStore() {
+  func awaitStore() {
     let observation = Observation(status: .down, detail: "not looked at yet", at: clock.monotonicNow)
     state.withLock { state in
       state.store.checked = observation
@@ -154,7 +154,7 @@ package final class HealthMonitor: Sendable {
   }
 
   /// Something was written into the store; nil `fault` means that it worked. True when that is news.
-  package func storeWritten(fault: String?) -> Bool {
+  func storeWritten(fault: String?) -> Bool {
     let observation = fault.map { Observation(status: .down, detail: $0, at: clock.monotonicNow) }
     return state.withLock { state in
       defer { state.store.failedWrite = observation }
@@ -163,7 +163,7 @@ package final class HealthMonitor: Sendable {
   }
 
   /// Whether the last write into the store failed.
-  package var isStoreUnwritable: Bool { state.withLock { $0.store.failedWrite != nil } }
+  var isStoreUnwritable: Bool { state.withLock { $0.store.failedWrite != nil } }
 
   /// An issuer answers and publishes no key set, and the configuration needs none of it.
   package func publishesNoKeys(_ issuer: String) {
@@ -197,7 +197,7 @@ package final class HealthMonitor: Sendable {
   }
 
   /// Whether a key set of the issuer is recorded.
-  package func showsKeys(of issuer: String) -> Bool {
+  func showsKeys(of issuer: String) -> Bool {
     state.withLock { state in state.keySets[issuer].map { $0.status != .down } ?? false }
   }
 

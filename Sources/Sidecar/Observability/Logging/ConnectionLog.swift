@@ -38,7 +38,7 @@ package struct ConnectionLog: Sendable {
   }
 
   /// Logs a connection of a user whose uid this user namespace does not map.
-  package func cannotTell(_ peer: Peer) {
+  func cannotTell(_ peer: Peer) {
     let text = "a caller is rejected: this user namespace does not map its uid, which all such users have"
     strangers.log(.warning, text, of: peer.uid, .of([.uid: .stringConvertible(peer.uid)]))
   }
@@ -58,7 +58,7 @@ package struct ConnectionLog: Sendable {
   }
 
   /// Logs that an endpoint has no socket because of a fault.
-  package func noSocket(_ endpoint: String, of peer: Peer, why fault: String) {
+  func noSocket(_ endpoint: String, of peer: Peer, why fault: String) {
     broken.log(
       .error, "endpoint without a socket", of: peer.uid,
       .of([.endpoint: .string(endpoint), .uid: .stringConvertible(peer.uid), .error: .string(fault)]))

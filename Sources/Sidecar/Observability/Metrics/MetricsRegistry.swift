@@ -57,7 +57,7 @@ package final class MetricsRegistry: Sendable {
   package init(startedAt: Timestamp) { self.startedAt = startedAt }
 
   /// A call ended: `outcome` is `result` or the error's reason.
-  package func callEnded(_ method: String, _ outcome: String, after duration: Duration) {
+  func callEnded(_ method: String, _ outcome: String, after duration: Duration) {
     state.withLock {
       $0.calls.ended[MethodOutcome(method: method, outcome: outcome), default: Histogram()].observe(duration)
     }
@@ -105,18 +105,18 @@ package final class MetricsRegistry: Sendable {
   }
 
   /// A connection was accepted.
-  package func connectionOpened() { state.withLock { $0.connections.opened += 1 } }
+  func connectionOpened() { state.withLock { $0.connections.opened += 1 } }
 
   /// Counts a rejected connection, by `reason`.
-  package func connectionRejected(_ reason: String) {
+  func connectionRejected(_ reason: String) {
     state.withLock { $0.connections.rejected[reason, default: 0] += 1 }
   }
 
   /// Counts a call that a limit rejected, by `reason`: `rate`, `concurrency`, `queue`, `queue_time` or `connection`.
-  package func callRejected(_ reason: String) { state.withLock { $0.calls.rejected[reason, default: 0] += 1 } }
+  func callRejected(_ reason: String) { state.withLock { $0.calls.rejected[reason, default: 0] += 1 } }
 
   /// Records how long a call waited for a slot.
-  package func callWaited(_ duration: Duration) { state.withLock { $0.calls.waits.observe(duration) } }
+  func callWaited(_ duration: Duration) { state.withLock { $0.calls.waits.observe(duration) } }
 
   /// The configuration was read again: `outcome` is `ok` or `failed`.
   package func reloaded(_ outcome: String) { state.withLock { $0.reloads[outcome, default: 0] += 1 } }

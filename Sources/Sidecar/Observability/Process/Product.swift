@@ -57,7 +57,7 @@ package enum Product {
 
   /// The document as an answer, encoded at its first request: most processes get none, and encoding delays the start of
   /// each.
-  package static let openRPCText = JSONText(openRPCDocument)
+  static let openRPCText = JSONText(openRPCDocument)
 
   /// The OpenRPC document of this build.
   package static var openRPCDocument: JSONValue {

@@ -11,7 +11,7 @@ package struct CallTrace: Sendable, Hashable {
   /// The caller's span; nil when it began no trace.
   let parentID: String?
   /// Whether the call's spans are exported to a collector.
-  package let isSampled: Bool
+  let isSampled: Bool
 
   /// None: for calls that are answered at once and cause nothing upstream.
   package static let none = CallTrace()

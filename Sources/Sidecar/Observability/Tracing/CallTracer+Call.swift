@@ -1,10 +1,10 @@
-package import PosternJSONRPC
+import PosternJSONRPC
 import PosternObservability
 import PosternSupport
 
 extension CallTracer {
   /// Ends the span of the call itself, `trace`.
-  package func callEnded(
+  func callEnded(
     _ method: String, _ outcome: Result<RPCResult, RPCFault>, _ caller: PeerConnection, _ trace: CallTrace
   ) {
     var span = TelemetrySpan(

@@ -14,7 +14,7 @@ package struct DoctorFinding: Sendable {
   /// The result, in words.
   package let found: String
   /// The remedy; nil where none is needed.
-  package var cure: String?
+  var cure: String?
 
   /// The check passed.
   package static func ok(_ found: String) -> DoctorFinding { DoctorFinding(status: .ok, found: found) }
