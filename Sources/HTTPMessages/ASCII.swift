@@ -23,11 +23,22 @@ package enum ASCII {
   }
 
   /// `text` without spaces and tabs at both ends.
-  @inlinable
   package static func trimmed<Text: BidirectionalCollection<UInt8>>(_ text: Text) -> Text.SubSequence {
-    let rest = text.drop(while: isSpace)
-    guard let last = rest.lastIndex(where: { !isSpace($0) }) else { return rest[rest.endIndex...] }
-    return rest[...last]
+    var (start, end) = (text.startIndex, text.endIndex)
+    while start < end, isSpace(text[start]) { text.formIndex(after: &start) }
+    while start < end {
+      let last = text.index(before: end)
+      guard isSpace(text[last]) else { break }
+      end = last
+    }
+    return text[start..<end]
+  }
+
+  /// The same: another module calls a generic function of a package unspecialised, which takes 10,000 instructions for
+  /// a field value.
+  package static func trimmed(_ text: Slice<UnsafeBufferPointer<UInt8>>) -> Slice<UnsafeBufferPointer<UInt8>> {
+    func generic<Text: BidirectionalCollection<UInt8>>(_ text: Text) -> Text.SubSequence { trimmed(text) }
+    return generic(text)
   }
 
   /// RFC 3986 section 2.3.
