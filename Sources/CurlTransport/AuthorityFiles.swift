@@ -8,13 +8,18 @@ import PosternSupport
 /// the content before it in force.
 final class AuthorityFiles {
   /// The authorities that a connection trusts.
-  struct Authorities {
+  struct Authorities: Equatable {
     /// Identifies a content of the file.
     let stamp: FileStamp?
     /// The last valid content, where the file is not valid now; nil: the file is.
     let copy: [UInt8]?
     /// The valid content, parsed; nil when there never was one.
     let loaded: LoadedAuthorities?
+
+    /// Whether both are the same content, read once.
+    static func == (left: Authorities, right: Authorities) -> Bool {
+      left.stamp == right.stamp && left.copy == right.copy && left.loaded === right.loaded
+    }
   }
 
   private struct Entry {

@@ -8,7 +8,7 @@ import PosternSupport
 /// libcurl keys both by the path of the file with the authorities, and knows nothing of pins. So that path is spelled
 /// in a way of its own for every such combination: the same file, to the system. A mark on the connection is looked at
 /// before every request as well.
-struct ConnectionTrust {
+struct ConnectionTrust: Equatable {
   /// The file of authorities as it was given; nil is libcurl's own.
   let caFile: String?
   /// The mark of all connections with this trust; nil where nothing distinguishes them.
@@ -20,6 +20,12 @@ struct ConnectionTrust {
 
   /// A TLS session must not carry a connection past the pins, nor one client's into another's.
   var resumesSessions: Bool { pins == nil && identity == nil }
+
+  /// Whether connections are made in the same way: an identity of the same digest is the same.
+  static func == (left: ConnectionTrust, right: ConnectionTrust) -> Bool {
+    left.mark == right.mark && left.caFile == right.caFile && left.pins == right.pins
+      && left.identity?.digest == right.identity?.digest && left.authorities == right.authorities
+  }
 
   /// The trust of `settings`, on the way through `proxy`; `caFile` where they name none.
   init(

@@ -4,30 +4,40 @@ import HTTPMessages
 import PosternSupport
 
 /// libcurl's easy handle of one `Transfer`: the options it is set to, and what libcurl reports of its exchange.
+///
+/// Each exchange has a handle of its own, a copy of `template`: libcurl 7.88 keeps some of a handle's state over a
+/// reset. It includes a proxy's credentials (CVE-2026-7168) and a pointer to the last field of the response, which is
+/// freed by then: a folded first field of the next response is appended to it (curl issue 11101).
 final class EasyHandle {
-  private(set) var pointer: UnsafeMutableRawPointer
-  /// The shape that the handle is set up for.
+  /// Has the options of `shape`, and never an exchange.
+  private var template: UnsafeMutableRawPointer
+  /// Nil between exchanges.
+  private var copy: UnsafeMutableRawPointer?
+  /// The shape that the template is set up for; nil: for none.
   private(set) var shape: RequestShape?
   /// Sets up connections made for the shape's trust; nil where it requires nothing.
   private(set) var guardian: ConnectionGuard?
   /// The way of the exchange to its server.
   let way = ProxyWay()
   private let sessions: TLSSessions
-  private var isUsed = false
   private let errorText: UnsafeMutablePointer<CChar>
   private let (fieldLines, proxyLines) = (FieldLines(), FieldLines())
 
   /// Nil when libcurl has no memory.
   init?(_ sessions: TLSSessions) {
-    guard let pointer = curl_easy_init() else { return nil }
-    self.pointer = pointer
+    guard let template = curl_easy_init() else { return nil }
+    self.template = template
     self.sessions = sessions
     errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
     errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
   }
 
+  /// The handle of the exchange, while there is one.
+  var pointer: UnsafeMutableRawPointer { copy ?? template }
+
   /// After an exchange; libcurl must not be working on the handle any more.
   func reset() {
+    endCopy()
     fieldLines.reset()
     guardian?.forget()
     way.forget()
@@ -35,59 +45,70 @@ final class EasyHandle {
 
   /// The end, called by the loop.
   func cleanUp() {
-    curl_easy_cleanup(pointer)
+    endCopy()
+    curl_easy_cleanup(template)
     fieldLines.release()
     proxyLines.release()
     errorText.deallocate()
   }
 
+  private func endCopy() {
+    curl_easy_cleanup(copy)
+    copy = nil
+  }
+
   // MARK: - Options
 
-  /// Sets everything for `exchange`, which has this `shape`; `attach` sets the callbacks. Returns the option that
-  /// libcurl rejected, if any: the handle is not usable then.
+  /// Sets everything for `exchange`, which has this `shape`; `attach` sets the callbacks, the same each time. Returns
+  /// the option that libcurl rejected, if any: the handle is not usable then.
   ///
   /// - Throws: why the exchange cannot be sent, by whatever handle.
   func prepare(
     for exchange: Exchange, _ shape: RequestShape, _ configuration: CurlTransport.Configuration,
     attach: (inout Settings) -> Void
   ) throws(TransportError) -> Settings.Rejection? {
-    guard replaceUsedHandle() else {
-      throw TransportError(code: .internalError, outcome: .notSent, detail: "libcurl gives no handle")
-    }
-    var settings = Settings(easy: pointer)
-    setConstants(configuration, in: &settings)
-    attach(&settings)
-    shape.apply(to: &settings, sharesConnections: configuration.multiplexesHTTP2)
-    if let problem = setTrust(shape, in: &settings) { throw problem }
+    if self.shape != shape, let rejection = try setTemplate(shape, configuration, attach: attach) { return rejection }
+    endCopy()
+    guard let copy = curl_easy_duphandle(template) else { throw Self.noHandle }
+    self.copy = copy
     errorText[0] = 0
+    var settings = Settings(easy: copy)
+    // A copy has no share.
+    if let sessions = sessions.pointer { settings.set(CURLOPT_SHARE, pointer: sessions) }
     try setRequest(exchange, shape, in: &settings)
-    guard let rejection = settings.rejection else {
-      self.shape = shape
-      return nil
-    }
+    guard let rejection = settings.rejection else { return nil }
     if rejection.option == CURLOPT_URL {
       throw TransportError(code: .invalidURL, outcome: .notSent, detail: rejection.text)
     }
     return rejection
   }
 
-  /// Replaces libcurl's handle after an exchange: libcurl 7.88 keeps some of its state over a reset. It includes a
-  /// proxy's credentials (CVE-2026-7168) and a pointer to the last field of the response, which is freed by then: a
-  /// folded first field of the next response is appended to it (curl issue 11101). False when libcurl has no memory.
-  private func replaceUsedHandle() -> Bool {
-    defer { isUsed = true }
-    guard isUsed else { return true }
-    guard let new = curl_easy_init() else { return false }
-    curl_easy_cleanup(pointer)
-    pointer = new
-    shape = nil
-    return true
+  private static let noHandle = TransportError(
+    code: .internalError, outcome: .notSent, detail: "libcurl gives no handle")
+
+  /// Makes a template for `shape`; returns the option that libcurl rejected, if any.
+  private func setTemplate(
+    _ shape: RequestShape, _ configuration: CurlTransport.Configuration, attach: (inout Settings) -> Void
+  ) throws(TransportError) -> Settings.Rejection? {
+    guard let new = curl_easy_init() else { throw Self.noHandle }
+    curl_easy_cleanup(template)
+    template = new
+    self.shape = nil
+    var settings = Settings(easy: template)
+    setConstants(configuration, in: &settings)
+    attach(&settings)
+    shape.apply(to: &settings, sharesConnections: configuration.multiplexesHTTP2)
+    if let problem = setTrust(shape, in: &settings) { throw problem }
+    guard let rejection = settings.rejection else {
+      self.shape = shape
+      return nil
+    }
+    return rejection
   }
 
   private func setConstants(_ configuration: CurlTransport.Configuration, in settings: inout Settings) {
     settings.set(CURLOPT_ERRORBUFFER, pointer: errorText)
     settings.set(CURLOPT_NOSIGNAL, 1)
-    if let sessions = sessions.pointer { settings.set(CURLOPT_SHARE, pointer: sessions) }
     // Ending an exchange must not wait for its name look-up: it would stop the whole loop. `TransferLoop.abort` waits
     // instead.
     settings.set(CURLOPT_QUICK_EXIT, 1)
@@ -111,6 +132,7 @@ final class EasyHandle {
     // authorities kept.
     settings.set(CURLOPT_CAPATH, nil)
     settings.set(CURLOPT_CA_CACHE_TIMEOUT, 300)
+    settings.set(CURLOPT_HTTP_CONTENT_DECODING, 0)
   }
 
   static let ciphers = "DEFAULT:!kDHE"
@@ -161,7 +183,7 @@ final class EasyHandle {
     TransportError(code: .tlsFailure, outcome: .notSent, detail: detail)
   }
 
-  /// Sets what differs between exchanges of one shape.
+  /// Sets what differs between exchanges of one shape, where it is not what a new handle has.
   private func setRequest(
     _ exchange: Exchange, _ shape: RequestShape, in settings: inout Settings
   ) throws(TransportError) {
@@ -169,17 +191,16 @@ final class EasyHandle {
     // Which connections the exchange may take up, and what becomes of its own.
     let isKept = options.reusesConnections && shape.keepsConnections
     let isFresh = !isKept || exchange.discards > 0
-    settings.set(CURLOPT_FRESH_CONNECT, isFresh ? 1 : 0)
-    settings.set(CURLOPT_FORBID_REUSE, isKept ? 0 : 1)
+    if isFresh { settings.set(CURLOPT_FRESH_CONNECT, 1) }
+    if !isKept { settings.set(CURLOPT_FORBID_REUSE, 1) }
     // A part of the key by which libcurl keeps connections, and of no effect on addresses that are not link-local:
     // connections are found for their own use only. `ConnectionCheck` does not rely on it.
-    settings.set(CURLOPT_ADDRESS_SCOPE, options.allowsLinkLocal ? 0 : Int(exchange.use.scope))
+    if !options.allowsLinkLocal { settings.set(CURLOPT_ADDRESS_SCOPE, Int(exchange.use.scope)) }
     settings.set(CURLOPT_URL, request.url.description)
-    settings.set(CURLOPT_HTTP_CONTENT_DECODING, 0)
     // Called often, and only of interest where there is a body and a control.
     let isWatched = options.control != nil && (shape.streamsBody || request.body?.isEmpty == false)
     way.prepare(boundsTunnel: shape.proxy != nil && shape.isSecure)
-    settings.set(CURLOPT_NOPROGRESS, isWatched || shape.proxy != nil ? 0 : 1)
+    if isWatched || shape.proxy != nil { settings.set(CURLOPT_NOPROGRESS, 0) }
     do {
       settings.setFields(
         try fieldLines.build(request.fields, hasBody: shape.hasBody, keepsCodings: request.keepsCodings))
@@ -189,7 +210,6 @@ final class EasyHandle {
     }
     if let body = request.streamedBody {
       // Without fields libcurl calls the read function; without a length it sends chunks.
-      settings.set(CURLOPT_POSTFIELDS, nil)
       settings.set(CURLOPT_POSTFIELDSIZE_LARGE, offset: curl_off_t(body.length ?? -1))
     } else if shape.hasBody, shape.method != "HEAD" {
       setBody(request.body, in: &settings)

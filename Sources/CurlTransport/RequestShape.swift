@@ -3,7 +3,7 @@ import HTTPMessages
 import PosternSupport
 
 /// The facts about an exchange that the options of its easy handle depend on, apart from URL, fields and body.
-struct RequestShape {
+struct RequestShape: Equatable {
   let method: String
   let hasBody: Bool
   /// Whether the body comes from the request's control.

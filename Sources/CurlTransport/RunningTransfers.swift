@@ -2,10 +2,10 @@ import CPosternCurl
 import HTTPMessages
 import PosternSupport
 
-/// The transfers that libcurl works on.
-struct RunningTransfers {
+/// The transfers that libcurl works on. Owned by the loop.
+final class RunningTransfers {
   private let multi: MultiHandle
-  private var pool: TransferPool
+  private let pool: TransferPool
   private var active = TransferList()
   /// The transfers whose exchange ended while its name was looked up. They keep its slot until the look-up has ended.
   private var lookUps = TransferList()
@@ -28,7 +28,7 @@ struct RunningTransfers {
   var lastLookUp: Transfer? { lookUps.last }
 
   /// Hands `exchange` to libcurl.
-  mutating func start(_ exchange: Exchange) throws(TransportError) {
+  func start(_ exchange: Exchange) throws(TransportError) {
     let transfer = try pool.setUp(for: exchange, on: multi)
     exchange.transfer = transfer
     active.append(transfer)
@@ -45,7 +45,7 @@ struct RunningTransfers {
 
   /// Returns those whose names are still looked up when their time for connecting is over: libcurl, whose timers wake
   /// the loop for that, has a later time as long as it looks up, and so does not abandon the look-up.
-  mutating func overdueLookUps(at now: MonotonicInstant) -> [Transfer] {
+  func overdueLookUps(at now: MonotonicInstant) -> [Transfer] {
     guard connectDue.take(at: now) else { return [] }
     for transfer in active.transfers where transfer.connectDue > now { connectDue.add(transfer.connectDue) }
     return active.transfers.filter { $0.connectDue <= now && $0.opener.isLookingUp }
@@ -53,7 +53,7 @@ struct RunningTransfers {
 
   /// Takes the transfer out of libcurl. Only a handle whose exchange went well is kept: libcurl 7.88 keeps the buffer
   /// of one that failed over its reset, and then rejects to be set up.
-  mutating func remove(_ transfer: Transfer, isReusable: Bool, counts: inout CurlTransport.Statistics) {
+  func remove(_ transfer: Transfer, isReusable: Bool, counts: inout CurlTransport.Statistics) {
     transfer.addTraffic(to: &counts)
     multi.remove(transfer.handle.pointer)
     active.remove(transfer)
@@ -63,14 +63,14 @@ struct RunningTransfers {
   }
 
   /// Releases the exchange of a transfer whose look-up goes on.
-  mutating func abandon(_ transfer: Transfer, _ exchange: Exchange) {
+  func abandon(_ transfer: Transfer, _ exchange: Exchange) {
     active.remove(transfer)
     transfer.abandon(exchange)
     lookUps.append(transfer)
   }
 
   /// The look-up of an exchange that ended before has ended, too, or the transport does.
-  mutating func removeLookUp(_ transfer: Transfer) {
+  func removeLookUp(_ transfer: Transfer) {
     lookUps.remove(transfer)
     multi.remove(transfer.handle.pointer)
     transfer.reset()
@@ -78,7 +78,7 @@ struct RunningTransfers {
   }
 
   /// The end of the handles that are kept.
-  mutating func cleanUp() { pool.cleanUp() }
+  func cleanUp() { pool.cleanUp() }
 }
 
 /// The time to look at a set of due times again: none of them is before it, and it may belong to none any more.

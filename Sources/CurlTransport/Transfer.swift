@@ -57,11 +57,10 @@ final class Transfer {
   ///
   /// - Throws: why the exchange cannot be sent, by whatever handle.
   func prepare(
-    for exchange: Exchange, configuration: CurlTransport.Configuration, files: TrustFiles, now: MonotonicInstant
+    for exchange: Exchange, _ shape: RequestShape, configuration: CurlTransport.Configuration, now: MonotonicInstant
   ) throws(TransportError) -> Settings.Rejection? {
     reception.prepare(for: exchange)
     handedOverAt = now
-    let shape = try RequestShape(exchange, configuration, files)
     opener.prepare(
       for: exchange.options, milliseconds: shape.connectMilliseconds, usesProxy: shape.proxy != nil)
     return try handle.prepare(for: exchange, shape, configuration) { attach(in: &$0) }

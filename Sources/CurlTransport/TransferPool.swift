@@ -1,8 +1,9 @@
 import HTTPMessages
 import PosternSupport
 
-/// Makes the transfers of a loop, sets them up for exchanges, and keeps some of them for the next ones.
-struct TransferPool {
+/// Makes the transfers of a loop, sets them up for exchanges, and keeps some of them for the next ones. Owned by
+/// the loop.
+final class TransferPool {
   /// Easy handles kept for the next exchanges; each holds some 10 KiB.
   private static let maxIdle = 64
 
@@ -23,14 +24,15 @@ struct TransferPool {
   ///
   /// A handle that rejects an option is thrown away, and a new one is tried: libcurl 7.88 keeps some of a handle's
   /// state over its reset.
-  mutating func setUp(for exchange: Exchange, on multi: MultiHandle) throws(TransportError) -> Transfer {
+  func setUp(for exchange: Exchange, on multi: MultiHandle) throws(TransportError) -> Transfer {
     var problem = "libcurl gives no handle"
+    let shape = try RequestShape(exchange, configuration, resources.files)
     for isSecond in [false, true] {
-      let pooled = isSecond ? nil : idle.popLast()
+      let pooled = isSecond ? nil : takeIdle(for: shape)
       guard let transfer = pooled ?? Transfer(resources, limits: configuration.headLimits) else { continue }
       do throws(TransportError) {
         let rejection = try transfer.prepare(
-          for: exchange, configuration: configuration, files: resources.files, now: resources.uptime.monotonicNow)
+          for: exchange, shape, configuration: configuration, now: resources.uptime.monotonicNow)
         if rejection == nil, multi.add(transfer.handle.pointer) {
           if isFaulty { configuration.faultReport?(nil) }
           isFaulty = false
@@ -51,13 +53,19 @@ struct TransferPool {
     throw TransportError(code: .internalError, outcome: .notSent, detail: problem)
   }
 
+  /// The idle transfer that was last used for `shape`; in a full pool without one that which has been idle for longest.
+  private func takeIdle(for shape: RequestShape) -> Transfer? {
+    if let index = idle.lastIndex(where: { $0.handle.shape == shape }) { return idle.remove(at: index) }
+    return idle.count < Self.maxIdle ? nil : idle.removeFirst()
+  }
+
   /// Takes back a transfer that was reset.
-  mutating func recycle(_ transfer: Transfer) {
+  func recycle(_ transfer: Transfer) {
     if idle.count < Self.maxIdle { idle.append(transfer) } else { transfer.handle.cleanUp() }
   }
 
   /// The end of those that are kept.
-  mutating func cleanUp() {
+  func cleanUp() {
     for transfer in idle { transfer.handle.cleanUp() }
     idle.removeAll()
   }

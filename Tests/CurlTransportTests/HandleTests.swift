@@ -146,6 +146,38 @@ struct HandleTests {
     }
   }
 
+  /// Requests that differ in everything a handle is set up with.
+  private static let sorts: [(method: String, fields: [(String, String)], body: [UInt8]?)] = [
+    ("GET", [], nil), ("HEAD", [], nil), ("POST", [], [1, 2, 3]), ("GET", [("Range", "bytes=0-1")], nil),
+    ("PUT", [("Content-Type", "text/plain")], []), ("DELETE", [], nil), ("DELETE", [], [1]), ("POST", [], nil),
+    ("GET", [("Accept", "text/html"), ("X-Empty", "")], nil), ("PATCH", [], [9]),
+  ]
+
+  @Test("a request over a transport that has sent requests of every other sort leaves as over a new one")
+  func sequence() async throws {
+    func sent(_ sorts: [Int], over transport: CurlTransport, to server: RawServer) async throws -> [[String]] {
+      let before = server.requests.count
+      for index in sorts {
+        let sort = Self.sorts[index]
+        _ = try await transport.send(sort.method, server.url("/"), fields: sort.fields, body: sort.body)
+      }
+      return server.requests[before...].map { [$0.line] + $0.fields + ["\($0.body)"] }
+    }
+    var generator = SeededGenerator(seed: 7)
+    let order = (0..<6).flatMap { _ in Self.sorts.indices.shuffled(using: &generator) }
+    try await withServer(script: { Self.script($0) }) { server, transport in
+      var fresh: [[String]] = []
+      for index in Self.sorts.indices {
+        let new = try CurlTransport(configuration: .testing())
+        defer { new.close() }
+        fresh += try await sent([index], over: new, to: server)
+      }
+      let used = try await sent(order, over: transport, to: server)
+      #expect(used == order.map { fresh[$0] })
+      #expect(Set(fresh).count == Self.sorts.count)
+    }
+  }
+
   @Test("an option that a new handle rejects too is the transport's fault, and reported once until it is over")
   func rejectedOption() async throws {
     let reports = Locked<[String?]>([])
