@@ -50,18 +50,33 @@ public final class CurlTransport: HTTPTransport {
   public func send(
     _ request: HTTPRequest, options: TransferOptions
   ) async throws(TransportError) -> HTTPResponse {
-    let exchange = Exchange(request: request, options: options, submittedAt: uptime.monotonicNow)
-    options.control?.attach { [inbox] in inbox.nudge(exchange) }
-    // The control and the exchange know each other until here only.
-    defer { options.control?.detach() }
+    let exchange = exchange(request, options)
     let result = await withTaskCancellationHandler {
       await withUnsafeContinuation { continuation in
-        if let error = inbox.submit(exchange, continuation) { continuation.resume(returning: .failure(error)) }
+        if let error = exchange.start(whenEnded: { continuation.resume(returning: $0) }) {
+          continuation.resume(returning: .failure(error))
+        }
       }
     } onCancel: {
-      inbox.cancel(exchange)
+      exchange.cancel()
     }
     return try result.get()
+  }
+
+  /// Sends `request` as `send` does. `whenEnded` is called on the transport's thread, which waits for it, or before
+  /// this returns; nil is returned where it was.
+  public func start(
+    _ request: HTTPRequest, options: TransferOptions,
+    whenEnded: @escaping @Sendable (Result<HTTPResponse, TransportError>) -> Void
+  ) -> (any TransferHandle)? {
+    let exchange = exchange(request, options)
+    guard let error = exchange.start(whenEnded: whenEnded) else { return exchange }
+    whenEnded(.failure(error))
+    return nil
+  }
+
+  private func exchange(_ request: HTTPRequest, _ options: TransferOptions) -> Exchange {
+    Exchange(request, options, by: inbox, submittedAt: uptime.monotonicNow)
   }
 
   /// Ends every outstanding exchange with `TransportError.Code.cancelled`, closes all connections and waits for the

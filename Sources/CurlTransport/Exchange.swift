@@ -1,14 +1,15 @@
 import HTTPMessages
 import PosternSupport
 
-/// One call of `CurlTransport.send`, from the calling task to the loop and back.
+/// One exchange of a `CurlTransport`, from its caller to the loop and back.
 ///
-/// `isCancelled` and `hasArrived` belong to the inbox's lock. `continuation`, `waiterID` and `transfer` belong to the
+/// `isCancelled` and `hasArrived` belong to the inbox's lock. `whenEnded`, `waiterID` and `transfer` belong to the
 /// loop from the moment the inbox has taken the exchange in, so that the loop alone can end it, once.
 // Sendable because each mutable property has one owner, handed over by the inbox's lock.
-final class Exchange: @unchecked Sendable {
-  typealias Continuation = UnsafeContinuation<Result<HTTPResponse, TransportError>, Never>
+final class Exchange: TransferHandle, @unchecked Sendable {
+  typealias End = @Sendable (Result<HTTPResponse, TransportError>) -> Void
 
+  private let inbox: Inbox
   let request: HTTPRequest
   let options: TransferOptions
   let submittedAt: MonotonicInstant
@@ -46,7 +47,8 @@ final class Exchange: @unchecked Sendable {
 
   var isCancelled = false
   var hasArrived = false
-  var continuation: Continuation?
+  /// Takes the result; nil before the exchange has arrived, and after its end.
+  var whenEnded: End?
   /// Identifies it in the queue, while it waits for a connection.
   var waiterID: TransferSlots<HTTPURL.Origin, Exchange>.State.WaiterID?
   var transfer: Transfer?
@@ -55,22 +57,38 @@ final class Exchange: @unchecked Sendable {
   /// Whether bytes of it have left over one of those.
   var hasLeft = false
 
-  init(request: HTTPRequest, options: TransferOptions, submittedAt: MonotonicInstant) {
+  init(_ request: HTTPRequest, _ options: TransferOptions, by inbox: Inbox, submittedAt: MonotonicInstant) {
+    self.inbox = inbox
     self.request = request
     self.options = options
     self.submittedAt = submittedAt
     use = ConnectionUse(request, options)
   }
+
+  /// Hands it to the loop; or returns why not, and then it has ended without a word to its caller.
+  func start(whenEnded: @escaping End) -> TransportError? {
+    options.control?.attach { [inbox, self] in inbox.nudge(self) }
+    guard let error = inbox.submit(self, whenEnded) else { return nil }
+    options.control?.detach()
+    return error
+  }
+
+  func cancel() { inbox.cancel(self) }
 }
 
 /// An exchange whose caller does not have the result yet.
 struct CompletedTransfer: Sendable {
-  let continuation: Exchange.Continuation
+  let exchange: Exchange
+  let whenEnded: Exchange.End
   let result: Result<HTTPResponse, TransportError>
 
-  /// Resumes all callers, from the loop itself: callers that share an executor, as the sidecar's calls share their
+  /// Tells all callers, from the loop itself: callers that share an executor, as the sidecar's calls share their
   /// connection's, are woken once for all of them, without a thread in between.
-  static func resume(_ ended: [CompletedTransfer]) {
-    for exchange in ended { exchange.continuation.resume(returning: exchange.result) }
+  static func handOver(_ ended: [CompletedTransfer]) {
+    for end in ended {
+      // Before the caller may start the next exchange with the same control.
+      end.exchange.options.control?.detach()
+      end.whenEnded(end.result)
+    }
   }
 }

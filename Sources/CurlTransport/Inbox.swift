@@ -44,8 +44,8 @@ final class Inbox: Sendable {
 
   // MARK: - Callers
 
-  /// Takes the exchange in; or returns why not, and then the caller still owns the continuation.
-  func submit(_ exchange: Exchange, _ continuation: Exchange.Continuation) -> TransportError? {
+  /// Takes the exchange in, which ends with `whenEnded`; or returns why not, and then that is never called.
+  func submit(_ exchange: Exchange, _ whenEnded: @escaping Exchange.End) -> TransportError? {
     let (error, mustWake) = state.withLock { state -> (TransportError?, Bool) in
       if state.batch.isClosing {
         return (TransportError(code: .cancelled, outcome: .notSent, detail: "the transport is closed"), false)
@@ -54,7 +54,7 @@ final class Inbox: Sendable {
         return (TransportError(code: .cancelled, outcome: .notSent, detail: "cancelled before it began"), false)
       }
       exchange.hasArrived = true
-      exchange.continuation = continuation
+      exchange.whenEnded = whenEnded
       state.batch.arrivals.append(exchange)
       return (nil, Self.startWaking(&state))
     }

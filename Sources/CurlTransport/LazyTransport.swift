@@ -31,6 +31,18 @@ package final class LazyTransport: HTTPTransport {
     try await started().send(request, options: options)
   }
 
+  package func start(
+    _ request: HTTPRequest, options: TransferOptions,
+    whenEnded: @escaping @Sendable (Result<HTTPResponse, TransportError>) -> Void
+  ) -> (any TransferHandle)? {
+    do throws(TransportError) {
+      return try started().start(request, options: options, whenEnded: whenEnded)
+    } catch {
+      whenEnded(.failure(error))
+      return nil
+    }
+  }
+
   private func started() throws(TransportError) -> CurlTransport {
     let result = transport.withLock { transport -> Result<CurlTransport, CurlTransport.StartError> in
       if let transport { return .success(transport) }

@@ -20,7 +20,7 @@ final class TransferLoop {
   private let resources: LoopResources
 
   private var queue: ExchangeQueue
-  private var running: RunningTransfers
+  private let running: RunningTransfers
   private var decodings = Decodings()
   private var ended: [CompletedTransfer] = []
   /// No deadline of an exchange is before this.
@@ -59,7 +59,7 @@ final class TransferLoop {
       decode()
       resources.receiveQueue.resume()
       resources.keptBodies.handOn()
-      resumeEnded()
+      handOverEnded()
       if resources.receiveQueue.hasFailed { multi.mustLookAtAll = true }
       resources.receiveQueue.hasFailed = false
       if inbox.fallAsleep(publishing: snapshot()) {
@@ -78,7 +78,7 @@ final class TransferLoop {
     while let transfer = running.last { abort(transfer, code: .cancelled, detail: detail) }
     while let transfer = running.lastLookUp { endLookUp(of: transfer) }
     for exchange in decodings.exchanges { giveUpDecoding(exchange, code: .cancelled, detail: detail) }
-    resumeEnded()
+    handOverEnded()
     running.cleanUp()
     inbox.awaitWakers()
     multi.cleanUp()
@@ -101,7 +101,7 @@ final class TransferLoop {
 
   /// The exchange was paused or resumed, or the reader of its body has caught up.
   private func obeyControl(of exchange: Exchange) {
-    guard exchange.continuation != nil else { return }
+    guard exchange.whenEnded != nil else { return }
     if queue.isPaused(exchange) {
       guard exchange.options.control?.isPaused != true, queue.removePaused(exchange) else { return }
       return start(exchange)
@@ -270,23 +270,22 @@ final class TransferLoop {
   }
 
   private func end(_ exchange: Exchange, with result: Result<HTTPResponse, TransportError>) {
-    guard let continuation = exchange.continuation else { return }
-    exchange.continuation = nil
+    guard let whenEnded = exchange.whenEnded.take() else { return }
     switch result {
     case .success: counts.exchanges.responses += 1
     case .failure(let error):
       counts.exchanges.failures += 1
       if error.code == .cancelled { counts.exchanges.cancellations += 1 }
     }
-    ended.append(CompletedTransfer(continuation: continuation, result: result))
+    ended.append(CompletedTransfer(exchange: exchange, whenEnded: whenEnded, result: result))
   }
 
-  /// Resumes the callers that waited, after libcurl's work of this iteration: they run while the loop waits.
-  private func resumeEnded() {
+  /// Gives the callers their results, after libcurl's work of this iteration: they go on while the loop waits.
+  private func handOverEnded() {
     guard !ended.isEmpty else { return }
     // First, so that a caller with a result sees it counted.
     inbox.publish(snapshot())
-    CompletedTransfer.resume(ended)
+    CompletedTransfer.handOver(ended)
     ended.removeAll(keepingCapacity: true)
   }
 

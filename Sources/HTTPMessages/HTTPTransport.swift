@@ -6,6 +6,46 @@ public protocol HTTPTransport: Sendable {
   ///
   /// Cancelling the calling task ends the exchange with `TransportError.Code.cancelled`, exactly once.
   func send(_ request: HTTPRequest, options: TransferOptions) async throws(TransportError) -> HTTPResponse
+
+  /// Sends `request`, and calls `whenEnded` with the outcome: exactly once, on any thread, perhaps before this returns.
+  ///
+  /// Cancelling what it returns is cancelling the exchange; nil when that has ended already. By default a task that
+  /// waits for `send`.
+  func start(
+    _ request: HTTPRequest, options: TransferOptions,
+    whenEnded: @escaping @Sendable (Result<HTTPResponse, TransportError>) -> Void
+  ) -> (any TransferHandle)?
+}
+
+/// An exchange that was started.
+public protocol TransferHandle: AnyObject, Sendable {
+  /// Ends the exchange with `TransportError.Code.cancelled`, unless it has ended.
+  func cancel()
+}
+
+extension HTTPTransport {
+  public func start(
+    _ request: HTTPRequest, options: TransferOptions,
+    whenEnded: @escaping @Sendable (Result<HTTPResponse, TransportError>) -> Void
+  ) -> (any TransferHandle)? {
+    TransferTask(
+      Task.immediate {
+        do throws(TransportError) {
+          whenEnded(.success(try await send(request, options: options)))
+        } catch {
+          whenEnded(.failure(error))
+        }
+      })
+  }
+}
+
+/// The exchange of a transport that has `send` only.
+private final class TransferTask: TransferHandle {
+  private let task: Task<Void, Never>
+
+  init(_ task: Task<Void, Never>) { self.task = task }
+
+  func cancel() { task.cancel() }
 }
 
 /// A request as the transport sends it: absolute URL, final fields, body bytes.

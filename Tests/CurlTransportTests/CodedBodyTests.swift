@@ -83,7 +83,8 @@ struct CodedBodyTests {
   private func exchange(uid: UInt32, limit: Int = Self.limit) throws -> Exchange {
     let options = TransferOptions(maxBodyBytes: limit, peerID: PeerID(uid: uid, connection: 1))
     let request = HTTPRequest(method: "GET", url: try HTTPURL("https://a.example/"))
-    return Exchange(request: request, options: options, submittedAt: MonotonicInstant(nanoseconds: 0))
+    let inbox = Inbox(multi: try MultiHandle(configuration: CurlTransport.Configuration()))
+    return Exchange(request, options, by: inbox, submittedAt: MonotonicInstant(nanoseconds: 0))
   }
 
   /// Decodes one step, and returns the exchange whose response is complete with it.

@@ -9,6 +9,75 @@ import Testing
 struct LifecycleTests {
   private static let cancelled = TransportError(code: .cancelled, outcome: .notSent, detail: "")
 
+  // MARK: - Without a task
+
+  /// Starts a request; the results come into the list.
+  private static func start(
+    _ transport: CurlTransport, _ url: String, control: TransferControl? = nil
+  ) throws -> (handle: (any TransferHandle)?, results: Locked<[Result<HTTPResponse, TransportError>]>) {
+    let results = Locked<[Result<HTTPResponse, TransportError>]>([])
+    let handle = transport.start(
+      HTTPRequest(method: "GET", url: try HTTPURL(url)), options: .testing { $0.control = control }
+    ) { result in results.withLock { $0.append(result) } }
+    return (handle, results)
+  }
+
+  @Test("an exchange that was started ends once: with its response, however often it is cancelled afterwards")
+  func started() async throws {
+    try await withServer {
+      $0.serve { _ in ok("x") }
+    } _: { server, transport in
+      let (handle, results) = try Self.start(transport, server.url())
+      await until { results.withLock { !$0.isEmpty } }
+      handle?.cancel()
+      handle?.cancel()
+      // Another iteration of the loop has seen the cancellation.
+      #expect(try await transport.send(server.url()).text == "x")
+      let texts = results.withLock { $0.map { try? $0.get().text } }
+      #expect(texts == ["x"])
+    }
+  }
+
+  @Test("an exchange that was started is cancelled once, and its control is free for the next one by then")
+  func startedAndCancelled() async throws {
+    let isThere = Gate()
+    try await withServer { connection in
+      while let request = connection.readRequest() {
+        if request.target == "/next" {
+          connection.send(ok("y"))
+        } else {
+          isThere.open()
+          connection.waitForPeer()
+        }
+      }
+    } _: { server, transport in
+      let control = TransferControl()
+      let (handle, results) = try Self.start(transport, server.url(), control: control)
+      await isThere.wait()
+      for _ in 0..<3 { handle?.cancel() }
+      await until { results.withLock { !$0.isEmpty } }
+      let next = try Self.start(transport, server.url("/next"), control: control)
+      control.pause(at: SystemClock().monotonicNow)
+      control.resume(at: SystemClock().monotonicNow)
+      await until { next.results.withLock { !$0.isEmpty } }
+      #expect(next.results.withLock { $0.map { try? $0.get().text } } == ["y"])
+      let ends = results.withLock { $0 }
+      #expect(ends.count == 1)
+      #expect(throws: TransportError(code: .cancelled, outcome: .sentNoReply, detail: "")) { try ends.first?.get() }
+    }
+  }
+
+  @Test("an exchange of a closed transport has ended before there is anything to cancel")
+  func startedAfterClosing() throws {
+    let transport = try CurlTransport(configuration: .testing())
+    transport.close()
+    let (handle, results) = try Self.start(transport, "http://127.0.0.1:1/")
+    #expect(handle == nil)
+    let ends = results.withLock { $0 }
+    #expect(ends.count == 1)
+    #expect(throws: Self.cancelled) { try ends.first?.get() }
+  }
+
   // MARK: - Cancellation
 
   @Test("a task that is cancelled before it sends sends nothing")
