@@ -13,27 +13,34 @@ import PosternSupport
 /// without a word (7.88). So a socket counts from the moment a request is about to go over it.
 final class ConnectionCount: Sendable {
   /// An open connection.
-  struct Connection {
+  // Sendable because what changes is looked at and changed inside the count's lock only.
+  final class Connection: @unchecked Sendable {
     let path: ConnectionPath
     let descriptor: Int32
     /// The exchanges for which it was made.
     let use: ConnectionUse
     let origin: HTTPURL.Origin
-    /// Distinguishes it from all others.
-    let number: UInt64
     /// How many exchanges it has.
     fileprivate var exchanges = 1
     /// When it was left by the last one, as a number that grows.
     fileprivate var leftAt: UInt64 = 0
     /// Whether it makes way for others, and libcurl is about to notice.
     fileprivate var isGivenUp = false
+    fileprivate var isClosed = false
+
+    fileprivate init(at path: ConnectionPath, _ descriptor: Int32, for use: ConnectionUse, to origin: HTTPURL.Origin) {
+      self.path = path
+      self.descriptor = descriptor
+      self.use = use
+      self.origin = origin
+    }
 
     fileprivate var isKept: Bool { exchanges == 0 && !isGivenUp }
   }
 
   private struct State {
-    var paths: [Int32: ConnectionPath] = [:]
-    var connections: [ConnectionPath: Connection] = [:]
+    var byDescriptor: [Int32: Connection] = [:]
+    var byPath: [ConnectionPath: Connection] = [:]
     private var lastNumber: UInt64 = 0
 
     mutating func nextNumber() -> UInt64 {
@@ -43,7 +50,7 @@ final class ConnectionCount: Sendable {
 
     /// The connections that `uid` keeps to `origin`.
     func kept(for uid: UInt32, to origin: HTTPURL.Origin) -> [Connection] {
-      connections.values.filter { $0.isKept && $0.use.uid == uid && $0.origin == origin }
+      byPath.values.filter { $0.isKept && $0.use.uid == uid && $0.origin == origin }
     }
   }
 
@@ -57,7 +64,7 @@ final class ConnectionCount: Sendable {
     self.maxKept = maxKept
   }
 
-  var open: Int { state.withLock { $0.paths.count } }
+  var open: Int { state.withLock { $0.byDescriptor.count } }
 
   /// Notes that one of the sockets opened for a transfer is the connection at `path`: the only one, or that with its
   /// local port. Nil when that is none of them.
@@ -68,12 +75,10 @@ final class ConnectionCount: Sendable {
     let winner =
       candidates.count == 1 ? candidates[0] : candidates.first { Self.localPort(of: $0) == path.localPort }
     guard let winner else { return nil }
-    let connection = state.withLock { state in
-      let connection = Connection(
-        path: path, descriptor: winner, use: use, origin: origin, number: state.nextNumber())
-      state.paths[winner] = path
-      state.connections[path] = connection
-      return connection
+    let connection = Connection(at: path, winner, for: use, to: origin)
+    state.withLock { state in
+      state.byDescriptor[winner] = connection
+      state.byPath[path] = connection
     }
     multi?.establish(winner)
     return connection
@@ -82,23 +87,22 @@ final class ConnectionCount: Sendable {
   /// The connection at `path`, which has one more exchange from now on; nil when none is known there.
   func enter(_ path: ConnectionPath) -> Connection? {
     state.withLock { state in
-      state.connections[path]?.exchanges += 1
-      return state.connections[path]
+      let connection = state.byPath[path]
+      connection?.exchanges += 1
+      return connection
     }
   }
 
   /// An exchange of the connection has ended; where that leaves too many unused, the oldest of them ends.
   func leave(_ connection: Connection) {
     state.withLock { state in
-      let path = connection.path
-      guard state.connections[path]?.number == connection.number else { return }
-      let now = state.nextNumber()
-      state.connections[path]?.exchanges -= 1
-      state.connections[path]?.leftAt = now
-      guard state.connections.count > maxKept else { return }
+      guard !connection.isClosed else { return }
+      connection.exchanges -= 1
+      connection.leftAt = state.nextNumber()
+      guard state.byPath.count > maxKept else { return }
       let kept = state.kept(for: connection.use.uid, to: connection.origin)
       guard kept.count > maxKept, let oldest = kept.min(by: { $0.leftAt < $1.leftAt }) else { return }
-      state.connections[oldest.path]?.isGivenUp = true
+      oldest.isGivenUp = true
       // libcurl notices before its next use of it, and closes it.
       shutdown(oldest.descriptor, Int32(SHUT_RDWR))
     }
@@ -118,15 +122,16 @@ final class ConnectionCount: Sendable {
   /// closed meanwhile is removed first, so that no other file is met that has taken its descriptor.
   func shutDownAll() {
     state.withLock { state in
-      for descriptor in state.paths.keys { shutdown(descriptor, Int32(SHUT_RDWR)) }
+      for descriptor in state.byDescriptor.keys { shutdown(descriptor, Int32(SHUT_RDWR)) }
     }
   }
 
   private func remove(_ descriptor: Int32) {
     multi?.closed(descriptor)
     state.withLock { state in
-      guard let path = state.paths.removeValue(forKey: descriptor) else { return }
-      if state.connections[path]?.descriptor == descriptor { state.connections[path] = nil }
+      guard let connection = state.byDescriptor.removeValue(forKey: descriptor) else { return }
+      connection.isClosed = true
+      if state.byPath[connection.path] === connection { state.byPath[connection.path] = nil }
     }
   }
 

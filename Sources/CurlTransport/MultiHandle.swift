@@ -16,12 +16,18 @@ final class MultiHandle: @unchecked Sendable {
   private let pointer: UnsafeMutableRawPointer
   private let events: CInt
   private let wakeup: CInt
-  /// The watched descriptors, with what they are watched for.
-  private var watched: [curl_socket_t: UInt32] = [:]
-  /// The watched descriptors that libcurl has an interest in now.
-  private var used: Set<curl_socket_t> = []
-  /// The descriptors whose end is reported by `closed`.
-  private var established: Set<curl_socket_t> = []
+  /// What is known of a descriptor.
+  private struct Socket {
+    /// What it is watched for; nil: it is not.
+    var watchedFor: UInt32?
+    /// Whether libcurl has an interest in it now.
+    var isUsed = false
+    /// Whether its end is reported by `closed`.
+    var isEstablished = false
+  }
+
+  /// The sockets by their descriptors, which are small numbers.
+  private var sockets: [Socket] = []
   /// The events of the last wait that were not passed on yet.
   private var ready: [clinux_event]
   private var readyCount = 0
@@ -86,7 +92,7 @@ final class MultiHandle: @unchecked Sendable {
         clinux_wakeup_clear(wakeup)
       } else {
         let descriptor = curl_socket_t(truncatingIfNeeded: event.token)
-        if used.contains(descriptor) {
+        if sockets[Int(descriptor)].isUsed {
           isWell = act(descriptor, Self.directions(of: event)) && isWell
         } else {
           // Of an idle connection: libcurl finds it when it is about to use it.
@@ -163,9 +169,10 @@ final class MultiHandle: @unchecked Sendable {
 
   /// libcurl has another interest in a descriptor; `action` is one of CURL_POLL_IN, OUT, INOUT and REMOVE.
   private func watch(_ descriptor: curl_socket_t, _ action: Int32) {
+    let index = index(of: descriptor)
     guard action != CURL_POLL_REMOVE else {
-      used.remove(descriptor)
-      if !established.contains(descriptor) {
+      sockets[index].isUsed = false
+      if !sockets[index].isEstablished {
         unwatch(descriptor)
         mustLookAtAll = true
       }
@@ -174,11 +181,12 @@ final class MultiHandle: @unchecked Sendable {
     var readiness: UInt32 = 0
     if action & CURL_POLL_IN != 0 { readiness |= UInt32(CLINUX_READABLE) }
     if action & CURL_POLL_OUT != 0 { readiness |= UInt32(CLINUX_WRITABLE) }
-    used.insert(descriptor)
-    guard watched[descriptor] != readiness else { return }
+    sockets[index].isUsed = true
+    let before = sockets[index].watchedFor
+    guard before != readiness else { return }
     let token = UInt64(UInt32(bitPattern: descriptor))
-    let change = watched[descriptor] == nil ? CLINUX_WATCH : CLINUX_REWATCH
-    watched[descriptor] = readiness
+    let change = before == nil ? CLINUX_WATCH : CLINUX_REWATCH
+    sockets[index].watchedFor = readiness
     // A descriptor that was closed unnoticed is not watched any more, and its number may be another's.
     if clinux_events_change(events, change, descriptor, readiness, token) != 0 {
       let other = change == CLINUX_WATCH ? CLINUX_REWATCH : CLINUX_WATCH
@@ -187,19 +195,23 @@ final class MultiHandle: @unchecked Sendable {
   }
 
   private func unwatch(_ descriptor: curl_socket_t) {
-    if watched.removeValue(forKey: descriptor) != nil {
+    if sockets[Int(descriptor)].watchedFor.take() != nil {
       _ = clinux_events_change(events, CLINUX_UNWATCH, descriptor, 0, 0)
     }
   }
 
   /// A request is about to go over the connection; `closed` will follow.
-  func establish(_ descriptor: curl_socket_t) { established.insert(descriptor) }
+  func establish(_ descriptor: curl_socket_t) { sockets[index(of: descriptor)].isEstablished = true }
 
   /// The established connection is closed.
   func closed(_ descriptor: curl_socket_t) {
-    established.remove(descriptor)
-    used.remove(descriptor)
-    watched[descriptor] = nil
+    sockets[index(of: descriptor)] = Socket()
+  }
+
+  private func index(of descriptor: curl_socket_t) -> Int {
+    let index = Int(descriptor)
+    while sockets.count <= index { sockets.append(Socket()) }
+    return index
   }
 
   private func setTimer(_ milliseconds: Int) {
