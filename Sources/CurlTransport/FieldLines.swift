@@ -21,6 +21,33 @@ final class FieldLines {
     case name, value, memory
   }
 
+  /// The fields of a request for which libcurl has lines of its own.
+  private struct Given {
+    /// Whether `Accept-Encoding` is the request's matter.
+    let keepsCodings: Bool
+    var accept = false
+    var type = false
+
+    init(keepsCodings: Bool) { self.keepsCodings = keepsCodings }
+
+    /// Notes the field; false when its line is the transport's own: framing and negotiation, which libcurl does by
+    /// itself and consistently with what it sends.
+    mutating func take(_ name: UnsafeBufferPointer<UInt8>) -> Bool {
+      switch name.count {
+      case 4: return !FieldSyntax.isName(name, "host")
+      case 6:
+        accept = accept || FieldSyntax.isName(name, "accept")
+        return !FieldSyntax.isName(name, "expect")
+      case 12: type = type || FieldSyntax.isName(name, "content-type")
+      case 14: return !FieldSyntax.isName(name, "content-length")
+      case 15: return keepsCodings || !FieldSyntax.isName(name, "accept-encoding")
+      case 17: return !FieldSyntax.isName(name, "transfer-encoding")
+      default: break
+      }
+      return true
+    }
+  }
+
   /// The list of `fields` in order, without those that are the transport's own, and with libcurl's defaults switched
   /// off. `keepsCodings`: with `Accept-Encoding`, which goes in place of libcurl's.
   func build(
@@ -30,19 +57,17 @@ final class FieldLines {
     nodeCount = 0
     let byteCount = fields.lines.reduce(64) { $0 + $1.name.utf8.count + $1.value.utf8.count + 3 }
     guard reserve(bytes: byteCount, nodes: fields.lines.count + 3) else { throw .memory }
-    var givesAccept = false
-    var givesType = false
+    var given = Given(keepsCodings: keepsCodings)
     for field in fields.lines {
-      let isAboutCodings = keepsCodings && FieldSyntax.isName(field.name.utf8, "accept-encoding")
-      guard isAboutCodings || !Self.isTransports(field.name.utf8) else { continue }
-      givesAccept = givesAccept || FieldSyntax.isName(field.name.utf8, "accept")
-      givesType = givesType || FieldSyntax.isName(field.name.utf8, "content-type")
-      try append(field)
+      var (name, value) = (field.name, field.value)
+      // As bytes at once: a String's own view costs several times as much for each of them.
+      let problem = name.withUTF8 { name in value.withUTF8 { append(name, $0, &given) } }
+      if let problem { throw problem }
     }
     // `Name:` without a value takes libcurl's own line away.
-    if !givesAccept { appendRemoval("Accept:") }
+    if !given.accept { appendRemoval("Accept:") }
     if hasBody { appendRemoval("Expect:") }
-    if hasBody, !givesType { appendRemoval("Content-Type:") }
+    if hasBody, !given.type { appendRemoval("Content-Type:") }
     return nodes
   }
 
@@ -61,34 +86,30 @@ final class FieldLines {
     nodeCapacity = 0
   }
 
-  /// Framing and negotiation, which libcurl does by itself and consistently with what it sends.
-  private static func isTransports(_ name: String.UTF8View) -> Bool {
-    switch name.count {
-    case 4: FieldSyntax.isName(name, "host")
-    case 6: FieldSyntax.isName(name, "expect")
-    case 14: FieldSyntax.isName(name, "content-length")
-    case 15: FieldSyntax.isName(name, "accept-encoding")
-    case 17: FieldSyntax.isName(name, "transfer-encoding")
-    default: false
-    }
-  }
-
-  private func append(_ field: HTTPFields.Field) throws(Problem) {
-    guard FieldSyntax.isToken(field.name.utf8) else { throw .name }
-    guard FieldSyntax.isValue(field.value.utf8) else { throw .value }
+  private func append(
+    _ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>, _ given: inout Given
+  ) -> Problem? {
+    guard given.take(name) else { return nil }
+    guard FieldSyntax.isToken(name) else { return .name }
+    guard FieldSyntax.isValue(value) else { return .value }
     beginLine()
-    write(field.name)
-    if field.value.utf8.allSatisfy({ $0 == 0x20 || $0 == 0x09 }) {
+    write(UnsafeRawBufferPointer(name))
+    if value.allSatisfy(ASCII.isSpace) {
       // libcurl's way to send a field with an empty value.
       write(";")
     } else {
       write(": ")
-      if FieldOctets.standsForBytes(field.value) { write(FieldOctets.bytes(field.value)) } else { write(field.value) }
+      if let octets = FieldOctets.octets(value) {
+        octets.withUnsafeBytes { write($0) }
+      } else {
+        write(UnsafeRawBufferPointer(value))
+      }
     }
     endLine()
+    return nil
   }
 
-  private func appendRemoval(_ line: String) {
+  private func appendRemoval(_ line: StaticString) {
     beginLine()
     write(line)
     endLine()
@@ -101,18 +122,13 @@ final class FieldLines {
     nodeCount += 1
   }
 
-  private func write(_ string: String) {
-    var string = string
-    string.withUTF8 { bytes in
-      guard let text, let source = bytes.baseAddress else { return }
-      memcpy(text + textCount, source, bytes.count)
-      textCount += bytes.count
-    }
+  private func write(_ text: StaticString) {
+    write(UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
   }
 
-  private func write(_ bytes: [UInt8]) {
-    guard let text, !bytes.isEmpty else { return }
-    memcpy(text + textCount, bytes, bytes.count)
+  private func write(_ bytes: UnsafeRawBufferPointer) {
+    guard let text, let source = bytes.baseAddress else { return }
+    memcpy(text + textCount, source, bytes.count)
     textCount += bytes.count
   }
 

@@ -35,6 +35,14 @@ package enum FieldOctets {
     return bytes
   }
 
+  /// The bytes of a value with this text in UTF-8, where they are others.
+  package static func octets(_ text: UnsafeBufferPointer<UInt8>) -> [UInt8]? {
+    // Of nearly all values this is all that is looked at.
+    guard text.contains(lead) else { return nil }
+    let text = String(decoding: text, as: UTF8.self)
+    return standsForBytes(text) ? bytes(text) : nil
+  }
+
   /// Whether the text has characters that stand for bytes.
   package static func standsForBytes(_ text: String) -> Bool {
     text.utf8.contains(lead) && text.unicodeScalars.contains { byte($0) != nil }
