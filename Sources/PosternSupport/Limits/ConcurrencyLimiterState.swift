@@ -63,12 +63,10 @@ public struct ConcurrencyLimiterState<Key: Hashable & Sendable, Waiter> {
   public var limits: Limits
   /// The slots in use.
   public private(set) var inFlight = 0
-  private var inFlightByKey = Counts<Key>()
-  private var inFlightByHolding = Counts<Holding>()
-  private var inFlightByUID = Counts<UInt32>()
-  private var inFlightByPeer = Counts<PeerID>()
+  private var standings = Standings()
   private var waiters: [UInt64: Waiter] = [:]
-  private var lines: [Line: NumberQueue] = [:]
+  /// The lines that have waiters, with the positions of their standings.
+  private var lines: [Line: Int] = [:]
   private var uids = Rotation<UInt32>()
   private var peers = Rotation<PeerID>()
 
@@ -84,9 +82,9 @@ public struct ConcurrencyLimiterState<Key: Hashable & Sendable, Waiter> {
 
   /// Takes a slot, if `peer` may have one now. With `overflow` a uid that has no slot gets one although none is free.
   public mutating func tryEnter(_ key: Key, for peer: PeerID, overflow: Bool = false) -> Bool {
-    let line = Line(key: key, peer: peer)
-    guard lines.isEmpty || lines[line] == nil, hasSlot(for: line, overflow) else { return false }
-    take(line)
+    let position = standings.position(of: Line(key: key, peer: peer))
+    guard standings[position].waiters.first == nil, hasSlot(for: peer, position, overflow) else { return false }
+    take(position)
     return true
   }
 
@@ -109,7 +107,9 @@ public struct ConcurrencyLimiterState<Key: Hashable & Sendable, Waiter> {
     }
     let line = Line(key: key, peer: peer)
     waiters[number] = waiter
-    lines[line, default: NumberQueue()].insert(number)
+    let position = standings.position(of: line)
+    standings[position].waiters.insert(number)
+    lines[line] = position
     uids.add(peer.uid)
     peers.add(peer)
     return (WaiterID(line: line, number: number), displaced)
@@ -121,8 +121,8 @@ public struct ConcurrencyLimiterState<Key: Hashable & Sendable, Waiter> {
   /// Takes the waiters out of the queue that `isOver` selects.
   public mutating func removeAll(where isOver: (Waiter, PeerID) -> Bool) -> [Waiter] {
     var waiterIDs: [WaiterID] = []
-    for (line, numbers) in lines {
-      for number in numbers.elements {
+    for (line, position) in lines {
+      for number in standings[position].waiters.elements {
         if let waiter = waiters[number], isOver(waiter, line.peer) {
           waiterIDs.append(WaiterID(line: line, number: number))
         }
@@ -138,53 +138,57 @@ public struct ConcurrencyLimiterState<Key: Hashable & Sendable, Waiter> {
     guard !waiters.isEmpty, overflow || inFlight < limits.capacity else { return nil }
     typealias Rank = (Int, UInt64, Int, UInt64, UInt64)
     var best: (waiterID: WaiterID, rank: Rank)?
-    for (line, numbers) in lines {
-      guard let number = numbers.first, hasSlot(for: line, overflow) else { continue }
+    for (line, position) in lines {
+      guard let number = standings[position].waiters.first, hasSlot(for: line.peer, position, overflow) else {
+        continue
+      }
       let rank: Rank = (
-        inFlightByUID[line.peer.uid], uids.position(of: line.peer.uid), inFlightByPeer[line.peer],
+        standings.slots(of: { $0.uid }, position), uids.position(of: line.peer.uid),
+        standings.slots(of: { $0.peer }, position),
         peers.position(of: line.peer), number
       )
       guard best.map({ rank < $0.rank }) ?? true, mayRun(line.peer) else { continue }
       best = (WaiterID(line: line, number: number), rank)
     }
     guard let waiterID = best?.waiterID, let waiter = remove(waiterID, isServed: true) else { return nil }
-    take(waiterID.line)
+    take(standings.position(of: waiterID.line))
     return (waiter, waiterID.line.peer)
   }
 
   /// Gives a slot back.
   public mutating func leave(_ key: Key, for peer: PeerID) {
     inFlight -= 1
-    inFlightByKey.decrement(key)
-    inFlightByHolding.decrement(Holding(key: key, uid: peer.uid))
-    inFlightByUID.decrement(peer.uid)
-    inFlightByPeer.decrement(peer)
+    standings.count(-1, at: standings.position(of: Line(key: key, peer: peer)))
   }
 
-  private mutating func take(_ line: Line) {
+  private mutating func take(_ position: Int) {
     inFlight += 1
-    inFlightByKey.increment(line.key)
-    inFlightByHolding.increment(Holding(key: line.key, uid: line.peer.uid))
-    inFlightByUID.increment(line.peer.uid)
-    inFlightByPeer.increment(line.peer)
+    standings.count(1, at: position)
   }
 
-  private func hasSlot(for line: Line, _ overflow: Bool) -> Bool {
-    let uid = line.peer.uid
-    let own = inFlightByUID[uid]
-    let (free, freeOfKey) = (limits.capacity - inFlight, limits.capacityPerKey - inFlightByKey[line.key])
+  private func hasSlot(for peer: PeerID, _ position: Int, _ overflow: Bool) -> Bool {
+    let own = standings.slots(of: { $0.uid }, position)
+    let (free, freeOfKey) = (
+      limits.capacity - inFlight, limits.capacityPerKey - standings.slots(of: { $0.key }, position)
+    )
     guard free > 0, freeOfKey > 0 else { return overflow && own == 0 }
     guard own < limits.capacityPerUID else { return false }
-    guard case .thresholds(let perConnection) = limits.sharing, line.peer != .process else { return true }
-    let ownOfKey = inFlightByHolding[Holding(key: line.key, uid: uid)]
-    guard FairShare.allows(own, free: free), FairShare.allows(ownOfKey, free: freeOfKey) else { return false }
-    return !perConnection || FairShare.allows(inFlightByPeer[line.peer], free: FairShare.remainder(own, free: free))
+    guard case .thresholds(let perConnection) = limits.sharing, peer != .process else { return true }
+    guard FairShare.allows(own, free: free),
+      FairShare.allows(standings.slots(of: { $0.holding }, position), free: freeOfKey)
+    else {
+      return false
+    }
+    return !perConnection
+      || FairShare.allows(standings.slots(of: { $0.peer }, position), free: FairShare.remainder(own, free: free))
   }
 
   private mutating func remove(_ waiterID: WaiterID, isServed: Bool) -> Waiter? {
     guard let waiter = waiters.removeValue(forKey: waiterID.number) else { return nil }
-    lines[waiterID.line]?.remove(waiterID.number)
-    if lines[waiterID.line]?.first == nil { lines[waiterID.line] = nil }
+    if let position = lines[waiterID.line] {
+      standings[position].waiters.remove(waiterID.number)
+      if standings[position].waiters.first == nil { lines[waiterID.line] = nil }
+    }
     uids.remove(waiterID.line.peer.uid, isServed: isServed)
     peers.remove(waiterID.line.peer, isServed: isServed)
     return waiter
@@ -193,8 +197,8 @@ public struct ConcurrencyLimiterState<Key: Hashable & Sendable, Waiter> {
   /// The last waiter of the uid that has the most in the queue, if it may be displaced by one of `peer`.
   private func displaceable(by peer: PeerID) -> WaiterID? {
     guard let largest = uids.largest, largest.count > uids.count(of: peer.uid) + 1 else { return nil }
-    let waiterIDs = lines.lazy.filter { $0.key.peer.uid == largest.id }.compactMap { line, numbers in
-      numbers.last.map { WaiterID(line: line, number: $0) }
+    let waiterIDs = lines.lazy.filter { $0.key.peer.uid == largest.id }.compactMap { line, position in
+      standings[position].waiters.last.map { WaiterID(line: line, number: $0) }
     }
     return waiterIDs.max { $0.number < $1.number }
   }
@@ -202,21 +206,120 @@ public struct ConcurrencyLimiterState<Key: Hashable & Sendable, Waiter> {
 
 extension ConcurrencyLimiterState: Sendable where Waiter: Sendable {}
 
-/// Counts by key; a key that is not there counts zero.
-private struct Counts<Key: Hashable> {
-  private var counts: [Key: Int] = [:]
+/// The counts that a peer's slots for a key are a part of, by their positions.
+private struct SlotParts {
+  let key: Int
+  let holding: Int
+  let uid: Int
+  let peer: Int
+}
 
-  subscript(key: Key) -> Int { counts[key] ?? 0 }
+/// The slots and waiters of one peer for one key.
+private struct Standing {
+  let parts: SlotParts
+  var slots = 0
+  var waiters = NumberQueue()
 
-  mutating func increment(_ key: Key) { counts[key, default: 0] += 1 }
+  var isIdle: Bool { slots == 0 && waiters.first == nil }
+}
 
-  mutating func decrement(_ key: Key) {
-    guard let count = counts[key] else { return }
-    counts[key] = count > 1 ? count - 1 : nil
+/// The slots that a key, a uid, a uid at a key, or a peer has.
+private struct SlotCounts {
+  private struct Count {
+    var slots = 0
+    /// How many standings it is a part of.
+    var standings = 0
+  }
+
+  private var counts: [Count] = []
+  private var free: [Int] = []
+
+  subscript(position: Int) -> Int {
+    get { counts[position].slots }
+    set { counts[position].slots = newValue }
+  }
+
+  /// The position of the count of `id`, which is a part of one more standing.
+  mutating func join<ID>(_ id: ID, _ positions: inout [ID: Int]) -> Int {
+    let position = positions[id] ?? free.popLast() ?? counts.count
+    if position == counts.count { counts.append(Count()) }
+    if counts[position].standings == 0 { positions[id] = position }
+    counts[position].standings += 1
+    return position
+  }
+
+  /// The count of `id` is a part of one standing less.
+  mutating func leave<ID>(_ id: ID, _ positions: inout [ID: Int]) {
+    guard let position = positions[id] else { return }
+    counts[position].standings -= 1
+    guard counts[position].standings == 0 else { return }
+    positions[id] = nil
+    counts[position] = Count()
+    free.append(position)
   }
 }
 
-extension Counts: Sendable where Key: Sendable {}
+extension ConcurrencyLimiterState {
+  /// The standings, each with the counts that its slots are a part of: they are found once, not for each change of
+  /// them. The idle ones are kept for a while: most calls follow others of the same peer.
+  private struct Standings {
+    /// So many are kept, or twice those that are not idle.
+    private static var fewest: Int { 64 }
+
+    private var list: [Standing] = []
+    private var free: [Int] = []
+    private var lines: [Line: Int] = [:]
+    private var mostLines = fewest
+    private var counts = SlotCounts()
+    private var keys: [Key: Int] = [:]
+    private var holdings: [Holding: Int] = [:]
+    private var uids: [UInt32: Int] = [:]
+    private var peers: [PeerID: Int] = [:]
+
+    subscript(position: Int) -> Standing {
+      get { list[position] }
+      _modify { yield &list[position] }
+    }
+
+    /// The slots of which those at `position` are a part.
+    func slots(of part: (SlotParts) -> Int, _ position: Int) -> Int { counts[part(list[position].parts)] }
+
+    /// Adds so many slots.
+    mutating func count(_ change: Int, at position: Int) {
+      list[position].slots += change
+      let parts = list[position].parts
+      counts[parts.key] += change
+      counts[parts.holding] += change
+      counts[parts.uid] += change
+      counts[parts.peer] += change
+    }
+
+    /// The position of the standing of `line`, until it is idle and another one is made.
+    mutating func position(of line: Line) -> Int {
+      if let position = lines[line] { return position }
+      if lines.count >= mostLines { removeIdle() }
+      let parts = SlotParts(
+        key: counts.join(line.key, &keys), holding: counts.join(Holding(key: line.key, uid: line.peer.uid), &holdings),
+        uid: counts.join(line.peer.uid, &uids), peer: counts.join(line.peer, &peers))
+      let position = free.popLast() ?? list.count
+      if position == list.count { list.append(Standing(parts: parts)) } else { list[position] = Standing(parts: parts) }
+      lines[line] = position
+      return position
+    }
+
+    private mutating func removeIdle() {
+      for (line, position) in lines where list[position].isIdle {
+        lines[line] = nil
+        free.append(position)
+        counts.leave(line.key, &keys)
+        counts.leave(Holding(key: line.key, uid: line.peer.uid), &holdings)
+        counts.leave(line.peer.uid, &uids)
+        counts.leave(line.peer, &peers)
+      }
+      mostLines = max(Self.fewest, 2 * lines.count)
+    }
+  }
+}
 
 /// Numbers in ascending order. Taking the first one out costs constant time on average.
 private struct NumberQueue: Sendable {

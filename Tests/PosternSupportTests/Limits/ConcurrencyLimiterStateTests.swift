@@ -91,6 +91,28 @@ struct ConcurrencyLimiterStateTests {
     }
   }
 
+  /// Would catch: that what is known of those that stay is forgotten with those that left.
+  @Test("peers that come and go, in whatever number, change nothing for one that keeps slots and one that waits")
+  func visitors() {
+    var state = State(State.Limits(capacity: 4, capacityPerKey: 2, capacityPerUID: 2, sharing: .displacement))
+    let entered = (0..<2).map { _ in state.tryEnter(0, for: Self.peer(1)) }
+    #expect(entered == [true, true])
+    #expect(state.enqueue(7, number: 7, 0, for: Self.peer(2)) != nil)
+    for visitor in UInt32(10)..<1000 {
+      let (first, second) = (state.tryEnter(1, for: Self.peer(visitor)), state.tryEnter(1, for: Self.peer(visitor)))
+      let isOverBounds =
+        state.tryEnter(0, for: Self.peer(3)) || state.tryEnter(1, for: Self.peer(1)) || state.next() != nil
+      #expect(first && second && !isOverBounds)
+      for _ in 0..<2 { state.leave(1, for: Self.peer(visitor)) }
+    }
+    state.leave(0, for: Self.peer(1))
+    let next = state.next()
+    #expect(next?.waiter == 7 && next?.peer == Self.peer(2))
+    state.leave(0, for: Self.peer(1))
+    state.leave(0, for: Self.peer(2))
+    #expect(state.isIdle)
+  }
+
   /// Would catch: a uid, or a connection, that gets less than another one by having less waiting, or by coming later.
   @Test("uids that always have waiters get as many slots each, and so do the connections of one", arguments: [1, 2, 5])
   func fairness(capacity: Int) {
