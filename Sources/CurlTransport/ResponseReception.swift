@@ -188,8 +188,9 @@ final class ResponseReception {
       return rejected(.responseTooLarge, "more than \(BodyFraming.maxContentCodings) content codings")
     }
     guard canUndo(codings) else { return rejected(.protocolError, Self.unrequestedCodings) }
-    if let exchange,
-      exchange.options.control?.begins(responseHead(from: exchange.request.shownURL ?? exchange.request.url)) == true
+    // The head is made where a body may be streamed only.
+    if let exchange, let control = exchange.options.control, control.takesBodies,
+      control.begins(responseHead(from: exchange.request.shownURL ?? exchange.request.url))
     {
       return beginStream(codings)
     }
@@ -251,10 +252,6 @@ final class ResponseReception {
   /// Hands a piece of a stream on. A content coding is undone only when the queue has resumed the stream, a step each
   /// time: the uids share that time.
   private func streamBody(_ bytes: UnsafeBufferPointer<UInt8>, to control: TransferControl) -> Reaction {
-    func give(_ piece: UnsafeBufferPointer<UInt8>) {
-      control.moved(received: Int64(piece.count))
-      control.keep(piece)
-    }
     guard control.takesBytes else {
       flow.pause()
       return .paused
@@ -263,12 +260,12 @@ final class ResponseReception {
     stream?.mayDecode = false
     stream?.movedAt = resources.clock.monotonicNow
     defer { resources.keptBodies.add(control) }
-    switch stream?.coding?.undo(bytes, give: give) {
+    switch stream?.coding?.undo(bytes, give: { control.keep($0) }) {
     case .taken: return .taken
     case .more: return pausedInQueue()
     case .broken: return rejected(.protocolError, "the body's content coding cannot be undone")
     case nil:
-      give(bytes)
+      control.keep(bytes)
       return .taken
     }
   }

@@ -215,15 +215,19 @@ public final class TransferControl: Sendable {
   /// Passes bytes of the body to its reader.
   public func give(_ bytes: [UInt8]) { bytes.withUnsafeBufferPointer { give($0) } }
 
-  /// Passes bytes of the body to its reader.
+  /// Passes bytes of the body to its reader, and counts them.
   public func give(_ bytes: UnsafeBufferPointer<UInt8>) {
     keep(bytes)
     handOn()
   }
 
-  /// Keeps bytes of the body for its reader, who gets them with `handOn`: many small pieces then wake it once.
+  /// Keeps and counts bytes of the body for its reader, who gets them with `handOn`: many small pieces then wake it
+  /// once.
   public func keep(_ bytes: UnsafeBufferPointer<UInt8>) {
-    state.withLock { $0.stream.pipe.write(bytes, joiningUpTo: $0.stream.pieceBytes) }
+    state.withLock { state in
+      state.progress.received += Int64(bytes.count)
+      state.stream.pipe.write(bytes, joiningUpTo: state.stream.pieceBytes)
+    }
   }
 
   /// Passes the first of the pieces that were kept to the reader, where it waits for one.
