@@ -24,6 +24,7 @@ public protocol TransferHandle: AnyObject, Sendable {
 }
 
 extension HTTPTransport {
+  /// Starts a task that waits for `send`.
   public func start(
     _ request: HTTPRequest, options: TransferOptions,
     whenEnded: @escaping @Sendable (Result<HTTPResponse, TransportError>) -> Void
