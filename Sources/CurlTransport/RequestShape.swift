@@ -3,7 +3,7 @@ import HTTPMessages
 import PosternSupport
 
 /// The facts about an exchange that the options of its easy handle depend on, apart from URL, fields and body.
-struct RequestShape: Equatable {
+final class RequestShape: Equatable {
   let method: String
   let hasBody: Bool
   /// Whether the body comes from the request's control.
@@ -47,6 +47,15 @@ struct RequestShape: Equatable {
         code: .pinMismatch, outcome: .notSent, detail: "every server needs pins, and none are set for this one")
     }
     if let obstacle = obstacle(to: exchange.request, exchange.options) { throw obstacle }
+  }
+
+  static func == (left: RequestShape, right: RequestShape) -> Bool {
+    left === right
+      || left.method == right.method && left.hasBody == right.hasBody && left.streamsBody == right.streamsBody
+        && left.mayStream == right.mayStream && left.wantsCodings == right.wantsCodings
+        && left.isSecure == right.isSecure && left.allowsPlainHTTP == right.allowsPlainHTTP
+        && left.connectMilliseconds == right.connectMilliseconds && left.proxy == right.proxy
+        && left.trust == right.trust
   }
 
   /// Methods whose request has `Content-Length: 0` when there is no body (RFC 9110 section 8.6).
