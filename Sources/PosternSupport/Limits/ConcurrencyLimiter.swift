@@ -80,10 +80,13 @@ public final class ConcurrencyLimiter: Sendable {
   /// How many run.
   public var inFlightCount: Int { state.withLock { $0.slots.inFlight } }
 
+  /// Takes a slot if one is free now; `leave` must follow then.
+  package func tryEnter(_ peer: PeerID) -> Bool { state.withLock { $0.slots.tryEnter(.key, for: peer) } }
+
   /// Takes a slot, after waiting for one if need be, and returns how long that took; `leave` must follow.
   @discardableResult
   public func enter(_ peer: PeerID, until deadline: Deadline = .never) async throws(Rejection) -> Duration {
-    if state.withLock({ $0.slots.tryEnter(.key, for: peer) }) { return .zero }
+    if tryEnter(peer) { return .zero }
     let arrival = clock.monotonicNow
     let (waiter, waiterID, admitted, mustSweep) = state.withLock { state in
       let waiter = Waiter(queueEnd: arrival + state.queueTime, deadline: deadline.instant)

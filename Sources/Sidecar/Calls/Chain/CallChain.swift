@@ -18,7 +18,8 @@ import PosternSupport
 /// 9. the method's handler (`MethodTable`);
 /// 10. metrics and log (`CallEnd`).
 ///
-/// Calls of methods that never wait are answered where they were read, and pass steps 1, 2, 9 and 10 only.
+/// Calls of methods that never wait are answered where they were read, and pass steps 1, 2, 9 and 10 only. So are calls
+/// whose method has its answer at once, if no step has to wait.
 package final class CallChain: CallDispatcher {
   let caller: PeerConnection
   let environment: CallEnvironment
@@ -80,11 +81,17 @@ package final class CallChain: CallDispatcher {
       case .immediate(let body):
         traceparent = meta.traceparent
         return .answered(end.report(.success(try body(params, context))))
-      case .waiting(let body):
+      case .waiting(let body, let attempt):
         let slot = try environment.concurrency.takeSlot(for: call.method, params, rule, caller, narrowing)
         environment.trace.start(call.method, continuing: meta.traceparent, since: end.start, &context)
         context.audit = environment.audit.entry(for: call.method, params, narrowing)
         context.needsApproval = environment.approval.requires(call.method, through: narrowing)
+        // A long text is read where that harms no other call.
+        if let attempt, replacement == nil, call.byteCount < JSONRPCConnection.longText,
+          let dispatch = atOnce(attempt, params, context, slot, end)
+        {
+          return dispatch
+        }
         return work(
           call.method, CallParams(params), replacement ?? body,
           preview ?? environment.methods.preview(of: call.method), context, slot, end)
@@ -107,6 +114,33 @@ package final class CallChain: CallDispatcher {
       narrowing: narrowing,
       deadline: meta.timeoutMs.map { Deadline(in: .milliseconds($0), on: environment.clock) } ?? .never,
       trace: .none, descriptors: descriptors)
+  }
+
+  /// Begins a call that no step has to wait for, and answers it if its method need not wait either; nil if a step has to
+  /// wait.
+  private func atOnce(
+    _ attempt: MethodTable.Attempt, _ params: JSONValue?, _ context: CallContext, _ slot: ConcurrencyStep.Slot,
+    _ end: CallEnd
+  ) -> Dispatch? {
+    guard context.audit == nil, !context.needsApproval else { return nil }
+    let outcome: Result<RPCResult, RPCFault>
+    do throws(RPCFault) {
+      let begun = try environment.concurrency.ifFree(context, slot) { () throws(RPCFault) in
+        try attempt(params, context)
+      }
+      switch begun {
+      case .answered(let result)?: outcome = .success(result)
+      case .waits(let rest)?:
+        let body: MethodTable.WaitingHandler = { (_, _) async throws(RPCFault) in try await rest() }
+        return work(context.method, CallParams(nil), body, nil, context, slot, end)
+      case nil: return nil
+      }
+    } catch {
+      outcome = .failure(error)
+    }
+    environment.concurrency.giveBack(slot)
+    context.tracer?.callEnded(context.method, outcome, caller, context.trace)
+    return .answered(end.report(outcome, context.trace))
   }
 
   /// The steps that may wait. Does not keep the call, which would keep its params until the end.

@@ -118,6 +118,17 @@ package struct ConcurrencyStep: Sendable {
     }
   }
 
+  /// Runs `body` if a slot of all calls is free now, or the call needs none; nil if not.
+  func ifFree<Value>(
+    _ context: CallContext, _ slot: Slot, _ body: () throws(RPCFault) -> Value
+  ) throws(RPCFault) -> Value? {
+    guard slot.exemption == nil else { return try body() }
+    let peer = context.caller.peerID
+    guard limiter.tryEnter(peer) else { return nil }
+    defer { limiter.leave(peer) }
+    return try body()
+  }
+
   /// Runs `body` when a slot of all calls is free; at once when it needs none.
   func whenFree(
     _ context: CallContext, _ slot: Slot, _ body: () async -> Result<RPCResult, RPCFault>

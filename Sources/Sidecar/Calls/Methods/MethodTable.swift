@@ -11,8 +11,19 @@ package struct MethodTable: Sendable {
   package enum Handler: Sendable {
     /// Never waits: runs right where the request was read.
     case immediate(@Sendable (JSONValue?, CallContext) throws(RPCFault) -> RPCResult)
-    /// May wait: runs in a task of its own.
-    case waiting(WaitingHandler)
+    /// May wait: runs in a task of its own, unless `attempt` has the answer at once.
+    case waiting(WaitingHandler, attempt: Attempt? = nil)
+  }
+
+  /// Begins a call where the request was read.
+  package typealias Attempt = @Sendable (JSONValue?, CallContext) throws(RPCFault) -> Beginning<RPCResult>
+
+  /// How a call goes on after its params have been read.
+  package enum Beginning<Result>: Sendable {
+    /// Nothing had to be waited for.
+    case answered(RPCResult)
+    /// The rest has to be run in a task.
+    case waits(@Sendable () async throws(RPCFault) -> Result)
   }
 
   /// What people are shown of a call that acts for the user, as it will be carried out; throws what the call would end
@@ -93,6 +104,28 @@ package struct MethodTable: Sendable {
     handlers[Method.name] = .waiting { (params, context) async throws(RPCFault) in
       .value(try await body(try Self.decode(Method.Params.self, params.take()), context).json)
     }
+  }
+
+  /// Adds a method that often has its answer without waiting. Its beginning runs where the request was read, and must
+  /// cost little.
+  mutating func beginning<Method: RPCMethod>(
+    _ method: Method.Type,
+    _ begin: @escaping @Sendable (Method.Params, CallContext) throws(RPCFault) -> Beginning<Method.Result>
+  ) where Method.Result: ValueResult {
+    addCheck(of: method)
+    let attempt: Attempt = { (params, context) throws(RPCFault) in
+      switch try begin(try Self.decode(Method.Params.self, params), context) {
+      case .answered(let result): return .answered(result)
+      case .waits(let rest): return .waits { () async throws(RPCFault) in .value(try await rest().json) }
+      }
+    }
+    let waiting: WaitingHandler = { (params, context) async throws(RPCFault) in
+      switch try attempt(params.take(), context) {
+      case .answered(let result): return result
+      case .waits(let rest): return try await rest()
+      }
+    }
+    handlers[Method.name] = .waiting(waiting, attempt: attempt)
   }
 
   /// Adds a method that may wait, whose answer may carry a descriptor for the caller.
