@@ -1,4 +1,5 @@
 import HTTPMessages
+import JOSE
 import PosternJSON
 import PosternProtocol
 import PosternSupport
@@ -34,6 +35,41 @@ struct TokenMethodTests {
     let verdict = try JSONValueDecoder().decode(TokenVerdict.self, from: bad)
     #expect(!verdict.valid && verdict.error?.code == "malformed_token")
     #expect(try JSONValueEncoder().encode(verdict) == bad)
+  }
+
+  @Test("a repeated token has the same answer without a task, but for `cached`")
+  func repeated() async throws {
+    let bench = try SidecarBench(CallTests.open) { _, _ async throws(TransportError) in
+      throw TransportError(code: .serverUnreachable, outcome: .notSent, detail: "")
+    }
+    // The private half of the key above (RFC 8037 appendix A.1).
+    var pair = try #require(Self.key.objectValue)
+    pair["d"] = "nWGxne_9WmC6hEr0kuwsERJxWl7MmkZcDusAxyuf2A0"
+    let key = try JWK(json: pair)
+    let now = bench.clock.wallNow.secondsSinceEpoch
+    let claims: JSONObject = [
+      "iss": "https://idp.test", "sub": "user", "aud": "shop", "exp": .integer(now + 300), "iat": .integer(now),
+      "nonce": "n", "quoted \"name\"": ["ü\n", 1.5],
+    ]
+    let token = try CompactJWS.sign(claims: claims, with: key, algorithm: .edDSA)
+    let params: JSONObject = [
+      "idToken": .string(token), "expectedIssuer": "https://idp.test", "clientId": "shop", "nonce": "n",
+      "jwks": ["keys": [Self.key]],
+    ]
+    let connection = bench.connect()
+    func verdict(_ params: JSONObject) async throws -> JSONValue {
+      try #require(await connection.call("validateIdToken", .object(params))["result"])
+    }
+    let first = try await verdict(params)
+    let second = try await verdict(params)
+    #expect(first["valid"] == true && first["cached"] == false)
+    var expected = try #require(first.objectValue)
+    expected["cached"] = true
+    #expect(second == .object(expected))
+    #expect(try await verdict(params) == second)
+    var other = params
+    other["nonce"] = "m"
+    #expect(try await verdict(other)["error"]?["code"] == "nonce_mismatch")
   }
 
   @Test("offline methods send no request: they work without the network")

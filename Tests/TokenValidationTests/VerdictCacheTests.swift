@@ -7,6 +7,7 @@ import PosternSupport
 import PosternTestSupport
 @_spi(Reflection) import Swift
 import Testing
+import TokenValidation
 
 /// The same token again: what may be cached, and what must be checked again.
 @Suite struct VerdictCacheTests {
@@ -165,6 +166,71 @@ import Testing
     #expect(try await isCached(bench, token) == false)
     bench.source.fail(with: KeySetError(.fetchFailed, "down"))
     await #expect(throws: KeySetError.self) { try await bench.verdict(on: token) }
+  }
+
+  /// What is known of `token` without waiting: nothing, its violation, or "valid".
+  private func known(_ bench: TokenBench, _ token: String, keys: any KeySource) -> String? {
+    let rules = PreparedTokenRules(bench.configuration)
+    switch bench.validator.knownVerdict(on: token, expecting: bench.expectations, by: rules, keys: keys) {
+    case .valid?: return "valid"
+    case .invalid(let fault)?: return fault.code.rawValue
+    case nil: return nil
+    }
+  }
+
+  @Test("without waiting only a token is known that was verified, by keys that are there")
+  func knownToken() async throws {
+    let bench = try TokenBench(cache: VerdictCache())
+    let (token, keys) = (try bench.token(), StaticJWKSet(bench.signers.published))
+    #expect(known(bench, token, keys: keys) == nil)
+    #expect(try await isCached(bench, token) == false)
+    #expect(known(bench, token, keys: keys) == "valid")
+    #expect(known(bench, token + "A", keys: keys) == nil)
+    #expect(known(bench, token, keys: bench.source) == nil)
+    #expect(known(try TokenBench(), token, keys: keys) == nil)
+  }
+
+  @Test("without waiting time, policy and keys are checked as well")
+  func knownTokenIsJudged() async throws {
+    let bench = try TokenBench(cache: VerdictCache())
+    let (token, keys) = (try bench.token(), StaticJWKSet(bench.signers.published))
+    #expect(try await isCached(bench, token) == false)
+    var other = bench
+    other.expectations.nonce = "n-2"
+    #expect(known(other, token, keys: keys) == nil)
+    other = bench
+    other.configuration.clockSkew = .seconds(31)
+    #expect(known(other, token, keys: keys) == nil)
+    #expect(known(bench, token, keys: StaticJWKSet(JWKSet([bench.signers.rsa]))) == nil)
+    #expect(known(bench, token, keys: keys) == nil)
+    #expect(try await isCached(bench, token) == false)
+    bench.clock.advance(by: .seconds(330))
+    #expect(known(bench, token, keys: keys) == "token_expired")
+    #expect(known(bench, token, keys: keys) == nil)
+  }
+
+  @Test("the answer about a known token is written once")
+  func knownAnswer() async throws {
+    let bench = try TokenBench(cache: VerdictCache())
+    let (token, keys) = (try bench.token(), StaticJWKSet(bench.signers.published))
+    _ = try await bench.verdict(on: token)
+    var written = 0
+    for _ in 0..<3 {
+      let rules = PreparedTokenRules(bench.configuration)
+      guard
+        case .valid(let known)? = bench.validator.knownVerdict(
+          on: token, expecting: bench.expectations, by: rules, keys: keys)
+      else {
+        Issue.record("the token is not known")
+        return
+      }
+      let answer = known.answer { verdict in
+        written += 1
+        return JSONText(.object(verdict.claims ?? [:]))
+      }
+      #expect(answer.value["sub"] == "user-1")
+    }
+    #expect(written == 1)
   }
 
   @Test("invalid tokens are not cached, and neither are those with a shared secret")

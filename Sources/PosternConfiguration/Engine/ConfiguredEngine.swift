@@ -170,8 +170,8 @@ package struct ConfiguredIssuer: Sendable {
   package let issuer: Issuer
   /// Nil where the issuer only serves to validate tokens.
   package let clientID: String?
-  /// The requirements on ID tokens.
-  package let tokens: AuthEngine.IDTokenConfiguration
+  /// The requirements on ID tokens, prepared for the calls.
+  package let tokenRules: PreparedTokenRules
   let keySets: KeySetPolicy
   /// The scope to request when a call does not name one.
   package let scope: String?
@@ -186,6 +186,9 @@ package struct ConfiguredIssuer: Sendable {
   /// How long its answers about opaque tokens are kept.
   let answerLife: Duration
   let proofs: ProofRules
+
+  /// The requirements on ID tokens.
+  package var tokens: AuthEngine.IDTokenConfiguration { tokenRules.configuration }
 
   /// The issuer as the source of the tokens of requests, with its keys.
   package func tokenSource(keys: any KeySource) -> TokenSource {

@@ -168,8 +168,8 @@ struct SidecarMethods {
   private func addTokenMethods(to table: inout MethodTable) {
     let computation = computation
     let tokens = TokenHandlers(engine: engine, computation: computation)
-    table.waiting(ValidateIDToken.self) { (params, context) async throws(RPCFault) in
-      try await tokens.validateIDToken(params, context)
+    table.beginning(ValidateIDToken.self) { (params, context) throws(RPCFault) in
+      try tokens.validateIDToken(params, context)
     }
     table.waiting(ValidateAccessToken.self) { (params, context) async throws(RPCFault) in
       try await tokens.validateAccessToken(params, context)

@@ -115,7 +115,7 @@ struct AccessTokenPolicy: Sendable {
 
   var fingerprint: PolicyFingerprint {
     var fingerprint = PolicyFingerprint(kind: "at+jwt")
-    configuration.add(to: &fingerprint)
+    fingerprint.add(PreparedTokenRules(configuration))
     fingerprint.add(expectations.audience)
     fingerprint.add(expectations.requiredScopes)
     fingerprint.add(expectations.clientID)

@@ -8,12 +8,12 @@ public import PosternSupport
 /// whole policy, but the user with the most entries loses theirs first. Its state is behind a lock. Only valid verdicts
 /// are cached, never one that depends on a shared secret.
 public final class VerdictCache: Sendable {
-  private typealias Tokens = FairCache<UInt32, VerdictKey, VerifiedToken>
+  private typealias Tokens = FairCache<UInt32, VerdictKey, KnownToken>
 
   /// The maximum size of an entry: a few larger ones would displace all others.
   static let maxEntryBytes = 16 << 10
-  /// The memory of a key and its parsed claims for each byte of text, at worst.
-  private static let weight = 5
+  /// The memory of a key, its parsed claims and the answer for each byte of text, at worst.
+  private static let weight = 6
 
   private let tokens: Locked<Tokens>
   private let makeEmpty: @Sendable () -> Tokens
@@ -33,18 +33,18 @@ public final class VerdictCache: Sendable {
   /// Removes the tokens of `issuer` about `subject`, or about the login `sid`.
   package func removeTokens(of subject: String?, sid: String?, issuer: String) {
     tokens.withLock { tokens in
-      tokens.removeAll { _, token in
-        let names = { (claim: String, value: String?) in value.map { token.claims.string(claim) == $0 } ?? false }
+      tokens.removeAll { _, known in
+        let names = { (claim: String, value: String?) in value.map { known.token.claims.string(claim) == $0 } ?? false }
         return names("iss", issuer) && (names("sub", subject) || names("sid", sid))
       }
     }
   }
 
-  func token(for key: VerdictKey) -> VerifiedToken? { tokens.withLock { $0[key] } }
+  func token(for key: VerdictKey) -> KnownToken? { tokens.withLock { $0[key] } }
 
   func keep(_ token: VerifiedToken, for key: VerdictKey, of uid: UInt32) {
     guard key.bytes.count <= Self.maxEntryBytes else { return }
-    tokens.withLock { $0.set(token, for: key, of: uid, weight: key.bytes.count * Self.weight) }
+    tokens.withLock { $0.set(KnownToken(token), for: key, of: uid, weight: key.bytes.count * Self.weight) }
   }
 
   func remove(_ key: VerdictKey) { tokens.withLock { $0.remove(key) } }
@@ -82,7 +82,7 @@ package struct PolicyFingerprint: Sendable {
 
   /// An empty fingerprint of one kind of token.
   package init(kind: String) {
-    bytes.reserveCapacity(256)
+    bytes.reserveCapacity(1024)
     add(kind)
   }
 
@@ -106,6 +106,12 @@ package struct PolicyFingerprint: Sendable {
   mutating func add(_ duration: Duration?) {
     bytes.append(duration == nil ? 0 : 1)
     if let duration { add(integer: duration.wholeMilliseconds) }
+  }
+
+  /// Adds a part that has been made before.
+  mutating func add(_ part: PolicyFingerprint) {
+    add(count: part.bytes.count)
+    bytes.append(contentsOf: part.bytes)
   }
 
   private mutating func add(count: Int) { add(integer: Int64(count)) }

@@ -10,8 +10,10 @@ struct IDTokenPolicy: Sendable {
     NotALogoutTokenRule(),
   ]
 
-  let configuration: IDTokenConfiguration
+  let prepared: PreparedTokenRules
   let expectations: IDTokenExpectations
+
+  var configuration: IDTokenConfiguration { prepared.configuration }
 
   var algorithms: [SignatureAlgorithm] { configuration.algorithms(narrowedTo: expectations.algorithms) }
 
@@ -102,14 +104,35 @@ extension IDTokenPolicy {
   /// the time, which is checked at every use.
   var fingerprint: PolicyFingerprint {
     var fingerprint = PolicyFingerprint(kind: "id_token")
-    configuration.add(to: &fingerprint)
+    fingerprint.add(prepared)
     expectations.add(to: &fingerprint)
     return fingerprint
   }
 }
 
+/// A configuration that does not change any more, with its part of the fingerprint of every policy: made once, and not
+/// for each call.
+package final class PreparedTokenRules: Sendable {
+  /// The configuration.
+  package let configuration: IDTokenConfiguration
+  fileprivate let fingerprint: PolicyFingerprint
+
+  /// Prepares `configuration`.
+  package init(_ configuration: IDTokenConfiguration) {
+    self.configuration = configuration
+    var fingerprint = PolicyFingerprint(kind: "configuration")
+    configuration.add(to: &fingerprint)
+    self.fingerprint = fingerprint
+  }
+}
+
+extension PolicyFingerprint {
+  /// Adds the configuration of a policy.
+  mutating func add(_ rules: PreparedTokenRules) { add(rules.fingerprint) }
+}
+
 extension IDTokenConfiguration {
-  func add(to fingerprint: inout PolicyFingerprint) {
+  fileprivate func add(to fingerprint: inout PolicyFingerprint) {
     fingerprint.add(issuer)
     fingerprint.add(algorithms.map(\.name))
     fingerprint.add(clockSkew)

@@ -26,10 +26,29 @@ public struct IDTokenValidator: Sendable {
     keys: any KeySource, in scope: CallScope = CallScope()
   ) async throws(KeySetError) -> TokenVerdict {
     guard let idToken else { return .invalid(TokenFault(.missingToken, "there is no ID token")) }
-    let policy = IDTokenPolicy(configuration: configuration, expectations: expectations)
-    return try await verification.verdict(
-      on: idToken, by: policy.profile(limits: verification.limits, isKept: verification.keepsVerdicts), keys: keys,
-      in: scope)
+    return try await validate(
+      idToken, expecting: expectations, by: PreparedTokenRules(configuration), keys: keys, in: scope)
+  }
+
+  /// Returns the verdict on `idToken` by a configuration that has been prepared for many calls.
+  package func validate(
+    _ idToken: String, expecting expectations: IDTokenExpectations, by rules: PreparedTokenRules,
+    keys: any KeySource, in scope: CallScope
+  ) async throws(KeySetError) -> TokenVerdict {
+    try await verification.verdict(on: idToken, by: profile(rules, expectations), keys: keys, in: scope)
+  }
+
+  /// Returns the verdict of `validate` on a token whose signature was verified in an earlier call; nil when it was not,
+  /// or the key set has to be waited for.
+  package func knownVerdict(
+    on idToken: String, expecting expectations: IDTokenExpectations, by rules: PreparedTokenRules, keys: any KeySource
+  ) -> KnownVerdict? {
+    verification.knownVerdict(on: idToken, by: profile(rules, expectations), keys: keys)
+  }
+
+  private func profile(_ rules: PreparedTokenRules, _ expectations: IDTokenExpectations) -> TokenProfile {
+    IDTokenPolicy(prepared: rules, expectations: expectations)
+      .profile(limits: verification.limits, isKept: verification.keepsVerdicts)
   }
 
   /// Validates with the parameters of `ValidationManager`: a token, the authorization code and nonce of the request,

@@ -77,9 +77,15 @@ struct KeySetState: Sendable {
   /// Looks again when a load starts: the one before it may have ended since the caller looked. Nil when the request is
   /// to be made.
   func settled(at now: MonotonicInstant) -> Result<KeySetSnapshot, KeySetError>? {
-    if let current, now < current.refreshAt, let snapshot = snapshot(at: now) { return .success(snapshot) }
+    if let snapshot = settledSet(at: now) { return .success(snapshot) }
     guard isWaiting(at: now), let error = reportedError(at: now) else { return nil }
     return snapshot(at: now).map { .success($0) } ?? .failure(error)
+  }
+
+  /// Returns the set as long as it is not due for a refresh.
+  func settledSet(at now: MonotonicInstant) -> KeySetSnapshot? {
+    guard let current, now < current.refreshAt else { return nil }
+    return snapshot(at: now)
   }
 
   /// Ends the background refresh that `read` started, whatever its result.

@@ -5,6 +5,9 @@ public import PosternSupport
 
 /// A source of verification keys.
 public protocol KeySource: Sendable {
+  /// The current set, if it is cached and no request for another one is due; nil otherwise.
+  var currentKeySet: KeySetSnapshot? { get }
+
   /// Returns the current set: cached while it is valid, fetched when there is none.
   func keySet(in scope: CallScope) async throws(KeySetError) -> KeySetSnapshot
 
@@ -22,6 +25,9 @@ public protocol KeySource: Sendable {
 }
 
 extension KeySource {
+  /// Returns nil: right for a source that may always have to be waited for.
+  public var currentKeySet: KeySetSnapshot? { nil }
+
   /// Returns any newer set: right for a source that is not shared.
   public func keySet(
     newerThan snapshot: KeySetSnapshot, holding isSought: @escaping @Sendable (JWKSet) -> Bool, in scope: CallScope
@@ -77,6 +83,9 @@ public struct StaticJWKSet: KeySource {
       throw KeySetError(.invalid, error.message)
     }
   }
+
+  /// Returns the set.
+  public var currentKeySet: KeySetSnapshot? { snapshot }
 
   /// Returns the set.
   public func keySet(in scope: CallScope) async throws(KeySetError) -> KeySetSnapshot { snapshot }

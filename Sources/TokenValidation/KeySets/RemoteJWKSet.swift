@@ -39,6 +39,12 @@ public final class RemoteJWKSet: KeySource {
   /// The name of the set.
   public var name: KeySetName { location.name }
 
+  /// Returns the current set, if it is within its lifetime and not due for a refresh.
+  public var currentKeySet: KeySetSnapshot? {
+    let now = now
+    return state.withLock { $0.settledSet(at: now) }
+  }
+
   /// Returns the current set. Waits for a request only when there is no set within its lifetime, nor an older one to
   /// use during an outage.
   public func keySet(in scope: CallScope = CallScope()) async throws(KeySetError) -> KeySetSnapshot {

@@ -1,6 +1,6 @@
 import JOSE
 import OAuthClient
-import PosternJSON
+package import PosternJSON
 import PosternSupport
 
 /// The validation of any kind of token, with violations in a fixed order: encoding, header and algorithm, choice of
@@ -19,8 +19,10 @@ struct TokenVerification: Sendable {
   ) async throws(KeySetError) -> TokenVerdict {
     do throws(VerificationFailure) {
       let entry = cacheEntry(for: token, by: profile)
-      if let entry, let known = try await known(entry, by: profile, keys: keys, in: scope) {
-        return known.verdict(cached: true)
+      if let entry, let known = cache?.token(for: entry),
+        try isStillValid(known, entry, by: profile, in: await Self.keySet(of: keys, in: scope))
+      {
+        return known.verdict
       }
       let (verified, mayBeKept) = try await verify(token, by: profile, keys: keys, in: scope)
       try judge(verified, by: profile)
@@ -39,26 +41,38 @@ struct TokenVerification: Sendable {
     return profile.fingerprint.map { VerdictKey(token: token, policy: $0) }
   }
 
-  /// Returns the cached token, if the issuer's key set still has the same key for it, after its claims have been
-  /// checked again. A key that was removed from the set invalidates its verdicts.
-  private func known(
-    _ entry: VerdictKey, by profile: TokenProfile, keys: any KeySource, in scope: CallScope
-  ) async throws(VerificationFailure) -> VerifiedToken? {
-    guard let cache, let known = cache.token(for: entry) else { return nil }
-    let snapshot = try await Self.keySet(of: keys, in: scope)
-    guard let key = try? snapshot.keys.verificationKey(for: known.header, algorithm: known.algorithm),
-      let thumbprint = key.thumbprint, thumbprint == known.key.thumbprint
+  /// Returns the verdict on a cached token, if the key set is there without waiting; nil otherwise.
+  func knownVerdict(on token: String, by profile: TokenProfile, keys: any KeySource) -> KnownVerdict? {
+    guard let entry = cacheEntry(for: token, by: profile), let known = cache?.token(for: entry),
+      let keySet = keys.currentKeySet
+    else { return nil }
+    do throws(VerificationFailure) {
+      return try isStillValid(known, entry, by: profile, in: keySet) ? .valid(known) : nil
+    } catch {
+      guard case .invalid(let fault) = error else { return nil }
+      return .invalid(fault)
+    }
+  }
+
+  /// Whether the issuer's key set still has the key of a cached token, after its claims have been checked again. A key
+  /// that was removed from the set invalidates its verdicts.
+  private func isStillValid(
+    _ known: KnownToken, _ entry: VerdictKey, by profile: TokenProfile, in keySet: KeySetSnapshot
+  ) throws(VerificationFailure) -> Bool {
+    let token = known.token
+    guard let key = try? keySet.keys.verificationKey(for: token.header, algorithm: token.algorithm),
+      let thumbprint = key.thumbprint, thumbprint == token.key.thumbprint
     else {
-      cache.remove(entry)
-      return nil
+      cache?.remove(entry)
+      return false
     }
     do throws(VerificationFailure) {
-      try judge(known, by: profile)
+      try judge(token, by: profile)
     } catch {
-      cache.remove(entry)
+      cache?.remove(entry)
       throw error
     }
-    return known
+    return true
   }
 
   private func verify(
@@ -225,6 +239,34 @@ struct VerifiedToken: Sendable {
       claims: claims.members, header: header.parameters,
       key: TokenKey(kid: key.keyID, alg: algorithm.name, thumbprint: key.thumbprint), cached: cached)
   }
+}
+
+/// A token whose signature was verified in an earlier call.
+package final class KnownToken: Sendable {
+  let token: VerifiedToken
+  private let answer = Locked<JSONText?>(nil)
+
+  init(_ token: VerifiedToken) { self.token = token }
+
+  /// The verdict, after the claims have been checked again.
+  package var verdict: TokenVerdict { token.verdict(cached: true) }
+
+  /// The verdict as `write` writes it, the first time: the same for every call that finds the token. For one method
+  /// alone, since tokens of several policies share nothing.
+  package func answer(_ write: (TokenVerdict) -> JSONText) -> JSONText {
+    if let known = answer.withLock({ $0 }) { return known }
+    let text = write(verdict)
+    answer.withLock { $0 = text }
+    return text
+  }
+}
+
+/// The verdict on a known token.
+package enum KnownVerdict: Sendable {
+  /// The claims still meet the requirements.
+  case valid(KnownToken)
+  /// They no longer do, with the first violation.
+  case invalid(TokenFault)
 }
 
 /// The reason why a validation has no verified token.

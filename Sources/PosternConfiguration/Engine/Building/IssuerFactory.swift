@@ -30,7 +30,8 @@ struct IssuerFactory {
         continue
       }
       issuers[name] = ConfiguredIssuer(
-        issuer: try self.issuer(name, issuer), clientID: issuer.clientID, tokens: try tokens(name, issuer),
+        issuer: try self.issuer(name, issuer), clientID: issuer.clientID,
+        tokenRules: PreparedTokenRules(try tokens(name, issuer)),
         keySets: issuer.jwks, scope: issuer.scope, implicit: try implicitAccess(name, issuer),
         accessManager: try accessManager(name, issuer), redirectURI: issuer.redirectURI,
         introspectsJWTs: issuer.introspect == .always, answerLife: issuer.introspection.cache,

@@ -6,6 +6,7 @@ import PosternJSONRPC
 import PosternObservability
 import PosternProtocol
 import PosternSupport
+import TokenValidation
 
 /// The methods that judge tokens: params to expectations, the engine, and its verdict to a result.
 struct TokenHandlers: Sendable {
@@ -14,7 +15,7 @@ struct TokenHandlers: Sendable {
 
   func validateIDToken(
     _ params: ValidateIDToken.Params, _ context: CallContext
-  ) async throws(RPCFault) -> ValidateIDToken.Result {
+  ) throws(RPCFault) -> MethodTable.Beginning<ValidateIDToken.Result> {
     let bounds = InputLimits(rules: context.runtime.validation)
     let issuer = try TokenIssuer(params, context, engine.keySets)
     var expectations = IDTokenExpectations(
@@ -29,9 +30,28 @@ struct TokenHandlers: Sendable {
     expectations.clockSkew = try bounds.clockSkew(params.clockSkewSeconds)
     expectations.requiresAuthorizedParty = params.requireAzp
     expectations.now = try bounds.now(params.now)
-    return try await decided(issuer, context) { [engine, expectations] () async throws(KeySetError) in
-      try await engine.validators.idTokens.validate(
-        params.idToken, expecting: expectations, configuration: issuer.tokens, keys: issuer.keys, in: context.scope)
+    let (validator, token) = (engine.validators.idTokens, params.idToken)
+    if issuer.isBounded,
+      let known = validator.knownVerdict(
+        on: token, expecting: expectations, by: issuer.rules, keys: issuer.keys)
+    {
+      return .answered(Self.answer(known, context))
+    }
+    return .waits { [self, expectations] () async throws(RPCFault) in
+      try await decided(issuer, context) { () async throws(KeySetError) in
+        try await validator.validate(
+          token, expecting: expectations, by: issuer.rules, keys: issuer.keys, in: context.scope)
+      }
+    }
+  }
+
+  /// The answer about a token whose signature was verified in an earlier call. The audit log reads its members.
+  private static func answer(_ known: KnownVerdict, _ context: CallContext) -> RPCResult {
+    switch known {
+    case .valid(let token) where context.audit == nil:
+      .text(token.answer { JSONText(PosternProtocol.TokenVerdict($0).json) })
+    case .valid(let token): .value(PosternProtocol.TokenVerdict(token.verdict).json)
+    case .invalid(let fault): .value(PosternProtocol.TokenVerdict(fault).json)
     }
   }
 

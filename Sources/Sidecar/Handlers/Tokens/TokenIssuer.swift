@@ -7,10 +7,11 @@ import PosternJSONRPC
 import PosternObservability
 import PosternProtocol
 import PosternSupport
+import TokenValidation
 
 /// The issuer of a call's tokens: the requirements on them, and their keys.
 struct TokenIssuer: Sendable {
-  let tokens: AuthEngine.IDTokenConfiguration
+  let rules: PreparedTokenRules
   /// The client that tokens are for, if it is known.
   let clientID: String?
   let keys: any KeySource
@@ -27,7 +28,7 @@ struct TokenIssuer: Sendable {
       try Self.exclude(reference.jwks != nil, "jwks")
       try Self.exclude(reference.jwksUrl != nil, "jwksUrl")
       let configured = try runtime.issuer(name)
-      tokens = configured.tokens
+      rules = configured.tokenRules
       clientID = reference.clientId ?? configured.clientID
       keys = runtime.keys(of: configured, in: keySets)
       realm = "issuer \(name)"
@@ -37,11 +38,14 @@ struct TokenIssuer: Sendable {
     guard let issuer = reference.expectedIssuer else {
       throw .invalidParams("Either issuer, or expectedIssuer with jwks or jwksUrl", path: "/issuer")
     }
-    tokens = AuthEngine.IDTokenConfiguration(issuer: issuer, algorithms: SignatureAlgorithm.asymmetric)
+    rules = PreparedTokenRules(
+      AuthEngine.IDTokenConfiguration(issuer: issuer, algorithms: SignatureAlgorithm.asymmetric))
     clientID = reference.clientId
     (keys, isBounded) = try Self.keys(reference, context, keySets)
     realm = "peer \(context.caller.peer.uid)"
   }
+
+  var tokens: AuthEngine.IDTokenConfiguration { rules.configuration }
 
   /// The client that tokens are for; the call must name it if the configuration does not.
   func requiredClientID() throws(RPCFault) -> String {
