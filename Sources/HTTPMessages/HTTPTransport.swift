@@ -9,8 +9,7 @@ public protocol HTTPTransport: Sendable {
 
   /// Sends `request`, and calls `whenEnded` with the outcome: exactly once, on any thread, perhaps before this returns.
   ///
-  /// Cancelling what it returns is cancelling the exchange; nil when that has ended already. By default a task that
-  /// waits for `send`.
+  /// Cancelling what it returns is cancelling the exchange; nil when that has ended already.
   func start(
     _ request: HTTPRequest, options: TransferOptions,
     whenEnded: @escaping @Sendable (Result<HTTPResponse, TransportError>) -> Void
@@ -24,7 +23,7 @@ public protocol TransferHandle: AnyObject, Sendable {
 }
 
 extension HTTPTransport {
-  /// Starts a task that waits for `send`.
+  /// Sends `request` by `send`, in a task of its own.
   public func start(
     _ request: HTTPRequest, options: TransferOptions,
     whenEnded: @escaping @Sendable (Result<HTTPResponse, TransportError>) -> Void
