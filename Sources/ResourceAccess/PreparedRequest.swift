@@ -25,7 +25,7 @@ struct PreparedRequest {
     method =
       options.isForwarded ? try HTTPMethod(exactly: request.method) : try HTTPMethod(named: request.method)
     let keepsCodings = options.isForwarded && server.keepsCodings
-    var fields = try HeaderRules(server).checked(request.headers, keepsCodings: keepsCodings)
+    var fields = try server.prepared.headers.checked(request.headers, keepsCodings: keepsCodings)
     var url = try server.url(forPath: request.path)
     try Self.checkQuery(of: url, for: server, path: ["path"])
     (fields, secondURLs) = try SecondURLs(server, options).reading(fields, of: url)

@@ -4,8 +4,10 @@ import PosternSupport
 import Sessions
 
 /// Sends the requests of one fetch to its resource server, within the limits of their origins: with the token and its
-/// proof, with cookies, and with encrypted bodies.
-final class ResourceExchange {
+/// proof, with cookies, and with encrypted bodies. Each function is a step of `FetchCall`, to which the order belongs.
+///
+/// `@unchecked`: it belongs to that call, as the call's own properties do.
+final class ResourceExchange: @unchecked Sendable {
   /// One request of the fetch.
   struct Attempt {
     var request: HTTPRequest
@@ -19,20 +21,23 @@ final class ResourceExchange {
     var hasCredential = false
   }
 
+  /// A request that has a slot of its origin.
+  private struct Admitted {
+    let slot: OriginLimiter.Slot
+    let since: MonotonicInstant
+  }
+
   let server: ResourceServer
-  let policy: TokenManagementPolicy
   private let services: Services
   private let limiter: OriginLimiter
   private let prover: DPoPProver
   private let method: HTTPMethod
-  private let options: TransferOptions
-  private let scope: CallScope
-  private let longWork: LongWork?
-  private let supply: BodySupply?
-  /// Hides the credential of the requests in what comes back.
-  let echo: CredentialEcho
-  /// The targets of the last response where that is a redirect, as the server sent them.
-  private(set) var locations: [String] = []
+  private let fetch: FetchOptions
+  private var scope: CallScope { fetch.scope }
+  private var options: TransferOptions
+  private(set) lazy var policy = fetch.tokenPolicy?.within(server) ?? server.tokenPolicy(fetch.tokenDelegate)
+  /// Hides the credential of the requests in what comes back; nil: they carry none.
+  let echo: CredentialEcho?
   /// How many requests of the fetch were sent.
   private var requestCount = 0
   /// Whether a request of the fetch has begun to read `supply`.
@@ -41,30 +46,42 @@ final class ResourceExchange {
   var cookies: CallCookies?
   private(set) var timing = HTTPResponse.Timing()
 
+  /// The slot of the request that is under way, where the resource has limits.
+  private var admitted: Admitted?
+  /// The request that is under way, as it is sent.
+  private var outgoing: HTTPRequest?
+  private var proof: DPoPProof?
+  /// The server's terms for the proof of a retry.
+  private var terms: DPoPTerms?
+  private var secret: StaticCredential.Current?
+  private var reported: ReportedExchange?
+  private var result: Result<HTTPResponse, TransportError>?
+  /// The last response.
+  private(set) var response: HTTPResponse?
+  /// The targets of the last response where that is a redirect, as the server sent them.
+  private(set) var locations: [String] = []
+
   init(
-    services: Services, limiter: OriginLimiter, prover: DPoPProver, server: ResourceServer, method: HTTPMethod,
-    cookies: CallCookies?, fetch: FetchOptions, isBoundByCaller: Bool
+    _ fetcher: ResourceFetcher, _ server: ResourceServer, method: HTTPMethod, _ fetch: FetchOptions,
+    isBoundByCaller: Bool
   ) {
-    self.services = services.carried(by: server.transport)
-    self.limiter = limiter
-    self.prover = prover
+    services = fetcher.services.carried(by: server.transport)
+    limiter = fetcher.limiter
+    prover = fetcher.prover
     self.server = server
     self.method = method
-    self.cookies = cookies
-    scope = fetch.scope
-    longWork = fetch.longWork
-    supply = fetch.supply
-    echo = CredentialEcho(fetch.longWork)
-    policy = fetch.tokenPolicy?.within(server) ?? server.tokenPolicy(fetch.tokenDelegate)
-    var options = TransferOptions(
-      to: server.access, maxBodyBytes: server.maxBodyBytes, control: fetch.task?.control, peerID: fetch.scope.peer)
+    self.fetch = fetch
+    cookies = CallCookies(fetcher.cookies, server, fetch)
+    echo = server.authentication == .credential ? CredentialEcho(fetch.longWork) : nil
+    options = server.prepared.transfer
+    options.control = fetch.task?.control
+    options.peerID = fetch.scope.peer
     // A stream without an end is no fault as long as its pieces come, unless the caller bounds all of the fetch.
     if fetch.deliver != nil, !isBoundByCaller {
       options.streaming = StreamBounds(
         silence: server.idleTimeout, deadline: fetch.scope.deadline)
     }
     options.partition = ConnectionPartition(narrowing: fetch.narrowing, user: Self.user(fetch, server))
-    self.options = options
   }
 
   /// What identifies the user whose token goes along; nil: no user's does.
@@ -81,55 +98,16 @@ final class ResourceExchange {
   /// The control by which the fetch is paused and its body is taken.
   var control: TransferControl? { options.control }
 
-  /// One request and its response.
-  func send(_ attempt: Attempt) async throws(ResourceError) -> HTTPResponse {
-    var first: HTTPResponse?
-    return try await prover.retrying(DPoPRejection.init(ofResource:)) {
-      (terms) async throws(ResourceError) -> (answer: HTTPResponse, response: HTTPResponse, proof: DPoPProof?) in
-      // A body that can be read once only: the rejection is the answer.
-      if let first, !canRetry(attempt.request) { return (first, first, nil) }
-      var proof: DPoPProof?
-      let response = try await sendWithinLimits(attempt, by: terms, &proof)
-      first = response
-      return (response, response, proof)
-    }
-  }
-
   /// Whether `request` may be retried: its body is there, or can be read from its beginning once more.
   func canRetry(_ request: HTTPRequest) -> Bool {
-    guard request.streamedBody != nil, hasReadBody, let supply else { return true }
+    guard request.streamedBody != nil, hasReadBody, let supply = fetch.supply else { return true }
     guard supply.rewind() else { return false }
     hasReadBody = false
     return true
   }
 
-  /// Sends when the limits of the resource's origin permit it.
-  private func sendWithinLimits(
-    _ attempt: Attempt, by terms: DPoPTerms?, _ proof: inout DPoPProof?
-  ) async throws(ResourceError) -> HTTPResponse {
-    try await waitUntilResumed(mayHaveHadEffect: attempt.followsRedirect)
-    guard let limits = server.limits else { return try await sendNow(attempt, by: terms, &proof) }
-    let came = services.clock.monotonicNow
-    let slot: OriginLimiter.Slot
-    do throws(OriginLimiter.Rejection) {
-      let key = OriginLimiter.Key(resource: server.name, origin: attempt.request.url.origin)
-      let waiter = OriginLimiter.Waiter(
-        deadline: { attempt.timer.deadline }, control: options.control, scope: scope)
-      slot = try await limiter.enter(key, limits, waiter)
-    } catch {
-      throw ResourceError(error, resource: server.name, method: method, mayHaveHadEffect: attempt.followsRedirect)
-    }
-    let began = services.clock.monotonicNow
-    timing.queued += began - came
-    do throws(ResourceError) {
-      let response = try await sendNow(attempt, by: terms, &proof)
-      limiter.leave(slot, verdict(on: response), in: scope)
-      return response
-    } catch {
-      limiter.leave(slot, verdict(on: error, since: began), in: scope)
-      throw error
-    }
-  }
+  /// Whether the fetch is paused.
+  var isPaused: Bool { options.control?.isPaused == true }
 
   /// Returns when the fetch is not paused. `mayHaveHadEffect`: whether a server has answered an earlier request of it.
   func waitUntilResumed(mayHaveHadEffect: Bool) async throws(ResourceError) {
@@ -142,60 +120,104 @@ final class ResourceExchange {
       .requestCancelled, "cancelled before the next request", outcome: mayHaveHadEffect ? .replied : .notSent)
   }
 
-  private func sendNow(
-    _ attempt: Attempt, by terms: DPoPTerms?, _ proof: inout DPoPProof?
-  ) async throws(ResourceError) -> HTTPResponse {
-    var request = policy.authorizing(attempt.request, with: attempt.token)
+  // MARK: - The limits of the origin
+
+  /// Waits until the limits of the origin permit a request.
+  func enterOrigin(for attempt: Attempt) async throws(ResourceError) {
+    guard let limits = server.limits else { return }
+    let came = clock.monotonicNow
+    do throws(OriginLimiter.Rejection) {
+      let key = OriginLimiter.Key(resource: server.name, origin: attempt.request.url.origin)
+      let waiter = OriginLimiter.Waiter(
+        deadline: { attempt.timer.deadline }, control: options.control, scope: scope)
+      let slot = try await limiter.enter(key, limits, waiter)
+      admitted = Admitted(slot: slot, since: clock.monotonicNow)
+    } catch {
+      throw ResourceError(error, resource: server.name, method: method, mayHaveHadEffect: attempt.followsRedirect)
+    }
+    timing.queued += clock.monotonicNow - came
+  }
+
+  /// Gives the slot back, behind a response or `error`.
+  func leaveOrigin(after error: ResourceError? = nil) {
+    guard let admitted = admitted.take() else { return }
+    let verdict =
+      if let error { verdict(on: error, since: admitted.since) } else { response.map(verdict(on:)) ?? .neither }
+    limiter.leave(admitted.slot, verdict, in: scope)
+  }
+
+  // MARK: - The request
+
+  /// Adds the token with its proof, and cookies.
+  func authorize(_ attempt: Attempt) throws(ResourceError) {
+    var request = attempt.request
+    if let token = attempt.token { request = policy.authorizing(request, with: token) }
     let isAuthorized = request.fields["Authorization"] != nil
     if attempt.wantsAdvice, isAuthorized || attempt.token == nil, request.fields["x-authenticate-response"] == nil {
       request.fields["x-authenticate-response"] = "header"
     }
+    proof = nil
     if let token = attempt.token, isAuthorized { proof = try prove(&request, token, by: terms) }
-    let secret = attempt.hasCredential ? server.credential?.forNextRequest() : nil
-    cookies?.key.credential = secret?.fingerprint
-    cookies?.attach(to: &request, now: services.clock.wallNow)
-    request = try await sealed(request)
-    // Last of all: nothing but the transport has the request with its secret.
-    try secret?.authorize(&request, afterRedirect: attempt.followsRedirect)
-    echo.sends(secret)
-    var options = options
-    options.deadline = attempt.timer.limit
-    // The configuration names every address that a request goes to: a link-local one only if it is written there.
-    options.allowsLinkLocal = request.url.origin.isLinkLocalAddress
-    let result = try await transmit(request, options)
-    let response: HTTPResponse
-    do throws(TransportError) {
-      response = try result.get()
-    } catch {
-      throw ResourceError(error, resource: server.name, method: method, mayHaveHadEffect: attempt.followsRedirect)
+    secret = attempt.hasCredential ? server.credential?.forNextRequest() : nil
+    if cookies != nil {
+      cookies?.key.credential = secret?.fingerprint
+      cookies?.attach(to: &request, now: clock.wallNow)
     }
-    timing.queued += response.timing.queued
-    timing.connect += response.timing.connect
-    timing.firstByte += response.timing.firstByte
-    cookies?.keep(response, from: request.url, now: services.clock.wallNow)
-    locations = response.fields.values(of: "Location")
-    return try await opened(await echo.hidden(in: response))
+    outgoing = request
   }
 
-  /// Hands the request to the transport, with the body that is read meanwhile.
-  private func transmit(
-    _ request: HTTPRequest, _ options: TransferOptions
-  ) async throws(ResourceError) -> Result<HTTPResponse, TransportError> {
-    guard request.streamedBody != nil, let supply, let control = options.control else {
-      return await deliver(request, options)
+  /// Encrypts the body, where the resource's are.
+  func seal() async throws(ResourceError) {
+    guard let encryption = server.payloadEncryption, let request = outgoing else { return }
+    guard let longWork = fetch.longWork else { return outgoing = try encryption.sealed(request) }
+    outgoing = try await longWork.run(on: request.body?.count ?? 0) { () throws(ResourceError) in
+      try encryption.sealed(request)
+    }
+  }
+
+  /// Adds the credential last of all: nothing but the transport has the request with its secret.
+  func complete(within deadline: Deadline, followsRedirect: Bool) throws(ResourceError) {
+    guard var request = outgoing else { return }
+    if let secret {
+      try secret.authorize(&request, afterRedirect: followsRedirect)
+      echo?.sends(secret)
+      outgoing = request
+    }
+    options.deadline = deadline
+    // The configuration names every address that a request goes to: a link-local one only if it is written there.
+    options.allowsLinkLocal = request.url.origin.isLinkLocalAddress
+    requestCount += 1
+  }
+
+  /// Whether the body is read while the request is sent.
+  var readsBody: Bool { outgoing?.streamedBody != nil && fetch.supply != nil && options.control != nil }
+
+  /// Hands the request to the transport; `received` has the result behind `whenEnded`.
+  func start(whenEnded: @escaping @Sendable () -> Void) -> (any TransferHandle)? {
+    guard let request = outgoing.take() else { return nil }
+    let exchange = services.begin(request, for: .resource(server.name), attempt: requestCount, in: scope)
+    reported = exchange
+    return exchange.start(options: options) { result in
+      self.result = result
+      whenEnded()
+    }
+  }
+
+  /// Sends the request from the calling task, with the body that is read meanwhile.
+  func send() async throws(ResourceError) {
+    guard let request = outgoing.take() else { return }
+    guard request.streamedBody != nil, let supply = fetch.supply, let control = options.control else {
+      return result = await deliver(request)
     }
     hasReadBody = true
-    let (result, failure) = await BodySending(supply: supply, control: control).send {
-      await deliver(request, options)
-    }
+    let (result, failure) = await BodySending(supply: supply, control: control).send { await deliver(request) }
+    self.result = result
     // A server may answer before it has the body: then the answer counts.
-    guard let failure, case .failure(let error) = result else { return result }
+    guard let failure, case .failure(let error) = result else { return }
     throw ResourceError(.invalidParams, failure, path: ["bodyFrom"], outcome: error.outcome, retryable: false)
   }
 
-  private func deliver(_ request: HTTPRequest, _ options: TransferOptions) async -> Result<HTTPResponse, TransportError>
-  {
-    requestCount += 1
+  private func deliver(_ request: HTTPRequest) async -> Result<HTTPResponse, TransportError> {
     do throws(TransportError) {
       return .success(
         try await services.send(
@@ -203,6 +225,47 @@ final class ResourceExchange {
     } catch {
       return .failure(error)
     }
+  }
+
+  // MARK: - The response
+
+  /// Takes the result of a transfer.
+  func received(from url: HTTPURL, followsRedirect: Bool) throws(ResourceError) {
+    guard let result = result.take() else { return }
+    reported.take()?.end(result)
+    let response: HTTPResponse
+    do throws(TransportError) {
+      response = try result.get()
+    } catch {
+      throw ResourceError(error, resource: server.name, method: method, mayHaveHadEffect: followsRedirect)
+    }
+    timing.queued += response.timing.queued
+    timing.connect += response.timing.connect
+    timing.firstByte += response.timing.firstByte
+    cookies?.keep(response, from: url, now: clock.wallNow)
+    locations = response.fields.values(of: "Location")
+    self.response = response
+  }
+
+  /// Whether the response has to be searched for the credential, or decrypted.
+  var hidesOrDecrypts: Bool { echo != nil || server.payloadEncryption != nil }
+
+  /// Hides the credential in the response, and decrypts it.
+  func open() async throws(ResourceError) {
+    guard let response else { return }
+    self.response = try await opened(await echo?.hidden(in: response) ?? response)
+  }
+
+  /// Learns what the response shows about the proof of its request; whether the request is sent with another one now.
+  func wantsAnotherProof(for request: HTTPRequest) -> Bool {
+    let isRetry = terms != nil
+    terms = nil
+    guard let response, let proof = proof.take(),
+      let terms = prover.learn(from: response, to: proof, DPoPRejection(ofResource: response)),
+      !isRetry, canRetry(request)
+    else { return false }
+    self.terms = terms
+    return true
   }
 
   /// The proof that goes with a token that is bound to a key (RFC 9449 section 7.1).
@@ -217,17 +280,9 @@ final class ResourceExchange {
     }
   }
 
-  private func sealed(_ request: HTTPRequest) async throws(ResourceError) -> HTTPRequest {
-    guard let encryption = server.payloadEncryption else { return request }
-    guard let longWork else { return try encryption.sealed(request) }
-    return try await longWork.run(on: request.body?.count ?? 0) { () throws(ResourceError) in
-      try encryption.sealed(request)
-    }
-  }
-
   private func opened(_ response: HTTPResponse) async throws(ResourceError) -> HTTPResponse {
     guard let encryption = server.payloadEncryption else { return response }
-    guard let longWork else { return try encryption.opened(response) }
+    guard let longWork = fetch.longWork else { return try encryption.opened(response) }
     return try await longWork.run(on: response.body.count) { () throws(ResourceError) in
       try encryption.opened(response)
     }

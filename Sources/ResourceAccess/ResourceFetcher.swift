@@ -9,21 +9,25 @@ package import Sessions
 /// It caches nothing but servers' nonces for proofs, and cookies; `ClientCredentialsTokens` and `ExchangedTokens` cache
 /// tokens. Resource servers and issuers come with every call, so a call ends on the configuration that it started with.
 public final class ResourceFetcher: Sendable {
-  private let services: Services
+  let services: Services
   private let deviceTokens: ClientCredentialsTokens
   private let exchangedTokens: ExchangedTokens
-  private let prover: DPoPProver
-  private let limiter: OriginLimiter
+  let prover: DPoPProver
+  let limiter: OriginLimiter
   private let scopeReports: ScopeReports
   let flights: AdviceFlights
   /// The cookies of resources that keep them.
   public let cookies = CookieJars()
+  /// For tests: whether a fetch waits once behind each of its steps, as if that had to wait for something.
+  private let waitsAtEachStep: Bool
 
   /// Takes client credentials tokens from `deviceTokens`. Tokens on behalf of users are those of `exchangedTokens`;
   /// nil: the fetcher's own.
   package init(
-    _ services: Services, deviceTokens: ClientCredentialsTokens, exchangedTokens: ExchangedTokens? = nil
+    _ services: Services, deviceTokens: ClientCredentialsTokens, exchangedTokens: ExchangedTokens? = nil,
+    waitsAtEachStep: Bool = false
   ) {
+    self.waitsAtEachStep = waitsAtEachStep
     self.services = services
     self.deviceTokens = deviceTokens
     self.exchangedTokens = exchangedTokens ?? ExchangedTokens(sharing: deviceTokens)
@@ -44,64 +48,35 @@ public final class ResourceFetcher: Sendable {
   public func fetch(
     _ request: ResourceRequest, from server: ResourceServer, options: FetchOptions = FetchOptions()
   ) async throws(ResourceError) -> ResourceResponse {
+    let call = call(request, server, options)
+    if let outcome = call.mustNotBegin() { return try outcome.get() }
+    return try await call.run().get()
+  }
+
+  /// The same, without a task of the caller's that waits: `whenEnded` is called once with the outcome, perhaps before
+  /// this returns; else on the executor of `options.scope`, or without one where the last wait ends.
+  ///
+  /// Cancelling what it returns ends the fetch as cancelling the task of `fetch` does.
+  @discardableResult
+  package func start(
+    _ request: ResourceRequest, from server: ResourceServer, options: FetchOptions = FetchOptions(),
+    whenEnded: @escaping @Sendable (Result<ResourceResponse, ResourceError>) -> Void
+  ) -> any TransferHandle {
+    let call = call(request, server, options)
+    if let outcome = call.mustNotBegin() { whenEnded(outcome) } else { call.start(whenEnded: whenEnded) }
+    return call
+  }
+
+  private func call(_ request: ResourceRequest, _ server: ResourceServer, _ options: FetchOptions) -> FetchCall {
     var options = options
-    let server = server.applying(options)
     if options.deliver != nil || options.supply != nil || options.hasDelegate, options.task == nil {
       options.task = NetworkTask(request: request, clock: clock)
     }
-    guard let task = options.task else { return try await carryOut(request, server, options) }
-    return try await task.carryOut { [options] in
-      do throws(ResourceError) {
-        return .success(try await self.carryOut(request, server, options))
-      } catch {
-        return .failure(error)
-      }
-    }.get()
-  }
-
-  private func carryOut(
-    _ request: ResourceRequest, _ server: ResourceServer, _ options: FetchOptions
-  ) async throws(ResourceError) -> ResourceResponse {
-    let prepared = try prepare(request, server, options)
-    options.task?.began(server.shown(prepared.message.url))
-    let timer = FetchTimer(options, server, clock: services.clock)
-    let tokens = try await tokenSource(options, server)
-    // A user's tokens are not revoked after a step-up while the call may carry them.
-    let use = server.authentication == .user ? try? await tokens?.session?.beginUse(of: .user, in: options.scope) : nil
-    defer { use?.end() }
-    let exchange = ResourceExchange(
-      services: services, limiter: limiter, prover: prover, server: server, method: prepared.method,
-      cookies: CallCookies(cookies, server, options), fetch: options, isBoundByCaller: timer.isBoundByCaller)
-    let operation = FetchOperation(
-      exchange, tokens: tokens, fetch: options, timer: timer,
-      advice: adviceRounds(options, server, tokens?.session?.handle)
-    ) { [self, options] () async throws(ResourceError) in try await tokenSource(options, server) }
-    guard let task = options.task, let deliver = options.deliver else {
-      return try await operation.run(prepared.message)
-    }
-    task.control.takeBodies(
-      piecesOf: options.pieceBytes, withHead: options.deliverHead != nil,
-      where: server.streams(consultsDelegate: options.consultsDelegate))
-    let delivery = BodyDelivery(
-      task: task, deliver: deliver, deliverHead: options.deliverHead, largest: options.pieceBytes,
-      echo: exchange.echo)
-    async let taken = delivery.pump()
-    // A fetch that fails has no use for the rest of the body: leaving cancels the pump and waits for it.
-    defer { task.control.finish() }
-    do throws(ResourceError) {
-      let response = try await operation.run(prepared.message)
-      task.control.finish()
-      return try await delivery.finish(response, after: taken)
-    } catch {
-      // The pieces that came before the server broke off are delivered before the error.
-      task.control.finish()
-      if error.outcome == .replied, ![.requestCancelled, .deadlineExceeded].contains(error.code) { _ = await taken }
-      throw error
-    }
+    return FetchCall(self, request, server.applying(options), options, waits: waitsAtEachStep)
   }
 
   /// The request of a fetch. Before a token is obtained: a missing setting is not to cost a login.
-  private func prepare(
+  func prepare(
     _ request: ResourceRequest, _ server: ResourceServer, _ options: FetchOptions
   ) throws(ResourceError) -> PreparedRequest {
     guard !server.pinsRequired || server.access.tls.pins != nil else {
@@ -119,7 +94,7 @@ public final class ResourceFetcher: Sendable {
 
   /// The advice of a fetch, where the resource server has rules for it or the program has a policy. Without a user's
   /// session nothing but a delegate can satisfy it.
-  private func adviceRounds(
+  func adviceRounds(
     _ options: FetchOptions, _ server: ResourceServer, _ session: SessionHandle?
   ) -> AdviceRounds? {
     guard let fetch = options.advice, let rules = server.advice ?? fetch.policy.map({ _ in .ofProgram }) else {
@@ -132,7 +107,7 @@ public final class ResourceFetcher: Sendable {
     guard session != nil || policy.hasDelegate && fetch.delegateID != nil else { return nil }
     return AdviceRounds(
       rules: rules, policy: policy.within(server), fetch: fetch, session: session, flights: flights,
-      level: options.narrowing, headers: HeaderRules(server), secondURLs: SecondURLs(server, options),
+      level: options.narrowing, headers: server.prepared.headers, secondURLs: SecondURLs(server, options),
       resource: server.name,
       observer: services.observer)
   }
@@ -145,15 +120,21 @@ public final class ResourceFetcher: Sendable {
     throw ResourceError(.invalidParams, "the authorization policy has no effect: \(obstacle)", retryable: false)
   }
 
-  /// Whether the request is sent without a token because no session exists, and the policy permits that. An expired
-  /// session exists, and so do several.
-  private func hasNoSession(
-    _ options: FetchOptions, _ kind: SessionKind, _ server: ResourceServer
-  ) async throws(ResourceError) -> Bool {
+  /// Whether the request is sent without a token because it has no session, and the policy permits that; nil: only the
+  /// store knows whether one exists. An expired session exists, and so do several.
+  private func lacksSession(_ options: FetchOptions, _ server: ResourceServer) -> Bool? {
     let rules = [server.whenNoSession, options.tokenPolicy?.whenNoSession]
     guard rules.contains(.sendWithoutToken) else { return false }
     guard let session = options.session else { return true }
-    guard session.handle == nil else { return false }
+    return session.handle == nil ? nil : false
+  }
+
+  /// The same, of the store where need be.
+  private func hasNoSession(
+    _ options: FetchOptions, _ kind: SessionKind, _ server: ResourceServer
+  ) async throws(ResourceError) -> Bool {
+    if let known = lacksSession(options, server) { return known }
+    guard let session = options.session else { return true }
     let issuer = session.issuer.issuer.name
     do throws(SessionError) {
       var (exists, readable) = (false, 0)
@@ -179,26 +160,55 @@ public final class ResourceFetcher: Sendable {
     }
   }
 
+  /// The source of a fetch's tokens.
+  enum Source {
+    /// Nil: the fetch has none.
+    case known(TokenSource?)
+    /// The session has to be looked up in the store.
+    case inStore
+  }
+
   /// The source of the fetch's tokens; nil for a fetch without one. The session that is meant is found here, once.
-  private func tokenSource(_ options: FetchOptions, _ server: ResourceServer) async throws(ResourceError)
-    -> TokenSource?
-  {
+  func tokenSource(_ options: FetchOptions, _ server: ResourceServer) async throws(ResourceError) -> TokenSource? {
+    if case .known(let source) = try knownTokenSource(options, server) { return source }
+    let kind = server.authentication == .implicit ? SessionKind.implicit : .user
+    if try await hasNoSession(options, kind, server) { return nil }
+    guard let session = options.session else { throw .sessionMissing }
+    return try await TokenSource.tokens(of: session, kind, reports: scopeReports, in: options.scope)
+  }
+
+  /// The same as far as it is in memory.
+  func knownTokenSource(_ options: FetchOptions, _ server: ResourceServer) throws(ResourceError) -> Source {
     switch server.authentication {
-    case .none: return nil
+    case .user: try sessionTokens(.user, options, server)
+    case .implicit: try sessionTokens(.implicit, options, server)
+    case .none, .credential, .clientCredentials, .onBehalfOf: .known(try sharedTokens(options, server))
+    }
+  }
+
+  private func sessionTokens(
+    _ kind: SessionKind, _ options: FetchOptions, _ server: ResourceServer
+  ) throws(ResourceError) -> Source {
+    switch lacksSession(options, server) {
+    case true?: return .known(nil)
+    case nil: return .inStore
+    case false?: break
+    }
+    guard let session = options.session else { throw .sessionMissing }
+    let source = try TokenSource.tokensInMemory(of: session, kind, reports: scopeReports, in: options.scope)
+    return source.map { .known($0) } ?? .inStore
+  }
+
+  /// The source of tokens that belong to no session.
+  private func sharedTokens(_ options: FetchOptions, _ server: ResourceServer) throws(ResourceError) -> TokenSource? {
+    switch server.authentication {
+    case .none, .user, .implicit: return nil
     case .credential:
       guard server.credential != nil else {
         throw ResourceError(
           .deviceNotAuthenticated, "the resource is configured without a credential", retryable: false)
       }
       return nil
-    case .user:
-      if try await hasNoSession(options, .user, server) { return nil }
-      guard let session = options.session else { throw .sessionMissing }
-      return try await TokenSource.tokens(of: session, .user, reports: scopeReports, in: options.scope)
-    case .implicit:
-      if try await hasNoSession(options, .implicit, server) { return nil }
-      guard let session = options.session else { throw .sessionMissing }
-      return try await TokenSource.tokens(of: session, .implicit, reports: scopeReports, in: options.scope)
     case .clientCredentials:
       guard let grant = server.clientCredentials else {
         throw ResourceError(

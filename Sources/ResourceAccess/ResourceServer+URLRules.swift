@@ -40,10 +40,7 @@ extension ResourceServer {
 
   /// The policy by which requests to this server carry tokens.
   func tokenPolicy(_ delegate: (any TokenManagementPolicyDelegate)? = nil) -> TokenManagementPolicy {
-    var policy = TokenManagementPolicy(
-      validatingURL: locations, delegate: delegate, refreshOn: refreshOn)
-    policy.plainHTTP = access.plainHTTP
-    return policy
+    delegate.map(prepared.tokenPolicy.asking) ?? prepared.tokenPolicy
   }
 
   private static func invalid(_ fault: String) -> ResourceError {

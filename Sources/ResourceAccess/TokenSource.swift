@@ -22,8 +22,37 @@ enum TokenSource: Sendable {
     }
   }
 
+  /// The same of a session in memory; nil: it has to be looked up.
+  static func tokensInMemory(
+    of session: SessionRef, _ kind: SessionKind, reports: ScopeReports, in scope: CallScope
+  ) throws(ResourceError) -> TokenSource? {
+    do throws(SessionError) {
+      return try session.foundInMemory(kind, in: scope).map { .session($0, kind, reports) }
+    } catch {
+      throw ResourceError(error, kind: kind, issuer: session.issuer.issuer.name)
+    }
+  }
+
   /// The session whose tokens they are; nil for others.
   var session: SessionRef? { if case .session(let session, _, _) = self { session } else { nil } }
+
+  /// A token for `server` that is in memory and fresh; nil: it has to be waited for.
+  func cachedToken(for server: ResourceServer, in scope: CallScope) throws(ResourceError) -> AccessToken? {
+    switch self {
+    case .session(let session, let kind, let reports):
+      // A token without a key may have to be replaced first.
+      guard server.senderConstraint != .dpop else { return nil }
+      do throws(SessionError) {
+        guard let token = try session.cachedToken(TokenNeed(of: server), in: scope) else { return nil }
+        reports.check(token, of: session, for: server, in: scope)
+        return token
+      } catch {
+        throw ResourceError(error, kind: kind, issuer: session.issuer.issuer.name)
+      }
+    case .client(let tokens, let grant): return tokens.cachedToken(for: grant, in: scope)
+    case .exchanged: return nil
+    }
+  }
 
   /// A token for `server`, or one newer than `rejected`.
   func token(

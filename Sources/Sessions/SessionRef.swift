@@ -50,10 +50,18 @@ public struct SessionRef: Sendable, ConciseStringConvertible {
   /// The same with its handle, found once for all that a call does with it. The session must be of that kind.
   package func found(_ kind: SessionKind, in call: CallScope) async throws(SessionError) -> SessionRef {
     let handle = try await handle(of: kind, in: call)
-    guard try await sessions.session(handle, in: call.of(uid)).kind == kind else {
-      throw SessionError(.expired, "the session is of another kind")
-    }
-    return SessionRef(handle, uid, issuer, sessions)
+    return try found(try await sessions.live(handle, in: call.of(uid)), kind)
+  }
+
+  /// The same of a session whose handle is given and that is in memory; nil: it has to be looked up.
+  package func foundInMemory(_ kind: SessionKind, in call: CallScope) throws(SessionError) -> SessionRef? {
+    guard let handle, let live = try sessions.repository.cached(handle, in: call.of(uid)) else { return nil }
+    return try found(live, kind)
+  }
+
+  private func found(_ live: LiveSession, _ kind: SessionKind) throws(SessionError) -> SessionRef {
+    guard live.contents.kind == kind else { throw SessionError(.expired, "the session is of another kind") }
+    return SessionRef(live.handle, uid, issuer, sessions)
   }
 
   /// Keeps the session's tokens from being revoked behind a step-up, until the use is ended.
@@ -63,11 +71,20 @@ public struct SessionRef: Sendable, ConciseStringConvertible {
     sessions.uses.begin(try await handle(of: kind, in: call).key)
   }
 
+  /// The same of a session with a handle; nil without one.
+  package func beginUse() -> RunningUses<RecordKey>.Use? { handle.map { sessions.uses.begin($0.key) } }
+
   /// A token of the session, of that kind, that meets `need`: see `UserSessions.token`.
   package func token(
     _ need: TokenNeed, _ kind: SessionKind, in call: CallScope
   ) async throws(SessionError) -> AccessToken {
     try await sessions.token(need, of: handle(of: kind, in: call), at: issuer, in: call.of(uid))
+  }
+
+  /// The same of a session with a handle, as far as it is in memory and fresh; nil: it has to be waited for.
+  package func cachedToken(_ need: TokenNeed, in call: CallScope) throws(SessionError) -> AccessToken? {
+    guard let handle else { return nil }
+    return try sessions.refresher.cachedToken(need, of: handle, at: issuer, in: call.of(uid))
   }
 
   /// The token that `token` would begin with, fresh or not, and whether it can be refreshed. Nothing is requested.

@@ -19,7 +19,7 @@ package struct Engine: Sendable {
     services = .testing(transport, clock: clock, observer: observer)
     discovery = ProviderDiscovery(services)
     tokens = ClientCredentialsTokens(services, discovery: discovery)
-    fetcher = ResourceFetcher(services, deviceTokens: tokens)
+    fetcher = ResourceFetcher(services, deviceTokens: tokens, waitsAtEachStep: FetchSteps.wait)
   }
 
   package var tokenRequests: [HTTPRequest] { transport.requests(to: "https://idp.test/token") }

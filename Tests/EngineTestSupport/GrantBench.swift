@@ -44,7 +44,9 @@ package struct GrantBench: Sendable {
     let services = Services.testing(transport, clock: clock)
     let discovery = ProviderDiscovery(services)
     sessions = UserSessions(services, store: store, discovery: discovery, sessionObserver: events)
-    fetcher = ResourceFetcher(services, deviceTokens: ClientCredentialsTokens(services, discovery: discovery))
+    fetcher = ResourceFetcher(
+      services, deviceTokens: ClientCredentialsTokens(services, discovery: discovery),
+      waitsAtEachStep: FetchSteps.wait)
   }
 
   /// The issuer, as it is configured for a test.

@@ -5,7 +5,7 @@ import PosternSupport
 import PosternTestSupport
 import Testing
 
-@Suite("A request whose body is read while it is sent")
+@Suite("A request whose body is read while it is sent", .bothWays)
 struct BodySupplyTests {
   /// A body of two pieces.
   private struct Source: Sendable {

@@ -6,7 +6,7 @@ import PosternTestSupport
 import Testing
 
 /// A resource's limits as a fetch meets them.
-@Suite("A fetch within limits", .timeLimit(.minutes(1)))
+@Suite("A fetch within limits", .bothWays, .timeLimit(.minutes(1)))
 struct FetchLimitTests {
   private static func server(_ limits: OriginLimits) throws -> ResourceServer {
     var server = try ResourceServer.testing(additionalOrigins: ["https://cdn.test"], authentication: .none)

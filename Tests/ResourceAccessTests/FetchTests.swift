@@ -5,7 +5,7 @@ import PosternSupport
 import PosternTestSupport
 import Testing
 
-@Suite("A fetch gets its token, retries once when it is rejected, and reports the outcome")
+@Suite("A fetch gets its token, retries once when it is rejected, and reports the outcome", .bothWays)
 struct FetchTests {
   /// An issuer that counts its tokens, and a resource that accepts those that `accepts` names.
   private func engine(_ accepts: @escaping @Sendable (String) -> Bool) -> (Engine, Counter) {

@@ -6,7 +6,7 @@ import PosternSupport
 import PosternTestSupport
 import Testing
 
-@Suite("A caller's headers are checked before anything is sent")
+@Suite("A caller's headers are checked before anything is sent", .bothWays)
 struct HeaderTests {
   static let rejectedHeaders: [(String, String, String)] = [
     ("Authorization", "Bearer x", "/headers/Authorization"), ("authorization", "x", "/headers/authorization"),

@@ -7,7 +7,7 @@ import PosternTestSupport
 import Testing
 
 /// Multipart bodies: names cannot break out of their quotes, whatever they hold.
-@Suite struct MultipartTests {
+@Suite(.bothWays) struct MultipartTests {
   private func sent(_ request: ResourceRequest) async throws -> (type: String, body: String) {
     let engine = Engine { _, _ in .status(204) }
     _ = try await engine.fetcher.fetch(request, from: .testing(authentication: .none))

@@ -6,7 +6,7 @@ import PosternTestSupport
 import Testing
 
 /// A task ends its fetch by itself, wherever that is, and there is one outcome.
-@Suite struct NetworkTaskEndTests {
+@Suite(.bothWays) struct NetworkTaskEndTests {
   private static let request = ResourceRequest(path: "x")
 
   private static func head(_ status: Int) -> HTTPResponseHead {

@@ -6,7 +6,7 @@ import PosternTestSupport
 import Testing
 
 /// Tasks: what acts on which state, and who wins.
-@Suite struct NetworkTaskTests {
+@Suite(.bothWays) struct NetworkTaskTests {
   private func task(_ clock: ManualClock = ManualClock()) -> NetworkTask {
     NetworkTask(identifier: "t", request: ResourceRequest(path: "x"), clock: clock)
   }

@@ -7,7 +7,7 @@ import Testing
 
 @testable import ResourceAccess
 
-@Suite("Circuit breakers of origins", .timeLimit(.minutes(1)))
+@Suite("Circuit breakers of origins", .bothWays, .timeLimit(.minutes(1)))
 struct OriginBreakerTests {
   private static let rule = OriginLimits(breaker: .init(failures: 3, openFor: .seconds(30)))
 

@@ -7,7 +7,7 @@ import PosternSupport
 import PosternTestSupport
 import Testing
 
-@Suite("Parameters are sent in the form of the contract")
+@Suite("Parameters are sent in the form of the contract", .bothWays)
 struct ParameterTests {
   static let pairs: [(JSONObject, String)] = [
     ([:], ""),

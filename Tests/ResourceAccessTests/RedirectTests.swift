@@ -6,7 +6,7 @@ import PosternSupport
 import PosternTestSupport
 import Testing
 
-@Suite("Redirects are followed by the engine's own rules")
+@Suite("Redirects are followed by the engine's own rules", .bothWays)
 struct RedirectTests {
   static let methods: [(String, Int, String)] = [
     ("GET", 301, "GET"), ("GET", 302, "GET"), ("GET", 303, "GET"), ("GET", 307, "GET"), ("GET", 308, "GET"),

@@ -8,7 +8,7 @@ import PosternTestSupport
 import Testing
 
 /// Requests as Swift code makes them: factory and builder say the same as the initialiser.
-@Suite struct ResourceRequestTests {
+@Suite(.bothWays) struct ResourceRequestTests {
   /// The request as sent; the boundary of multipart bodies is random.
   private func sent(_ request: ResourceRequest) async throws -> String {
     let engine = Engine { _, _ in .status(204) }

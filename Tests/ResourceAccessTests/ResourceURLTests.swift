@@ -6,7 +6,7 @@ import PosternSupport
 import PosternTestSupport
 import Testing
 
-@Suite("A call's path never leads out of its resource")
+@Suite("A call's path never leads out of its resource", .bothWays)
 struct ResourceURLTests {
   static let bases = ["https://api.test/base/", "https://api.test/base"]
 

@@ -9,7 +9,7 @@ import Testing
 @testable import ResourceAccess
 
 /// Fields whose value names another resource: the same checks as for the request's own URL.
-@Suite("A second URL is bound as the first")
+@Suite("A second URL is bound as the first", .bothWays)
 struct SecondURLTests {
   /// A request to `inbox/a` below the base URL.
   struct Row: Sendable, CustomTestStringConvertible {

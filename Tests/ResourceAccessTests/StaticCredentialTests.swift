@@ -6,7 +6,7 @@ import PosternSupport
 import PosternTestSupport
 import Testing
 
-@Suite("A resource's own credential is in its requests, and nowhere else")
+@Suite("A resource's own credential is in its requests, and nowhere else", .bothWays)
 struct StaticCredentialTests {
   private static let secret = "s3cr+t/&=#%"
 

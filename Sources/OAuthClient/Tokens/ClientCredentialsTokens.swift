@@ -40,12 +40,16 @@ public final class ClientCredentialsTokens: Sendable {
   public func token(
     for grant: ClientCredentialsGrant, in scope: CallScope = CallScope()
   ) async throws(TokenError) -> AccessToken {
-    if let token = freshToken(for: grant) {
-      services.observer.observe(.tokenCacheHit(issuer: grant.issuer.name), in: scope)
-      return token
-    }
+    if let token = cachedToken(for: grant, in: scope) { return token }
     services.observer.observe(.tokenCacheMiss(issuer: grant.issuer.name), in: scope)
     return try await obtain(grant, newerThan: 0, in: scope)
+  }
+
+  /// Returns a fresh token from the cache; nil when one has to be requested.
+  package func cachedToken(for grant: ClientCredentialsGrant, in scope: CallScope) -> AccessToken? {
+    guard let token = freshToken(for: grant) else { return nil }
+    services.observer.observe(.tokenCacheHit(issuer: grant.issuer.name), in: scope)
+    return token
   }
 
   /// Returns a token newer than `rejected`, which a resource server rejected: the current one when it is newer already,

@@ -21,7 +21,7 @@ public struct TokenManagementPolicy: Sendable {
   /// Bounds `coverage`; nil: no bounds.
   private var bounds: URLCoverage?
   private let refreshOn: Set<Int>?
-  private let delegate: (any TokenManagementPolicyDelegate)?
+  private var delegate: (any TokenManagementPolicyDelegate)?
   /// The rule for requests where no session exists.
   public let whenNoSession: MissingSession
 
@@ -68,6 +68,13 @@ public struct TokenManagementPolicy: Sendable {
     return policy
   }
 
+  /// The same, which asks `delegate`.
+  func asking(_ delegate: any TokenManagementPolicyDelegate) -> TokenManagementPolicy {
+    var policy = self
+    policy.delegate = delegate
+    return policy
+  }
+
   /// `request` with `token` in `Authorization`, as its type requires (RFC 6750 section 2.1, RFC 9449 section 7.1),
   /// where the policy covers its URL; else as it is. The proof that goes with a token bound to a key is not added here.
   public func authorizing(_ request: HTTPRequest, with token: AccessToken?) -> HTTPRequest {
@@ -91,7 +98,8 @@ public struct TokenManagementPolicy: Sendable {
     return isRejection(response, of: token)
   }
 
-  private func isRejection(_ response: HTTPResponse, of token: AccessToken) -> Bool {
+  /// Whether it does by the policy's own rule.
+  func isRejection(_ response: HTTPResponse, of token: AccessToken) -> Bool {
     if let refreshOn { return refreshOn.contains(response.status) }
     guard response.status == 401 else { return false }
     let challenges = AuthenticationChallenge.all(in: response.fields)

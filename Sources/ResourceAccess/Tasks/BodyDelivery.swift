@@ -11,6 +11,38 @@ struct BodyDelivery {
     var hasHead = false
   }
 
+  /// A delivery that has begun.
+  final class Running: Sendable {
+    private let delivery: BodyDelivery
+    private let taken = Locked(Taken())
+    private let pump: Task<Void, Never>
+
+    /// Delivers parts beside the call of `turn`.
+    init(_ delivery: BodyDelivery, in turn: CallTurn) {
+      self.delivery = delivery
+      pump = turn.accompany { [taken] in
+        let outcome = await delivery.pump()
+        taken.withLock { $0 = outcome }
+      }
+    }
+
+    /// Delivers what is left behind `result`, the exchange's.
+    func finish(_ result: Result<ResourceResponse, ResourceError>) async -> Result<ResourceResponse, ResourceError> {
+      delivery.task.control.finish()
+      do throws(ResourceError) {
+        let response = try result.get()
+        await pump.value
+        return .success(try await delivery.finish(response, after: taken.withLock { $0 }))
+      } catch {
+        // The pieces that came before the server broke off are delivered before the error; a fetch that fails otherwise
+        // has no use for the rest of the body.
+        if error.outcome != .replied || [.requestCancelled, .deadlineExceeded].contains(error.code) { pump.cancel() }
+        await pump.value
+        return .failure(error)
+      }
+    }
+  }
+
   private static let rejection = "the body is no longer taken"
 
   let task: NetworkTask
@@ -19,18 +51,18 @@ struct BodyDelivery {
   /// The largest piece, in bytes.
   let largest: Int
   /// Hides the credential of the request in the head.
-  let echo: CredentialEcho
+  let echo: CredentialEcho?
 
-  /// Delivers parts until there are no more, or one is not taken. Runs concurrently with the exchange, as a child of
-  /// the task that waits for it, and where that runs, so that a piece need not change threads.
-  func pump() async -> Taken {
+  /// Delivers parts until there are no more, or one is not taken. Runs concurrently with the exchange, and where the call
+  /// runs, so that a piece need not change threads.
+  private func pump() async -> Taken {
     var taken = Taken()
     while let part = await task.control.next() {
       let isTaken: Bool
       switch part {
       case .head(let head):
         taken.hasHead = true
-        isTaken = await hand(await echo.hidden(in: head))
+        isTaken = await hand(await echo?.hidden(in: head) ?? head)
       case .piece(let piece): isTaken = await hand(piece)
       }
       guard isTaken else {
@@ -45,7 +77,8 @@ struct BodyDelivery {
   }
 
   /// The last answer is there, and what came before it was taken or not: hands on what is left of it.
-  func finish(_ response: ResourceResponse, after taken: Taken) async throws(ResourceError) -> ResourceResponse {
+  private func finish(_ response: ResourceResponse, after taken: Taken) async throws(ResourceError) -> ResourceResponse
+  {
     let head = HTTPResponseHead(
       status: response.status, reason: response.reason, url: response.url, fields: response.fields)
     // The head first: what is not taken is followed by nothing.

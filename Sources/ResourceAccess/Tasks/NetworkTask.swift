@@ -31,6 +31,8 @@ public final class NetworkTask: Sendable {
     var course = Course.open
     /// Whether a fetch has taken it as its own.
     var isTaken = false
+    /// That fetch, until it has ended.
+    var call: FetchCall?
     /// The task that waits for the course to be decided.
     var waiter: CheckedContinuation<Void, Never>?
   }
@@ -117,26 +119,6 @@ public final class NetworkTask: Sendable {
 // MARK: - The fetch's side
 
 extension NetworkTask {
-  /// Carries `fetch` out as this task, and ends it when the task is cancelled. What it returns is what the task has
-  /// come to.
-  ///
-  /// The fetch is a child of the calling task: it ends with it, runs where it runs, and is over when this returns.
-  func carryOut(
-    _ fetch: @escaping @Sendable () async -> Result<ResourceResponse, ResourceError>
-  ) async -> Result<ResourceResponse, ResourceError> {
-    if let outcome = take() { return outcome }
-    await withTaskGroup(of: Void.self) { group in
-      // Right here up to where it waits.
-      group.addImmediateTask { self.completed(await fetch()) }
-      await wait()
-      group.cancelAll()
-    }
-    return contents.withLock { contents in
-      guard case .ended(let outcome) = contents.course else { return .failure(Self.cancelled("the fetch is lost")) }
-      return outcome
-    }
-  }
-
   /// Carries `work` out, whose result its fetch needs, and ends it when the task is cancelled: then it returns nil, and
   /// the fetch ends at once. An error of `work` ends the task; `failure` is how others see it.
   public func preparing<Value: Sendable, Failure: Error>(
@@ -167,12 +149,13 @@ extension NetworkTask {
 
   /// Ends it as cancelled, unless it has ended.
   func end(because reason: String) {
-    let waiter = contents.withLock { contents -> CheckedContinuation<Void, Never>? in
-      guard case .open = contents.course else { return nil }
+    let (waiter, call) = contents.withLock { contents -> (CheckedContinuation<Void, Never>?, FetchCall?) in
+      guard case .open = contents.course else { return (nil, nil) }
       contents.course = contents.isTaken ? .ending(reason) : .ended(.failure(Self.cancelled(reason)))
-      return contents.waiter.take()
+      return (contents.waiter.take(), contents.call)
     }
     waiter?.resume()
+    call?.cancel()
   }
 
   private static func cancelled(
@@ -181,18 +164,21 @@ extension NetworkTask {
     ResourceError(.requestCancelled, reason, outcome: outcome)
   }
 
-  /// Makes it the fetch's own; returns what the fetch ends with instead where it may not begin.
-  private func take() -> Result<ResourceResponse, ResourceError>? {
+  /// Makes it the own task of `call`, which it can end; returns what the fetch ends with instead where it may not begin.
+  func take(_ call: FetchCall) -> Result<ResourceResponse, ResourceError>? {
     contents.withLock { contents in
       guard !contents.isTaken else { return .failure(Self.cancelled("the task is another fetch's")) }
       contents.isTaken = true
-      guard case .ended(let outcome) = contents.course else { return nil }
+      guard case .ended(let outcome) = contents.course else {
+        contents.call = call
+        return nil
+      }
       return outcome
     }
   }
 
   /// Returns when the course is decided, or nothing is under way any more: that resumes the waiter.
-  private func wait(while isUnderWay: @Sendable () -> Bool = { true }) async {
+  private func wait(while isUnderWay: @Sendable () -> Bool) async {
     await withCheckedContinuation { continuation in
       let mustWait = contents.withLock { contents in
         guard case .open = contents.course, isUnderWay() else { return false }
@@ -203,22 +189,25 @@ extension NetworkTask {
     }
   }
 
-  /// The fetch has ended. A task that was cancelled before stays so, with the outcome of the request.
-  private func completed(_ result: Result<ResourceResponse, ResourceError>) {
-    let waiter = contents.withLock { contents -> CheckedContinuation<Void, Never>? in
-      guard case .ending(let reason) = contents.course else {
-        contents.course = .ended(result)
-        return contents.waiter.take()
+  /// The fetch has ended. Returns what the task has come to: one that was cancelled before stays so, with the outcome of
+  /// the request.
+  func completed(
+    _ result: Result<ResourceResponse, ResourceError>
+  ) -> Result<ResourceResponse, ResourceError> {
+    contents.withLock { contents in
+      contents.call = nil
+      var outcome = result
+      if case .ending(let reason) = contents.course {
+        let reached: TransportError.Outcome =
+          switch result {
+          case .success: .replied
+          case .failure(let error): error.outcome
+          }
+        outcome = .failure(Self.cancelled(reason, reached))
       }
-      let outcome: TransportError.Outcome =
-        switch result {
-        case .success: .replied
-        case .failure(let error): error.outcome
-        }
-      contents.course = .ended(.failure(Self.cancelled(reason, outcome)))
-      return nil
+      contents.course = .ended(outcome)
+      return outcome
     }
-    waiter?.resume()
   }
 }
 

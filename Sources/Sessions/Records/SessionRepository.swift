@@ -48,14 +48,18 @@ package final class SessionRepository: Sendable {
 
   /// The caller's session, from the cache where that is recent enough.
   func live(_ handle: SessionHandle, in call: CallScope) async throws(SessionError) -> LiveSession {
-    let (isEnded, cached) = cache.withLock { ($0.ended[handle.key] != nil, $0.sessions[handle.key]) }
-    guard !isEnded else { throw .notFound }
-    if let cached, !isShared || clock.monotonicNow - cached.readAt < Self.sharedCacheLife {
-      guard cached.uid == call.uid else { throw .notFound }
-      return cached
-    }
+    if let cached = try cached(handle, in: call) { return cached }
     guard let live = try await read(handle, in: call), live.uid == call.uid else { throw .notFound }
     return try await withUnsavedEnd(live, in: call)
+  }
+
+  /// The caller's session from the cache; nil when the store has to be asked.
+  func cached(_ handle: SessionHandle, in call: CallScope) throws(SessionError) -> LiveSession? {
+    let (isEnded, cached) = cache.withLock { ($0.ended[handle.key] != nil, $0.sessions[handle.key]) }
+    guard !isEnded else { throw .notFound }
+    guard let cached, !isShared || clock.monotonicNow - cached.readAt < Self.sharedCacheLife else { return nil }
+    guard cached.uid == call.uid else { throw .notFound }
+    return cached
   }
 
   /// Reads the record from the store; nil when there is none.

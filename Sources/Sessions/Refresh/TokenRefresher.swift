@@ -76,11 +76,35 @@ final class TokenRefresher: SessionPart {
     _ need: TokenNeed, of handle: SessionHandle, at issuer: SessionIssuer, in call: CallScope
   ) async throws(SessionError) -> (LiveSession, TokenSlot) {
     let live = try await repository.live(handle, in: call)
+    return (live, try slot(for: need, in: live, at: issuer))
+  }
+
+  /// The token of a session in memory that meets `need` as it is; nil when anything has to be waited for: the store, or
+  /// a refresh.
+  func cachedToken(
+    _ need: TokenNeed, of handle: SessionHandle, at issuer: SessionIssuer, in call: CallScope
+  ) throws(SessionError) -> AccessToken? {
+    guard let live = try repository.cached(handle, in: call) else { return nil }
+    let slot = try slot(for: need, in: live, at: issuer)
+    guard let token = live.tokens[slot], need.isMet(by: token, at: clock.monotonicNow) else { return nil }
+    observeNeed(at: issuer, isCached: true, in: call)
+    return use(token, slot, live, issuer, in: call)
+  }
+
+  private func observeNeed(at issuer: SessionIssuer, isCached: Bool, in call: CallScope) {
+    requests.provider.services.observer.observe(
+      .sessionTokenNeeded(issuer: issuer.issuer.name, isCached: isCached), in: call)
+  }
+
+  /// The slot of the token that `need` means; throws where the session has no tokens for `issuer` any more.
+  private func slot(
+    for need: TokenNeed, in live: LiveSession, at issuer: SessionIssuer
+  ) throws(SessionError) -> TokenSlot {
     try live.check(issuer)
     try ImplicitLogin.checkTerms(of: live, at: issuer)
     let isOver = live.contents.isReplaced && live.contents.hasExpired(at: clock.wallNow)
     guard !live.contents.grant.isRejected, !isOver else { throw SessionError(.expired, "the user has to log in again") }
-    return (live, need.slot(in: live))
+    return need.slot(in: live)
   }
 
   private func tokenInScope(
@@ -93,10 +117,7 @@ final class TokenRefresher: SessionPart {
       let now = clock.monotonicNow
       let token = live.tokens[slot]
       let isMet = token.map { need.isMet(by: $0, at: now) } ?? false
-      if refreshes == 0, others == 0 {
-        requests.provider.services.observer.observe(
-          .sessionTokenNeeded(issuer: issuer.issuer.name, isCached: isMet), in: call)
-      }
+      if refreshes == 0, others == 0 { observeNeed(at: issuer, isCached: isMet, in: call) }
       if let token, isMet { return use(token, slot, live, issuer, in: call) }
       let usable = token.flatMap { need.canUse($0, at: now) ? $0 : nil }
       // A refresh that is running takes its time: the token is valid, and the next caller may have the newer one.

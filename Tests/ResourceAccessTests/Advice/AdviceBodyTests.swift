@@ -3,7 +3,7 @@ import HTTPMessages
 import Testing
 
 /// Advice in JSON bodies, and XML as it goes to the access manager.
-@Suite("Advice in bodies")
+@Suite("Advice in bodies", .bothWays)
 struct AdviceBodyTests {
   private typealias V = AdviceVectors
 

@@ -4,7 +4,7 @@ import PosternSupport
 import Testing
 
 /// Advice in `WWW-Authenticate`.
-@Suite("Advice in challenges")
+@Suite("Advice in challenges", .bothWays)
 struct AdviceChallengeTests {
   private typealias V = AdviceVectors
 

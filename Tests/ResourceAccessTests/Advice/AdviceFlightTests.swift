@@ -8,7 +8,7 @@ import Testing
 @testable import Sessions
 
 /// One question for many fetches: which fetch sends it, which ones wait for it, and the effect of a fetch that leaves.
-@Suite struct AdviceFlightTests {
+@Suite(.bothWays) struct AdviceFlightTests {
   private typealias Bench = AdviceBench
 
   /// A bench whose gateway wants `advice` until the gate of its delegate has been opened.

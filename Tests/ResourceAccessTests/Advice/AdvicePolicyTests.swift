@@ -6,7 +6,7 @@ import PosternTestSupport
 import Testing
 
 /// A fetch whose authorization policy cannot take effect: an error at once, not an answer whose advice is ignored.
-@Suite struct AdvicePolicyTests {
+@Suite(.bothWays) struct AdvicePolicyTests {
   private typealias Bench = AdviceBench
 
   private func fault(

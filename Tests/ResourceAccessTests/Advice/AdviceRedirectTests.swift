@@ -4,7 +4,7 @@ import PosternSupport
 import Testing
 
 /// Advice in the target of a redirect, in every spelling that servers have, and what only looks like it.
-@Suite("Advice in redirects")
+@Suite("Advice in redirects", .bothWays)
 struct AdviceRedirectTests {
   private typealias V = AdviceVectors
 

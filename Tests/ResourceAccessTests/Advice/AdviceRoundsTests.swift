@@ -8,7 +8,7 @@ import Testing
 
 /// One fetch and the advice it meets: bounded rounds, each transaction once and named once, and only the resource's
 /// word for success.
-@Suite struct AdviceRoundsTests {
+@Suite(.bothWays) struct AdviceRoundsTests {
   private typealias Bench = AdviceBench
 
   @Test(

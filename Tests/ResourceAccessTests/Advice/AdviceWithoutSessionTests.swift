@@ -6,7 +6,7 @@ import PosternTestSupport
 import Testing
 
 /// Advice in responses to fetches for which no user is logged in.
-@Suite struct AdviceWithoutSessionTests {
+@Suite(.bothWays) struct AdviceWithoutSessionTests {
   private typealias Bench = AdviceBench
 
   private func fetch(
@@ -135,7 +135,7 @@ import Testing
 }
 
 /// Advice in successful responses: only where the rules have it so, only in JSON, and only as `advices`.
-@Suite struct AdviceInSuccessTests {
+@Suite(.bothWays) struct AdviceInSuccessTests {
   private static let body = #"{"advices":{"TransactionConditionAdvice":["t-1"]}}"#
 
   struct Row: Sendable {

@@ -5,7 +5,7 @@ import PosternSupport
 import PosternTestSupport
 import Testing
 
-@Suite("Cookies of fetches")
+@Suite("Cookies of fetches", .bothWays)
 struct CookieFetchTests {
   private func server(_ policy: CookiePolicy?, origins: [String] = []) throws -> ResourceServer {
     var server = try ResourceServer.testing(additionalOrigins: origins, authentication: .none)

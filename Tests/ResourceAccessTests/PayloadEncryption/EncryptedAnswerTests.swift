@@ -8,7 +8,7 @@ import PosternSupport
 import PosternTestSupport
 import Testing
 
-@Suite("Answers must be encrypted where that is configured")
+@Suite("Answers must be encrypted where that is configured", .bothWays)
 struct EncryptedAnswerTests {
   private func fetch(
     _ resource: EncryptedResource, keys: [JWK]? = nil, _ answer: HTTPResponse

@@ -9,7 +9,7 @@ import PosternSupport
 import PosternTestSupport
 import Testing
 
-@Suite("Bodies of requests are encrypted on their way out")
+@Suite("Bodies of requests are encrypted on their way out", .bothWays)
 struct EncryptedRequestTests {
   static let algorithms = KeyManagementAlgorithm.asymmetric + KeyManagementAlgorithm.symmetric
 

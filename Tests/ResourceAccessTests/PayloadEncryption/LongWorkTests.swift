@@ -5,7 +5,7 @@ import PosternSupport
 import PosternTestSupport
 import Testing
 
-@Suite("Where bodies are encrypted and decrypted")
+@Suite("Where bodies are encrypted and decrypted", .bothWays)
 struct LongWorkTests {
   /// Counts what it is given to do.
   private final class CountingExecutor: TaskExecutor {

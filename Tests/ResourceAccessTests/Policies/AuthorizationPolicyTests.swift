@@ -5,7 +5,7 @@ import PosternTestSupport
 import Testing
 
 /// Which answers count, who decides, and how a retried request is marked.
-@Suite struct AuthorizationPolicyTests {
+@Suite(.bothWays) struct AuthorizationPolicyTests {
   private struct Delegate: AuthorizationPolicyDelegate {
     var found: [PolicyAdvice]?
     var update: RequestUpdate?

@@ -6,7 +6,7 @@ import PosternTestSupport
 import Testing
 
 /// A request without a token: only where the policy permits it, and no session was ever made.
-@Suite struct MissingSessionTests {
+@Suite(.bothWays) struct MissingSessionTests {
   private let bench: GrantBench
   private let issuer: SessionIssuer
 

@@ -6,7 +6,7 @@ import PosternTestSupport
 import Testing
 
 /// The events that delegates get: the request without its token, the URL, the task, the response.
-@Suite struct PolicyEventTests {
+@Suite(.bothWays) struct PolicyEventTests {
   /// Implements the forms with the event alone; the other forms are the protocols' own.
   private final class EventDelegate: AuthorizationPolicyDelegate, TokenManagementPolicyDelegate {
     struct Call: Sendable {

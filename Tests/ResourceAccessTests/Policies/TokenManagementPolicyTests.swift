@@ -6,7 +6,7 @@ import PosternTestSupport
 import Testing
 
 /// The policy's URLs and their look-alikes, and what it does about rejections.
-@Suite struct TokenManagementPolicyTests {
+@Suite(.bothWays) struct TokenManagementPolicyTests {
   private struct Delegate: TokenManagementPolicyDelegate {
     let decision: Bool?
     let calls = Counter()

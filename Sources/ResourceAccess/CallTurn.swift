@@ -1,0 +1,143 @@
+import HTTPMessages
+import PosternSupport
+
+/// What a call waits for, and how it continues: one wait at a time, which ends once and may end before the call waits.
+///
+/// Cancelling the call cancels what it waits for, and what it will wait for; the call continues when that has ended.
+final class CallTurn: Sendable {
+  private enum Running {
+    case task(Task<Void, Never>)
+    case transfer(any TransferHandle)
+
+    func cancel() {
+      switch self {
+      case .task(let task): task.cancel()
+      case .transfer(let handle): handle.cancel()
+      }
+    }
+  }
+
+  private enum Waiter {
+    case task(UnsafeContinuation<Void, Never>)
+    case work(@Sendable () -> Void)
+  }
+
+  private struct State {
+    var isCancelled = false
+    /// Whether what the call waits for has ended before the call waited.
+    var hasEnded = false
+    var running: Running?
+    /// Runs beside the call, and is cancelled with it.
+    var companion: Task<Void, Never>?
+    var waiter: Waiter?
+  }
+
+  /// For tests: whether each step is followed by a wait.
+  let waits: Bool
+  private let executor: (any TaskExecutor)?
+  private let state = Locked(State())
+
+  /// Tasks that are waited for run on `executor`, and so does what continues behind a transfer; nil: where the runtime
+  /// runs tasks, and where the transport ends the transfer.
+  init(on executor: (any TaskExecutor)?, waits: Bool) {
+    self.executor = executor
+    self.waits = waits
+  }
+
+  /// Whether the call is cancelled.
+  var isCancelled: Bool { state.withLock { $0.isCancelled } }
+
+  // MARK: - What is waited for
+
+  /// Starts `work` in a task, right here up to where it waits.
+  func await(_ work: @escaping @Sendable () async -> Void) {
+    let task = start {
+      await work()
+      self.end(isOnExecutor: true)
+    }
+    keep(.task(task))
+  }
+
+  /// Starts a transfer; `start` gets what is called when it has ended.
+  func transfer(_ start: (_ whenEnded: @escaping @Sendable () -> Void) -> (any TransferHandle)?) {
+    guard let handle = start({ self.end(isOnExecutor: false) }) else { return }
+    keep(.transfer(handle))
+  }
+
+  /// Starts `work` in a task that runs beside the call.
+  func accompany(_ work: @escaping @Sendable () async -> Void) -> Task<Void, Never> {
+    let task = start(work)
+    let isCancelled = state.withLock { state in
+      state.companion = task
+      return state.isCancelled
+    }
+    if isCancelled { task.cancel() }
+    return task
+  }
+
+  private func start(_ work: @escaping @Sendable () async -> Void) -> Task<Void, Never> {
+    Task.immediate(executorPreference: executor) {
+      // Before the first thing that could look at it.
+      if self.isCancelled { withUnsafeCurrentTask { $0?.cancel() } }
+      await work()
+    }
+  }
+
+  private func keep(_ running: Running) {
+    let mustEnd = state.withLock { state in
+      guard !state.hasEnded else { return false }
+      state.running = running
+      return state.isCancelled
+    }
+    if mustEnd { running.cancel() }
+  }
+
+  /// Cancels what runs, and what will run.
+  func cancel() {
+    let (running, companion) = state.withLock { state in
+      state.isCancelled = true
+      return (state.running, state.companion)
+    }
+    running?.cancel()
+    companion?.cancel()
+  }
+
+  // MARK: - Waiting
+
+  /// Returns when what is waited for has ended.
+  func wait() async {
+    await withUnsafeContinuation { continuation in
+      if hasEnded(orElse: .task(continuation)) { continuation.resume() }
+    }
+  }
+
+  /// Whether what is waited for has ended already; else `work` is done when it has.
+  func hasEnded(orElse work: @escaping @Sendable () -> Void) -> Bool { hasEnded(orElse: .work(work)) }
+
+  private func hasEnded(orElse waiter: Waiter) -> Bool {
+    state.withLock { state in
+      guard !state.hasEnded else {
+        state.hasEnded = false
+        return true
+      }
+      state.waiter = waiter
+      return false
+    }
+  }
+
+  private func end(isOnExecutor: Bool) {
+    let waiter = state.withLock { state -> Waiter? in
+      state.running = nil
+      state.hasEnded = state.waiter == nil
+      return state.waiter.take()
+    }
+    switch waiter {
+    case .task(let continuation): continuation.resume()
+    case .work(let work):
+      guard !isOnExecutor, let executor else { return work() }
+      // Not on the transport's thread, which serves everybody.
+      Task(executorPreference: executor) { work() }
+    case nil: break
+    }
+  }
+}
