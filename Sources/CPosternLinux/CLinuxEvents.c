@@ -18,6 +18,7 @@ int clinux_events_change(int events, enum clinux_change change, int fd, uint32_t
   struct epoll_event event = {.data.u64 = token};
   if (readiness & CLINUX_READABLE) event.events |= EPOLLIN;
   if (readiness & CLINUX_WRITABLE) event.events |= EPOLLOUT;
+  if (readiness & CLINUX_PEER_ENDED) event.events |= EPOLLRDHUP;
   int operation = change == CLINUX_WATCH ? EPOLL_CTL_ADD : change == CLINUX_REWATCH ? EPOLL_CTL_MOD : EPOLL_CTL_DEL;
   return epoll_ctl(events, operation, fd, &event) == 0 ? 0 : errno;
 }
@@ -30,6 +31,7 @@ int clinux_events_wait(int events, struct clinux_event *ready, int capacity, int
     uint32_t readiness = 0;
     if (found[i].events & EPOLLIN) readiness |= CLINUX_READABLE;
     if (found[i].events & EPOLLOUT) readiness |= CLINUX_WRITABLE;
+    if (found[i].events & EPOLLRDHUP) readiness |= CLINUX_PEER_ENDED;
     if (found[i].events & (EPOLLHUP | EPOLLERR)) readiness |= CLINUX_HUNG_UP;
     ready[i] = (struct clinux_event){.token = found[i].data.u64, .readiness = readiness};
   }

@@ -14,8 +14,7 @@ let settings: [SwiftSetting] = [
 let package = Package(
   name: "postern-fuzz",
   dependencies: [
-    .package(name: "postern", path: "../.."),
-    .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+    .package(name: "postern", path: "../..")
   ],
   targets: [
     .target(name: "CLibFuzzer"),
@@ -33,10 +32,7 @@ let package = Package(
     // Its sources are links to what reads the wire: that is internal to modules which are no products.
     .target(
       name: "Wire",
-      dependencies: [
-        .product(name: "AuthEngine", package: "postern"),
-        .product(name: "NIOCore", package: "swift-nio"),
-      ],
+      dependencies: [.product(name: "AuthEngine", package: "postern")],
       swiftSettings: settings
     ),
   ],

@@ -10,6 +10,8 @@ enum {
   CLINUX_WRITABLE = 1 << 1,
   // Both directions of a connection are over, or it has failed. Always reported.
   CLINUX_HUNG_UP = 1 << 2,
+  // The peer sends no more; bytes that it has sent may be unread.
+  CLINUX_PEER_ENDED = 1 << 3,
 };
 
 struct clinux_event {
@@ -22,8 +24,8 @@ enum clinux_change { CLINUX_WATCH, CLINUX_REWATCH, CLINUX_UNWATCH };
 // An epoll descriptor (close-on-exec), or -errno.
 int clinux_events_open(void);
 
-// Watches `fd` for `readiness` (CLINUX_READABLE, CLINUX_WRITABLE), level-triggered; its events have `token`. Returns 0,
-// or errno.
+// Watches `fd` for `readiness` (CLINUX_READABLE, CLINUX_WRITABLE, CLINUX_PEER_ENDED), level-triggered; its events have
+// `token`. Returns 0, or errno.
 int clinux_events_change(int events, enum clinux_change change, int fd, uint32_t readiness, uint64_t token);
 
 // Waits for at most `milliseconds` (-1: without a bound) and writes up to `capacity` events (64 at most). Returns their

@@ -1,5 +1,5 @@
 import Glibc
-import NIOCore
+import PosternRuntime
 import PosternSupport
 
 /// A further socket. Its requests are the maker's, whichever process connects to it.
@@ -34,13 +34,13 @@ extension GatewayServer {
   /// A further socket that is listened on.
   struct EndpointListener {
     private(set) var file: SocketFile?
-    var channel: (any Channel)?
+    var listener: Listener?
     var connections: Set<UInt64> = []
 
     init(file: SocketFile?) { self.file = file }
 
     /// The socket is no longer there.
-    mutating func forgetSocket() { (file, channel) = (nil, nil) }
+    mutating func forgetSocket() { (file, listener) = (nil, nil) }
   }
 
   /// Serves `endpoint` on `socket` too, which the server owns from now on: until `stopListening`, or until it drains.
@@ -55,24 +55,23 @@ extension GatewayServer {
       close(socket.descriptor)
       throw .eventLoop(reason: "the gateway drains, or has the endpoint already")
     }
-    let channel: any Channel
-    do {
-      channel = try await serve(socket.descriptor, .endpoint(endpoint))
+    let listener: Listener
+    do throws(EpollError) {
+      listener = try await serve(socket.descriptor, .endpoint(endpoint))
     } catch {
       state.withLock { $0.endpoints[endpoint.id] = nil }
       socket.file?.remove()
       close(socket.descriptor)
       throw .eventLoop(reason: "\(error)")
     }
-    Glibc.listen(socket.descriptor, ListeningSocket.backlog)
     // It may have ended meanwhile.
     let isThere = state.withLock { state in
       guard !state.isDraining, state.endpoints[endpoint.id] != nil else { return false }
-      state.endpoints[endpoint.id]?.channel = channel
+      state.endpoints[endpoint.id]?.listener = listener
       return true
     }
     guard isThere else {
-      channel.close(promise: nil)
+      await listener.stopAccepting()
       throw .eventLoop(reason: "the endpoint has ended")
     }
   }
@@ -85,18 +84,9 @@ extension GatewayServer {
       return (listener, listener?.connections.compactMap { state.open[$0] } ?? [])
     }
     guard let listener else { return }
-    for connection in connections { connection.perform { Self.end($0) } }
-    listener.channel?.close(promise: nil)
+    for connection in connections { connection.perform { $0.cutOff(GatewayEndpoint.ended) } }
+    if let accepting = listener.listener { loops[0].loop.execute { accepting.stop() } }
     listener.file?.remove()
-  }
-
-  /// Ends a connection of an endpoint that has ended, and what is done for it.
-  private static func end(_ connection: GatewayConnection) {
-    guard connection.phase == .open else { return }
-    guard let exchange = connection.exchange, !exchange.response.hasBegun else { return connection.leave() }
-    connection.exchange = nil
-    exchange.abandon()
-    connection.linger(behind: connection.response(to: GatewayEndpoint.ended))
   }
 
   /// How many connections the endpoint has.
@@ -115,7 +105,7 @@ extension GatewayServer.State {
   }
 
   /// Notes a new connection; false: its endpoint has ended meanwhile.
-  mutating func add(_ connection: GatewayConnection, from origin: GatewayServer.Origin) -> Bool {
+  mutating func add(_ connection: HTTPConnection, from origin: GatewayServer.Origin) -> Bool {
     let id = connection.link.id
     if let endpoint = origin.endpoint, endpoints[endpoint.id]?.connections.insert(id) == nil { return false }
     if case .loopback = origin { keyless.append(id) }

@@ -1,7 +1,6 @@
 import Glibc
-import NIOCore
-import NIOHTTP1
-import NIOPosix
+import HTTPMessages
+import PosternRuntime
 package import PosternSupport
 
 /// Serves HTTP/1.1 to programs on a Unix socket, a loopback address, or both; the responder decides what they get.
@@ -25,7 +24,7 @@ package final class GatewayServer: Sendable {
     package var heldBytesPerUid = 16 << 20
     package var timeouts = Timeouts()
     /// The threads that read and write.
-    package var eventLoops = min(System.coreCount, 2)
+    package var eventLoops = min(ServingLoop.processors, 2)
     /// The key that programs on the loopback address need, as it is now; nil: none of them is served.
     package var key: @Sendable () -> Secret<String>? = { nil }
     /// The field in which a program sends the key of the server behind a path, where the configuration names one: the
@@ -40,30 +39,15 @@ package final class GatewayServer: Sendable {
     package init() {}
   }
 
-  package struct Timeouts: Sendable {
-    /// For a header section, from the connection's begin or the section's first byte.
-    package var head = Duration.seconds(30)
-    /// For the next request.
-    package var idle = Duration.seconds(60)
-    /// For bytes of a body that are waited for, and for the client to take what waits for it. A body also has to come
-    /// with 64 KiB, or its end, in ten times as long.
-    package var stall = Duration.seconds(30)
-    /// For the rest of a body that was not wanted.
-    package var discard = Duration.seconds(5)
-    /// For the client's end after this side has closed, and on the loopback address for a response after the client's
-    /// side has closed.
-    package var linger = Duration.seconds(1)
-    /// For the first request of a connection that is new when the server drains.
-    var acceptGrace = Duration.milliseconds(50)
-  }
+  package typealias Timeouts = HTTPTimeouts
 
   struct State {
     var limits: ConnectionLimits
     var keyless: KeylessConnections
     /// Connections that have given their place to others and are not closed yet.
     var replaced: Set<UInt64> = []
-    var open: [UInt64: GatewayConnection] = [:]
-    var channels: [any Channel] = []
+    var open: [UInt64: HTTPConnection] = [:]
+    var listeners: [Listener] = []
     var endpoints: [String: EndpointListener] = [:]
     var responders = 0
     var isDraining = false
@@ -79,8 +63,8 @@ package final class GatewayServer: Sendable {
 
   /// Programs on the loopback address are counted as one user, with a number that no user has.
   static let loopbackUid = UInt32.max
-  /// Bytes that are read at a time.
-  private static let readSize = 16 << 10
+  /// Until they have shown the key they are another one, which cannot delay them.
+  static let keylessUid = UInt32.max - 1
   /// How long cancelled responders may take.
   private static let closingTime = Duration.seconds(5)
 
@@ -90,21 +74,24 @@ package final class GatewayServer: Sendable {
   let access: GatewayAccess
   let responder: any GatewayResponder
   private let file: SocketFile?
-  private let group: MultiThreadedEventLoopGroup
-  private let executors: [ObjectIdentifier: EventLoopTaskExecutor]
+  let loops: [ServingLoop]
+  /// The descriptors that programs have passed, which nothing here wants: each uid's are closed by a thread of its own.
+  let passed: PassedDescriptors
   let state: Locked<State>
   /// The bytes that connections have in memory.
   let held: Locked<SharedBudget>
 
-  private init(_ sockets: GatewaySockets, _ configuration: Configuration, _ responder: any GatewayResponder) {
+  private init(
+    _ sockets: GatewaySockets, _ configuration: Configuration, _ loops: [ServingLoop],
+    _ responder: any GatewayResponder
+  ) {
     self.configuration = configuration
     self.responder = responder
+    self.loops = loops
     access = GatewayAccess(key: configuration.key, credentialField: configuration.credentialField)
     port = sockets.loopback?.port
     file = sockets.unix?.file
-    group = MultiThreadedEventLoopGroup(numberOfThreads: max(1, configuration.eventLoops))
-    executors = Dictionary(
-      uniqueKeysWithValues: group.makeIterator().map { (ObjectIdentifier($0), EventLoopTaskExecutor($0)) })
+    passed = PassedDescriptors(limit: configuration.connectionsPerUid)
     state = Locked(
       State(
         limits: ConnectionLimits(
@@ -117,56 +104,54 @@ package final class GatewayServer: Sendable {
   package static func start(
     _ sockets: GatewaySockets, _ configuration: Configuration, responder: some GatewayResponder
   ) async throws(SocketServerError) -> GatewayServer {
-    let server = GatewayServer(sockets, configuration, responder)
-    var descriptors = [sockets.unix?.descriptor, sockets.loopback?.descriptor].compactMap { $0 }
-    do {
-      while let descriptor = descriptors.first {
-        let channel = try await server.serve(
-          descriptor, descriptor == sockets.unix?.descriptor ? .file : .loopback)
-        descriptors.removeFirst()
-        server.state.withLock { $0.channels.append(channel) }
-        // NIO has set a shorter queue.
-        Glibc.listen(descriptor, ListeningSocket.backlog)
+    var waiting = [(sockets.unix?.descriptor, Origin.file), (sockets.loopback?.descriptor, Origin.loopback)]
+    var server: GatewayServer?
+    do throws(EpollError) {
+      let started = GatewayServer(
+        sockets, configuration, try ServingLoop.start(configuration.eventLoops), responder)
+      server = started
+      while let (descriptor, origin) = waiting.first {
+        if let descriptor {
+          let listener = try await started.serve(descriptor, origin)
+          started.state.withLock { $0.listeners.append(listener) }
+        }
+        waiting.removeFirst()
       }
+      return started
     } catch {
-      for descriptor in descriptors { close(descriptor) }
-      await server.shutdown()
+      for (descriptor, _) in waiting { if let descriptor { close(descriptor) } }
+      if let server { await server.shutdown() } else { sockets.unix?.file?.remove() }
       throw .eventLoop(reason: "\(error)")
     }
-    return server
   }
 
   /// Accepts the connections of a listening socket.
-  func serve(_ descriptor: CInt, _ origin: Origin) async throws -> any Channel {
-    try await ServerBootstrap(group: group)
-      .serverChannelInitializer { channel in
-        channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(AcceptPause()) }
-      }
-      // Nothing is read that is not wanted.
-      .childChannelOption(.autoRead, value: false)
-      .childChannelOption(.maxMessagesPerRead, value: 1)
-      .childChannelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: Self.readSize))
-      // A client that has closed its side, as `printf … | socat` does, still gets its response.
-      .childChannelOption(.allowRemoteHalfClosure, value: true)
-      .childChannelOption(.writeBufferWaterMark, value: .init(low: 32 << 10, high: 128 << 10))
-      .childChannelInitializer { [self] channel in
-        channel.eventLoop.makeCompletedFuture { try self.accept(channel, from: origin) }
-      }
-      .withBoundSocket(descriptor)
-      .get()
+  func serve(_ descriptor: CInt, _ origin: Origin) async throws(EpollError) -> Listener {
+    // Endpoints mostly have one connection: not all on the same loop.
+    let first = origin.endpoint == nil ? 0 : Int.random(in: 0..<loops.count)
+    return try await Listener.start(descriptor, on: loops, dealingFrom: first) { [self] connection, loop in
+      admit(connection, on: loop, from: origin)
+    }
   }
 
-  /// Sets up a new connection, on its event loop. One that cannot be served fails, and is closed.
-  private func accept(_ channel: any Channel, from origin: Origin) throws {
-    let pipeline = channel.pipeline.syncOperations
-    let peer = try credentials(on: pipeline, from: origin)
-    guard let executor = executors[ObjectIdentifier(channel.eventLoop)] else { throw ChannelError.operationUnsupported }
+  /// Sets up a new connection, on its event loop. One that cannot be served is closed.
+  private func admit(_ descriptor: CInt, on loop: ServingLoop, from origin: Origin) {
+    SocketReader.prepare(descriptor)
+    let peer: PeerCredentials?
+    do throws(SocketServerError) {
+      peer = try credentials(of: descriptor, from: origin)
+    } catch {
+      return SocketReader(passed: passed, uid: Self.keylessUid).close(descriptor) {}
+    }
     let uid = peer?.uid ?? Self.loopbackUid
     let isStranger = peer.map(configuration.isStranger) ?? false
-    let (decision, replaced) = state.withLock { state -> (ConnectionLimits.Decision, GatewayConnection?) in
+    let reader = SocketReader(passed: passed, uid: uid)
+    let (decision, replaced) = state.withLock { state -> (ConnectionLimits.Decision, HTTPConnection?) in
       if case .loopback = origin { return state.admitOnLoopback() }
       let count = state.endpointCount(origin)
-      return (state.limits.admit(uid: uid, isStranger: isStranger, endpointCount: count), nil)
+      return (
+        state.limits.admit(uid: uid, isStranger: isStranger, isFull: passed.isFull(for: uid), endpointCount: count), nil
+      )
     }
     if let replaced {
       _ = configuration.onRejection(.loopback, Self.replaced, nil)
@@ -174,45 +159,61 @@ package final class GatewayServer: Sendable {
     }
     switch decision {
     case .rejected(_, let lingers):
-      let traceID = configuration.onRejection(Self.program(peer), RejectedChannel.rejection, nil)
-      try pipeline.addHandler(
-        RejectedChannel(lingers ? TimeAmount(configuration.timeouts.linger) : nil, traceID) { [self] in
-          if lingers { state.withLock { $0.limits.releaseRejection() } }
-        })
+      let traceID = configuration.onRejection(Self.program(peer), RejectedHTTPConnection.rejection, nil)
+      _ = RejectedHTTPConnection(
+        descriptor, reader, on: loop.loop, linger: lingers ? timeouts.linger : nil, traceID: traceID
+      ) { [self] in
+        if lingers { state.withLock { $0.limits.releaseRejection() } }
+      }
     case .admitted(let id):
-      let link = GatewayConnection.Link(
-        id: id, uid: uid, caller: Self.program(peer), channel: channel, executor: executor,
-        responder: origin.endpoint?.responder ?? responder)
-      let connection = GatewayConnection(link, self)
-      let isServed = state.withLock { $0.add(connection, from: origin) }
-      channel.closeFuture.whenComplete { [self] _ in
+      let link = HTTPConnection.Link(
+        id: id, caller: Self.program(peer), responder: origin.endpoint?.responder ?? responder, hidesItsEnd: peer == nil
+      )
+      let connection = HTTPConnection(link, of: peer?.uid ?? Self.keylessUid, self, descriptor, on: loop, reader) {
+        [self] in
         state.withLock { state in
           state.remove(id, from: origin)
           state.release(id, uid: uid, isStranger: isStranger)
         }
       }
-      guard isServed else { throw ChannelError.ioOnClosedChannel }
-      try pipeline.addHandlers([
-        connection, ByteToMessageHandler(HTTPRequestDecoder(limitConfiguration: decoderLimits)),
-        ParsedRequestHandler(connection),
-      ])
+      begin(connection, descriptor, reader, from: origin, uid: uid, isStranger: isStranger)
+    }
+  }
+
+  /// Begins to serve a connection that was admitted.
+  private func begin(
+    _ connection: HTTPConnection, _ descriptor: CInt, _ reader: SocketReader, from origin: Origin, uid: UInt32,
+    isStranger: Bool
+  ) {
+    let isServed = state.withLock { $0.add(connection, from: origin) }
+    do throws(EpollError) {
+      try connection.start()
+      // Its endpoint has ended meanwhile.
+      if !isServed { connection.leave() }
+    } catch {
+      // No memory to watch it.
+      let id = connection.link.id
+      reader.close(descriptor) { [self] in
+        state.withLock { state in
+          state.remove(id, from: origin)
+          state.release(id, uid: uid, isStranger: isStranger)
+        }
+      }
     }
   }
 
   /// Returns the process that the requests of a new connection are of: the one at the other end, or an endpoint's
   /// maker; nil on the loopback address. Fails for a process that the endpoint is not for.
-  private func credentials(
-    on pipeline: ChannelPipeline.SynchronousOperations, from origin: Origin
-  ) throws -> PeerCredentials? {
-    if case .loopback = origin { return nil }
-    let process = try pipeline.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) {
-      try PeerCredentials(socket: $0)
+  private func credentials(of descriptor: CInt, from origin: Origin) throws(SocketServerError) -> PeerCredentials? {
+    if case .loopback = origin {
+      InternetSocket.sendAtOnce(descriptor)
+      return nil
     }
-    guard let process else { throw ChannelError.operationUnsupported }
+    let process = try PeerCredentials(socket: descriptor)
     guard let endpoint = origin.endpoint else { return process }
     guard endpoint.accepts(process) else {
       _ = configuration.onRejection(Self.program(process), GatewayEndpoint.otherProcess, nil)
-      throw ChannelError.operationUnsupported
+      throw .system(call: "accept", errno: EACCES)
     }
     return endpoint.maker
   }
@@ -223,42 +224,25 @@ package final class GatewayServer: Sendable {
     return .process(uid: peer.uid, gid: peer.gid, groups: peer.groups, pid: peer.pid ?? 0)
   }
 
-  /// The guard's limits are lower.
-  private var decoderLimits: NIOHTTPDecoderLimitConfiguration {
-    var limits = NIOHTTPDecoderLimitConfiguration()
-    limits.maxHeaderFieldSize = configuration.request.section
-    limits.maxHeaderListSize = configuration.request.section
-    limits.maxHeaderFieldCount = configuration.request.fields + 1
-    return limits
-  }
-
   /// How many connections are open.
   package var connectionCount: Int { state.withLock { $0.open.count } }
 
   /// How many requests are being answered.
   var responderCount: Int { state.withLock { $0.responders } }
 
-  /// Counts tasks: the loops end behind the last one.
-  func responderStarts() { state.withLock { $0.responders += 1 } }
-
-  func responderEnds() { state.withLock { $0.responders -= 1 } }
-
-  /// Whether connections end behind their response.
-  var isDraining: Bool { state.withLock { $0.isDraining } }
-
   /// Stops accepting and takes the socket file away. Connections that have a request get its response and end, others
   /// end now.
   package func drain() async {
-    let (channels, endpoints) = state.withLock { state in
-      defer { (state.channels, state.isDraining) = ([], true) }
-      return (state.channels, state.takeListeners())
+    let (listeners, endpoints) = state.withLock { state in
+      defer { (state.listeners, state.isDraining) = ([], true) }
+      return (state.listeners, state.takeListeners())
     }
-    if !channels.isEmpty { file?.remove() }
-    for listener in endpoints {
-      listener.file?.remove()
-      listener.channel?.close(promise: nil)
+    if !listeners.isEmpty { file?.remove() }
+    for endpoint in endpoints {
+      endpoint.file?.remove()
+      await endpoint.listener?.stopAccepting()
     }
-    for channel in channels { try? await channel.close().get() }
+    for listener in listeners { await listener.stopAccepting() }
     for connection in state.withLock({ Array($0.open.values) }) { connection.perform { $0.drain() } }
   }
 
@@ -270,18 +254,49 @@ package final class GatewayServer: Sendable {
   /// Stops listening, closes what is open, and ends the threads.
   package func shutdown() async {
     await drain()
-    closeAll()
     let isFirst = state.withLock { state in
       defer { state.hasStopped = true }
       return !state.hasStopped
     }
-    guard isFirst else { return }
+    guard isFirst else { return closeAll() }
+    // What was being accepted is open, and closed, after this.
+    for loop in loops { await loop.settle() }
+    closeAll()
     let end = ContinuousClock.now + Self.closingTime
     while responderCount > 0, ContinuousClock.now < end {
       try? await Task.sleep(for: .milliseconds(1))
     }
-    try? await group.shutdownGracefully()
+    for loop in loops { await loop.settle() }
+    ServingLoop.end(loops)
   }
+}
+
+extension GatewayServer: HTTPServer {
+  var requestLimits: RequestGuard.Limits { configuration.request }
+  var timeouts: HTTPTimeouts { configuration.timeouts }
+  var isDraining: Bool { state.withLock { $0.isDraining } }
+
+  func fields(of head: RequestHead, on connection: HTTPConnection) throws(RequestRejection) -> HTTPFields {
+    guard connection.link.caller == .loopback else { return head.forwarded }
+    let fields = try access.check(head)
+    guard connection.input.requests > 0 || showsKey(connection.link.id) else { throw Self.replaced }
+    connection.share(with: Self.loopbackUid)
+    return fields
+  }
+
+  func report(
+    _ rejection: RequestRejection, of caller: GatewayRequest.Program, traceparent: String?
+  ) -> String {
+    configuration.onRejection(caller, rejection, traceparent)
+  }
+
+  func response(to rejection: RequestRejection, isToHead: Bool, traceID: String) -> [UInt8] {
+    rejection.response(isToHead: isToHead, traceID: traceID)
+  }
+
+  func responderStarts(on connection: HTTPConnection) { state.withLock { $0.responders += 1 } }
+
+  func responderEnds(on connection: HTTPConnection) { state.withLock { $0.responders -= 1 } }
 }
 
 /// The listening sockets of a gateway: made while the process starts, before it gives up the right to.
@@ -310,52 +325,15 @@ package struct GatewaySockets: Sendable {
     for descriptor in [unix?.descriptor, loopback?.descriptor] { if let descriptor { Glibc.close(descriptor) } }
   }
 
-  private static func listen(on address: String) throws(SocketServerError) -> (CInt, Int) {
-    guard let colon = address.utf8.lastIndex(of: UInt8(ascii: ":")),
-      let port = UInt16(address[address.utf8.index(after: colon)...])
-    else {
-      throw .system(call: "listen(\(address))", errno: EINVAL)
+  private static func listen(on text: String) throws(SocketServerError) -> (CInt, Int) {
+    guard let address = ListenAddress(text, beyondLoopback: false) else {
+      throw .system(call: "listen(\(text)), which is no loopback address", errno: EADDRNOTAVAIL)
     }
-    var host = String(address[..<colon])
-    if host == "localhost" { host = "127.0.0.1" }
-    if host.startsWithBytes(of: "["), host.endsWithBytes(of: "]") { host = String(host.dropFirst().dropLast()) }
-    guard host == "::1" || host.startsWithBytes(of: "127."),
-      let socketAddress = try? SocketAddress(ipAddress: host, port: Int(port))
-    else { throw .system(call: "listen(\(address)), which is no loopback address", errno: EADDRNOTAVAIL) }
-    let descriptor = socket(
-      host == "::1" ? AF_INET6 : AF_INET,
-      CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
-    guard descriptor >= 0 else { throw .system(call: "socket", errno: errno) }
-    var isOn: CInt = 1
-    setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &isOn, socklen_t(MemoryLayout<CInt>.size))
-    let failed = socketAddress.withSockAddr { bind(descriptor, $0, socklen_t($1)) == 0 ? 0 : errno }
-    guard failed == 0, Glibc.listen(descriptor, ListeningSocket.backlog) == 0 else {
-      let failed = failed == 0 ? errno : failed
-      Glibc.close(descriptor)
-      throw .system(call: "listen(\(address))", errno: failed)
+    do throws(SocketServerError) {
+      return try InternetSocket.listen(on: address, backlog: ListeningSocket.backlog)
+    } catch {
+      guard case .system(_, let number) = error else { throw error }
+      throw .system(call: "listen(\(text))", errno: number)
     }
-    var bound = sockaddr_storage()
-    var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
-    let isKnown = withUnsafeMutablePointer(to: &bound) { pointer in
-      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &length) == 0 }
-    }
-    // The port is in the same bytes of both families.
-    let actual = withUnsafeBytes(of: bound) { UInt16($0[2]) << 8 | UInt16($0[3]) }
-    return (descriptor, isKnown ? Int(actual) : Int(port))
-  }
-}
-
-/// Pauses accepting after a failed `accept`: without descriptors the listening socket stays readable.
-private final class AcceptPause: ChannelInboundHandler, @unchecked Sendable {
-  // Sendable because it has no variables.
-  typealias InboundIn = any Channel
-
-  private static let pause = TimeAmount.milliseconds(100)
-
-  func errorCaught(context: ChannelHandlerContext, error: any Error) {
-    guard context.channel.isActive else { return }
-    let channel = context.channel
-    try? channel.syncOptions?.setOption(.autoRead, value: false)
-    context.eventLoop.scheduleTask(in: Self.pause) { try? channel.syncOptions?.setOption(.autoRead, value: true) }
   }
 }

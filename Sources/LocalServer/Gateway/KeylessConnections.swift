@@ -37,7 +37,7 @@ extension GatewayServer {
 
 extension GatewayServer.State {
   /// Decides about a connection on the loopback address. `replaced`: the connection that gives its place to it.
-  mutating func admitOnLoopback() -> (decision: ConnectionLimits.Decision, replaced: GatewayConnection?) {
+  mutating func admitOnLoopback() -> (decision: ConnectionLimits.Decision, replaced: HTTPConnection?) {
     guard keyless.isFull || !limits.admits(uid: GatewayServer.loopbackUid), let oldest = keyless.oldest,
       let connection = open[oldest], let id = limits.replace()
     else { return (limits.admit(uid: GatewayServer.loopbackUid), nil) }

@@ -1,4 +1,3 @@
-import NIOCore
 import PosternSupport
 
 extension SocketServer {
@@ -18,7 +17,7 @@ extension SocketServer {
     /// Whether all calls of a peer are rejected. Such uids have few connections, each and all together.
     public var isStranger: @Sendable (PeerCredentials) -> Bool = { _ in false }
     /// Event loop threads; connections are dealt out to them in turn.
-    public var eventLoops = min(System.coreCount, 4)
+    public var eventLoops = min(ServingLoop.processors, 4)
     /// The message that a connection over a limit reads before it is closed, without a line feed.
     public var rejection: @Sendable (RejectionReason, PeerCredentials) -> [UInt8] = { _, _ in [] }
 

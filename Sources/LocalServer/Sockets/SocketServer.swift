@@ -49,38 +49,22 @@ public final class SocketServer: Sendable {
     } catch {
       listening.file?.remove()
       close(listening.descriptor)
-      end(loops)
+      ServingLoop.end(loops)
       throw .eventLoop(reason: "\(error)")
     }
   }
 
   static let loopHasEnded = EpollError(call: "epoll_ctl", errno: ESHUTDOWN)
 
-  /// Accepts connections, those of `endpoint` where it is given, on the first loop, and deals them out to all of them
-  /// in turn.
+  /// Accepts connections, those of `endpoint` where it is given.
   static func listen(
     _ descriptor: CInt, _ loops: [ServingLoop], _ registry: ConnectionRegistry, for endpoint: SocketEndpoint? = nil
   ) async throws(EpollError) -> Listener {
-    let result = await withCheckedContinuation { continuation in
-      let isRunning = loops[0].loop.execute {
-        // Endpoints mostly have one connection: not all on the same loop.
-        var next = endpoint == nil ? 0 : Int.random(in: 0..<loops.count)
-        continuation.resume(
-          returning: Result { () throws(EpollError) in
-            try Listener(descriptor, on: loops[0].loop) { connection in
-              next = (next + 1) % loops.count
-              let loop = loops[next]
-              guard !loop.loop.isCurrent else {
-                registry.admit(connection, on: loop, at: endpoint)
-                return
-              }
-              if !loop.loop.execute({ registry.admit(connection, on: loop, at: endpoint) }) { close(connection) }
-            }
-          })
-      }
-      if !isRunning { continuation.resume(returning: .failure(loopHasEnded)) }
+    // Endpoints mostly have one connection: not all on the same loop.
+    let first = endpoint == nil ? 0 : Int.random(in: 0..<loops.count)
+    return try await Listener.start(descriptor, on: loops, dealingFrom: first) { connection, loop in
+      registry.admit(connection, on: loop, at: endpoint)
     }
-    return try result.get()
   }
 
   /// How many connections are open.
@@ -103,13 +87,7 @@ public final class SocketServer: Sendable {
     await once(\.stop) { [self] in
       file?.remove()
       stopEndpoints()
-      await withCheckedContinuation { continuation in
-        let isOpen = loops[0].loop.execute { [listener] in
-          listener.stop()
-          continuation.resume()
-        }
-        if !isOpen { continuation.resume() }
-      }
+      await listener.stopAccepting()
     }
   }
 
@@ -126,16 +104,8 @@ public final class SocketServer: Sendable {
       for loop in loops { await loop.settle() }
       closeAll()
       registry.sent.closeAll()
-      Self.end(loops)
+      ServingLoop.end(loops)
     }
-  }
-
-  private static func end(_ loops: [ServingLoop]) {
-    for loop in loops {
-      loop.scheduler.retire()
-      loop.loop.stop()
-    }
-    for loop in loops { loop.loop.join() }
   }
 
   /// Runs `body` the first time; later callers wait for that one run.
@@ -149,25 +119,5 @@ public final class SocketServer: Sendable {
       return task
     }
     await task.value
-  }
-}
-
-/// An event loop with the scheduler of its connections' work.
-struct ServingLoop: Sendable {
-  let loop: EpollLoop
-  let scheduler: LoopScheduler
-
-  /// Starts the loop's thread.
-  init() throws(EpollError) {
-    scheduler = LoopScheduler()
-    loop = try EpollLoop("postern-loop", worker: scheduler)
-    scheduler.attach(loop)
-  }
-
-  /// Returns when the loop has run all closures that it has been given.
-  func settle() async {
-    await withCheckedContinuation { continuation in
-      if !loop.execute({ continuation.resume() }) { continuation.resume() }
-    }
   }
 }

@@ -216,6 +216,8 @@ public struct Readiness: OptionSet, Sendable, Hashable {
   public static let writable = Readiness(rawValue: UInt8(CLINUX_WRITABLE))
   /// Both directions are over, or the connection has failed. Always reported.
   public static let hungUp = Readiness(rawValue: UInt8(CLINUX_HUNG_UP))
+  /// The peer sends no more; bytes that it has sent may be unread.
+  public static let peerEnded = Readiness(rawValue: UInt8(CLINUX_PEER_ENDED))
 
   init(bits: UInt32) { rawValue = UInt8(truncatingIfNeeded: bits) }
 

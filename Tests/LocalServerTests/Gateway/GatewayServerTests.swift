@@ -11,7 +11,7 @@ import Testing
 struct GatewayServerTests {
   private static let get = "GET /a HTTP/1.1\r\nHost: postern\r\n\r\n"
 
-  // Catches two parsers that disagree about a valid request, a body with its framing in it, and mixed-up responses.
+  // Catches a valid request that is rejected, a body with its framing in it, and mixed-up responses.
   @Test("Every valid request of the table is answered, pipelined ones in their order, also byte by byte")
   func table() async throws {
     let fixture = try await Fixture()

@@ -1,4 +1,3 @@
-import NIOCore
 import PosternRuntime
 public import PosternSupport
 

@@ -1,5 +1,4 @@
 import Glibc
-import NIOCore
 import PosternRuntime
 import PosternSupport
 
@@ -101,7 +100,7 @@ final class ConnectionSocket: @unchecked Sendable {
       watch()
       return .end
     }
-    return .bytes(ByteBuffer(bytes: UnsafeRawBufferPointer(rebasing: loop.scratch[..<outcome.count])))
+    return .bytes(ByteBuffer(UnsafeRawBufferPointer(rebasing: loop.scratch[..<outcome.count])))
   }
 
   /// Has the socket read when `isAllowed`; after this side's end everything is read.
@@ -118,7 +117,7 @@ final class ConnectionSocket: @unchecked Sendable {
   /// the loop.
   func sendNow(_ buffer: inout ByteBuffer) {
     let sent = SendBacklog.send(buffer, to: descriptor)
-    if sent > 0 { buffer.moveReaderIndex(forwardBy: sent) }
+    if sent > 0 { buffer.removeFirst(sent) }
   }
 
   /// The same for a piece; its descriptors go with the first byte.

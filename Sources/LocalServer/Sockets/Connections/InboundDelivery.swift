@@ -1,10 +1,9 @@
-import NIOCore
 import PosternRuntime
 import PosternSupport
 
 /// Passes what one peer sends to the connection's delegate: frames the bytes that were read, and delivers events in
 /// groups, as long as the peer reads the responses and the scheduler allows.
-final class InboundDelivery: @unchecked Sendable {
+final class InboundDelivery: ScheduledInput, @unchecked Sendable {
   // Sendable because every variable is touched on the event loop only; the scheduler and timers hold the
   // reference merely to get there.
 
@@ -20,7 +19,7 @@ final class InboundDelivery: @unchecked Sendable {
   private enum Progress {
     case idle
     case delivering
-    /// The scheduler calls `deliverScheduled`.
+    /// The scheduler calls `handleScheduled`.
     case queued
   }
 
@@ -141,7 +140,7 @@ final class InboundDelivery: @unchecked Sendable {
   }
 
   /// Delivers the next group of events; called by the scheduler.
-  func deliverScheduled() {
+  func handleScheduled() {
     progress = .idle
     let isMore = deliverGroup(atMost: executor.scheduler.isCrowded ? Self.eventsPerRound : Self.eventsPerCall)
     if isMore { return queueUp() }
@@ -152,7 +151,7 @@ final class InboundDelivery: @unchecked Sendable {
 
   private func queueUp() {
     progress = .queued
-    executor.scheduler.add(.delivery(self), of: executor.flow)
+    executor.scheduler.add(.input(self), of: executor.flow)
   }
 
   /// Frames the next bytes and hands the next events to the delegate; true when there are more and the peer takes the

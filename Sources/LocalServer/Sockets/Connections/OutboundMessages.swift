@@ -1,4 +1,3 @@
-import NIOCore
 import PosternSupport
 
 /// Framed bytes that are written together.
@@ -20,7 +19,7 @@ struct OutboundPiece {
 
 /// The messages of one connection that wait to be written, framed: small ones in one buffer, long ones in pieces.
 struct OutboundMessages {
-  /// The most that one message may have: ByteBuffer counts in 32 bits.
+  /// The most that one message may have.
   static let maximumMessage = 1 << 30
 
   /// The most bytes of a message that are kept in one buffer: the memory of each is freed by itself.
@@ -35,16 +34,16 @@ struct OutboundMessages {
   private var bytesInPieces = 0
 
   /// How many bytes wait.
-  var byteCount: Int { bytesInPieces + buffer.readableBytes }
+  var byteCount: Int { bytesInPieces + buffer.count }
 
   /// Frames `message` and takes it; false when it is too long.
   mutating func append(_ message: UnsafeRawBufferPointer) -> Bool {
-    guard message.count <= Self.maximumMessage, buffer.readableBytes <= Self.maximumMessage else { return false }
+    guard message.count <= Self.maximumMessage, buffer.count <= Self.maximumMessage else { return false }
     switch framing {
     case .stream:
-      buffer.reserveCapacity(minimumWritableBytes: message.count + 1)
-      buffer.writeBytes(message)
-      buffer.writeInteger(UInt8(ascii: "\n"))
+      buffer.reserve(message.count + 1)
+      buffer.append(message)
+      buffer.append(UInt8(ascii: "\n"))
     case .headers: frame(message)
     }
     return true
@@ -52,29 +51,29 @@ struct OutboundMessages {
 
   /// Frames `bytes` with more header fields, each line with its end, and takes them; false when they are too long.
   mutating func append(_ bytes: UnsafeRawBufferPointer, fields: String) -> Bool {
-    guard bytes.count <= Self.maximumMessage, buffer.readableBytes <= Self.maximumMessage else { return false }
+    guard bytes.count <= Self.maximumMessage, buffer.count <= Self.maximumMessage else { return false }
     frame(bytes, fields: fields)
     return true
   }
 
   private mutating func frame(_ bytes: UnsafeRawBufferPointer, fields: String = "") {
-    buffer.reserveCapacity(minimumWritableBytes: bytes.count + fields.utf8.count + 40)
-    buffer.writeStaticString("Content-Length: ")
-    buffer.writeString(String(bytes.count))
-    buffer.writeStaticString("\r\n")
-    buffer.writeString(fields)
-    buffer.writeStaticString("\r\n")
-    buffer.writeBytes(bytes)
+    buffer.reserve(bytes.count + fields.utf8.count + 40)
+    buffer.append("Content-Length: ".utf8)
+    buffer.append(String(bytes.count).utf8)
+    buffer.append("\r\n".utf8)
+    buffer.append(fields.utf8)
+    buffer.append("\r\n".utf8)
+    buffer.append(bytes)
   }
 
   /// Takes a message that was framed before, in one piece where descriptors go with it. False when it is too long.
   mutating func append(_ message: [ByteBuffer], passing: OutboundPiece.Passing? = nil) -> Bool {
-    let count = message.reduce(0) { $0 + $1.readableBytes }
+    let count = message.reduce(0) { $0 + $1.count }
     // Of one that is too long for a piece nothing is left.
     guard count <= Self.maximumMessage, passing == nil || count > 0 else { return false }
-    if buffer.readableBytes > 0 {
+    if buffer.count > 0 {
       pieces.append(OutboundPiece(bytes: buffer))
-      bytesInPieces += buffer.readableBytes
+      bytesInPieces += buffer.count
       buffer = ByteBuffer()
     }
     let first = pieces.count
@@ -108,17 +107,17 @@ struct OutboundMessages {
   /// `message` framed, in pieces.
   static func pieces(of message: UnsafeRawBufferPointer, framing: Framing) -> [ByteBuffer] {
     var pieces: [ByteBuffer] = []
-    if framing == .headers { pieces.append(ByteBuffer(string: "Content-Length: \(message.count)\r\n\r\n")) }
+    if framing == .headers { pieces.append(ByteBuffer("Content-Length: \(message.count)\r\n\r\n".utf8)) }
     var start = 0
     while start < message.count {
       let end = min(start + pieceBytes, message.count)
       var piece = ByteBuffer()
-      piece.reserveCapacity(end - start)
-      piece.writeBytes(UnsafeRawBufferPointer(rebasing: message[start..<end]))
+      piece.reserve(end - start)
+      piece.append(UnsafeRawBufferPointer(rebasing: message[start..<end]))
       pieces.append(piece)
       start = end
     }
-    if framing == .stream { pieces.append(ByteBuffer(string: "\n")) }
+    if framing == .stream { pieces.append(ByteBuffer("\n".utf8)) }
     return pieces
   }
 }

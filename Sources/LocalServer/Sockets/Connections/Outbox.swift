@@ -1,4 +1,3 @@
-import NIOCore
 import PosternSupport
 
 /// The messages that wait to be written on one connection, and whether more may be sent: the state that all threads

@@ -1,4 +1,3 @@
-import NIOCore
 import PosternRuntime
 import PosternSupport
 
@@ -58,9 +57,9 @@ final class OutboxWriter: @unchecked Sendable {
       if socket.backlog.isEmpty { socket.sendNow(&first) }
       queue([first] + pieces.dropFirst() + [OutboundPiece(bytes: taken)])
       taken = ByteBuffer()
-    } else if taken.readableBytes > 0 {
+    } else if taken.count > 0 {
       if socket.backlog.isEmpty { socket.sendNow(&taken) }
-      if taken.readableBytes > 0 {
+      if taken.count > 0 {
         queue([OutboundPiece(bytes: taken)])
         taken = ByteBuffer()
       }
@@ -85,7 +84,7 @@ final class OutboxWriter: @unchecked Sendable {
   // MARK: - Writing
 
   private func queue(_ pieces: [OutboundPiece]) {
-    queuedBytes += pieces.reduce(0) { $0 + $1.bytes.readableBytes }
+    queuedBytes += pieces.reduce(0) { $0 + $1.bytes.count }
     socket.queue(pieces)
     report()
     watchWrites()
@@ -128,7 +127,7 @@ final class OutboxWriter: @unchecked Sendable {
     guard reusable.capacity > 0 else { return ByteBuffer() }
     var buffer = reusable
     reusable = ByteBuffer()
-    buffer.clear()
+    buffer.removeAll()
     return buffer
   }
 

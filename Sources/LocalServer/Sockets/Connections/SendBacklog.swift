@@ -1,6 +1,5 @@
 import CPosternLinux
 import Glibc
-import NIOCore
 import PosternSupport
 
 /// The bytes of one connection that the kernel does not take yet.
@@ -24,9 +23,9 @@ struct SendBacklog {
 
   /// Takes more.
   mutating func append(_ more: [OutboundPiece]) {
-    for piece in more where piece.bytes.readableBytes > 0 {
+    for piece in more where piece.bytes.count > 0 {
       pieces.append(piece)
-      bytes += piece.bytes.readableBytes
+      bytes += piece.bytes.count
     }
     if bytes > Self.highWaterMark { isWritable = false }
   }
@@ -35,17 +34,17 @@ struct SendBacklog {
   mutating func write(to descriptor: CInt, _ reader: SocketReader) -> CInt {
     var written = 0
     while next < pieces.count, written < Self.bytesPerIteration {
-      let waiting = pieces[next].bytes.readableBytes
+      let waiting = pieces[next].bytes.count
       let sent = Self.send(&pieces[next], to: descriptor, reader)
       // Another message may be in the piece now.
-      bytes += pieces[next].bytes.readableBytes - waiting
+      bytes += pieces[next].bytes.count - waiting
       guard sent >= 0 else {
         let code = CInt(-sent)
         if code == EAGAIN || code == EWOULDBLOCK { break }
         return code
       }
       written += sent
-      guard pieces[next].bytes.readableBytes == 0 else { break }
+      guard pieces[next].bytes.count == 0 else { break }
       // Its memory goes now.
       pieces[next].bytes = ByteBuffer()
       next += 1
@@ -65,7 +64,7 @@ struct SendBacklog {
   static func send(_ buffer: ByteBuffer, to descriptor: CInt) -> Int {
     var sent = -1
     repeat {
-      sent = buffer.withUnsafeReadableBytes { Glibc.send(descriptor, $0.baseAddress, $0.count, flags) }
+      sent = buffer.withUnsafeBytes { Glibc.send(descriptor, $0.baseAddress, $0.count, flags) }
     } while sent < 0 && errno == EINTR
     return sent
   }
@@ -88,7 +87,7 @@ struct SendBacklog {
       piece.bytes = other
       return send(&piece, to: descriptor, reader)
     }
-    piece.bytes.moveReaderIndex(forwardBy: count)
+    piece.bytes.removeFirst(count)
     if count > 0 { piece.passing = nil }
     return count
   }
@@ -97,6 +96,6 @@ struct SendBacklog {
     _ passing: OutboundPiece.Passing, with buffer: ByteBuffer, over socket: CInt, _ reader: SocketReader
   ) -> Int {
     guard let sent = reader.sent else { return -Int(EOPNOTSUPP) }
-    return buffer.withUnsafeReadableBytes { sent.pass(passing.descriptors, with: $0, of: reader.uid, over: socket) }
+    return buffer.withUnsafeBytes { sent.pass(passing.descriptors, with: $0, of: reader.uid, over: socket) }
   }
 }

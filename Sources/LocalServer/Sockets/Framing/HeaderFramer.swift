@@ -1,6 +1,5 @@
 import Glibc
 import HTTPMessages
-import NIOCore
 
 /// Cuts `Content-Length` messages apart (LSP base protocol). What holds for a body is the limit at its first byte.
 struct HeaderFramer: Sendable {
@@ -35,7 +34,7 @@ struct HeaderFramer: Sendable {
   mutating func receive(
     _ chunk: MessageBytes, _ message: inout IncomingMessage, into events: inout [InboundEvent], upTo limit: Int
   ) -> Int {
-    chunk.buffer.withUnsafeReadableBytes { bytes in
+    chunk.buffer.withUnsafeBytes { bytes in
       var index = 0
       while index < bytes.count, events.count < limit {
         switch phase {

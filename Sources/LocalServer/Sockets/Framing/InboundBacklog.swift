@@ -1,5 +1,3 @@
-import NIOCore
-
 /// The input of one connection that was not delivered yet: bytes as they were read, and the events of those that were
 /// framed.
 ///
@@ -32,8 +30,8 @@ struct InboundBacklog: Sendable {
 
   /// Takes the bytes of one read.
   mutating func add(_ bytes: ByteBuffer) {
-    guard bytes.readableBytes > 0 else { return }
-    unframedBytes += bytes.readableBytes
+    guard bytes.count > 0 else { return }
+    unframedBytes += bytes.count
     reads.append(bytes)
   }
 
@@ -41,14 +39,14 @@ struct InboundBacklog: Sendable {
   @discardableResult
   mutating func frame(atMost limit: Int) -> Bool {
     guard !hasEvents, let read = reads.first else { return false }
-    let length = min(read.readableBytes, Self.pieceBytes)
-    let piece = read.getSlice(at: read.readerIndex, length: length) ?? read
+    let length = min(read.count, Self.pieceBytes)
+    let piece = read.window(0..<length)
     let taken = framer.receive(MessageBytes(piece), into: &events, upTo: limit)
     unframedBytes -= taken
-    if taken == read.readableBytes {
+    if taken == read.count {
       reads.removeFirst()
     } else {
-      reads[0].moveReaderIndex(forwardBy: taken)
+      reads[0].removeFirst(taken)
     }
     return true
   }

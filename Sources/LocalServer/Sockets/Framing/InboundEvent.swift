@@ -1,5 +1,3 @@
-import NIOCore
-
 /// An event of one connection, in the order of its bytes.
 ///
 /// `sharesLine` is true where, in stream framing, there was no line feed between the end of the previous text and the
@@ -55,10 +53,10 @@ public struct MessageBytes: Sendable, Hashable {
   init(_ buffer: ByteBuffer) { self.buffer = buffer }
 
   /// A copy of `bytes`.
-  public init(_ bytes: some Sequence<UInt8>) { buffer = ByteBuffer(bytes: bytes) }
+  public init(_ bytes: some Sequence<UInt8>) { buffer = ByteBuffer(bytes) }
 
   /// How many bytes there are.
-  public var count: Int { buffer.readableBytes }
+  public var count: Int { buffer.count }
 
   /// Runs `body` over the bytes; the pointer is good until it returns.
   @inlinable
@@ -79,13 +77,13 @@ public struct MessageBytes: Sendable, Hashable {
   }
 
   @usableFromInline
-  func withPointer(_ body: (UnsafeRawBufferPointer) -> Void) { buffer.withUnsafeReadableBytes(body) }
+  func withPointer(_ body: (UnsafeRawBufferPointer) -> Void) { buffer.withUnsafeBytes(body) }
 
   /// A copy of the bytes.
-  public var bytes: [UInt8] { Array(buffer.readableBytesView) }
+  public var bytes: [UInt8] { buffer.bytes }
 
   /// The bytes of `range`, counted from the start of this message, without a copy.
   func window(_ range: Range<Int>) -> ByteBuffer {
-    buffer.getSlice(at: buffer.readerIndex + range.lowerBound, length: range.count) ?? ByteBuffer()
+    buffer.window(range)
   }
 }

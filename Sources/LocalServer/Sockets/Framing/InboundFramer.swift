@@ -1,5 +1,4 @@
 import HTTPMessages
-import NIOCore
 
 /// One connection's framing: the first non-blank byte decides it, for good.
 struct InboundFramer: Sendable {
@@ -69,7 +68,7 @@ struct InboundFramer: Sendable {
   }
 
   private static func firstNonBlank(_ chunk: MessageBytes) -> (index: Int, byte: UInt8)? {
-    chunk.buffer.withUnsafeReadableBytes { bytes in
+    chunk.buffer.withUnsafeBytes { bytes in
       let index = bytes.firstIndex { !ASCII.isJSONSpace($0) }
       return index.map { ($0, bytes[$0]) }
     }

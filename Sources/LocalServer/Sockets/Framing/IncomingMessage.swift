@@ -1,5 +1,3 @@
-import NIOCore
-
 /// The message that is being received on one connection, in either framing: its number and length, how far it was
 /// scanned, and the bytes that came in earlier reads. The memory for them grows with what came, never with a length
 /// that was promised.
@@ -24,7 +22,7 @@ struct IncomingMessage: Sendable {
   }
 
   /// How many bytes of the message are kept.
-  var collectedBytes: Int { collected.readableBytes }
+  var collectedBytes: Int { collected.count }
 
   /// The memory that they occupy.
   var collectedCapacity: Int { collected.capacity }
@@ -45,12 +43,12 @@ struct IncomingMessage: Sendable {
   }
 
   /// Keeps bytes until the rest has come.
-  mutating func collect(_ piece: ByteBuffer) { collected.writeImmutableBuffer(piece) }
+  mutating func collect(_ piece: ByteBuffer) { collected.append(piece) }
 
   /// The whole message, of which `last` is the end; one that came in a single read is not copied.
   mutating func take(_ last: ByteBuffer) -> MessageBytes {
-    guard collected.readableBytes > 0 else { return MessageBytes(last) }
-    collected.writeImmutableBuffer(last)
+    guard collected.count > 0 else { return MessageBytes(last) }
+    collected.append(last)
     defer { collected = ByteBuffer() }
     return MessageBytes(collected)
   }

@@ -1,5 +1,4 @@
 import Glibc
-import NIOCore
 
 /// Cuts a stream of JSON texts apart: white space between them or none, each scanned once, buffered only when it spans
 /// reads, and never beyond the limit.
@@ -27,7 +26,7 @@ struct StreamFramer: Sendable {
   mutating func receive(
     _ chunk: MessageBytes, _ message: inout IncomingMessage, into events: inout [InboundEvent], upTo limit: Int
   ) -> Int {
-    chunk.buffer.withUnsafeReadableBytes { bytes in
+    chunk.buffer.withUnsafeBytes { bytes in
       var index = 0
       while index < bytes.count, events.count < limit {
         switch phase {

@@ -52,6 +52,41 @@ final class Listener: ReadinessHandler, @unchecked Sendable {
     }
   }
 
+  /// Accepts the connections of `descriptor` on the first of `loops`, and deals them out to all of them in turn, from
+  /// the one behind `first`. `admit` is called on the connection's loop and owns its descriptor.
+  static func start(
+    _ descriptor: CInt, on loops: [ServingLoop], dealingFrom first: Int = 0,
+    admit: @escaping @Sendable (CInt, ServingLoop) -> Void
+  ) async throws(EpollError) -> Listener {
+    let result = await withCheckedContinuation { continuation in
+      let isRunning = loops[0].loop.execute {
+        var next = first
+        continuation.resume(
+          returning: Result { () throws(EpollError) in
+            try Listener(descriptor, on: loops[0].loop) { connection in
+              next = (next + 1) % loops.count
+              let loop = loops[next]
+              guard !loop.loop.isCurrent else { return admit(connection, loop) }
+              if !loop.loop.execute({ admit(connection, loop) }) { close(connection) }
+            }
+          })
+      }
+      if !isRunning { continuation.resume(returning: .failure(SocketServer.loopHasEnded)) }
+    }
+    return try result.get()
+  }
+
+  /// Accepts no more when this returns. From any thread but the loop's.
+  func stopAccepting() async {
+    await withCheckedContinuation { continuation in
+      let isOpen = loop.execute {
+        self.stop()
+        continuation.resume()
+      }
+      if !isOpen { continuation.resume() }
+    }
+  }
+
   /// Accepts no more; on the loop.
   func stop() {
     guard isOpen else { return }

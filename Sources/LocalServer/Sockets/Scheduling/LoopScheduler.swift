@@ -14,8 +14,8 @@ final class LoopScheduler: LoopWorker, @unchecked Sendable {
   enum Work {
     /// A piece of a task, up to where it waits again.
     case job(UnownedJob, ConnectionTaskExecutor)
-    /// Messages of a connection that were read and not handled yet.
-    case delivery(InboundDelivery)
+    /// Bytes of a connection that were read and not handled yet.
+    case input(any ScheduledInput)
   }
 
   private struct State {
@@ -116,7 +116,7 @@ final class LoopScheduler: LoopWorker, @unchecked Sendable {
       }
       switch next.work {
       case .job(let job, let executor): executor.run(job)
-      case .delivery(let delivery): delivery.deliverScheduled()
+      case .input(let input): input.handleScheduled()
       }
       let now = Self.now
       done = (next.flow, costs.cost(elapsed: now - begin))
@@ -130,4 +130,10 @@ final class LoopScheduler: LoopWorker, @unchecked Sendable {
 
   /// The boot clock, in nanoseconds.
   static var now: Int64 { SystemClock().monotonicNow.nanoseconds }
+}
+
+/// Handles bytes of one connection that were read and wait for their turn.
+protocol ScheduledInput: AnyObject {
+  /// Handles some of them, on the event loop; adds itself again if there are more.
+  func handleScheduled()
 }

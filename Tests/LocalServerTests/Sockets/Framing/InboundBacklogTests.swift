@@ -1,4 +1,3 @@
-import NIOCore
 import Testing
 
 @testable import LocalServer
@@ -7,7 +6,7 @@ import Testing
 struct InboundBacklogTests {
   private static func backlog(_ reads: [[UInt8]], messageBytes: Int = 1 << 20) -> InboundBacklog {
     var backlog = InboundBacklog(InboundFramer(messageBytes: messageBytes, depth: 128))
-    for read in reads { backlog.add(ByteBuffer(bytes: read)) }
+    for read in reads { backlog.add(ByteBuffer(read)) }
     return backlog
   }
 

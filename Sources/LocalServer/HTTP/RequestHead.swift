@@ -54,10 +54,10 @@ package struct RequestHead: Sendable {
   package let upgrades: [String]
 
   /// Checks what the fields mean together.
-  init(_ line: RequestLine, _ fields: HTTPFields) throws(RequestRejection) {
+  init(_ line: RequestLine, _ fields: HTTPFields, replacesHost: Bool = false) throws(RequestRejection) {
     self.line = line
     self.fields = fields
-    host = try Self.host(fields, line)
+    host = try Self.host(fields, line, replacesHost)
     framing = try Self.framing(fields, line)
     options = Set(try Self.list(fields.values(of: "connection"), "Connection", mayHaveEmptyElements: true))
     let isReport = { (name: String) in Self.reports.contains { name.startsWithBytes(of: $0) } }
@@ -103,7 +103,9 @@ package struct RequestHead: Sendable {
   /// The beginnings of names of fields by which a front reports its client's request, and of this listener's own.
   private static let reports = ["postern-", "x-forwarded-", "x-original-", "x-rewrite-"]
 
-  private static func host(_ fields: HTTPFields, _ line: RequestLine) throws(RequestRejection) -> String {
+  private static func host(
+    _ fields: HTTPFields, _ line: RequestLine, _ isReplaced: Bool
+  ) throws(RequestRejection) -> String {
     let hosts = fields.values(of: "host")
     guard hosts.count == 1 || hosts.isEmpty && line.minorVersion == 0 else {
       throw RequestRejection("exactly one Host is needed")
@@ -114,6 +116,7 @@ package struct RequestHead: Sendable {
     guard RequestLine.isAuthority(field.utf8) else { throw RequestRejection("Host is not a name or address") }
     let host = RequestLine.withoutEmptyPort(field)
     if let authority = line.authority, authority.lowercasedASCII() != host.lowercasedASCII() {
+      if isReplaced { return authority }
       throw RequestRejection("the target's authority is not the one of Host")
     }
     return host
@@ -298,15 +301,7 @@ package struct RequestLine: Sendable {
     (0x30...0x39).contains(byte) || (0x61...0x7A).contains(byte | 0x20)
   }
 
-  /// The method by which the parser behind the guard reads the request, which makes an error of one that it does not
-  /// know. No method changes how a request is framed.
-  var parsedMethod: String { Self.methods.contains(method) ? method : "POST" }
-
-  /// The request line as the parser gets it.
-  var parsed: [UInt8] { Array("\(parsedMethod) \(target) HTTP/1.\(minorVersion)\r\n".utf8) }
-
-  /// The methods of llhttp, without `CONNECT` and `TRACE`, which a gateway does not forward, and `M-SEARCH`, which NIO
-  /// writes in another way.
+  /// The methods that servers know, without `CONNECT` and `TRACE`, which a gateway does not forward.
   private static let methods: Set<String> = [
     "ACL", "BIND", "CHECKOUT", "COPY", "DELETE", "GET", "HEAD", "LINK", "LOCK", "MERGE", "MKACTIVITY",
     "MKCALENDAR", "MKCOL", "MOVE", "NOTIFY", "OPTIONS", "PATCH", "POST", "PROPFIND", "PROPPATCH", "PURGE", "PUT",

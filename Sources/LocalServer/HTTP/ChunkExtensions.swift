@@ -7,7 +7,7 @@ struct ChunkExtensions: Sendable {
     case nameBegin, name, valueBegin, value, quoted, escaped, quotedEnd
   }
 
-  /// The grammar has it, and llhttp has not.
+  /// The grammar has it, and widespread parsers have not.
   static let whiteSpace = RequestRejection(
     "white space next to a chunk's size or in its extensions is read in different ways: leave it out")
 

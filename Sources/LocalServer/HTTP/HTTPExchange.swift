@@ -1,44 +1,42 @@
 import HTTPMessages
-import NIOCore
-import NIOHTTP1
+import PosternRuntime
 import PosternSupport
 
-/// The bytes of a body that have come and were not fetched yet. Not a `BytePipe`: they are in SwiftNIO's buffers.
+/// The bytes of a body that have come and were not fetched yet. Not a `BytePipe`: one thread uses it, and nothing waits
+/// in it.
 struct BodyQueue: Sendable {
-  private var bytes = ByteBuffer()
+  private var bytes: [UInt8] = []
   private var end: GatewayBodyPiece?
 
   /// How many bytes there are.
-  var count: Int { bytes.readableBytes }
+  var count: Int { bytes.count }
 
   /// How much memory they take.
-  var heldBytes: Int { bytes.storageCapacity }
+  var heldBytes: Int { bytes.capacity }
 
-  /// Adds bytes. In one buffer: a client may send each byte as a chunk of its own.
-  mutating func append(_ more: ByteBuffer) {
+  /// Adds bytes. In one array: a client may send each byte as a chunk of its own.
+  mutating func append(_ more: [UInt8]) {
     guard end == nil else { return }
-    guard count > 0 else { return bytes = more }
-    var more = more
-    bytes.writeBuffer(&more)
+    if bytes.isEmpty { bytes = more } else { bytes += more }
   }
 
   /// Notes how it ends; the first one counts. A body that has failed gives none of the bytes that came before.
   mutating func finish(_ piece: GatewayBodyPiece) {
     guard end == nil else { return }
     end = piece
-    if case .failed = piece { bytes = ByteBuffer() }
+    if case .failed = piece { bytes = [] }
   }
 
   /// The next step; nil: more must come first.
   mutating func next() -> GatewayBodyPiece? {
-    guard count > 0 else { return end }
-    defer { bytes = ByteBuffer() }
-    return .bytes(Array(bytes.readableBytesView))
+    guard !bytes.isEmpty else { return end }
+    defer { bytes = [] }
+    return .bytes(bytes)
   }
 }
 
 /// One request and its response. All variables belong to the connection's event loop.
-final class GatewayExchange: @unchecked Sendable {
+final class HTTPExchange: @unchecked Sendable {
   // Sendable because its variables are touched on the connection's event loop only.
 
   let head: RequestHead
@@ -71,16 +69,16 @@ final class GatewayExchange: @unchecked Sendable {
   /// Ends everything that waits, and the task: the client has gone.
   func abandon() {
     body.finish(.failed("ended before its end"))
-    resumeReader()
+    resumeReader(at: MonotonicInstant(nanoseconds: 0))
     resumeWriter(false)
     task?.cancel()
   }
 
   /// Passes on what there is to who waits for it.
-  func resumeReader() {
+  func resumeReader(at now: MonotonicInstant) {
     guard let reader, let piece = body.next() else { return }
     self.reader = nil
-    progress.stop()
+    progress.stop(at: now)
     reader.resume(returning: piece)
   }
 
@@ -96,8 +94,8 @@ struct BodyProgress: Sendable {
   static let step = 64 << 10
 
   private var bytes = 0
-  private var waited = TimeAmount.zero
-  private var since: NIODeadline?
+  private var waited = Duration.zero
+  private var since: MonotonicInstant?
 
   /// Counts bytes that have come.
   mutating func received(_ count: Int) {
@@ -107,13 +105,13 @@ struct BodyProgress: Sendable {
   }
 
   /// The responder waits from now on; returns until when it may.
-  mutating func start(at now: NIODeadline, limit: TimeAmount) -> NIODeadline {
+  mutating func start(at now: MonotonicInstant, limit: Duration) -> MonotonicInstant {
     since = now
     return now + min(limit, limit * 10 - waited)
   }
 
   /// Bytes have been passed on.
-  mutating func stop(at now: NIODeadline = .now()) {
+  mutating func stop(at now: MonotonicInstant) {
     if let since { waited = waited + (now - since) }
     since = nil
   }
@@ -121,14 +119,15 @@ struct BodyProgress: Sendable {
 
 /// The request's body as the responder reads it.
 struct ExchangeBody: GatewayRequestBody {
-  let connection: GatewayConnection
-  let exchange: GatewayExchange
+  let connection: HTTPConnection
+  let exchange: HTTPExchange
   let length: Int64?
 
   func next() async -> GatewayBodyPiece {
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
-        connection.perform { $0.read(exchange, continuation) }
+        guard !connection.perform({ $0.read(exchange, continuation) }) else { return }
+        continuation.resume(returning: .failed("ended before its end"))
       }
     } onCancel: {
       connection.perform { $0.stopReading(exchange) }
@@ -138,8 +137,8 @@ struct ExchangeBody: GatewayRequestBody {
 
 /// The response as the responder makes it.
 struct ExchangeResponse: GatewayResponse {
-  let connection: GatewayConnection
-  let exchange: GatewayExchange
+  let connection: HTTPConnection
+  let exchange: HTTPExchange
 
   func begin(status: Int, fields: HTTPFields, length: Int64?) async throws(GatewayClientGone) {
     try await run { $0.begin(exchange, status, fields, length, $1) }
@@ -150,10 +149,12 @@ struct ExchangeResponse: GatewayResponse {
   func end() async throws(GatewayClientGone) { try await run { $0.end(exchange, $1) } }
 
   private func run(
-    _ step: @escaping @Sendable (GatewayConnection, CheckedContinuation<Bool, Never>) -> Void
+    _ step: @escaping @Sendable (HTTPConnection, CheckedContinuation<Bool, Never>) -> Void
   ) async throws(GatewayClientGone) {
     let isThere = await withTaskCancellationHandler {
-      await withCheckedContinuation { continuation in connection.perform { step($0, continuation) } }
+      await withCheckedContinuation { continuation in
+        if !connection.perform({ step($0, continuation) }) { continuation.resume(returning: false) }
+      }
     } onCancel: {
       connection.perform { $0.stopWriting(exchange) }
     }
@@ -161,21 +162,9 @@ struct ExchangeResponse: GatewayResponse {
   }
 }
 
-/// Runs the tasks of connections on their event loop: a request needs no hop between threads.
-final class EventLoopTaskExecutor: TaskExecutor {
-  let loop: any EventLoop
-
-  init(_ loop: any EventLoop) { self.loop = loop }
-
-  func enqueue(_ job: consuming ExecutorJob) {
-    let job = UnownedJob(job)
-    loop.execute { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
-  }
-}
-
 /// The steps of the responder.
-extension GatewayConnection {
-  func read(_ exchange: GatewayExchange, _ continuation: CheckedContinuation<GatewayBodyPiece, Never>) {
+extension HTTPConnection {
+  func read(_ exchange: HTTPExchange, _ continuation: CheckedContinuation<GatewayBodyPiece, Never>) {
     guard exchange.reader == nil else { return continuation.resume(returning: .failed("is being read already")) }
     exchange.isReading = true
     exchange.reader = continuation
@@ -184,26 +173,24 @@ extension GatewayConnection {
       if exchange.response.hasBegun {
         exchange.body.finish(.failed("does not come: the response came first"))
       } else if self.exchange === exchange, phase == .open {
-        link.channel.writeAndFlush(ByteBuffer(string: "HTTP/1.1 100 Continue\r\n\r\n"), promise: nil)
+        send(Array("HTTP/1.1 100 Continue\r\n\r\n".utf8))
       }
     }
-    exchange.resumeReader()
-    if exchange.reader != nil {
-      timer.input = exchange.progress.start(at: .now(), limit: TimeAmount(server.configuration.timeouts.stall))
-    }
+    exchange.resumeReader(at: socket.loop.now)
+    if exchange.reader != nil { timer.input = exchange.progress.start(at: socket.loop.now, limit: timeouts.stall) }
     advance()
   }
 
-  func stopReading(_ exchange: GatewayExchange) {
+  func stopReading(_ exchange: HTTPExchange) {
     exchange.isReading = false
     exchange.body.finish(.failed("is not wanted any more"))
     passOn(exchange)
   }
 
-  func stopWriting(_ exchange: GatewayExchange) { exchange.resumeWriter(false) }
+  func stopWriting(_ exchange: HTTPExchange) { exchange.resumeWriter(false) }
 
   func begin(
-    _ exchange: GatewayExchange, _ status: Int, _ fields: HTTPFields, _ length: Int64?,
+    _ exchange: HTTPExchange, _ status: Int, _ fields: HTTPFields, _ length: Int64?,
     _ continuation: CheckedContinuation<Bool, Never>
   ) {
     guard isCurrent(exchange) else { return continuation.resume(returning: false) }
@@ -211,84 +198,51 @@ extension GatewayConnection {
       let bytes = try exchange.response.begin(
         status: status, fields: fields, length: length,
         mustClose: server.isDraining || requestGuard.hasFailed || exchange.needsContinue)
-      send(ByteBuffer(bytes: bytes))
+      send(bytes)
       waitForCapacity(exchange, continuation)
     } catch {
       breakOff(continuation)
     }
   }
 
-  func write(_ exchange: GatewayExchange, _ bytes: [UInt8], _ continuation: CheckedContinuation<Bool, Never>) {
+  func write(_ exchange: HTTPExchange, _ bytes: [UInt8], _ continuation: CheckedContinuation<Bool, Never>) {
     guard isCurrent(exchange) else { return continuation.resume(returning: false) }
     do throws(ResponseFraming.Violation) {
       guard let (before, behind) = try exchange.response.write(bytes.count) else {
         return continuation.resume(returning: true)
       }
-      var buffer = link.channel.allocator.buffer(capacity: before.count + bytes.count + behind.count)
-      buffer.writeBytes(before)
-      buffer.writeBytes(bytes)
-      buffer.writeBytes(behind)
-      send(buffer)
+      for part in [before, bytes, behind] where !part.isEmpty { send(part) }
       waitForCapacity(exchange, continuation)
     } catch {
       breakOff(continuation)
     }
   }
 
-  func end(_ exchange: GatewayExchange, _ continuation: CheckedContinuation<Bool, Never>) {
+  func end(_ exchange: HTTPExchange, _ continuation: CheckedContinuation<Bool, Never>) {
     guard isCurrent(exchange) else { return continuation.resume(returning: false) }
     do throws(ResponseFraming.Violation) {
       let bytes = try exchange.response.end()
+      socket.write(bytes)
       awaitOutput()
-      link.channel.writeAndFlush(ByteBuffer(bytes: bytes)).whenComplete { [self] result in
-        guard case .success = result, isCurrent(exchange) else { return continuation.resume(returning: false) }
-        timer.output = nil
-        finish(exchange)
-        continuation.resume(returning: true)
-      }
+      afterOutput = .end(exchange, continuation)
+      flush()
       update()
     } catch {
       breakOff(continuation)
     }
   }
 
-  /// Writes at the end of the loop's iteration: head, body and end of a small response leave together.
-  private func send(_ buffer: ByteBuffer) {
-    writes += 1
-    link.channel.write(buffer).whenComplete { [self] _ in
-      writes -= 1
-      hasWritten()
-    }
-    link.channel.eventLoop.execute { [link] in link.channel.flush() }
-  }
-
-  private func waitForCapacity(_ exchange: GatewayExchange, _ continuation: CheckedContinuation<Bool, Never>) {
+  private func waitForCapacity(_ exchange: HTTPExchange, _ continuation: CheckedContinuation<Bool, Never>) {
     countHeldBytes()
     // Who has more than its share waits until the client has taken everything.
-    guard !link.channel.isWritable || isOverShare else { return continuation.resume(returning: true) }
+    guard !socket.isWritable || isOverShare else { return continuation.resume(returning: true) }
     exchange.resumeWriter(false)
     exchange.writer = continuation
     awaitOutput()
     update()
   }
 
-  private func hasWritten() {
-    countHeldBytes()
-    guard writes == 0, link.channel.isWritable, let exchange, exchange.writer != nil else { return }
-    timer.output = nil
-    exchange.resumeWriter(true)
-  }
-
-  /// The client has some time from now on to take a byte.
-  func awaitOutput() {
-    timer.unwritten = unwrittenBytes
-    timer.output = .now() + TimeAmount(server.configuration.timeouts.stall)
-  }
-
-  /// How many bytes wait for the client.
-  var unwrittenBytes: Int { (try? link.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0 }
-
-  private func isCurrent(_ exchange: GatewayExchange) -> Bool { self.exchange === exchange && phase == .open }
+  private func isCurrent(_ exchange: HTTPExchange) -> Bool { self.exchange === exchange && phase == .open }
 
   /// A response that does not keep to its framing: its client must not take it for a whole one.
   private func breakOff(_ continuation: CheckedContinuation<Bool, Never>) {
@@ -296,98 +250,65 @@ extension GatewayConnection {
     continuation.resume(returning: false)
   }
 
-  private func finish(_ exchange: GatewayExchange) {
+  func finish(_ exchange: HTTPExchange) {
     self.exchange = nil
     guard !exchange.response.closes, !requestGuard.hasFailed, !exchange.needsContinue else { return linger() }
     if requestGuard.isComplete { return startNext() }
     input.discardable = Self.discardable
-    setInputDeadline(server.configuration.timeouts.discard)
-    timer.isForHead = true
+    setInputDeadline(timeouts.discard, isForHead: true)
     advance()
   }
 
-  func responderEnded(_ exchange: GatewayExchange) {
+  func responderEnded(_ exchange: HTTPExchange) {
     // Half a response must not look like a whole one.
     if isCurrent(exchange) { leave() }
   }
 }
 
 /// When a connection has waited for long enough: for its client's bytes, and for its client to take some.
-struct ConnectionTimer {
-  var input: NIODeadline?
-  var output: NIODeadline?
+struct HTTPTimer {
+  var input: MonotonicInstant?
+  var output: MonotonicInstant?
   /// How many bytes waited for the client when `output` was set.
   var unwritten = 0
   /// Whether `input` is for a request that has begun.
   var isForHead = false
-  private var scheduled: (at: NIODeadline, task: Scheduled<Void>)?
+  private var scheduled: (at: MonotonicInstant, id: LoopTimers.ID)?
 
-  /// Has `action` called at the next deadline, or some time before it: most deadlines are put off before they come.
-  mutating func arm(on loop: any EventLoop, _ action: @escaping @Sendable () -> Void) {
+  /// Schedules `action` for the next deadline, or some time before it: most deadlines are put off before they come.
+  mutating func arm(on loop: EpollLoop, _ action: @escaping () -> Void) {
     guard let next = [input, output].compactMap({ $0 }).min() else { return }
-    let now = NIODeadline.now()
-    if let scheduled, scheduled.at > now, scheduled.at <= next { return }
-    scheduled?.task.cancel()
-    scheduled = (next, loop.scheduleTask(deadline: next, action))
+    if let scheduled {
+      guard scheduled.at > next else { return }
+      loop.cancel(scheduled.id)
+    }
+    scheduled = (next, loop.schedule(in: max(.zero, next - loop.now), action))
   }
 
-  mutating func cancel() {
+  /// `action` is being called.
+  mutating func hasFired() { scheduled = nil }
+
+  mutating func cancel(on loop: EpollLoop) {
     (input, output) = (nil, nil)
-    scheduled?.task.cancel()
+    if let scheduled { loop.cancel(scheduled.id) }
     scheduled = nil
   }
 }
 
-/// Behind the parser: reports what it finds.
-final class ParsedRequestHandler: ChannelInboundHandler {
-  typealias InboundIn = HTTPServerRequestPart
-
-  private let connection: GatewayConnection
-
-  init(_ connection: GatewayConnection) { self.connection = connection }
-
-  func channelRead(context: ChannelHandlerContext, data: NIOAny) { connection.received(Self.unwrapInboundIn(data)) }
-
-  func errorCaught(context: ChannelHandlerContext, error: any Error) { connection.parserFailed() }
-}
-
 /// The state of reading a connection.
-struct ConnectionInput {
-  /// Whether the client has closed its side.
+struct HTTPInput {
+  /// Whether everything was read that the client sends.
   var hasEnded = false
-  /// Whether a read was requested that is not complete.
-  var isReading = false
+  /// Whether bytes that have come wait for the connection's turn.
+  var isQueued = false
   /// Bytes of a body that may still be dropped.
   var discardable = 0
   /// How many requests have come.
   var requests = 0
   /// Whether the last response has been written.
   var isAnswered = false
-  /// Whether bytes are being looked at further up the stack.
+  /// Whether bytes are being taken in further up the stack.
   var isAdvancing = false
-}
-
-/// A request as the parser behind the guard has read it.
-struct ParsedRequest {
-  var head: HTTPRequestHead?
-  var hasEnded = false
-  var hasFailed = false
-
-  /// Whether the parser has read what the guard has.
-  func isSame(as guarded: RequestHead) -> Bool {
-    guard !hasFailed, let head else { return false }
-    guard head.method.rawValue == guarded.line.parsedMethod, head.uri.hasSameBytes(as: guarded.line.target),
-      head.version == HTTPVersion(major: 1, minor: guarded.line.minorVersion)
-    else { return false }
-    let lines = guarded.fields.lines.filter { $0.name.lowercasedASCII() != "upgrade" }
-    // It leaves tabs behind a value, and has replacement characters for what is not UTF-8.
-    return lines.count == head.headers.count
-      && zip(lines, head.headers).allSatisfy {
-        $0.name.hasSameBytes(as: $1.name)
-          && String(decoding: FieldOctets.bytes($0.value), as: UTF8.self).hasSameBytes(
-            as: HTTPFieldRules.trimmed($1.value))
-      }
-  }
 }
 
 extension RequestHead.Framing {

@@ -1,18 +1,17 @@
 import HTTPMessages
 import PosternSupport
 
-/// Reads the bytes of one connection before the parser does, and lets nothing through that two parsers could read in
-/// two ways: every line is checked when its CR LF has come, and the framing of the body is followed to its last byte.
+/// Reads the requests of one connection from its bytes, and rejects what two readers could read in two ways: every line
+/// is checked when its CR LF has come, and the framing of the body is followed to its last byte. Nothing else reads them.
 ///
 /// The verdict does not depend on how the bytes are split: the first fault in their order decides.
 package struct RequestGuard: Sendable {
   /// A finding about the bytes that were used.
   package enum Event: Sendable {
-    /// The header section has ended. `section`: the request line as `RequestLine.parsed` has it, the fields but
-    /// `Upgrade`, and the empty line.
-    case head(RequestHead, section: [UInt8])
-    /// All the bytes that were used belong to the body and its framing.
-    case body
+    /// The header section, of `size` bytes, has ended.
+    case head(RequestHead, size: Int)
+    /// The bytes that were used belong to the body and its framing: `data` is what they have of the body itself.
+    case body(data: [UInt8])
     /// Nothing on this connection can be read any more.
     case rejected(RequestRejection)
   }
@@ -33,6 +32,9 @@ package struct RequestGuard: Sendable {
     var surplusExtensions = 16 << 10
     /// Bytes of all trailers.
     package var trailers = 4 << 10
+    /// Whether the authority of a target in absolute form replaces the one of `Host`, as for an origin server (RFC 9112
+    /// section 3.2.2), where a gateway needs them to be the same.
+    var replacesHost = false
 
     package init() {}
   }
@@ -98,7 +100,7 @@ package struct RequestGuard: Sendable {
       case .body(let left):
         let count = min(left, Int64(bytes.count))
         state = count == left ? .complete : .body(left - count)
-        return (Int(count), count > 0 ? .body : nil)
+        return (Int(count), count > 0 ? .body(data: Array(bytes.prefix(Int(count)))) : nil)
       case .chunk: return try readChunks(bytes)
       case .complete: return (0, nil)
       case .failed(let rejection): throw rejection
@@ -124,13 +126,11 @@ package struct RequestGuard: Sendable {
           try addField(content)
           continue
         }
-        let head = try RequestHead(line, HTTPFields(fields))
+        let head = try RequestHead(line, HTTPFields(fields), replacesHost: limits.replacesHost)
         return (index + 1, finishHead(head))
       }
       guard content.isEmpty else {
-        let line = try RequestLine(content, targetLimit: limits.target)
-        self.line = line
-        section = line.parsed
+        line = try RequestLine(content, targetLimit: limits.target)
         lineStart = section.count
         continue
       }
@@ -168,10 +168,7 @@ package struct RequestGuard: Sendable {
 
   private mutating func addField(_ content: ArraySlice<UInt8>) throws(RequestRejection) {
     guard fields.count < limits.fields else { throw .tooLarge("there are too many fields") }
-    let field = try HTTPFields.Field(line: content)
-    fields.append(field)
-    // The parser behind would wait for another protocol; a server may ignore the field (RFC 9110 section 7.8).
-    if field.name.lowercasedASCII() == "upgrade" { section.removeSubrange(lineStart...) }
+    fields.append(try HTTPFields.Field(line: content))
     lineStart = section.count
   }
 
@@ -181,19 +178,21 @@ package struct RequestGuard: Sendable {
     case .length(let length): state = .body(length)
     case .chunked: state = .chunk(.size(0, digits: 0))
     }
-    let section = section
-    self.section = []
+    let size = section.count
+    section = []
     lineStart = 0
-    return .head(head, section: section)
+    return .head(head, size: size)
   }
 
   // MARK: - Chunks (RFC 9112 section 7.1)
 
   private mutating func readChunks(_ bytes: UnsafeRawBufferPointer) throws(RequestRejection) -> (Int, Event?) {
     var index = 0
+    var data: [UInt8] = []
     while index < bytes.count, case .chunk(let part) = state {
       if case .data(let left) = part {
         let count = min(left, Int64(bytes.count - index))
+        data.append(contentsOf: UnsafeRawBufferPointer(rebasing: bytes[index..<(index + Int(count))]))
         index += Int(count)
         surplusExtensions = max(0, surplusExtensions - Int(count))
         state = .chunk(count == left ? .dataEnd(hasCR: false) : .data(left - count))
@@ -202,7 +201,7 @@ package struct RequestGuard: Sendable {
         index += 1
       }
     }
-    return (index, index > 0 ? .body : nil)
+    return (index, index > 0 ? .body(data: data) : nil)
   }
 
   private mutating func next(_ part: ChunkPart, _ byte: UInt8) throws(RequestRejection) -> State {

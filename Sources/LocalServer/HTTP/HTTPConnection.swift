@@ -1,0 +1,400 @@
+import HTTPMessages
+import PosternRuntime
+import PosternSupport
+
+/// One HTTP connection: its bytes go through the guard, one request after another to the responder, and the responses
+/// back. Everything that costs time goes through the loop's scheduler. All variables belong to the event loop.
+final class HTTPConnection: ReadinessHandler, IterationEnd, ScheduledInput, @unchecked Sendable {
+  // Sendable because its variables are touched on the connection's event loop only.
+
+  /// Bytes of a body that are read ahead of who wants them.
+  private static let window = 64 << 10
+  /// Bytes of a body that are read and dropped behind a response, so that the connection can go on.
+  static let discardable = 64 << 10
+  /// Bytes that are read between two looks at the clock.
+  private static let bytesAtOnce = 2 << 10
+
+  /// The connection's program and number, and who answers its requests.
+  struct Link: Sendable {
+    let id: UInt64
+    let caller: GatewayRequest.Program
+    let responder: any GatewayResponder
+    /// Whether a client that has gone looks like one that only sends no more.
+    let hidesItsEnd: Bool
+  }
+
+  enum Phase { case open, lingering, closed }
+
+  /// What follows when the client's side has taken everything.
+  enum AfterOutput {
+    case end(HTTPExchange, CheckedContinuation<Bool, Never>)
+    case endOutput
+  }
+
+  let link: Link
+  let server: any HTTPServer
+  let socket: HTTPSocket
+  /// Whose share of time and memory the connection has.
+  private(set) var uid: UInt32
+  /// The connection's share of the event loop.
+  private(set) var executor: ConnectionTaskExecutor
+  private let onClosed: @Sendable () -> Void
+  var requestGuard: RequestGuard
+  /// Bytes that have come and are not wanted yet.
+  private(set) var pending = ByteBuffer()
+  var exchange: HTTPExchange?
+  var phase = Phase.open
+  var input = HTTPInput()
+  var timer = HTTPTimer()
+  var afterOutput: AfterOutput?
+  /// What the server has counted of `heldBytes`.
+  var countedBytes = 0
+  private var isFlushOwed = false
+
+  /// `onClosed` is called when the socket is closed, on any thread.
+  init(
+    _ link: Link, of uid: UInt32, _ server: any HTTPServer, _ descriptor: CInt, on loop: ServingLoop,
+    _ reader: SocketReader, onClosed: @escaping @Sendable () -> Void
+  ) {
+    self.link = link
+    self.server = server
+    self.uid = uid
+    self.onClosed = onClosed
+    socket = HTTPSocket(descriptor, on: loop.loop, reader)
+    executor = ConnectionTaskExecutor(loop.scheduler, uid: uid)
+    requestGuard = RequestGuard(server.requestLimits)
+  }
+
+  var timeouts: HTTPTimeouts { server.timeouts }
+
+  /// Runs `body` on the event loop: at once, where this is it. False when the loop is over.
+  @discardableResult
+  func perform(_ body: @escaping @Sendable (HTTPConnection) -> Void) -> Bool {
+    guard !socket.loop.isCurrent else {
+      body(self)
+      return true
+    }
+    return socket.loop.execute { body(self) }
+  }
+
+  /// Gives the connection another uid's share from now on.
+  func share(with uid: UInt32) {
+    guard uid != self.uid else { return }
+    let counted = countedBytes
+    let before = self.uid
+    server.held.withLock { held in
+      held.giveBack(counted, for: before)
+      held.add(counted, for: uid)
+    }
+    self.uid = uid
+    executor = ConnectionTaskExecutor(executor.scheduler, uid: uid)
+  }
+
+  // MARK: - Events of the socket
+
+  /// Begins to read.
+  func start() throws(EpollError) {
+    try socket.open(self)
+    // One that was accepted when the server began to drain, and is not in its list.
+    setInputDeadline(server.isDraining ? timeouts.acceptGrace : timeouts.head)
+    update()
+  }
+
+  func ready(_ readiness: Readiness) {
+    if readiness.contains(.hungUp) { return hangUp() }
+    if readiness.contains(.peerEnded), !socket.clientHasEnded {
+      socket.clientEnds()
+      update()
+    }
+    if readiness.contains(.writable), phase != .closed { flush() }
+    if readiness.contains(.readable), phase != .closed {
+      // The loop is told only now: most requests are answered before another one comes.
+      if wantsRead { read() } else { socket.isReading = false }
+    }
+  }
+
+  private func read() {
+    switch socket.read() {
+    case .failed: return leave()
+    case .nothing: return
+    case .end: input.hasEnded = true
+    case .bytes(let bytes):
+      guard phase == .open else { return }
+      if pending.isEmpty { pending = bytes } else { pending.append(bytes) }
+      return handleInput()
+    }
+    update()
+  }
+
+  /// Both directions are over. What was sent before is read behind a last response: otherwise the kernel would discard
+  /// that with it.
+  private func hangUp() {
+    if phase == .lingering { while case .bytes = socket.read() {} }
+    leave()
+  }
+
+  /// Closes the connection at once: its client has gone, does not read, or has a response that cannot be continued.
+  func leave() {
+    guard phase != .closed else { return }
+    phase = .closed
+    timer.cancel(on: socket.loop)
+    if case .end(_, let continuation) = afterOutput { continuation.resume(returning: false) }
+    afterOutput = nil
+    pending = ByteBuffer()
+    let exchange = exchange
+    self.exchange = nil
+    exchange?.abandon()
+    socket.close(onClosed)
+    countHeldBytes()
+  }
+
+  // MARK: - Reading
+
+  /// Takes in what has come: at once, where no other connection waits for its turn.
+  private func handleInput() {
+    guard !input.isQueued else { return }
+    guard let begin = executor.scheduler.beginHere() else { return queueInput() }
+    let flow = executor.flow
+    advance()
+    executor.scheduler.endHere(since: begin, of: flow)
+  }
+
+  private func queueInput() {
+    guard !input.isQueued else { return }
+    input.isQueued = true
+    executor.scheduler.add(.input(self), of: executor.flow)
+  }
+
+  func handleScheduled() {
+    input.isQueued = false
+    advance()
+  }
+
+  /// Takes in the bytes that have come, as far as they are wanted, and for a moment only.
+  func advance() {
+    guard !input.isAdvancing else { return }
+    input.isAdvancing = true
+    let begin = LoopScheduler.now
+    while phase == .open, !pending.isEmpty, wantsBytes {
+      let (used, event) = pending.withUnsafeBytes {
+        requestGuard.read(UnsafeRawBufferPointer(rebasing: $0.prefix(Self.bytesAtOnce)))
+      }
+      guard used > 0 else { break }
+      pending.removeFirst(used)
+      switch event {
+      case .head(let head, let size): self.begin(head, size)
+      case .body(let data): take(data, used)
+      case .rejected(let rejection): reject(rejection)
+      case nil: break
+      }
+      guard LoopScheduler.now - begin < LoopScheduler.quantum else {
+        queueInput()
+        break
+      }
+    }
+    // The memory of what was read is not for connections that wait.
+    if pending.isEmpty { pending = ByteBuffer() }
+    input.isAdvancing = false
+    update()
+  }
+
+  /// Whether bytes that are there would be taken in.
+  private var wantsBytes: Bool {
+    guard !requestGuard.isComplete, !requestGuard.hasFailed else { return false }
+    guard let exchange else { return true }
+    guard exchange.isReading, exchange.body.count > 0 else { return exchange.isReading }
+    return exchange.body.count < Self.window && !isOverShare
+  }
+
+  /// Whether more is to be read from the socket.
+  private var wantsRead: Bool { !input.hasEnded && (phase == .lingering || pending.isEmpty && wantsBytes) }
+
+  private func begin(_ head: RequestHead, _ size: Int) {
+    let fields: HTTPFields
+    do throws(RequestRejection) {
+      fields = try server.fields(of: head, on: self)
+    } catch {
+      return reject(error)
+    }
+    input.requests += 1
+    timer.input = nil
+    let exchange = HTTPExchange(head, size: size, closes: server.isDraining)
+    self.exchange = exchange
+    let request = GatewayRequest(
+      connection: link.id, caller: link.caller, method: head.line.method, path: head.line.path, query: head.line.query,
+      authority: head.host, fields: fields,
+      body: ExchangeBody(connection: self, exchange: exchange, length: head.framing.length))
+    let response = ExchangeResponse(connection: self, exchange: exchange)
+    server.responderStarts(on: self)
+    exchange.task = Task(executorPreference: executor) { [server, link] in
+      await link.responder.respond(to: request, with: response)
+      self.perform { $0.responderEnded(exchange) }
+      server.responderEnds(on: self)
+    }
+  }
+
+  /// Takes bytes of a body, which had `size` bytes with their framing.
+  private func take(_ data: [UInt8], _ size: Int) {
+    if let exchange {
+      exchange.progress.received(size)
+      exchange.body.append(data)
+      if requestGuard.isComplete { exchange.body.finish(.end) }
+      return passOn(exchange)
+    }
+    input.discardable -= size
+    if requestGuard.isComplete { return startNext() }
+    if input.discardable <= 0 { linger() }
+  }
+
+  func passOn(_ exchange: HTTPExchange) {
+    exchange.resumeReader(at: socket.loop.now)
+    if exchange.reader == nil { timer.input = nil }
+  }
+
+  /// Ends what cannot be read: with a response of its own, unless one is being made already.
+  func reject(_ rejection: RequestRejection) {
+    requestGuard.fail(rejection)
+    let traceID = server.report(rejection, of: link.caller, traceparent: requestGuard.traceparent)
+    if let exchange {
+      exchange.body.finish(.failed("is malformed: \(rejection.detail)"))
+      return passOn(exchange)
+    }
+    guard input.discardable == 0 else { return linger() }
+    linger(behind: server.response(to: rejection, isToHead: requestGuard.isHead, traceID: traceID))
+  }
+
+  /// Ends the request without its responder, if its response has not begun: with the one to `rejection`.
+  func cutOff(_ rejection: RequestRejection) {
+    guard phase == .open else { return }
+    guard let exchange, !exchange.response.hasBegun else { return leave() }
+    self.exchange = nil
+    exchange.abandon()
+    let traceID = server.report(rejection, of: link.caller, traceparent: requestGuard.traceparent)
+    linger(behind: server.response(to: rejection, isToHead: requestGuard.isHead, traceID: traceID))
+  }
+
+  // MARK: - Requests and timeouts
+
+  /// Looks after everything that may have changed: the end of the input, the next read, the timer.
+  func update() {
+    guard phase != .closed else { return }
+    countHeldBytes()
+    if input.hasEnded, phase == .lingering, input.isAnswered { return leave() }
+    if phase == .open, !requestGuard.hasFailed {
+      // The request, or the next one, will never be whole.
+      let isWhole = exchange != nil && requestGuard.isComplete
+      guard !input.hasEnded || isWhole || !pending.isEmpty else { return leave() }
+      if socket.clientHasEnded, isWhole, link.hidesItsEnd, timer.input == nil { setInputDeadline(timeouts.linger) }
+    }
+    if phase == .open, exchange == nil, !requestGuard.isIdle, !timer.isForHead {
+      setInputDeadline(timeouts.head, isForHead: true)
+    }
+    if wantsRead { socket.isReading = true }
+    armTimer()
+  }
+
+  func setInputDeadline(_ time: Duration, isForHead: Bool = false) {
+    timer.input = socket.loop.now + time
+    timer.isForHead = isForHead
+    armTimer()
+  }
+
+  private func armTimer() { timer.arm(on: socket.loop) { [weak self] in self?.timedOut() } }
+
+  private func timedOut() {
+    timer.hasFired()
+    guard phase != .closed else { return }
+    let now = socket.loop.now
+    if let output = timer.output, output <= now {
+      guard socket.unwrittenBytes < timer.unwritten else { return leave() }
+      awaitOutput()
+    }
+    guard let deadline = timer.input, deadline <= now else { return update() }
+    timer.input = nil
+    if phase == .lingering { return leave() }
+    if let exchange {
+      guard exchange.reader != nil else { return leave() }
+      reject(RequestRejection("the body did not come in time", status: 408, .requestTimeout))
+      return update()
+    }
+    if requestGuard.isIdle { return leave() }
+    reject(RequestRejection("the request did not come in time", status: 408, .requestTimeout))
+  }
+
+  /// Makes the connection ready for the next request.
+  func startNext() {
+    requestGuard.startNext()
+    input.discardable = 0
+    guard !server.isDraining else { return linger() }
+    setInputDeadline(timeouts.idle)
+    if pending.isEmpty { update() } else { handleInput() }
+  }
+
+  /// Ends the connection so that the client can read what was sent: this side is closed, and what still comes is
+  /// dropped for a moment. To close with unread bytes would discard the response on its way.
+  func linger(behind bytes: [UInt8] = []) {
+    guard phase == .open else { return }
+    phase = .lingering
+    pending = ByteBuffer()
+    timer.output = nil
+    setInputDeadline(timeouts.linger)
+    afterOutput = .endOutput
+    socket.write(bytes)
+    flush()
+    update()
+  }
+
+  /// Closes a connection without a request: a new one in a moment, since its request may be on the way.
+  func drain() {
+    guard phase == .open, exchange == nil, requestGuard.isIdle, pending.isEmpty else { return }
+    if input.requests == 0 { setInputDeadline(timeouts.acceptGrace) } else { linger() }
+  }
+
+  // MARK: - Writing
+
+  /// Writes at the end of the loop's iteration: head, body and end of a small response leave together.
+  func send(_ bytes: [UInt8]) {
+    socket.write(bytes)
+    guard !isFlushOwed else { return }
+    isFlushOwed = true
+    socket.loop.atEndOfIteration(self)
+  }
+
+  func endIteration() {
+    guard isFlushOwed else { return }
+    flush()
+  }
+
+  /// Writes what the kernel takes now.
+  func flush() {
+    isFlushOwed = false
+    guard phase != .closed else { return }
+    let couldWrite = socket.isWritable
+    guard socket.flush() else { return leave() }
+    countHeldBytes()
+    if socket.unwrittenBytes == 0, let next = afterOutput {
+      afterOutput = nil
+      switch next {
+      case .end(let exchange, let continuation):
+        timer.output = nil
+        finish(exchange)
+        continuation.resume(returning: true)
+      case .endOutput:
+        input.isAnswered = true
+        socket.endOutput()
+        update()
+      }
+    }
+    guard let exchange, exchange.writer != nil,
+      socket.unwrittenBytes == 0 || socket.isWritable && !couldWrite
+    else { return }
+    timer.output = nil
+    exchange.resumeWriter(true)
+  }
+
+  /// The client has some time from now on to take a byte.
+  func awaitOutput() {
+    timer.unwritten = socket.unwrittenBytes
+    timer.output = socket.loop.now + timeouts.stall
+  }
+}
