@@ -127,11 +127,13 @@ struct NameMark: Sendable, Hashable {
 
   init(_ name: String) {
     var name = name
-    word = name.withUTF8 { text in
-      var word: UInt64 = 0
-      if let base = text.baseAddress { memcpy(&word, base, min(text.count, Self.shown)) }
-      return word.littleEndian | UInt64(min(text.count, 255)) << 56
-    }
+    self = name.withUTF8 { NameMark(UnsafeRawBufferPointer($0)) }
+  }
+
+  init(_ name: UnsafeRawBufferPointer) {
+    var word: UInt64 = 0
+    if let base = name.baseAddress { memcpy(&word, base, min(name.count, Self.shown)) }
+    self.word = word.littleEndian | UInt64(min(name.count, 255)) << 56
   }
 
   /// Whether names with this mark have the same bytes.

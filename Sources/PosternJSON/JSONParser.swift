@@ -23,7 +23,7 @@ public struct JSONParser: Sendable {
 
   /// Parses one text; nothing but white space may follow it.
   public func parse(_ bytes: [UInt8]) throws(JSONParseError) -> JSONValue {
-    try bytes.withUnsafeBufferPointer { (buffer) throws(JSONParseError) in try parse(UnsafeRawBufferPointer(buffer)) }
+    try tree(of: bytes).value
   }
 
   /// Parses one text given as a string.
@@ -32,7 +32,16 @@ public struct JSONParser: Sendable {
   }
 
   /// Parses one text in place; nothing but white space may follow it.
-  public func parse(_ buffer: UnsafeRawBufferPointer) throws(JSONParseError) -> JSONValue {
+  public func parse(_ buffer: UnsafeRawBufferPointer) throws(JSONParseError) -> JSONValue { try tree(of: buffer).value }
+
+  /// Parses one text; nothing but white space may follow it.
+  public func tree(of bytes: [UInt8]) throws(JSONParseError) -> JSONTree {
+    try bytes.withUnsafeBufferPointer { (buffer) throws(JSONParseError) in try tree(of: UnsafeRawBufferPointer(buffer))
+    }
+  }
+
+  /// Parses one text in place, to be read member by member; nothing but white space may follow it.
+  public func tree(of buffer: UnsafeRawBufferPointer) throws(JSONParseError) -> JSONTree {
     guard buffer.count <= maxBytes else { throw JSONParseError(kind: .tooLarge) }
     guard !buffer.isEmpty, let base = buffer.baseAddress else { throw JSONParseError(kind: .truncated) }
     if let offset = NestingScan.firstOffset(deeperThan: maxDepth, in: buffer) {
@@ -50,8 +59,7 @@ public struct JSONParser: Sendable {
     guard let root = json_loadb(base, buffer.count, flags, &error) else {
       throw JSONParseError(kind: Jansson.kind(of: error), offset: Int(error.position))
     }
-    let reference = Jansson.Reference(owning: root)
-    return reference.withPointer { Jansson.value(from: $0) }
+    return JSONTree(owning: root)
   }
 }
 

@@ -1,22 +1,48 @@
 import CPosternJansson
 
-/// Conversion of jansson's values and errors: `json_t` never leaves this module.
+/// Conversion of jansson's values and errors. `json_t` never leaves this module.
 enum Jansson {
   /// Seeds jansson's hash function once, before the first object exists: seeding is not thread-safe by itself.
   static let seedOnce: Void = json_object_seed(0)
 
-  /// Owns one reference to a jansson value.
-  struct Reference: ~Copyable {
-    private let pointer: UnsafeMutablePointer<json_t>
+  /// A new jansson value, equal to `value`. A number that is not finite is null, as `JSONWriter` writes it.
+  static func tree(of value: JSONValue) -> UnsafeMutablePointer<json_t> {
+    seedOnce
+    let made: UnsafeMutablePointer<json_t>? =
+      switch value {
+      case .null: json_null()
+      case .bool(let flag): flag ? json_true() : json_false()
+      case .integer(let number): json_integer(json_int_t(number))
+      case .real(let number): number.isFinite ? json_real(number) : json_null()
+      case .string(let text): withCharacters(of: text) { json_stringn_nocheck($0.baseAddress, $0.count) }
+      case .array(let elements): array(of: elements)
+      case .object(let object): Self.object(of: object)
+      }
+    guard let made else { preconditionFailure("out of memory") }
+    return made
+  }
 
-    /// Takes over the caller's reference.
-    init(owning pointer: UnsafeMutablePointer<json_t>) { self.pointer = pointer }
+  private static func array(of elements: [JSONValue]) -> UnsafeMutablePointer<json_t>? {
+    let array = json_array()
+    for element in elements { _ = json_array_append_new(array, tree(of: element)) }
+    return array
+  }
 
-    deinit { json_decref(pointer) }
-
-    borrowing func withPointer<Result>(_ body: (UnsafeMutablePointer<json_t>) throws -> Result) rethrows -> Result {
-      try body(pointer)
+  private static func object(of members: JSONObject) -> UnsafeMutablePointer<json_t>? {
+    let object = json_object()
+    for member in members.members {
+      withCharacters(of: member.name) {
+        _ = json_object_setn_new_nocheck(object, $0.baseAddress, $0.count, tree(of: member.value))
+      }
     }
+    return object
+  }
+
+  private static func withCharacters<Result>(
+    of text: String, _ body: (UnsafeBufferPointer<CChar>) -> Result
+  ) -> Result {
+    var text = text
+    return text.withUTF8 { $0.withMemoryRebound(to: CChar.self, body) }
   }
 
   /// Copies a jansson value. Recursion is bounded by the parser's depth limit.
@@ -38,8 +64,8 @@ enum Jansson {
     members.reserveCapacity(json_object_size(json))
     var iterator = json_object_iter(json)
     while let current = iterator {
-      if let key = json_object_iter_key(current), let member = json_object_iter_value(current) {
-        members.append(JSONObject.Member(name: String(cString: key), value: value(from: member)))
+      if let name = JSONNode.name(at: current), let member = json_object_iter_value(current) {
+        members.append(JSONObject.Member(name: String(decoding: name, as: UTF8.self), value: value(from: member)))
       }
       iterator = json_object_iter_next(json, current)
     }

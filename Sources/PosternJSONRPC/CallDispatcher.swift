@@ -19,7 +19,7 @@ public protocol CallDispatcher: Sendable {
   /// Whether a call of `method` decides about those behind it, which must not be dispatched before.
   func bindsWhatFollows(_ method: String) -> Bool
   /// How many of the descriptors that the peer has passed a call claims, whatever becomes of it.
-  func descriptorCount(of method: String, _ params: JSONValue?) -> Int
+  func descriptorCount(of method: String, _ params: JSONTree?) -> Int
   /// A call was rejected without being dispatched, because the connection has too many in flight.
   func rejectedUnread()
   /// A message was rejected that is no call: no JSON, no request, too large. Called for the first one of each kind of
@@ -38,7 +38,7 @@ extension CallDispatcher {
   public func rejectedMessage(_ reason: String) {}
 
   /// None.
-  public func descriptorCount(of method: String, _ params: JSONValue?) -> Int { 0 }
+  public func descriptorCount(of method: String, _ params: JSONTree?) -> Int { 0 }
 }
 
 /// One request or notification to carry out.
@@ -50,7 +50,7 @@ public struct Call: Sendable {
   /// The method's name, not yet known to exist.
   public let method: String
   /// The params, an object, or nil.
-  public let params: JSONValue?
+  public let params: JSONTree?
   /// How long the text is that it came in; of a batch, the whole one.
   public var byteCount = 0
   /// Where in a batch it came; 0 for a call by itself.
@@ -61,7 +61,7 @@ public struct Call: Sendable {
   public var isUnread = false
 
   /// A call of the given parts.
-  public init(key: UInt64, id: RPCID?, method: String, params: JSONValue?, position: Int = 0) {
+  public init(key: UInt64, id: RPCID?, method: String, params: JSONTree?, position: Int = 0) {
     self.key = key
     self.id = id
     self.method = method

@@ -206,8 +206,8 @@ struct ConnectionStateMachine {
 
   // MARK: - Requests
 
-  private mutating func receive(_ json: JSONValue, _ act: inout [Action]) {
-    guard case .array(let members) = json else { return receive(Envelope(json), batch: nil, slot: 0, &act) }
+  private mutating func receive(_ json: JSONTree, _ act: inout [Action]) {
+    guard let members = json.elements else { return receive(Envelope(json), batch: nil, slot: 0, &act) }
     guard !members.isEmpty else { return reject(RPCFault(.invalidRequest, "An empty batch"), &act) }
     guard members.count <= limits.batch else {
       let message = "The batch has more members than limits.batch: \(limits.batch)"
@@ -358,7 +358,7 @@ struct ConnectionStateMachine {
 /// An input of one connection, as the transport delivers it without framing.
 public enum ConversationInput: Sendable {
   /// One complete text, parsed. `sharesLine`: there was no line feed between the text before and this one.
-  case text(Result<JSONValue, JSONParseError>, sharesLine: Bool)
+  case text(Result<JSONTree, JSONParseError>, sharesLine: Bool)
   /// Bytes that cannot be a JSON text; the framing skips to the next line feed by itself.
   case malformed(String, sharesLine: Bool)
   /// A message of more than `limit` bytes; they are discarded by the framing.

@@ -3,48 +3,73 @@ import PosternSupport
 
 /// One member of the traffic, read from its JSON: what it is, and the id even when the rest is broken.
 enum Envelope {
-  case request(RPCID, method: String, params: JSONValue?)
-  case notification(method: String, params: JSONValue?)
+  case request(RPCID, method: String, params: JSONTree?)
+  case notification(method: String, params: JSONTree?)
   case response(RPCID, Result<JSONValue, PeerError>)
   /// A notification whose params are no object: without an id it gets no response.
   case invalidNotification
   case invalid(RPCID?, RPCFault)
 
-  init(_ json: JSONValue) {
-    guard case .object(let object) = json else {
-      self = .invalid(nil, RPCFault(.invalidRequest, "A request is a JSON object"))
-      return
+  init(_ json: JSONTree) {
+    // Its members borrow from it.
+    self = withExtendedLifetime(json) { Self.read(json) }
+  }
+
+  /// The members that are of interest.
+  private struct Members {
+    var isVersion2 = false
+    var id: JSONTree.Member?
+    var method: JSONTree.Member?
+    var params: JSONTree.Member?
+    var result: JSONTree.Member?
+    var error: JSONTree.Member?
+
+    init(of json: JSONTree) {
+      var members = json.members
+      while let member = members.next() {
+        if member.isNamed("jsonrpc") {
+          isVersion2 = member.isString("2.0")
+        } else if member.isNamed("id") {
+          id = member
+        } else if member.isNamed("method") {
+          method = member
+        } else if member.isNamed("params") {
+          params = member
+        } else if member.isNamed("result") {
+          result = member
+        } else if member.isNamed("error") {
+          error = member
+        }
+      }
     }
-    let id = object["id"].flatMap(RPCID.init)
-    guard object["jsonrpc"] == .string("2.0") else {
-      self = .invalid(id, RPCFault(.invalidRequest, "The member jsonrpc must be \"2.0\""))
-      return
+  }
+
+  private static func read(_ json: JSONTree) -> Envelope {
+    guard json.isObject else { return .invalid(nil, RPCFault(.invalidRequest, "A request is a JSON object")) }
+    let members = Members(of: json)
+    let id = members.id.flatMap { RPCID($0.value) }
+    guard members.isVersion2 else {
+      return .invalid(id, RPCFault(.invalidRequest, "The member jsonrpc must be \"2.0\""))
     }
-    guard let method = object["method"] else {
-      self = Self.response(object, id: id)
-      return
+    guard let member = members.method else { return response(members, id: id) }
+    guard let method = member.string, !method.utf8.contains(0) else {
+      return .invalid(id, RPCFault(.invalidRequest, "The member method must be a string"))
     }
-    guard case .string(let method) = method, !method.utf8.contains(0) else {
-      self = .invalid(id, RPCFault(.invalidRequest, "The member method must be a string"))
-      return
+    if members.id != nil, id == nil {
+      return .invalid(nil, RPCFault(.invalidRequest, "An id is a string or an integer"))
     }
-    if object["id"] != nil, id == nil {
-      self = .invalid(nil, RPCFault(.invalidRequest, "An id is a string or an integer"))
-      return
+    var params: JSONTree?
+    if let member = members.params, !member.isNull {
+      guard !member.isArray else {
+        return rejection(id, .invalidParams("Params go by name: an object, not an array", path: ""))
+      }
+      guard member.isObject else {
+        return rejection(id, RPCFault(.invalidRequest, "The member params must be an object"))
+      }
+      params = member.tree
     }
-    let params: JSONValue?
-    switch object["params"] {
-    case nil, .null?: params = nil
-    case .object(let members)?: params = .object(members)
-    case .array?:
-      self = Self.rejection(id, .invalidParams("Params go by name: an object, not an array", path: ""))
-      return
-    default:
-      self = Self.rejection(id, RPCFault(.invalidRequest, "The member params must be an object"))
-      return
-    }
-    self =
-      if let id { .request(id, method: method, params: params) } else { .notification(method: method, params: params) }
+    if let id { return .request(id, method: method, params: params) }
+    return .notification(method: method, params: params)
   }
 
   /// The rejection of a request, or of a notification when it has no id.
@@ -52,10 +77,10 @@ enum Envelope {
     id == nil ? .invalidNotification : .invalid(id, fault)
   }
 
-  private static func response(_ object: JSONObject, id: RPCID?) -> Envelope {
-    switch (id, object["result"], object["error"]) {
-    case (let id?, let result?, nil): .response(id, .success(result))
-    case (let id?, nil, let error?): .response(id, .failure(PeerError(error)))
+  private static func response(_ members: Members, id: RPCID?) -> Envelope {
+    switch (id, members.result, members.error) {
+    case (let id?, let result?, nil): .response(id, .success(result.value))
+    case (let id?, nil, let error?): .response(id, .failure(PeerError(error.value)))
     default: .invalid(id, RPCFault(.invalidRequest, "The member method is missing"))
     }
   }

@@ -136,13 +136,13 @@ public final class JSONRPCConnection: Sendable {
       rejects(outline)
     {
       return perform(text.count, isUnread: true) {
-        $0.receive(.text(.success(outline.json), sharesLine: sharesLine), &$1)
+        $0.receive(.text(.success(JSONTree(outline.json)), sharesLine: sharesLine), &$1)
       }
     }
-    let parsed: Result<JSONValue, JSONParseError>
+    let parsed: Result<JSONTree, JSONParseError>
     var claimed: [Int: [PassedDescriptor]] = [:]
     do {
-      let json = try parser.parse(text)
+      let json = try parser.tree(of: text)
       if let descriptors { claimed = claims(of: json, from: descriptors) }
       parsed = .success(json)
     } catch {
@@ -153,12 +153,11 @@ public final class JSONRPCConnection: Sendable {
   }
 
   /// The descriptors of each call of a text, by its position.
-  private func claims(of json: JSONValue, from descriptors: Output.Descriptors) -> [Int: [PassedDescriptor]] {
+  private func claims(of json: JSONTree, from descriptors: Output.Descriptors) -> [Int: [PassedDescriptor]] {
     var claimed: [Int: [PassedDescriptor]] = [:]
-    let members = if case .array(let members) = json { members } else { [json] }
-    for (position, member) in members.enumerated() {
+    for (position, member) in (json.elements ?? [json]).enumerated() {
       guard let method = member["method"]?.stringValue else { continue }
-      let count = dispatcher.descriptorCount(of: method, member["params"])
+      let count = dispatcher.descriptorCount(of: method, member.member("params"))
       if count > 0 { claimed[position] = descriptors.take(count) }
     }
     return claimed
@@ -331,10 +330,12 @@ public final class JSONRPCConnection: Sendable {
 
   /// Whether one of the calls decides about those behind it.
   private func bindsWhatFollows(_ actions: [ConnectionStateMachine.Action]) -> Bool {
-    actions.contains { action in
-      guard case .invoke(let call) = action else { return false }
-      return dispatcher.bindsWhatFollows(call.method)
-    }
+    // Nearly always there is one action, and with it nothing that follows.
+    actions.count > 1
+      && actions.contains { action in
+        guard case .invoke(let call) = action else { return false }
+        return dispatcher.bindsWhatFollows(call.method)
+      }
   }
 
   /// Starts a call that had to wait for the executor, unless it was cancelled meanwhile.

@@ -8,7 +8,8 @@ extension RecordContents {
   /// Reads a record's contents; nil when they are of another type.
   package static func read(_ record: StoredRecord) -> Self? {
     guard
-      let value = try? JSONParser(maxBytes: StoredRecord.maximumByteCount, maxDepth: 16).parse(record.contents.reveal())
+      let value = try? JSONParser(maxBytes: StoredRecord.maximumByteCount, maxDepth: 16).tree(
+        of: record.contents.reveal())
     else { return nil }
     return try? JSONValueDecoder().decode(Self.self, from: value)
   }

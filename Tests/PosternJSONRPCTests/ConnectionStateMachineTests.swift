@@ -17,9 +17,9 @@ private struct Bench {
 
   mutating func receive(_ text: String, sharesLine: Bool = false) {
     let parser = JSONParser(allowsNUL: true, allowsScalar: true)
-    let parsed: Result<JSONValue, JSONParseError>
+    let parsed: Result<JSONTree, JSONParseError>
     do {
-      parsed = .success(try parser.parse(text))
+      parsed = .success(try parser.tree(of: Array(text.utf8)))
     } catch {
       parsed = .failure(error)
     }
@@ -124,7 +124,7 @@ struct ConnectionStateMachineTests {
   func noParams(params: String) {
     var bench = Bench()
     bench.receive(#"{"jsonrpc":"2.0","id":1,"method":"m"\#(params)}"#)
-    #expect(bench.calls.first?.params?.objectValue?.isEmpty ?? true)
+    #expect(bench.calls.first?.params?.value.objectValue?.isEmpty ?? true)
     #expect(bench.take() == ["invoke:m"])
   }
 

@@ -14,7 +14,7 @@ private final class Dispatcher: CallDispatcher {
     return .answered(.success(.value("done")))
   }
 
-  func descriptorCount(of method: String, _ params: JSONValue?) -> Int { method == "take" ? 1 : 0 }
+  func descriptorCount(of method: String, _ params: JSONTree?) -> Int { method == "take" ? 1 : 0 }
 
   func rejectedUnread() {}
 }

@@ -78,7 +78,7 @@ struct JSONValueDecoderTests {
     let good = try JSONParser(allowsNUL: true).parse(#"{"body":"\u0000"}"#)
     #expect(try JSONValueDecoder().decode(WithRaw.self, from: good).body?.json == "\u{0}")
     let error = #expect(throws: JSONDecodingError.self) {
-      try JSONValueDecoder().decode(WithRaw.self, from: ["body": false])
+      try JSONValueDecoder().decode(WithRaw.self, from: ["body": false] as JSONValue)
     }
     #expect(error?.path == "/body")
   }

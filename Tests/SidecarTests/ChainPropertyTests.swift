@@ -113,7 +113,7 @@ struct ChainPropertyTests {
     let isAllowed = chain.model.allowsFetch(resource, method, path.meant)
     let expected: ErrorCode? =
       isAllowed ? nil : chain.model.allows(method: "fetchResource") ? .invalidParams : .peerForbidden
-    let params: JSONValue = ["resource": .string(resource), "method": .string(method), "path": .string(path.given)]
+    let params: JSONTree = ["resource": .string(resource), "method": .string(method), "path": .string(path.given)]
     let before = bench.transport.requests.count
     let result = await calls.carryOut(Call(key: 1, id: nil, method: "fetchResource", params: params))
     #expect(Self.code(of: result) == expected, "\(params) through \(chain.model.levels)")

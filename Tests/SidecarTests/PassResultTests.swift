@@ -109,7 +109,7 @@ struct PassResultTests {
   @Test("a call that waits for its user is counted by itself, and only such a call")
   func waits() {
     #expect(PassProfileMethods.ListProfiles.waits(["waitMs": 1]))
-    for params in [nil, [:], ["waitMs": 0], ["waitMs": -1], ["waitMs": "5"]] as [JSONValue?] {
+    for params in [nil, [:], ["waitMs": 0], ["waitMs": -1], ["waitMs": "5"]] as [JSONTree?] {
       #expect(!PassProfileMethods.ListProfiles.waits(params))
     }
   }

@@ -2,31 +2,32 @@
 /// generic one.
 struct KeyedDecoding<Key: CodingKey>: KeyedDecodingContainerProtocol {
   let node: DecodingNode
-  let object: JSONObject
+  let members: ObjectMembers
 
   var codingPath: [any CodingKey] { node.codingPath }
-  var allKeys: [Key] { object.names.compactMap(Key.init(stringValue:)) }
+  var allKeys: [Key] { members.names.compactMap(Key.init(stringValue:)) }
 
-  func contains(_ key: Key) -> Bool { position(of: key) != nil }
+  func contains(_ key: Key) -> Bool { members.contains(noted(key)) }
 
-  private func position(of key: Key) -> Int? {
-    node.note(key)
-    return object.position(of: key.stringValue)
+  /// The name of the member, which is noted where names are of interest.
+  private func noted(_ key: Key) -> String {
+    let name = key.stringValue
+    node.requested?.append(name)
+    return name
   }
 
   private func path(of key: Key) -> JSONPath { .member(key.stringValue, of: node.path) }
 
-  private func value(for key: Key) throws -> JSONValue {
-    guard let position = position(of: key) else {
+  private func value(for key: Key) throws -> JSONNode {
+    guard let value = members.request(noted(key)) else {
       throw JSONDecodingError(path: path(of: key).pointer, problem: .missing)
     }
-    node.visited?[position] = true
-    return object.members[position].value
+    return value
   }
 
   func decodeNil(forKey key: Key) throws -> Bool {
     guard contains(key) else { return true }
-    return try value(for: key) == .null
+    return try value(for: key).isNull
   }
 
   func decode(_ type: Bool.Type, forKey key: Key) throws -> Bool {
@@ -48,11 +49,9 @@ struct KeyedDecoding<Key: CodingKey>: KeyedDecodingContainerProtocol {
   // Most members of most objects are optional. The protocol's own versions of these look up each one three times.
 
   /// The member's value; nil when it is absent or null.
-  private func present(_ key: Key) -> JSONValue? {
-    guard let position = position(of: key) else { return nil }
-    node.visited?[position] = true
-    if case .null = object.members[position].value { return nil }
-    return object.members[position].value
+  private func present(_ key: Key) -> JSONNode? {
+    guard let value = members.request(noted(key)), !value.isNull else { return nil }
+    return value
   }
 
   func decodeIfPresent(_ type: Bool.Type, forKey key: Key) throws -> Bool? {
@@ -93,27 +92,25 @@ struct KeyedDecoding<Key: CodingKey>: KeyedDecodingContainerProtocol {
 /// The decoding container of an array.
 struct UnkeyedDecoding: UnkeyedDecodingContainer {
   let node: DecodingNode
-  let elements: [JSONValue]
   private(set) var currentIndex = 0
 
-  init(node: DecodingNode, elements: [JSONValue]) {
-    self.node = node
-    self.elements = elements
-  }
+  init(node: DecodingNode) { self.node = node }
 
   var codingPath: [any CodingKey] { node.codingPath }
-  var count: Int? { elements.count }
-  var isAtEnd: Bool { currentIndex >= elements.count }
+  var count: Int? { node.value.count }
+  var isAtEnd: Bool { currentIndex >= node.value.count }
 
-  private mutating func next() throws -> (JSONValue, JSONPath) {
+  private mutating func next() throws -> (JSONNode, JSONPath) {
     let path = JSONPath.element(currentIndex, of: node.path)
-    guard !isAtEnd else { throw JSONDecodingError(path: path.pointer, problem: .missing) }
-    defer { currentIndex += 1 }
-    return (elements[currentIndex], path)
+    guard let element = node.value.element(currentIndex) else {
+      throw JSONDecodingError(path: path.pointer, problem: .missing)
+    }
+    currentIndex += 1
+    return (element, path)
   }
 
   mutating func decodeNil() throws -> Bool {
-    guard !isAtEnd, elements[currentIndex] == .null else { return false }
+    guard node.value.element(currentIndex)?.isNull == true else { return false }
     currentIndex += 1
     return true
   }
@@ -147,7 +144,7 @@ struct SingleValueDecoding: SingleValueDecodingContainer {
 
   var codingPath: [any CodingKey] { node.codingPath }
 
-  func decodeNil() -> Bool { node.value == .null }
+  func decodeNil() -> Bool { node.value.isNull }
   func decode(_ type: Bool.Type) throws -> Bool { try ScalarDecoding.bool(node.value, at: node.path) }
   func decode(_ type: String.Type) throws -> String { try ScalarDecoding.string(node.value, at: node.path) }
   func decode(_ type: Double.Type) throws -> Double { try ScalarDecoding.real(node.value, at: node.path) }

@@ -1,19 +1,22 @@
+import Glibc
 import PosternSupport
 
 /// The decoder of one value. Used by one call of `JSONValueDecoder.decode`, never shared.
 final class DecodingNode: Decoder {
-  let value: JSONValue
+  /// Borrowed from the tree that is decoded.
+  let value: JSONNode
   let path: JSONPath
   let options: JSONValueDecoder
-  /// Which members of an object have been requested; nil until a keyed container is made.
-  var visited: [Bool]?
   /// The names of all members that the type requests, present or not; nil where they are not of interest.
-  private(set) var requested: [String]?
+  let requested: RequestedNames?
+  /// The members of an object; nil until a keyed container is made.
+  private var members: ObjectMembers?
 
-  init(_ value: JSONValue, at path: JSONPath, options: JSONValueDecoder) {
+  init(_ value: JSONNode, at path: JSONPath, options: JSONValueDecoder, requested: RequestedNames? = nil) {
     self.value = value
     self.path = path
     self.options = options
+    self.requested = requested
   }
 
   var codingPath: [any CodingKey] { path.codingPath }
@@ -21,17 +24,17 @@ final class DecodingNode: Decoder {
 
   /// Decodes one value and throws when one of its members is unknown.
   static func decode<Value: Decodable>(
-    _ type: Value.Type, _ value: JSONValue, at path: JSONPath, options: JSONValueDecoder
+    _ type: Value.Type, _ value: JSONNode, at path: JSONPath, options: JSONValueDecoder
   ) throws -> Value {
     if let raw = type as? any RawJSONDecodable.Type {
       do {
-        if let result = try raw.init(rawJSON: value) as? Value { return result }
+        if let result = try raw.init(rawJSON: value.value) as? Value { return result }
       } catch {
         throw JSONDecodingError(path: path.pointer, problem: error.problem)
       }
     }
     if type == [String].self, let result = try strings(value, at: path) as? Value { return result }
-    if type == JSONValue.self, value.containsNUL { throw nulError(at: path) }
+    if type == JSONValue.self, value.value.containsNUL { throw nulError(at: path) }
     let node = DecodingNode(value, at: path, options: options)
     let result: Value
     do {
@@ -50,11 +53,11 @@ final class DecodingNode: Decoder {
   }
 
   /// The problem of `value`, which is none of the cases of `type`.
-  private static func unaccepted(_ value: JSONValue, as type: Any.Type) -> String {
+  private static func unaccepted(_ value: JSONNode, as type: Any.Type) -> String {
     func cases<Choice: CaseIterable & RawRepresentable>(of type: Choice.Type) -> [String] {
       type.allCases.compactMap { $0.rawValue as? String }
     }
-    guard let type = type as? any (CaseIterable & RawRepresentable).Type, let text = value.stringValue else {
+    guard let type = type as? any (CaseIterable & RawRepresentable).Type, let text = value.string else {
       return "is not one of the accepted values"
     }
     return Suggestion.message(for: text, among: cases(of: type))
@@ -63,23 +66,21 @@ final class DecodingNode: Decoder {
   /// The member of `type` that `name` most likely stands for. Decodes the value a second time, which only an error
   /// costs.
   private static func closest<Value: Decodable>(
-    to name: String, in type: Value.Type, _ value: JSONValue
+    to name: String, in type: Value.Type, _ value: JSONNode
   ) -> String? {
-    let node = DecodingNode(value, at: .root, options: JSONValueDecoder(ignoresUnknownMembers: true))
-    node.requested = []
-    _ = try? Value(from: node)
-    return Suggestion.closest(to: name, among: node.requested ?? [])
+    let requested = RequestedNames()
+    let options = JSONValueDecoder(ignoresUnknownMembers: true)
+    _ = try? Value(from: DecodingNode(value, at: .root, options: options, requested: requested))
+    return Suggestion.closest(to: name, among: requested.names)
   }
 
-  /// Notes that the type requests the member of that name.
-  func note(_ key: some CodingKey) { requested?.append(key.stringValue) }
-
   /// An array of strings, the most common array, without a decoder for each element; nil when it is no array.
-  private static func strings(_ value: JSONValue, at path: JSONPath) throws -> [String]? {
-    guard case .array(let elements) = value else { return nil }
+  private static func strings(_ value: JSONNode, at path: JSONPath) throws -> [String]? {
+    guard value.isArray else { return nil }
     var strings: [String] = []
-    strings.reserveCapacity(elements.count)
-    for (index, element) in elements.enumerated() {
+    strings.reserveCapacity(value.count)
+    for index in 0..<value.count {
+      guard let element = value.element(index) else { break }
       strings.append(try ScalarDecoding.string(element, at: .element(index, of: path)))
     }
     return strings
@@ -94,26 +95,31 @@ final class DecodingNode: Decoder {
   }
 
   /// Treats all members of this object as requested.
-  func markUsed() { visited = nil }
+  func markUsed() { members?.requestAll() }
 
   /// The first member that the type has not requested, where that is an error.
-  private var unknownMember: String? {
-    guard !options.ignoresUnknownMembers, let visited, case .object(let object) = value else { return nil }
-    return visited.firstIndex(of: false).map { object.members[$0].name }
-  }
+  private var unknownMember: String? { options.ignoresUnknownMembers ? nil : members?.notRequested }
 
   func container<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
-    guard case .object(let object) = value else { throw mismatch("an object") }
-    if visited == nil { visited = Array(repeating: false, count: object.count) }
-    return KeyedDecodingContainer(KeyedDecoding<Key>(node: self, object: object))
+    guard value.isObject else { throw mismatch("an object") }
+    let members = members ?? ObjectMembers(of: value)
+    self.members = members
+    return KeyedDecodingContainer(KeyedDecoding<Key>(node: self, members: members))
   }
 
   func unkeyedContainer() throws -> any UnkeyedDecodingContainer {
-    guard case .array(let elements) = value else { throw mismatch("an array") }
-    return UnkeyedDecoding(node: self, elements: elements)
+    guard value.isArray else { throw mismatch("an array") }
+    return UnkeyedDecoding(node: self)
   }
 
   func singleValueContainer() throws -> any SingleValueDecodingContainer { SingleValueDecoding(node: self) }
+}
+
+/// The names of the members that a type requests.
+final class RequestedNames {
+  private(set) var names: [String] = []
+
+  func append(_ name: String) { names.append(name) }
 }
 
 /// The path to a value inside a JSON text: a linked list, so that a level costs one small allocation.
@@ -170,33 +176,33 @@ struct AnyJSONKey: CodingKey {
 
 /// Decoding of scalars, for all three kinds of container. The path is made for an error only.
 enum ScalarDecoding {
-  static func bool(_ value: JSONValue, at path: @autoclosure () -> JSONPath) throws -> Bool {
-    guard case .bool(let flag) = value else { throw mismatch("a boolean", value, path()) }
+  static func bool(_ value: JSONNode, at path: @autoclosure () -> JSONPath) throws -> Bool {
+    guard let flag = value.bool else { throw mismatch("a boolean", value, path()) }
     return flag
   }
 
-  static func string(_ value: JSONValue, at path: @autoclosure () -> JSONPath) throws -> String {
-    guard case .string(let text) = value else { throw mismatch("a string", value, path()) }
-    guard !text.containsNUL else { throw DecodingNode.nulError(at: path()) }
-    return text
+  static func string(_ value: JSONNode, at path: @autoclosure () -> JSONPath) throws -> String {
+    guard let text = value.text, let base = text.baseAddress else { throw mismatch("a string", value, path()) }
+    guard memchr(base, 0, text.count) == nil else { throw DecodingNode.nulError(at: path()) }
+    return String(decoding: text, as: UTF8.self)
   }
 
   static func integer<Number: FixedWidthInteger>(
-    _ value: JSONValue, as type: Number.Type, at path: @autoclosure () -> JSONPath
+    _ value: JSONNode, as type: Number.Type, at path: @autoclosure () -> JSONPath
   ) throws -> Number {
-    guard case .integer(let number) = value else { throw mismatch("an integer", value, path()) }
+    guard let number = value.integer else { throw mismatch("an integer", value, path()) }
     guard let exact = Number(exactly: number) else {
       throw JSONDecodingError(path: path().pointer, problem: .invalid("is out of range"))
     }
     return exact
   }
 
-  static func real(_ value: JSONValue, at path: @autoclosure () -> JSONPath) throws -> Double {
-    guard let number = value.numberValue else { throw mismatch("a number", value, path()) }
+  static func real(_ value: JSONNode, at path: @autoclosure () -> JSONPath) throws -> Double {
+    guard let number = value.number else { throw mismatch("a number", value, path()) }
     return number
   }
 
-  private static func mismatch(_ expected: String, _ value: JSONValue, _ path: JSONPath) -> JSONDecodingError {
+  private static func mismatch(_ expected: String, _ value: JSONNode, _ path: JSONPath) -> JSONDecodingError {
     JSONDecodingError(path: path.pointer, problem: .mismatch(expected: expected, actual: value.kind))
   }
 }

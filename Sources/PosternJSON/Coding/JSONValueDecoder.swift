@@ -13,8 +13,16 @@ public struct JSONValueDecoder: Sendable {
   public func decode<Value: Decodable>(
     _ type: Value.Type, from value: JSONValue
   ) throws(JSONDecodingError) -> Value {
+    try decode(type, from: JSONTree(value))
+  }
+
+  /// The value of `tree` as `type`, read in place.
+  public func decode<Value: Decodable>(
+    _ type: Value.Type, from tree: JSONTree
+  ) throws(JSONDecodingError) -> Value {
     do {
-      return try DecodingNode.decode(type, value, at: .root, options: self)
+      // Nodes borrow from the tree.
+      return try withExtendedLifetime(tree) { try DecodingNode.decode(type, tree.node, at: .root, options: self) }
     } catch let error as JSONDecodingError {
       throw error
     } catch {
@@ -84,7 +92,7 @@ extension JSONValue: Codable {
       throw JSONDecodingError(path: "", problem: .invalid("can be decoded by JSONValueDecoder only"))
     }
     node.markUsed()
-    self = node.value
+    self = node.value.value
   }
 
   /// Works only with `JSONValueEncoder`, which passes the value on as it is.

@@ -47,7 +47,7 @@ public enum FetchResource: RPCMethod {
   }
 
   /// How many passed descriptors a call with these params claims, whether they are valid or not.
-  public static func descriptorCount(_ params: JSONValue?) -> Int {
+  public static func descriptorCount(_ params: JSONTree?) -> Int {
     ["bodyFrom", "bodyTo"].count { params?[$0]?.stringValue == BodyPath.fd.rawValue }
   }
 

@@ -94,8 +94,8 @@ package struct SessionContents: Sendable, Codable {
   /// Reads a record's contents; nil when they are not this.
   init?(_ record: StoredRecord) {
     guard
-      let value = try? JSONParser(maxBytes: StoredRecord.maximumByteCount, maxDepth: 64).parse(
-        record.contents.reveal()),
+      let value = try? JSONParser(maxBytes: StoredRecord.maximumByteCount, maxDepth: 64).tree(
+        of: record.contents.reveal()),
       let contents = try? JSONValueDecoder().decode(SessionContents.self, from: value),
       contents.format == Self.currentFormat
     else { return nil }

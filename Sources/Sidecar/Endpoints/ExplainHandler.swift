@@ -10,17 +10,17 @@ import PosternSupport
 package struct ExplainHandler: Sendable {
   /// The checks of the handlers whose calls are explained; each throws what its call would end with.
   package struct Checks: Sendable {
-    let fetch: @Sendable (JSONValue?, CallContext) async throws(RPCFault) -> CheckedFetch?
-    let token: @Sendable (JSONValue?, CallContext) async throws(RPCFault) -> CheckedToken
-    let decisions: @Sendable (JSONValue?, CallContext) async throws(RPCFault) -> CheckedDecisions
+    let fetch: @Sendable (JSONTree?, CallContext) async throws(RPCFault) -> CheckedFetch?
+    let token: @Sendable (JSONTree?, CallContext) async throws(RPCFault) -> CheckedToken
+    let decisions: @Sendable (JSONTree?, CallContext) async throws(RPCFault) -> CheckedDecisions
     let session: @Sendable (String, CallContext) async throws(RPCFault) -> Session
     let sessionIssuer: @Sendable (String, CallContext) throws(RPCFault) -> Void
 
     /// The given checks.
     package init(
-      fetch: @escaping @Sendable (JSONValue?, CallContext) async throws(RPCFault) -> CheckedFetch?,
-      token: @escaping @Sendable (JSONValue?, CallContext) async throws(RPCFault) -> CheckedToken,
-      decisions: @escaping @Sendable (JSONValue?, CallContext) async throws(RPCFault) -> CheckedDecisions,
+      fetch: @escaping @Sendable (JSONTree?, CallContext) async throws(RPCFault) -> CheckedFetch?,
+      token: @escaping @Sendable (JSONTree?, CallContext) async throws(RPCFault) -> CheckedToken,
+      decisions: @escaping @Sendable (JSONTree?, CallContext) async throws(RPCFault) -> CheckedDecisions,
       session: @escaping @Sendable (String, CallContext) async throws(RPCFault) -> Session,
       sessionIssuer: @escaping @Sendable (String, CallContext) throws(RPCFault) -> Void
     ) {
@@ -71,7 +71,7 @@ package struct ExplainHandler: Sendable {
 
   /// The steps of the method's handler.
   private func methodSteps(
-    _ method: String, _ params: JSONValue?, _ context: CallContext
+    _ method: String, _ params: JSONTree?, _ context: CallContext
   ) async -> [ExplanationStep] {
     do throws(RPCFault) {
       switch method {
@@ -105,7 +105,7 @@ package struct ExplainHandler: Sendable {
 
   /// The session, the issuer and the decision point that the params of a method name.
   private func namedParts(
-    of method: String, _ params: JSONValue?, _ context: CallContext
+    of method: String, _ params: JSONTree?, _ context: CallContext
   ) async throws(RPCFault) -> [ExplanationStep] {
     var steps: [ExplanationStep] = []
     if let text = params?["session"]?.stringValue, Self.methodsOfSessions.contains(method) {

@@ -131,7 +131,7 @@ struct SidecarMethods {
 
   /// The fetch of `params` as a call would carry it out, up to its first request; nil for one that continues another.
   private static func check(
-    _ params: JSONValue?, _ context: CallContext, by handler: FetchResourceHandler
+    _ params: JSONTree?, _ context: CallContext, by handler: FetchResourceHandler
   ) async throws(RPCFault) -> CheckedFetch? {
     var params = try MethodTable.decode(FetchResource.Params.self, params)
     try handler.checkForDebugger(context)

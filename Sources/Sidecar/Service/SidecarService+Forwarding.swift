@@ -68,7 +68,7 @@ extension SidecarService {
         throw fault
       }
     }
-    return await carryOut(Call(key: 0, id: nil, method: method, params: params), by: caller, ending)
+    return await carryOut(Call(key: 0, id: nil, method: method, params: params.map(JSONTree.init)), by: caller, ending)
   }
 
   private func carryOut(

@@ -45,6 +45,7 @@ extension PrintedValuesTests {
       "JSONValue": JSONValue.object(object), "JSONObject": object,
       "JSONObject.Member": JSONObject.Member(name: foreign, value: .string(secret)),
       "JSONText": JSONText(.object(object)),
+      "JSONTree": JSONTree(.object(object)),
       "JSONParser": JSONParser(), "JSONParseError": JSONParseError(kind: .syntax, offset: 3),
       "JSONDecodingError": JSONDecodingError(path: "/name", problem: .unknownMember(closest: "names")),
       "JSONDecodingError.Problem": JSONDecodingError.Problem.unknownMember(closest: nil),

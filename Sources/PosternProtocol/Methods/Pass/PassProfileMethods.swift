@@ -15,7 +15,7 @@ public enum PassProfileMethods {
     public static let errors = PassMethods.errors
 
     /// Whether a call with these params waits for its user, so that its length is no measure of its work.
-    public static func waits(_ params: JSONValue?) -> Bool { params?["waitMs"]?.integerValue.map { $0 > 0 } ?? false }
+    public static func waits(_ params: JSONTree?) -> Bool { params?["waitMs"]?.integerValue.map { $0 > 0 } ?? false }
 
     public struct Params: RPCObject, PassSharedParams {
       public var provider: String

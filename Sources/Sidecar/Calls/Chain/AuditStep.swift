@@ -9,7 +9,7 @@ package struct AuditStep: Sendable {
   package init(trail: AuditTrail?) { self.trail = trail }
 
   /// The entry that the call's handler completes; nil when calls of the method are not recorded.
-  func entry(for method: String, _ params: JSONValue?, _ narrowing: Narrowing?) -> AuditEntry? {
+  func entry(for method: String, _ params: JSONTree?, _ narrowing: Narrowing?) -> AuditEntry? {
     trail?.entry(for: method, params, narrowing)
   }
 

@@ -119,7 +119,7 @@ package final class CallChain: CallDispatcher {
   /// Begins a call that no step has to wait for, and answers it if its method need not wait either; nil if a step has to
   /// wait.
   private func atOnce(
-    _ attempt: MethodTable.Attempt, _ params: JSONValue?, _ context: CallContext, _ slot: ConcurrencyStep.Slot,
+    _ attempt: MethodTable.Attempt, _ params: JSONTree?, _ context: CallContext, _ slot: ConcurrencyStep.Slot,
     _ end: CallEnd
   ) -> Dispatch? {
     guard context.audit == nil, !context.needsApproval else { return nil }
@@ -221,7 +221,7 @@ package final class CallChain: CallDispatcher {
 
   package func bindsWhatFollows(_ method: String) -> Bool { method == Narrow.name }
 
-  package func descriptorCount(of method: String, _ params: JSONValue?) -> Int {
+  package func descriptorCount(of method: String, _ params: JSONTree?) -> Int {
     method == FetchResource.name ? FetchResource.descriptorCount(params) : 0
   }
 

@@ -131,7 +131,7 @@ private struct CallNames: Sendable {
   private let issuer: String?
   private let provider: String?
 
-  init(_ params: JSONValue?) {
+  init(_ params: JSONTree?) {
     resource = params?["resource"]?.stringValue
     issuer = params?["issuer"]?.stringValue
     provider = params?["provider"]?.stringValue

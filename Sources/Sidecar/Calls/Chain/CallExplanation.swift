@@ -9,7 +9,7 @@ package struct CallExplanation: Sendable {
   /// The steps up to the handler, or up to one behind which nothing more can be known.
   package private(set) var steps: [ExplanationStep] = []
   /// The params and the context that the handler would get; nil where a step rejects the call for good.
-  package fileprivate(set) var call: (params: JSONValue?, context: CallContext)?
+  package fileprivate(set) var call: (params: JSONTree?, context: CallContext)?
 
   fileprivate mutating func add(_ step: String, passes summary: String, _ details: [String: JSONValue?] = [:]) {
     add(step, .passes, summary, details)
@@ -79,7 +79,7 @@ extension CallChain {
       if let params, params.objectValue == nil {
         throw .invalidParams("Params go by name: an object, not an array", path: "")
       }
-      let (meta, params) = try CallMeta.split(params)
+      let (meta, params) = try CallMeta.split(params.map(JSONTree.init))
       if let timeout = meta.timeoutMs {
         explanation.add(
           "deadline", passes: "The call ends after \(timeout) ms (meta.timeoutMs)",
@@ -209,7 +209,7 @@ extension CallChain {
     }
   }
 
-  private func addAudit(_ method: String, _ params: JSONValue?, to explanation: inout CallExplanation) {
+  private func addAudit(_ method: String, _ params: JSONTree?, to explanation: inout CallExplanation) {
     guard let trail = environment.audit.trail, environment.audit.entry(for: method, params, caller.narrowing) != nil
     else { return }
     guard trail.isUsable else { return explanation.add("audit", rejectedBy: AuditTrail.rejection) }

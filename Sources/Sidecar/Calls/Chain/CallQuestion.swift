@@ -15,7 +15,7 @@ package struct CallQuestion: Sendable {
   let user: ApprovedUser?
 
   /// A call of `method` with those params, of which `preview` is shown; nil: all of the params but secrets.
-  init(_ method: String, _ params: JSONValue?, _ preview: JSONObject?) throws(RPCFault) {
+  init(_ method: String, _ params: JSONTree?, _ preview: JSONObject?) throws(RPCFault) {
     guard preview != nil || params?["session"]?.stringValue != SessionParam.only else {
       throw .invalidParams("What is to be approved is for one session: pass its handle, not `only`", path: "/session")
     }
@@ -29,7 +29,7 @@ package struct CallQuestion: Sendable {
       for name in ["continuation", "parameters", "onBehalfOf"] {
         hidden.append(params?[name].map { JSONWriter().string($0) } ?? "")
       }
-    } else if let params {
+    } else if let params = params?.value {
       shown["params"] = Self.masked(params, "")
       hidden.append(JSONWriter().string(params))
     }

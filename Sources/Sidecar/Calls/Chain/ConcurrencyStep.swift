@@ -40,7 +40,7 @@ package struct ConcurrencyStep: Sendable {
 
   /// Takes a slot of every level of the chain and of the peer; throws when one has none left.
   func takeSlot(
-    for method: String, _ params: JSONValue?, _ rule: AccessRules.Rule, _ caller: PeerConnection,
+    for method: String, _ params: JSONTree?, _ rule: AccessRules.Rule, _ caller: PeerConnection,
     _ narrowing: Narrowing?
   ) throws(RPCFault) -> Slot {
     do throws(Narrowing.Limit) {
@@ -60,7 +60,7 @@ package struct ConcurrencyStep: Sendable {
   }
 
   private func takeSlotOfPeer(
-    for method: String, _ params: JSONValue?, _ rule: AccessRules.Rule, _ caller: PeerConnection,
+    for method: String, _ params: JSONTree?, _ rule: AccessRules.Rule, _ caller: PeerConnection,
     _ narrowing: Narrowing?
   ) throws(RPCFault) -> Slot {
     let uid = caller.peer.uid

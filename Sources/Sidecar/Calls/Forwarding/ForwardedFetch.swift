@@ -65,7 +65,7 @@ package struct ForwardedFetch: Sendable {
     }
     params["continuation"] = continuation.map { .string($0) }
     params["meta"] = traceparent.map { ["traceparent": .string($0)] }
-    var call = Call(key: 0, id: nil, method: FetchResource.name, params: .object(params))
+    var call = Call(key: 0, id: nil, method: FetchResource.name, params: JSONTree(.object(params)))
     call.byteCount = byteCount
     return call
   }

@@ -4,18 +4,38 @@ import PosternSupport
 /// Holds the params of a call until its method takes them: afterwards nothing that waits for the method's end keeps
 /// them, and a body of many megabytes is not kept twice.
 package final class CallParams: Sendable {
-  private let params: Locked<JSONValue?>
+  /// Values of a tree take 100 bytes and more, in a text of two bytes each: calls that wait must not keep many of them.
+  private static let valuesInTree = 128
 
-  init(_ params: JSONValue?) { self.params = Locked(params) }
+  private enum Content {
+    case tree(JSONTree)
+    /// Ten times smaller if there are many values.
+    case value(JSONValue)
+
+    var tree: JSONTree {
+      switch self {
+      case .tree(let tree): tree
+      case .value(let value): JSONTree(value)
+      }
+    }
+  }
+
+  private let content: Locked<Content?>
+
+  init(_ params: JSONTree?) {
+    content = Locked(
+      params.map { $0.hasMoreValues(than: Self.valuesInTree) ? .value($0.value) : .tree($0) })
+  }
 
   /// The params, without taking them.
-  var current: JSONValue? { params.withLock { $0 } }
+  var current: JSONTree? { content.withLock { $0 }?.tree }
 
   /// The params, the first time; nil afterwards.
-  func take() -> JSONValue? {
-    params.withLock { params in
-      defer { params = nil }
-      return params
+  func take() -> JSONTree? {
+    let taken = content.withLock { content in
+      defer { content = nil }
+      return content
     }
+    return taken?.tree
   }
 }

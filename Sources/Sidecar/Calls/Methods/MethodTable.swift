@@ -10,13 +10,13 @@ package struct MethodTable: Sendable {
   /// How one method is carried out.
   package enum Handler: Sendable {
     /// Never waits: runs right where the request was read.
-    case immediate(@Sendable (JSONValue?, CallContext) throws(RPCFault) -> RPCResult)
+    case immediate(@Sendable (JSONTree?, CallContext) throws(RPCFault) -> RPCResult)
     /// May wait: runs in a task of its own, unless `attempt` has the answer at once.
     case waiting(WaitingHandler, attempt: Attempt? = nil)
   }
 
   /// Begins a call where the request was read.
-  package typealias Attempt = @Sendable (JSONValue?, CallContext) throws(RPCFault) -> Beginning<RPCResult>
+  package typealias Attempt = @Sendable (JSONTree?, CallContext) throws(RPCFault) -> Beginning<RPCResult>
 
   /// How a call goes on after its params have been read.
   package enum Beginning<Result>: Sendable {
@@ -28,12 +28,12 @@ package struct MethodTable: Sendable {
 
   /// What people are shown of a call that acts for the user, as it will be carried out; throws what the call would end
   /// with.
-  package typealias Preview = @Sendable (JSONValue?, CallContext) async throws(RPCFault) -> JSONObject
+  package typealias Preview = @Sendable (JSONTree?, CallContext) async throws(RPCFault) -> JSONObject
 
   private var handlers: [String: Handler] = [:]
   private var previews: [String: Preview] = [:]
   /// Return the fault in the form of the params of each method, by the decoder of its handler.
-  private var checks: [String: @Sendable (JSONValue?) -> RPCFault?] = [:]
+  private var checks: [String: @Sendable (JSONTree?) -> RPCFault?] = [:]
 
   package init() {}
 
@@ -51,7 +51,7 @@ package struct MethodTable: Sendable {
   package subscript(name: String) -> Handler? { handlers[name] }
 
   /// The error of a call of `method` whose params have another form.
-  func fault(in params: JSONValue?, of method: String) -> RPCFault? { checks[method]?(params) }
+  func fault(in params: JSONTree?, of method: String) -> RPCFault? { checks[method]?(params) }
 
   /// What people are shown of calls of `method`; nil: their params.
   func preview(of method: String) -> Preview? { previews[method] }
@@ -65,7 +65,7 @@ package struct MethodTable: Sendable {
     checks[Method.name] = { Self.fault(in: $0, as: Method.Params.self) }
   }
 
-  private static func fault<Params: Decodable>(in params: JSONValue?, as type: Params.Type) -> RPCFault? {
+  private static func fault<Params: Decodable>(in params: JSONTree?, as type: Params.Type) -> RPCFault? {
     do throws(RPCFault) {
       _ = try decode(type, params)
       return nil
@@ -168,9 +168,9 @@ package struct MethodTable: Sendable {
   }
 
   /// Decodes the params of a call.
-  package static func decode<Params: Decodable>(_ type: Params.Type, _ params: JSONValue?) throws(RPCFault) -> Params {
+  package static func decode<Params: Decodable>(_ type: Params.Type, _ params: JSONTree?) throws(RPCFault) -> Params {
     do {
-      return try JSONValueDecoder().decode(type, from: params ?? .object(JSONObject()))
+      return try JSONValueDecoder().decode(type, from: params ?? [:])
     } catch {
       throw RPCFault(error)
     }

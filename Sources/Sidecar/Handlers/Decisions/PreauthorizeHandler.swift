@@ -47,7 +47,7 @@ struct PreauthorizeHandler: Sendable {
   }
 
   /// The decision point of a call, up to its first request; or the status that its answer would have.
-  func check(_ params: JSONValue?, _ context: CallContext) async throws(RPCFault) -> CheckedDecisions {
+  func check(_ params: JSONTree?, _ context: CallContext) async throws(RPCFault) -> CheckedDecisions {
     let params = try MethodTable.decode(Preauthorize.Params.self, params)
     _ = try Self.request(params)
     _ = try timeout(params)

@@ -11,7 +11,7 @@ extension FetchResourceHandler {
   private static let shownParameters = 4096
 
   /// The request of a call with `params`; of one that continues another fetch, that one's.
-  func preview(_ params: JSONValue?, _ context: CallContext) async throws(RPCFault) -> JSONObject {
+  func preview(_ params: JSONTree?, _ context: CallContext) async throws(RPCFault) -> JSONObject {
     let params = try MethodTable.decode(FetchResource.Params.self, params)
     if let continuation = params.continuation { return try await preview(continuation, context) }
     var options = FetchOptions(in: context.scope)

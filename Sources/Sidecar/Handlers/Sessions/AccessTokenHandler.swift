@@ -36,7 +36,7 @@ struct AccessTokenHandler: Sendable {
   }
 
   /// The token of a call as far as it is known without a request.
-  func check(_ params: JSONValue?, _ context: CallContext) async throws(RPCFault) -> CheckedToken {
+  func check(_ params: JSONTree?, _ context: CallContext) async throws(RPCFault) -> CheckedToken {
     let params = try MethodTable.decode(GetAccessToken.Params.self, params)
     let (target, _) = try checked(params, context)
     var preview = ResourceFetcher.TokenPreview()

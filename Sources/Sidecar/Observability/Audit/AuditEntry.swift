@@ -17,7 +17,7 @@ package final class AuditEntry: Sendable {
   private let state: Locked<State>
 
   /// An entry with the names in `params`.
-  init(event: String, params: JSONValue?, narrowing: Narrowing? = nil) {
+  init(event: String, params: JSONTree?, narrowing: Narrowing? = nil) {
     self.event = event
     self.narrowing = narrowing
     var facts = JSONObject()

@@ -30,7 +30,7 @@ package struct AuditTrail: Sendable {
   private static let withheld = RPCFault(.auditUnavailable, outcome: .replied, isRetryable: false)
 
   /// The entry of a call; nil when it is not recorded.
-  package func entry(for method: String, _ params: JSONValue?, _ narrowing: Narrowing? = nil) -> AuditEntry? {
+  package func entry(for method: String, _ params: JSONTree?, _ narrowing: Narrowing? = nil) -> AuditEntry? {
     AuditedMethod.event(of: method).map { AuditEntry(event: $0, params: params, narrowing: narrowing) }
   }
 
@@ -116,7 +116,7 @@ package struct AuditTrail: Sendable {
     members["maker"] = .integer(Int64(clamping: maker.connection))
     add(caller, narrowing, to: &members)
     members["traceId"] = .string(trace.traceID)
-    let (facts, _, _) = AuditEntry(event: "approval", params: .object(question)).contents
+    let (facts, _, _) = AuditEntry(event: "approval", params: JSONTree(.object(question))).contents
     for member in facts.members { members[member.name] = member.value }
     return await log.append(AuditRecord(at: clock.wallNow, members))
   }
