@@ -1,14 +1,18 @@
 /// Escaping of JSON strings (RFC 8259 section 7): quotation mark, reverse solidus and control characters. Gives the
 /// same bytes as jansson.
 enum JSONEscaping {
-  /// The length of the longest escape, `\u00XX`: how many times longer the escaped text can be.
-  static let longest = 6
+  /// The least room for one step: a word of eight bytes, of which the last is replaced by the longest escape, `\u00XX`.
+  static let step = 14
 
-  /// Escapes `text` into `target`, whose capacity must be `longest` times as large; returns the count of bytes written.
-  /// Bytes that need no escape are copied eight at a time, and 32 at a time where all of these need none.
-  static func escape(_ text: UnsafeRawBufferPointer, into target: UnsafeMutableRawPointer) -> Int {
-    guard let source = text.baseAddress else { return 0 }
+  /// Escapes the beginning of `text` into `room`, as far as that is sure to suffice: at least one byte when it has
+  /// `step` bytes, and all of a text without escapes when it has `step` bytes more than the text. Bytes that need no
+  /// escape are copied eight at a time, and 32 at a time if none of these needs one.
+  static func escape(
+    _ text: UnsafeRawBufferPointer, into room: UnsafeMutableRawBufferPointer
+  ) -> (read: Int, written: Int) {
+    guard let source = text.baseAddress, let target = room.baseAddress, room.count >= step else { return (0, 0) }
     let count = text.count
+    let last = room.count &- step
     var read = 0
     var written = 0
     func word(_ offset: Int) -> UInt64 {
@@ -25,10 +29,10 @@ enum JSONEscaping {
       written &+= writeEscape(of: source.load(fromByteOffset: read, as: UInt8.self), to: target + written)
       read &+= 1
     }
-    while read &+ 8 <= count {
+    while read &+ 8 <= count, written <= last {
       let next = word(0)
       let marks = escapes(next)
-      // All eight bytes: those from the first escape on are overwritten, and the capacity suffices.
+      // All eight bytes: those from the first escape on are overwritten.
       put(next)
       advance(by: marks.trailingZeroBitCount >> 3)
       guard marks == 0 else {
@@ -36,7 +40,7 @@ enum JSONEscaping {
         continue
       }
       // After a word without escapes there may be more of them.
-      while read &+ 32 <= count {
+      while read &+ 32 <= count, written &+ 32 <= room.count {
         let (first, second, third, fourth) = (word(0), word(8), word(16), word(24))
         guard escapes(first) | escapes(second) | escapes(third) | escapes(fourth) == 0 else { break }
         put(first)
@@ -49,7 +53,7 @@ enum JSONEscaping {
         advance(by: 8)
       }
     }
-    while read < count {
+    while read < count, written <= last {
       let byte = source.load(fromByteOffset: read, as: UInt8.self)
       guard escapes(UInt64(byte) | 0x2020_2020_2020_2000) == 0 else {
         putEscape()
@@ -58,7 +62,7 @@ enum JSONEscaping {
       target.storeBytes(of: byte, toByteOffset: written, as: UInt8.self)
       advance(by: 1)
     }
-    return written
+    return (read, written)
   }
 
   /// The highest bit of each byte of `word` that is below 0x20, a quotation mark or a reverse solidus ("Bit Twiddling

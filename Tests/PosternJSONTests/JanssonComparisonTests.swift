@@ -45,6 +45,26 @@ struct JanssonComparisonTests {
     #expect(try ours(#"["\u0000"]"#) == janssons(#"["\u0000"]"#))
   }
 
+  @Test("a random text is escaped otherwise, however many escapes it has, and wherever the buffer has to grow")
+  func randomTexts() throws {
+    var generator = SeededGenerator(seed: 5)
+    let characters: [Character] = ["\"", "\\", "\n", "\u{1}", "\u{1F}", "é", "😀", "\u{7F}"]
+    for round in 0..<300 {
+      // From a text without escapes to one of nothing else.
+      let share = round % 11
+      let text = String(
+        (0..<Int.random(in: 0..<3000, using: &generator)).map { _ in
+          Int.random(in: 0..<10, using: &generator) < share
+            ? characters.randomElement(using: &generator) ?? "x" : "y"
+        })
+      let written = JSONWriter().string([.string(text), .string(text)])
+      #expect(try written == janssons(written))
+      let composer = JSONComposer(capacity: 0)
+      composer.value([.string(text), .string(text)])
+      #expect(composer.finished().bytes == Array(written.utf8))
+    }
+  }
+
   @Test("a real number has other digits, exponent or point")
   func reals() throws {
     var generator = SeededGenerator(seed: 7)
