@@ -44,7 +44,7 @@ struct TokenMethodTests {
     }
     // The private half of the key above (RFC 8037 appendix A.1).
     var pair = try #require(Self.key.objectValue)
-    pair["d"] = "nWGxne_9WmC6hEr0kuwsERJxWl7MmkZcDusAxyuf2A0"
+    pair["d"] = "nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A"
     let key = try JWK(json: pair)
     let now = bench.clock.wallNow.secondsSinceEpoch
     let claims: JSONObject = [
