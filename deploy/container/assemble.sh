@@ -72,7 +72,7 @@ done
 
 # Licences of the program and of what is linked into it.
 install -m 644 "$source/LICENSE" "$root/usr/share/doc/postern/LICENSE"
-for checkout in "$source"/.build/checkouts/*/; do
+for checkout in "$source"/.build/checkouts/{swift-argument-parser,swift-log}/; do
   documents="$root/usr/share/doc/postern/$(basename "$checkout")"
   [ ! -f "${checkout}NOTICE.txt" ] || install -D -m 644 "${checkout}NOTICE.txt" "$documents/NOTICE.txt"
   [ -f "${checkout}LICENSE.txt" ] || continue

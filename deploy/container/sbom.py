@@ -53,10 +53,16 @@ def debian_packages() -> List[Dict[str, Any]]:
     return found
 
 
+# Other packages that Package.resolved names are those of tests and of the playground.
+LINKED = ("swift-argument-parser", "swift-log")
+
+
 def swift_packages() -> List[Dict[str, Any]]:
     resolved = json.loads((source / "Package.resolved").read_text())
     found = []
     for pin in resolved["pins"]:
+        if pin["identity"] not in LINKED:
+            continue
         location = re.sub(r"\.git$", "", pin["location"])
         version = pin["state"]["version"]
         found.append(
