@@ -126,7 +126,7 @@ clean: ## Remove everything that was built
 
 # One debug build serves unit tests and end-to-end tests, which run side by side: most of an end-to-end test is waiting.
 .PHONY: test
-test: deps-test test-architecture build-tests providers programs ## Everything that finds a broken product; 12 minutes on two cores
+test: deps-test test-architecture build-tests providers programs ## Everything that finds a broken product; some 15 minutes on two cores
 	@$(call unit-tests,.build,$(UNIT_JOBS),timeout 2400) >.build/unit-tests.log 2>&1 & unit=$$!; trap 'kill $$unit' INT TERM; \
 	status=0; $(call end-to-end,$(DEBUG)) --usual || status=1; \
 	wait $$unit || status=1; cat .build/unit-tests.log; exit $$status
