@@ -134,9 +134,9 @@ test: deps-test test-architecture build-tests providers programs ## Everything t
 # The release build under all end-to-end tests, and everything around the product. No test may skip itself here but for
 # the reasons in Tests/Tools/skips.py (on a machine that can do less: STRICT_SKIPS=).
 # The end-to-end tests run once, over the release build: the debug build is that of the unit tests here.
-# The slow tests wait for most of their time: what needs the processor runs beside them. A shell starts both, since
-# .NOTPARALLEL makes make ignore --jobs.
-TEST_BESIDE := docc test-documents test-outside test-python test-examples test-node test-other-languages test-differential
+# The slow tests wait for most of their time: others run beside them, those that compile when they are over. A shell
+# starts both, since .NOTPARALLEL makes make ignore --jobs.
+TEST_BESIDE := test-python test-node test-other-languages test-differential test-examples docc test-documents test-outside
 .PHONY: test-all
 test-all: export STRICT_SKIPS := 1
 test-all: deps ## Every test, the package and the demo: before a release, and in CI
