@@ -9,7 +9,7 @@ import PosternSupport
 /// reset. It includes a proxy's credentials (CVE-2026-7168) and a pointer to the last field of the response, which is
 /// freed by then: a folded first field of the next response is appended to it (curl issue 11101).
 final class EasyHandle {
-  /// Has the options of `shape`, and never an exchange.
+  /// A handle with the options of `shape` set. It never makes a transfer itself: each exchange uses a copy.
   private var template: UnsafeMutableRawPointer
   /// Nil between exchanges.
   private var copy: UnsafeMutableRawPointer?

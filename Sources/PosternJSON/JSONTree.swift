@@ -29,7 +29,7 @@ public final class JSONTree: @unchecked Sendable {
   /// A copy of the member `name` of an object; nil when it is absent or this is not an object.
   public subscript(name: String) -> JSONValue? { node.member(name)?.value }
 
-  /// Whether it has more than `limit` values, members' and elements' values and itself counted; looks at no more.
+  /// Whether the tree has more than `limit` values, itself included. Stops counting there.
   package func hasMoreValues(than limit: Int) -> Bool {
     var rest = limit
     return !node.isCounted(within: &rest)
@@ -49,7 +49,7 @@ public final class JSONTree: @unchecked Sendable {
   /// The member `name` of an object, with a life of its own; nil when it is absent or this is not an object.
   package func member(_ name: String) -> JSONTree? { node.member(name).map { JSONTree(sharing: $0.pointer) } }
 
-  /// The member `name` of an object, and the object without it; nil when there is no such member.
+  /// The member `name` of an object, and a copy of the object without it; nil if the object has no such member.
   package func split(off name: String) -> (member: JSONTree, rest: JSONTree)? {
     guard let member = member(name) else { return nil }
     guard let rest = json_copy(node.pointer) else { preconditionFailure("out of memory") }
@@ -160,8 +160,8 @@ struct JSONNode {
   /// How many members an object has, or elements an array.
   var count: Int { isArray ? json_array_size(pointer) : json_object_size(pointer) }
 
-  /// Takes the count of the values in it from `rest`; false when that is used up. Recursion is bounded by the depth limit
-  /// of the parser.
+  /// Subtracts the number of its values from `rest`; false once `rest` is used up. The parser's depth limit bounds the
+  /// recursion.
   func isCounted(within rest: inout Int) -> Bool {
     guard rest > 0 else { return false }
     rest -= 1

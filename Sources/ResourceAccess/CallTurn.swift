@@ -1,9 +1,9 @@
 import HTTPMessages
 import PosternSupport
 
-/// What a call waits for, and how it continues: one wait at a time, which ends once and may end before the call waits.
+/// Coordinates a call with what it waits for: one wait at a time, which ends once, perhaps before the call waits.
 ///
-/// Cancelling the call cancels what it waits for, and what it will wait for; the call continues when that has ended.
+/// Cancelling the call cancels this wait and all later ones; the call continues when the current wait has ended.
 final class CallTurn: Sendable {
   private enum Running {
     case task(Task<Void, Never>)
@@ -49,7 +49,7 @@ final class CallTurn: Sendable {
 
   // MARK: - What is waited for
 
-  /// Starts `work` in a task, right here up to where it waits.
+  /// Starts `work` in a task, which runs on the caller's thread until it first suspends.
   func await(_ work: @escaping @Sendable () async -> Void) {
     let task = start {
       await work()

@@ -4,8 +4,8 @@ import PosternSupport
 import SessionRecords
 import Sessions
 
-/// One fetch from its checks to its last response: the session, the token, redirects, advice, and one retry with a newer
-/// token.
+/// One fetch from its checks to its last response: the session, the token, redirects, advice, and one retry with a
+/// newer token.
 ///
 /// A machine of steps. A step that has to wait starts what it waits for, a transfer or a task, and the call continues
 /// with the next phase when that has ended. Where nothing but the transfer has to be waited for no task is started.
@@ -83,8 +83,8 @@ final class FetchCall: TransferHandle, @unchecked Sendable {
     timer = FetchTimer(options, server, clock: fetcher.clock)
   }
 
-  /// What the fetch ends with instead where its task does not let it begin.
-  func mustNotBegin() -> Result<ResourceResponse, ResourceError>? { options.task?.take(self) }
+  /// The outcome of a fetch whose task was cancelled, or used, before the fetch began; nil otherwise.
+  func outcomeWithoutRunning() -> Result<ResourceResponse, ResourceError>? { options.task?.take(self) }
 
   // MARK: - Running
 
@@ -156,7 +156,7 @@ final class FetchCall: TransferHandle, @unchecked Sendable {
     return .next
   }
 
-  /// What is left is to deliver the body, where it is delivered in pieces.
+  /// Sets the outcome. A body that is delivered in pieces may still have to be delivered.
   private func finish(_ result: Result<ResourceResponse, ResourceError>) {
     self.result = result
     phase = .delivery
@@ -195,7 +195,7 @@ final class FetchCall: TransferHandle, @unchecked Sendable {
     return next(.session)
   }
 
-  /// Finds the session that is meant, once for the fetch.
+  /// Finds the session of the fetch, once.
   private func findSession() throws(ResourceError) -> Progress {
     switch try fetcher.knownTokenSource(options, server) {
     case .known(let source):
@@ -248,8 +248,8 @@ final class FetchCall: TransferHandle, @unchecked Sendable {
 
   // MARK: - One request
 
-  /// Waits where the fetch is paused. One that is not paused goes on to the transport even when it is cancelled: the
-  /// transport knows how far the request came.
+  /// Waits while the fetch is paused. A fetch that is not paused goes to the transport even if it is cancelled: only
+  /// the transport knows how much of the request was sent.
   private func waitUntilResumed(then next: Phase) -> Progress {
     guard let exchange, exchange.isPaused else { return self.next(next) }
     return wait(then: next) { () async throws(ResourceError) in
@@ -434,7 +434,7 @@ final class FetchCall: TransferHandle, @unchecked Sendable {
   /// The advice that is satisfied by now: none of another origin, to which the request went without its token.
   private var satisfiable: AdviceRounds? { count.hasCrossedOrigins ? nil : advice }
 
-  /// Whether there are tokens of a user who has logged in meanwhile.
+  /// Whether a user has logged in meanwhile, whose tokens can be used.
   private func hasNewTokens() async throws(ResourceError) -> Bool {
     guard tokens == nil else { return false }
     tokens = try await fetcher.tokenSource(options, server)
@@ -468,7 +468,7 @@ final class FetchCall: TransferHandle, @unchecked Sendable {
     return try await rounds.updated(event(original, answer.response), after: advices)
   }
 
-  /// Has `advices` satisfied by the user: those of `answer`, or the issuer's, before there is a token.
+  /// Asks the user to satisfy `advices`: those of `answer`, or, before there is a token, the issuer's.
   private func satisfy(
     _ advices: [PolicyAdvice], for request: HTTPRequest, after answer: Answer?, forToken: Bool = false
   ) async throws(ResourceError) {
@@ -488,7 +488,7 @@ final class FetchCall: TransferHandle, @unchecked Sendable {
     return try constrained(try await token(from: tokens, replacing: nil, for: request))
   }
 
-  /// `token`, where it may be sent to the resource.
+  /// Returns `token` if it may be sent to the resource, and throws otherwise.
   private func constrained(_ token: AccessToken) throws(ResourceError) -> AccessToken {
     guard satisfiesConstraint(token) else {
       throw ResourceError(
@@ -525,8 +525,8 @@ final class FetchCall: TransferHandle, @unchecked Sendable {
     server.senderConstraint != .dpop || token.binding.key != nil
   }
 
-  /// A newer token; nil when there is none, so that `answer` is the result. Cancellation and the deadline end the
-  /// fetch.
+  /// A newer token, or nil if the issuer provides none: then `answer` is the result. Cancellation and the deadline end
+  /// the fetch.
   private func replacement(
     of rejected: AccessToken, after answer: Answer
   ) async throws(ResourceError) -> AccessToken? {

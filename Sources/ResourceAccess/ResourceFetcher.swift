@@ -49,7 +49,7 @@ public final class ResourceFetcher: Sendable {
     _ request: ResourceRequest, from server: ResourceServer, options: FetchOptions = FetchOptions()
   ) async throws(ResourceError) -> ResourceResponse {
     let call = call(request, server, options)
-    if let outcome = call.mustNotBegin() { return try outcome.get() }
+    if let outcome = call.outcomeWithoutRunning() { return try outcome.get() }
     return try await call.run().get()
   }
 
@@ -63,7 +63,7 @@ public final class ResourceFetcher: Sendable {
     whenEnded: @escaping @Sendable (Result<ResourceResponse, ResourceError>) -> Void
   ) -> any TransferHandle {
     let call = call(request, server, options)
-    if let outcome = call.mustNotBegin() { whenEnded(outcome) } else { call.start(whenEnded: whenEnded) }
+    if let outcome = call.outcomeWithoutRunning() { whenEnded(outcome) } else { call.start(whenEnded: whenEnded) }
     return call
   }
 

@@ -7,9 +7,9 @@ import PosternSupport
 final class HTTPConnection: ReadinessHandler, IterationEnd, ScheduledInput, @unchecked Sendable {
   // Sendable because its variables are touched on the connection's event loop only.
 
-  /// Bytes of a body that are read ahead of who wants them.
+  /// How many bytes of a body are read before its reader asks for them.
   private static let window = 64 << 10
-  /// Bytes of a body that are read and dropped behind a response, so that the connection can go on.
+  /// How many unread bytes of a body are dropped after a response, so that the connection can be used again.
   static let discardable = 64 << 10
   /// Bytes that are read between two looks at the clock.
   private static let bytesAtOnce = 2 << 10
@@ -19,13 +19,13 @@ final class HTTPConnection: ReadinessHandler, IterationEnd, ScheduledInput, @unc
     let id: UInt64
     let caller: GatewayRequest.Program
     let responder: any GatewayResponder
-    /// Whether a client that has gone looks like one that only sends no more.
+    /// Whether a client that has closed the connection looks the same as one that has only finished sending.
     let hidesItsEnd: Bool
   }
 
   enum Phase { case open, lingering, closed }
 
-  /// What follows when the client's side has taken everything.
+  /// What happens once the client has received everything.
   enum AfterOutput {
     case end(HTTPExchange, CheckedContinuation<Bool, Never>)
     case endOutput
@@ -34,13 +34,13 @@ final class HTTPConnection: ReadinessHandler, IterationEnd, ScheduledInput, @unc
   let link: Link
   let server: any HTTPServer
   let socket: HTTPSocket
-  /// Whose share of time and memory the connection has.
+  /// The uid that the connection's time and memory are charged to.
   private(set) var uid: UInt32
   /// The connection's share of the event loop.
   private(set) var executor: ConnectionTaskExecutor
   private let onClosed: @Sendable () -> Void
   var requestGuard: RequestGuard
-  /// Bytes that have come and are not wanted yet.
+  /// Bytes that were received and not handled yet.
   private(set) var pending = ByteBuffer()
   var exchange: HTTPExchange?
   var phase = Phase.open
@@ -67,7 +67,7 @@ final class HTTPConnection: ReadinessHandler, IterationEnd, ScheduledInput, @unc
 
   var timeouts: HTTPTimeouts { server.timeouts }
 
-  /// Runs `body` on the event loop: at once, where this is it. False when the loop is over.
+  /// Runs `body` on the event loop, at once if the caller is on it. False when the loop has ended.
   @discardableResult
   func perform(_ body: @escaping @Sendable (HTTPConnection) -> Void) -> Bool {
     guard !socket.loop.isCurrent else {
@@ -77,7 +77,7 @@ final class HTTPConnection: ReadinessHandler, IterationEnd, ScheduledInput, @unc
     return socket.loop.execute { body(self) }
   }
 
-  /// Gives the connection another uid's share from now on.
+  /// Charges the connection to another uid from now on.
   func share(with uid: UInt32) {
     guard uid != self.uid else { return }
     let counted = countedBytes
@@ -95,7 +95,7 @@ final class HTTPConnection: ReadinessHandler, IterationEnd, ScheduledInput, @unc
   /// Begins to read.
   func start() throws(EpollError) {
     try socket.open(self)
-    // One that was accepted when the server began to drain, and is not in its list.
+    // A connection that was accepted as the server began to drain is not in the server's list.
     setInputDeadline(server.isDraining ? timeouts.acceptGrace : timeouts.head)
     update()
   }
@@ -108,7 +108,7 @@ final class HTTPConnection: ReadinessHandler, IterationEnd, ScheduledInput, @unc
     }
     if readiness.contains(.writable), phase != .closed { flush() }
     if readiness.contains(.readable), phase != .closed {
-      // The loop is told only now: most requests are answered before another one comes.
+      // Only now does the loop stop watching for reads: most requests are answered before the next one arrives.
       if wantsRead { read() } else { socket.isReading = false }
     }
   }
@@ -150,7 +150,7 @@ final class HTTPConnection: ReadinessHandler, IterationEnd, ScheduledInput, @unc
 
   // MARK: - Reading
 
-  /// Takes in what has come: at once, where no other connection waits for its turn.
+  /// Handles the received bytes: at once if no other connection waits for its turn.
   private func handleInput() {
     guard !input.isQueued else { return }
     guard let begin = executor.scheduler.beginHere() else { return queueInput() }
@@ -170,7 +170,7 @@ final class HTTPConnection: ReadinessHandler, IterationEnd, ScheduledInput, @unc
     advance()
   }
 
-  /// Takes in the bytes that have come, as far as they are wanted, and for a moment only.
+  /// Handles received bytes while they are wanted, for at most one quantum of the scheduler.
   func advance() {
     guard !input.isAdvancing else { return }
     input.isAdvancing = true
@@ -192,13 +192,13 @@ final class HTTPConnection: ReadinessHandler, IterationEnd, ScheduledInput, @unc
         break
       }
     }
-    // The memory of what was read is not for connections that wait.
+    // A connection that waits keeps no buffer.
     if pending.isEmpty { pending = ByteBuffer() }
     input.isAdvancing = false
     update()
   }
 
-  /// Whether bytes that are there would be taken in.
+  /// Whether received bytes would be handled now.
   private var wantsBytes: Bool {
     guard !requestGuard.isComplete, !requestGuard.hasFailed else { return false }
     guard let exchange else { return true }
@@ -251,7 +251,7 @@ final class HTTPConnection: ReadinessHandler, IterationEnd, ScheduledInput, @unc
     if exchange.reader == nil { timer.input = nil }
   }
 
-  /// Ends what cannot be read: with a response of its own, unless one is being made already.
+  /// Rejects a request that cannot be read, with a response unless one is under way.
   func reject(_ rejection: RequestRejection) {
     requestGuard.fail(rejection)
     let traceID = server.report(rejection, of: link.caller, traceparent: requestGuard.traceparent)
@@ -263,7 +263,7 @@ final class HTTPConnection: ReadinessHandler, IterationEnd, ScheduledInput, @unc
     linger(behind: server.response(to: rejection, isToHead: requestGuard.isHead, traceID: traceID))
   }
 
-  /// Ends the request without its responder, if its response has not begun: with the one to `rejection`.
+  /// Answers the request with `rejection` instead of its responder, unless the response has begun.
   func cutOff(_ rejection: RequestRejection) {
     guard phase == .open else { return }
     guard let exchange, !exchange.response.hasBegun else { return leave() }
@@ -275,7 +275,7 @@ final class HTTPConnection: ReadinessHandler, IterationEnd, ScheduledInput, @unc
 
   // MARK: - Requests and timeouts
 
-  /// Looks after everything that may have changed: the end of the input, the next read, the timer.
+  /// Reacts to whatever may have changed: the end of the input, the next read, the timer.
   func update() {
     guard phase != .closed else { return }
     countHeldBytes()
@@ -331,7 +331,7 @@ final class HTTPConnection: ReadinessHandler, IterationEnd, ScheduledInput, @unc
   }
 
   /// Ends the connection so that the client can read what was sent: this side is closed, and what still comes is
-  /// dropped for a moment. To close with unread bytes would discard the response on its way.
+  /// dropped for a moment. Closing with unread bytes would discard the response on its way.
   func linger(behind bytes: [UInt8] = []) {
     guard phase == .open else { return }
     phase = .lingering
@@ -392,7 +392,7 @@ final class HTTPConnection: ReadinessHandler, IterationEnd, ScheduledInput, @unc
     exchange.resumeWriter(true)
   }
 
-  /// The client has some time from now on to take a byte.
+  /// Starts the time in which the client has to receive at least one byte.
   func awaitOutput() {
     timer.unwritten = socket.unwrittenBytes
     timer.output = socket.loop.now + timeouts.stall

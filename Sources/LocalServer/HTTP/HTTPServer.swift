@@ -1,25 +1,25 @@
 import HTTPMessages
 import PosternSupport
 
-/// What its connections need of a server: two have the same connections, the gateway's and the one for the status.
+/// What an HTTP connection needs from its server: the gateway, or the status listener.
 protocol HTTPServer: AnyObject, Sendable {
   /// The sizes of a request's parts.
   var requestLimits: RequestGuard.Limits { get }
   var timeouts: HTTPTimeouts { get }
-  /// Whether connections end behind their response.
+  /// Whether connections are closed after their response.
   var isDraining: Bool { get }
   /// The bytes that connections have in memory.
   var held: Locked<SharedBudget> { get }
 
   /// The fields of a request for its responder; on the connection's event loop.
   func fields(of head: RequestHead, on connection: HTTPConnection) throws(RequestRejection) -> HTTPFields
-  /// Reports what was rejected before a responder saw it; the id of the request's trace.
+  /// Reports a request that was rejected before a responder saw it, and returns the id of its trace.
   func report(
     _ rejection: RequestRejection, of caller: GatewayRequest.Program, traceparent: String?
   ) -> String
-  /// The whole response to what was rejected, behind which the connection is closed.
+  /// The whole response to a rejected request, after which the connection is closed.
   func response(to rejection: RequestRejection, isToHead: Bool, traceID: String) -> [UInt8]
-  /// A task begins to answer a request: the loops end behind the last one.
+  /// A task begins to answer a request: the loops end after the last such task.
   func responderStarts(on connection: HTTPConnection)
   func responderEnds(on connection: HTTPConnection)
 }

@@ -2,15 +2,15 @@ import Glibc
 import PosternRuntime
 import PosternSupport
 
-/// The socket of one HTTP connection on its event loop: reads what is wanted and no more, and keeps what the kernel does
-/// not take yet.
+/// The socket of one HTTP connection on its event loop. Reads only when the connection wants bytes, and keeps what the
+/// kernel does not take yet.
 final class HTTPSocket {
   /// Bytes that are read at a time.
   private static let readSize = 16 << 10
   /// Over this many unwritten bytes the client counts as not reading, until there are only `lowWaterMark` left.
   private static let highWaterMark = 128 << 10
   private static let lowWaterMark = 32 << 10
-  /// Pieces of so many bytes are not copied.
+  /// Pieces of at least this many bytes are not copied.
   private static let pieceBytes = 16 << 10
   /// The largest memory that is kept for the next response.
   private static let keptCapacity = 1 << 10
@@ -19,7 +19,7 @@ final class HTTPSocket {
   enum Read {
     case bytes(ByteBuffer)
     case end
-    /// Nothing is there.
+    /// There are no bytes now.
     case nothing
     /// The connection has failed, or its client has passed too many descriptors.
     case failed
@@ -34,7 +34,7 @@ final class HTTPSocket {
   /// What the kernel does not take yet.
   private var backlog = SendBacklog()
   private(set) var isOpen = false
-  /// Whether the client sends no more; some of what it has sent may be unread.
+  /// Whether the client has finished sending; some of what it sent may be unread.
   private(set) var clientHasEnded = false
   /// Whether the client takes what is sent to it.
   private(set) var isWritable = true
@@ -76,8 +76,8 @@ final class HTTPSocket {
     }
   }
 
-  /// Reads once, by way of the loop's own buffer: what is kept of it is as large as what came. Descriptors that come
-  /// along are closed, away from the loop.
+  /// Reads once, through the loop's buffer, and keeps a copy of exactly the bytes received. Descriptors that came along
+  /// are closed on another thread.
   func read() -> Read {
     let buffer = UnsafeMutableRawBufferPointer(rebasing: loop.scratch[..<Self.readSize])
     let outcome = reader.read(descriptor, into: buffer)
@@ -93,7 +93,7 @@ final class HTTPSocket {
     return .bytes(ByteBuffer(Array(UnsafeRawBufferPointer(rebasing: buffer[..<outcome.count]))))
   }
 
-  /// The loop has reported the client's end, and does so once.
+  /// Notes that the client has finished sending, which the loop need not report again.
   func clientEnds() {
     clientHasEnded = true
     if interest.contains(.peerEnded) { watch { $0.remove(.peerEnded) } }
@@ -123,14 +123,14 @@ final class HTTPSocket {
         if sent > 0 { output.removeFirst(sent) }
       }
       if output.isEmpty {
-        // A large one is not kept for the next response, which may be long in coming.
+        // A large buffer is not kept: the next response may be far off.
         if output.capacity <= Self.keptCapacity { output.removeAll() } else { output = ByteBuffer() }
       } else {
         backlog.append([OutboundPiece(bytes: output)])
         output = ByteBuffer()
       }
     }
-    // Errors of the send above are met again here.
+    // An error of the send above occurs again here.
     if !backlog.isEmpty, backlog.write(to: descriptor, reader) != 0 { return false }
     if unwrittenBytes <= Self.lowWaterMark { isWritable = true }
     if backlog.isEmpty == interest.contains(.writable) {

@@ -16,7 +16,7 @@ package struct Services: Sendable {
     self.userAgent = userAgent
   }
 
-  /// Returns the same over `transport`; itself when there is none.
+  /// The same services with another transport; unchanged if `transport` is nil.
   package func carried(by transport: (any HTTPTransport)?) -> Services {
     Services(transport: transport ?? self.transport, clock: clock, observer: observer, userAgent: userAgent)
   }

@@ -28,7 +28,7 @@ extension ErrorCode {
   public static let parseError = ErrorCode(-32700, "parse_error", "Not JSON, or not one of the framings")
   /// JSON that is not a JSON-RPC request.
   public static let invalidRequest = ErrorCode(-32600, "invalid_request", "Not a JSON-RPC request")
-  /// There is no method of that name.
+  /// The method does not exist.
   public static let methodNotFound = ErrorCode(-32601, "method_not_found", "No such method")
   /// A parameter is not valid, or parts of a call do not go together; `path` names the part.
   public static let invalidParams = ErrorCode(-32602, "invalid_params", "The params are invalid at path")

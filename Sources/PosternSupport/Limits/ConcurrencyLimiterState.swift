@@ -263,7 +263,7 @@ extension ConcurrencyLimiterState {
   /// The standings, each with the counts that its slots are a part of: they are found once, not for each change of
   /// them. The idle ones are kept for a while: most calls follow others of the same peer.
   private struct Standings {
-    /// So many are kept, or twice those that are not idle.
+    /// Up to this many counts are kept, or twice the number in use if that is more.
     private static var fewest: Int { 64 }
 
     private var list: [Standing] = []
@@ -284,7 +284,7 @@ extension ConcurrencyLimiterState {
     /// The slots of which those at `position` are a part.
     func slots(of part: (SlotParts) -> Int, _ position: Int) -> Int { counts[part(list[position].parts)] }
 
-    /// Adds so many slots.
+    /// Adds `change` slots, which may be negative.
     mutating func count(_ change: Int, at position: Int) {
       list[position].slots += change
       let parts = list[position].parts

@@ -164,7 +164,7 @@ extension NetworkTask {
     ResourceError(.requestCancelled, reason, outcome: outcome)
   }
 
-  /// Makes it the own task of `call`, which it can end; returns what the fetch ends with instead where it may not begin.
+  /// Makes this the task of `call`, which it can cancel. Returns an outcome instead if the fetch must not begin.
   func take(_ call: FetchCall) -> Result<ResourceResponse, ResourceError>? {
     contents.withLock { contents in
       guard !contents.isTaken else { return .failure(Self.cancelled("the task is another fetch's")) }

@@ -27,7 +27,7 @@ struct IssuerRule: ClaimRule {
 extension IssuerRule {
   /// The issuer of a token: with its tenant, where there is a place for it and the token has a usable one.
   private static func filled(_ issuer: String, by claims: JWTClaims) -> String {
-    // Hardly an issuer has a place, and the search for one takes longer than all other rules.
+    // Few issuers have the placeholder, and searching for it costs more than all other rules together.
     guard issuer.utf8.contains(UInt8(ascii: "{")), let place = issuer.firstRange(of: tenant),
       let id = claims.string("tid"), (1...64).contains(id.utf8.count),
       id.utf8.allSatisfy({ (0x30...0x39).contains($0) || (0x61...0x7A).contains($0 | 0x20) || $0 == UInt8(ascii: "-") })

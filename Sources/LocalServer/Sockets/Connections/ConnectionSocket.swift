@@ -77,11 +77,11 @@ final class ConnectionSocket: @unchecked Sendable {
   enum Read {
     case bytes(ByteBuffer)
     case end
-    /// Nothing is there.
+    /// There are no bytes now.
     case nothing
   }
 
-  /// Reads once, by way of the loop's own buffer: what is kept of it is as large as what came. Nil when that ended the
+  /// Reads once, through the loop's buffer, and keeps a copy of exactly the bytes received. Nil when that ended the
   /// connection.
   func read() -> Read? {
     let outcome = reader.read(descriptor, into: loop.scratch)

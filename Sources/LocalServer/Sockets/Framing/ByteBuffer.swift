@@ -67,7 +67,7 @@ struct ByteBuffer: Sendable {
 
   mutating func append(_ other: ByteBuffer) { other.withUnsafeBytes { append($0) } }
 
-  /// Removes so many bytes at the beginning. Their memory is used again when all are removed.
+  /// Removes that number of bytes from the beginning. Their memory is reused once the buffer is empty.
   mutating func removeFirst(_ removed: Int) {
     precondition(removed >= 0 && removed <= count)
     start += removed

@@ -2,7 +2,7 @@ import Glibc
 
 /// Listening TCP sockets.
 enum InternetSocket {
-  /// Listens on `address`; also returns the port, which is a free one where 0 is wanted.
+  /// Listens on `address`, and returns the port as well: a free one if `address` has port 0.
   static func listen(
     on address: ListenAddress, backlog: CInt
   ) throws(SocketServerError) -> (descriptor: CInt, port: Int) {
@@ -31,7 +31,7 @@ enum InternetSocket {
     return (socket.release(), bound)
   }
 
-  /// Has each write of a connection sent at once: a response goes in as few writes as it can.
+  /// Sends each write of a connection without delay (TCP_NODELAY): a response already takes as few writes as possible.
   static func sendAtOnce(_ connection: CInt) { set(TCP_NODELAY, of: CInt(IPPROTO_TCP), on: connection) }
 
   private static func set(_ option: CInt, of level: CInt, on socket: CInt) {

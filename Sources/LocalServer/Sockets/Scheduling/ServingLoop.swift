@@ -16,7 +16,7 @@ struct ServingLoop: Sendable {
     scheduler.attach(loop)
   }
 
-  /// Starts so many, or none.
+  /// Starts `count` loops; none if one of them cannot be started.
   static func start(_ count: Int) throws(EpollError) -> [ServingLoop] {
     var loops: [ServingLoop] = []
     do throws(EpollError) {

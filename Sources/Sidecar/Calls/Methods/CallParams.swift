@@ -4,12 +4,12 @@ import PosternSupport
 /// Holds the params of a call until its method takes them: afterwards nothing that waits for the method's end keeps
 /// them, and a body of many megabytes is not kept twice.
 package final class CallParams: Sendable {
-  /// Values of a tree take 100 bytes and more, in a text of two bytes each: calls that wait must not keep many of them.
+  /// A tree takes many times the bytes of its text if its values are short, as in `[0,0,…]`: a call that waits keeps at
+  /// most this many values as a tree.
   private static let valuesInTree = 128
 
   private enum Content {
     case tree(JSONTree)
-    /// Ten times smaller if there are many values.
     case value(JSONValue)
 
     var tree: JSONTree {
