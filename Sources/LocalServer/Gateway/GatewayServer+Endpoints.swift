@@ -108,7 +108,7 @@ extension GatewayServer.State {
   mutating func add(_ connection: HTTPConnection, from origin: GatewayServer.Origin) -> Bool {
     let id = connection.link.id
     if let endpoint = origin.endpoint, endpoints[endpoint.id]?.connections.insert(id) == nil { return false }
-    if case .loopback = origin { keyless.append(id) }
+    if case .loopback = origin { keyless.append(id, on: connection.socket.loop) }
     open[id] = connection
     return true
   }

@@ -147,7 +147,7 @@ package final class GatewayServer: Sendable {
     let isStranger = peer.map(configuration.isStranger) ?? false
     let reader = SocketReader(passed: passed, uid: uid)
     let (decision, replaced) = state.withLock { state -> (ConnectionLimits.Decision, HTTPConnection?) in
-      if case .loopback = origin { return state.admitOnLoopback() }
+      if case .loopback = origin { return state.admitOnLoopback(loop.loop) }
       let count = state.endpointCount(origin)
       return (
         state.limits.admit(uid: uid, isStranger: isStranger, isFull: passed.isFull(for: uid), endpointCount: count), nil

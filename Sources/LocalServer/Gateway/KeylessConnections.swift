@@ -1,3 +1,4 @@
+import PosternRuntime
 import PosternSupport
 
 /// The connections of the loopback address that have shown no key yet: whoever can connect to the address may have such,
@@ -5,22 +6,25 @@ import PosternSupport
 struct KeylessConnections: Sendable {
   /// How many there may be.
   let limit: Int
-  /// In the order in which they came.
-  private var ids: [UInt64] = []
+  /// In the order in which they came, each with its event loop.
+  private var ids: [(id: UInt64, loop: ObjectIdentifier)] = []
 
   init(limit: Int) { self.limit = limit }
 
-  /// The one that has to go first.
-  var oldest: UInt64? { ids.first }
+  /// The one that gives its place to a newer one on `loop`: the oldest there, which can be closed at once, whatever
+  /// keeps the other loops busy.
+  func oldest(on loop: EpollLoop) -> UInt64? {
+    (ids.first { $0.loop == ObjectIdentifier(loop) } ?? ids.first)?.id
+  }
 
   /// Whether it is full.
   var isFull: Bool { ids.count >= limit }
 
-  mutating func append(_ id: UInt64) { ids.append(id) }
+  mutating func append(_ id: UInt64, on loop: EpollLoop) { ids.append((id, ObjectIdentifier(loop))) }
 
   /// The connection has shown its key, or is over; false: it had to go before.
   mutating func remove(_ id: UInt64) -> Bool {
-    guard let index = ids.firstIndex(of: id) else { return false }
+    guard let index = ids.firstIndex(where: { $0.id == id }) else { return false }
     ids.remove(at: index)
     return true
   }
@@ -36,9 +40,10 @@ extension GatewayServer {
 }
 
 extension GatewayServer.State {
-  /// Decides about a connection on the loopback address. `replaced`: the connection that gives its place to it.
-  mutating func admitOnLoopback() -> (decision: ConnectionLimits.Decision, replaced: HTTPConnection?) {
-    guard keyless.isFull || !limits.admits(uid: GatewayServer.loopbackUid), let oldest = keyless.oldest,
+  /// Decides about a connection on the loopback address that `loop` will serve. `replaced`: the connection that gives
+  /// its place to it.
+  mutating func admitOnLoopback(_ loop: EpollLoop) -> (decision: ConnectionLimits.Decision, replaced: HTTPConnection?) {
+    guard keyless.isFull || !limits.admits(uid: GatewayServer.loopbackUid), let oldest = keyless.oldest(on: loop),
       let connection = open[oldest], let id = limits.replace()
     else { return (limits.admit(uid: GatewayServer.loopbackUid), nil) }
     _ = keyless.remove(oldest)
