@@ -11,10 +11,10 @@ struct KeylessConnections: Sendable {
 
   init(limit: Int) { self.limit = limit }
 
-  /// The one that gives its place to a newer one on `loop`: the oldest there, which can be closed at once, whatever
-  /// keeps the other loops busy.
-  func oldest(on loop: EpollLoop) -> UInt64? {
-    (ids.first { $0.loop == ObjectIdentifier(loop) } ?? ids.first)?.id
+  /// The one that gives its place to a newer one: the oldest, or, with `loop`, the oldest on that event loop.
+  func oldest(on loop: EpollLoop? = nil) -> UInt64? {
+    guard let loop else { return ids.first?.id }
+    return ids.first { $0.loop == ObjectIdentifier(loop) }?.id
   }
 
   /// Whether it is full.
@@ -41,9 +41,12 @@ extension GatewayServer {
 
 extension GatewayServer.State {
   /// Decides about a connection on the loopback address that `loop` will serve. `replaced`: the connection that gives
-  /// its place to it.
-  mutating func admitOnLoopback(_ loop: EpollLoop) -> (decision: ConnectionLimits.Decision, replaced: HTTPConnection?) {
-    guard keyless.isFull || !limits.admits(uid: GatewayServer.loopbackUid), let oldest = keyless.oldest(on: loop),
+  /// its place to it. While a busy loop has not closed those that it should, `loop` gives one of its own.
+  mutating func admitOnLoopback(
+    _ loop: EpollLoop
+  ) -> (decision: ConnectionLimits.Decision, replaced: HTTPConnection?) {
+    guard keyless.isFull || !limits.admits(uid: GatewayServer.loopbackUid),
+      let oldest = limits.manyLeave ? keyless.oldest(on: loop) : keyless.oldest(),
       let connection = open[oldest], let id = limits.replace()
     else { return (limits.admit(uid: GatewayServer.loopbackUid), nil) }
     _ = keyless.remove(oldest)

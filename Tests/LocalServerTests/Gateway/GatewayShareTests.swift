@@ -167,45 +167,18 @@ struct GatewayShareTests {
 
   // Catches a 503 for a program with the key because the oldest connections belong to an event loop that is busy, and
   // are not closed yet.
-  @Test("A loop that is busy does not keep silent connections in the place of newer ones on another loop")
-  func busyLoop() async throws {
-    let fixture = try await Fixture(address: "127.0.0.1:0") {
-      $0.key = { Secret(Self.key) }
-      $0.connectionsPerUid = 64
-      $0.eventLoops = 2
+  @Test("The oldest connection without the key gives way; on one event loop, the oldest there")
+  func oldest() throws {
+    let (first, second) = (try EpollLoop("first"), try EpollLoop("second"))
+    var keyless = KeylessConnections(limit: 3)
+    #expect(keyless.oldest() == nil && keyless.oldest(on: first) == nil)
+    for (id, loop) in [(1, first), (2, second), (3, first)] { keyless.append(UInt64(id), on: loop) }
+    #expect(keyless.isFull && keyless.oldest() == 1 && keyless.oldest(on: second) == 2)
+    #expect(keyless.remove(2) && !keyless.remove(2) && keyless.oldest(on: second) == nil && keyless.oldest() == 1)
+    for loop in [first, second] {
+      loop.stop()
+      loop.join()
     }
-    let (port, busy) = (try #require(fixture.server.port), fixture.server.loops[1].loop)
-    let silent = try (0..<64).map { _ in try Client(port: port) }
-    #expect(await eventually { fixture.server.connectionCount >= 32 })
-    let (begun, gate) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
-    busy.execute {
-      begun.signal()
-      gate.wait()
-    }
-    await withCheckedContinuation { continuation in
-      DispatchQueue.global().async {
-        begun.wait()
-        continuation.resume()
-      }
-    }
-    // Every other connection is dealt to the loop that is not busy.
-    let newer = try (0..<80).map { _ in
-      let client = try Client(port: port)
-      client.send(Self.request(port, "Postern-Key: \(Self.key)\r\n"))
-      return client
-    }
-    let responses: @Sendable () -> [String] = {
-      newer.compactMap { client in
-        var bytes = [UInt8](repeating: 0, count: 64)
-        let count = recv(client.descriptor, &bytes, bytes.count, Int32(MSG_PEEK | MSG_DONTWAIT))
-        return count > 0 ? String(decoding: bytes.prefix(12), as: UTF8.self) : nil
-      }
-    }
-    #expect(await eventually { responses().count >= 28 })
-    #expect(responses().allSatisfy { $0 == "HTTP/1.1 200" })
-    gate.signal()
-    withExtendedLifetime(silent) {}
-    await fixture.server.shutdown()
   }
 
   // Catches a body in the answer to HEAD, which the client takes for its next response; a problem that lacks what every

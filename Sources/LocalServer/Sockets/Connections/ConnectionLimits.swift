@@ -14,7 +14,7 @@ package struct ConnectionLimits: Sendable {
 
   /// Rejections of one listener that may linger at once, so that they cost a bounded number of descriptors.
   package static let lingeringRejections = 24
-  /// Connections that have given their place to others and may not be closed yet.
+  /// Connections that have given their place to others and may not be closed yet; twice as many at most.
   package static let leavingConnections = 16
   /// Connections of one endpoint: many programs keep some open.
   package static let connectionsPerEndpoint = 32
@@ -66,10 +66,14 @@ package struct ConnectionLimits: Sendable {
   /// Whether another connection of `uid`, which is no stranger and at no endpoint, would be admitted.
   package func admits(uid: UInt32) -> Bool { rejection(of: uid, isStranger: false) == nil }
 
+  /// Whether so many have given their places and are not closed yet that the next one should be one that is closed at
+  /// once.
+  package var manyLeave: Bool { leaving >= Self.leavingConnections }
+
   /// Gives the place of an admitted connection, which is to be closed, to a new one of its uid, whose number it returns.
   /// `releaseReplaced` must follow. Nil while too many of those are still there.
   package mutating func replace() -> UInt64? {
-    guard leaving < Self.leavingConnections else { return nil }
+    guard leaving < 2 * Self.leavingConnections else { return nil }
     leaving += 1
     return newID()
   }

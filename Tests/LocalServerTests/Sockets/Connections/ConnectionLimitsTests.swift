@@ -71,7 +71,10 @@ struct ConnectionLimitsTests {
     var ledger = ConnectionLimits(connections: 4, connectionsPerUid: 2)
     #expect(ledger.admit(uid: 1) == .admitted(id: 1) && ledger.admits(uid: 1))
     #expect(ledger.admit(uid: 1) == .admitted(id: 2) && !ledger.admits(uid: 1))
-    for number in 0..<ConnectionLimits.leavingConnections { #expect(ledger.replace() == UInt64(3 + number)) }
+    for number in 0..<2 * ConnectionLimits.leavingConnections {
+      #expect(ledger.manyLeave == (number >= ConnectionLimits.leavingConnections))
+      #expect(ledger.replace() == UInt64(3 + number))
+    }
     #expect(ledger.replace() == nil && ledger.total == 2)
     ledger.releaseReplaced()
     #expect(ledger.replace() != nil)
