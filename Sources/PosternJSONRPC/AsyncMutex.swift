@@ -27,7 +27,8 @@ final class AsyncMutex: Sendable {
     }
   }
 
-  private func tryLock() -> Bool {
+  /// Takes the mutex if it is free; `unlock` must follow then.
+  func tryLock() -> Bool {
     state.withLock { state in
       guard !state.isLocked else { return false }
       state.isLocked = true

@@ -1,12 +1,22 @@
 public import PosternJSON
 public import PosternSupport
 
-/// The result of dispatching a call: a response at once, or work.
+/// The result of dispatching a call: a response at once, or work that may wait.
 public enum Dispatch: Sendable {
   /// Answered without waiting for anything.
   case answered(Result<RPCResult, RPCFault>)
-  /// Work that may wait; cancelled through its task.
+  /// Work in a task; cancelled through it.
   case work(@Sendable () async -> Result<RPCResult, RPCFault>)
+  /// Work without a task.
+  case begun(any BegunCall)
+}
+
+/// A call that comes to its end without a task of its own.
+public protocol BegunCall: AnyObject, Sendable {
+  /// Carries the call out; once. `end` is called with the outcome, once, on any thread, perhaps before this returns.
+  func run(_ end: @escaping @Sendable (Result<RPCResult, RPCFault>) -> Void)
+  /// Has the call end soon, wherever it is; from any thread, also before it runs and when it has ended.
+  func cancel()
 }
 
 /// Carries out the calls of one connection.

@@ -17,6 +17,10 @@ public final class JSONRPCConnection: Sendable {
     public let ready: (@Sendable () async -> Bool)?
     /// Where calls that wait are run; nil: on the shared pool. On the transport's own thread an answer needs no hop.
     public let executor: (any TaskExecutor)?
+    /// Where calls that run without a task continue behind a wait; nil: where that ends.
+    public var poster: (any WorkPoster)?
+    /// Whether the peer keeps up with what is written for it; nil: it always does.
+    public var isReady: (@Sendable () -> Bool)?
 
     /// Where long texts are read and written, and calls that came in one are carried out; nil: as everything else.
     public var longWork: (@Sendable () -> any TaskExecutor)?
@@ -73,9 +77,22 @@ public final class JSONRPCConnection: Sendable {
     }
   }
 
+  /// What carries out a call, to cancel it.
+  private enum Running {
+    case task(Task<Void, Never>)
+    case begun(any BegunCall)
+
+    func cancel() {
+      switch self {
+      case .task(let task): task.cancel()
+      case .begun(let call): call.cancel()
+      }
+    }
+  }
+
   private struct State {
     var machine: ConnectionStateMachine
-    var tasks: [UInt64: Task<Void, Never>] = [:]
+    var running: [UInt64: Running] = [:]
     /// The tasks that wait for the caller's response to a request of ours.
     var waiters: [UInt64: CheckedContinuation<JSONValue, any Error>] = [:]
     /// How many lists of actions are being carried out, some by threads that write long texts.
@@ -319,7 +336,7 @@ public final class JSONRPCConnection: Sendable {
         hasBegun = true
       case .rejectedUnread: dispatcher.rejectedUnread()
       case .rejectedMessage(let reason): dispatcher.rejectedMessage(reason)
-      case .cancel(let key): state.withLock { $0.tasks[key] }?.cancel()
+      case .cancel(let key): state.withLock { $0.running[key] }?.cancel()
       case .write(let text): output.send(text)
       case .resolve(let key, let result):
         state.withLock { $0.waiters.removeValue(forKey: key) }?.resume(with: result.mapError { $0 as any Error })
@@ -355,31 +372,73 @@ public final class JSONRPCConnection: Sendable {
     switch dispatcher.dispatch(call) {
     case .answered(let outcome):
       finish(key, with: outcome)
-    case .work(let work):
-      let body: @Sendable () async -> Void = { [self] in
-        // A peer that does not read its responses gets no more work done. Never ready means that the
-        // connection is ending, and this task is cancelled: the call still comes to its end by itself, and is counted.
-        _ = await output.ready?()
-        let outcome = await work()
-        await delivery.lock()
-        _ = await output.ready?()
-        await finish(key, with: outcome)?.value
+    case .begun(let call) where output.isReady?() ?? true:
+      note(.begun(call), of: key)
+      call.run { [self] outcome in
+        if !finishNow(key, with: outcome) {
+          Task(executorPreference: executor) { await self.finishInTurn(key, with: outcome) }
+        }
+      }
+    case .begun(let call): perform(key, isLong: isLong, executor) { await call.outcome() }
+    case .work(let work): perform(key, isLong: isLong, executor, work)
+    }
+  }
+
+  /// Carries out a call in a task.
+  private func perform(
+    _ key: UInt64, isLong: Bool, _ executor: (any TaskExecutor)?,
+    _ work: @escaping @Sendable () async -> Result<RPCResult, RPCFault>
+  ) {
+    let body: @Sendable () async -> Void = { [self] in
+      // A peer that does not read its responses gets no more work done. Never ready means that the
+      // connection is ending, and this task is cancelled: the call still comes to its end by itself, and is counted.
+      _ = await output.ready?()
+      await finishInTurn(key, with: await work())
+    }
+    // Runs right here up to its first suspension: a call that need not wait, since what it requires is cached, is
+    // answered without a hop. One that came in a long text runs where long texts are parsed.
+    let task =
+      isLong
+      ? Task(executorPreference: executor) { await body() }
+      : Task.immediate(executorPreference: executor) { await body() }
+    note(.task(task), of: key)
+  }
+
+  /// Notes down what carries out a call, which may have ended already, or been cancelled.
+  private func note(_ running: Running, of key: UInt64) {
+    let isLate = state.withLock { state in
+      // Only while the machine still counts the call.
+      guard state.machine.isWorking(on: key) else { return false }
+      state.running[key] = running
+      return state.machine.isAbandoned(key)
+    }
+    if isLate { running.cancel() }
+  }
+
+  /// Ends a call and writes its response, behind those that are being written, when the peer keeps up.
+  private func finishInTurn(_ key: UInt64, with outcome: Result<RPCResult, RPCFault>) async {
+    await delivery.lock()
+    _ = await output.ready?()
+    await finish(key, with: outcome)?.value
+    delivery.unlock()
+  }
+
+  /// The same if nothing has to be waited for; false, and nothing is done, otherwise.
+  private func finishNow(_ key: UInt64, with outcome: Result<RPCResult, RPCFault>) -> Bool {
+    guard delivery.tryLock() else { return false }
+    guard output.isReady?() ?? true else {
+      delivery.unlock()
+      return false
+    }
+    if let writing = finish(key, with: outcome) {
+      Task {
+        await writing.value
         delivery.unlock()
       }
-      // Runs right here up to its first suspension: a call that need not wait, since what it requires is cached, is
-      // answered without a hop. One that came in a long text runs where long texts are parsed.
-      let task =
-        isLong
-        ? Task(executorPreference: executor) { await body() }
-        : Task.immediate(executorPreference: executor) { await body() }
-      // The task may have ended already: noted down only while the machine still counts the call.
-      let late = state.withLock { state in
-        guard state.machine.isWorking(on: key) else { return false }
-        state.tasks[key] = task
-        return state.machine.isAbandoned(key)
-      }
-      if late { task.cancel() }
+    } else {
+      delivery.unlock()
     }
+    return true
   }
 
   /// Returns what writes the answer, where it is a long one.
@@ -388,8 +447,19 @@ public final class JSONRPCConnection: Sendable {
     var actions: [ConnectionStateMachine.Action] = []
     state.withLock { state in
       state.perform(&actions) { $0.completed(key, with: outcome, &$1) }
-      state.tasks[key] = nil
+      state.running[key] = nil
     }
     return carryOut(actions)
+  }
+}
+
+extension BegunCall {
+  /// Carries the call out and waits for its end. Cancelling the calling task cancels the call.
+  public func outcome() async -> Result<RPCResult, RPCFault> {
+    await withTaskCancellationHandler {
+      await withUnsafeContinuation { continuation in run { continuation.resume(returning: $0) } }
+    } onCancel: {
+      cancel()
+    }
   }
 }

@@ -19,7 +19,7 @@ final class CallTurn: Sendable {
 
   private enum Waiter {
     case task(UnsafeContinuation<Void, Never>)
-    case work(@Sendable () -> Void)
+    case work(any PostedWork)
   }
 
   private struct State {
@@ -35,12 +35,14 @@ final class CallTurn: Sendable {
   /// For tests: whether each step is followed by a wait.
   let waits: Bool
   private let executor: (any TaskExecutor)?
+  private let poster: (any WorkPoster)?
   private let state = Locked(State())
 
-  /// Tasks that are waited for run on `executor`, and so does what continues behind a transfer; nil: where the runtime
-  /// runs tasks, and where the transport ends the transfer.
-  init(on executor: (any TaskExecutor)?, waits: Bool) {
+  /// Tasks that are waited for run on `executor`; nil: where the runtime runs tasks. A call without a task continues
+  /// behind a transfer on `poster`, else on `executor`, else where the transport ends it.
+  init(on executor: (any TaskExecutor)?, _ poster: (any WorkPoster)?, waits: Bool) {
     self.executor = executor
+    self.poster = poster
     self.waits = waits
   }
 
@@ -112,7 +114,7 @@ final class CallTurn: Sendable {
   }
 
   /// Whether what is waited for has ended already; else `work` is done when it has.
-  func hasEnded(orElse work: @escaping @Sendable () -> Void) -> Bool { hasEnded(orElse: .work(work)) }
+  func hasEnded(orElse work: any PostedWork) -> Bool { hasEnded(orElse: .work(work)) }
 
   private func hasEnded(orElse waiter: Waiter) -> Bool {
     state.withLock { state in
@@ -134,9 +136,16 @@ final class CallTurn: Sendable {
     switch waiter {
     case .task(let continuation): continuation.resume()
     case .work(let work):
-      guard !isOnExecutor, let executor else { return work() }
       // Not on the transport's thread, which serves everybody.
-      Task(executorPreference: executor) { work() }
+      if isOnExecutor {
+        work.runPosted()
+      } else if let poster {
+        poster.post(work)
+      } else if let executor {
+        Task(executorPreference: executor) { work.runPosted() }
+      } else {
+        work.runPosted()
+      }
     case nil: break
     }
   }

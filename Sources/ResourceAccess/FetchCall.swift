@@ -12,7 +12,7 @@ import Sessions
 ///
 /// `@unchecked`: the properties belong to the step, or to the task that a step waits for; only `turn` is shared with
 /// whoever cancels the call or ends a wait.
-final class FetchCall: TransferHandle, @unchecked Sendable {
+package final class FetchCall: TransferHandle, PostedWork, @unchecked Sendable {
   /// What the call does next.
   enum Phase {
     case check, session, resume, token
@@ -70,16 +70,17 @@ final class FetchCall: TransferHandle, @unchecked Sendable {
   private var token: AccessToken?
   private var answer: Answer?
   private var result: Result<ResourceResponse, ResourceError>?
+  private var whenEnded: (@Sendable (Result<ResourceResponse, ResourceError>) -> Void)?
 
   init(
     _ fetcher: ResourceFetcher, _ request: ResourceRequest, _ server: ResourceServer, _ options: FetchOptions,
-    waits: Bool
+    _ poster: (any WorkPoster)?, waits: Bool
   ) {
     self.fetcher = fetcher
     given = request
     self.server = server
     self.options = options
-    turn = CallTurn(on: options.scope.executor, waits: waits)
+    turn = CallTurn(on: options.scope.executor, poster, waits: waits)
     timer = FetchTimer(options, server, clock: fetcher.clock)
   }
 
@@ -98,16 +99,23 @@ final class FetchCall: TransferHandle, @unchecked Sendable {
     return end()
   }
 
-  /// Runs the call, and calls `whenEnded` with its outcome. After each wait it runs on the executor of its scope.
-  func start(whenEnded: @escaping @Sendable (Result<ResourceResponse, ResourceError>) -> Void) {
-    while advance() {
-      guard turn.hasEnded(orElse: { self.start(whenEnded: whenEnded) }) else { return }
-    }
-    whenEnded(end())
+  /// Runs the call without a task: `whenEnded` is called once with its outcome, perhaps before this returns.
+  package func start(whenEnded: @escaping @Sendable (Result<ResourceResponse, ResourceError>) -> Void) {
+    if let outcome = outcomeWithoutRunning() { return whenEnded(outcome) }
+    self.whenEnded = whenEnded
+    runPosted()
   }
 
-  /// Ends the call, wherever it is, in its own time.
-  func cancel() { turn.cancel() }
+  /// Goes on behind a wait.
+  package func runPosted() {
+    while advance() {
+      guard turn.hasEnded(orElse: self) else { return }
+    }
+    whenEnded.take()?(end())
+  }
+
+  /// Ends the call, wherever it is, in its own time. Cancelling the task of `run` does the same.
+  package func cancel() { turn.cancel() }
 
   /// The outcome, also of the call's task.
   private func end() -> Result<ResourceResponse, ResourceError> {

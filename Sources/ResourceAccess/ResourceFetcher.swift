@@ -48,31 +48,22 @@ public final class ResourceFetcher: Sendable {
   public func fetch(
     _ request: ResourceRequest, from server: ResourceServer, options: FetchOptions = FetchOptions()
   ) async throws(ResourceError) -> ResourceResponse {
-    let call = call(request, server, options)
+    let call = call(request, from: server, options: options)
     if let outcome = call.outcomeWithoutRunning() { return try outcome.get() }
     return try await call.run().get()
   }
 
-  /// The same, without a task of the caller's that waits: `whenEnded` is called once with the outcome, perhaps before
-  /// this returns; else on the executor of `options.scope`, or without one where the last wait ends.
-  ///
-  /// Cancelling what it returns ends the fetch as cancelling the task of `fetch` does.
-  @discardableResult
-  package func start(
+  /// The same fetch, to be started without a task that waits for it. Behind a wait it continues on `poster`; nil: on the
+  /// executor of `options.scope`, or without one where the wait ends.
+  package func call(
     _ request: ResourceRequest, from server: ResourceServer, options: FetchOptions = FetchOptions(),
-    whenEnded: @escaping @Sendable (Result<ResourceResponse, ResourceError>) -> Void
-  ) -> any TransferHandle {
-    let call = call(request, server, options)
-    if let outcome = call.outcomeWithoutRunning() { whenEnded(outcome) } else { call.start(whenEnded: whenEnded) }
-    return call
-  }
-
-  private func call(_ request: ResourceRequest, _ server: ResourceServer, _ options: FetchOptions) -> FetchCall {
+    on poster: (any WorkPoster)? = nil
+  ) -> FetchCall {
     var options = options
     if options.deliver != nil || options.supply != nil || options.hasDelegate, options.task == nil {
       options.task = NetworkTask(request: request, clock: clock)
     }
-    return FetchCall(self, request, server.applying(options), options, waits: waitsAtEachStep)
+    return FetchCall(self, request, server.applying(options), options, poster, waits: waitsAtEachStep)
   }
 
   /// The request of a fetch. Before a token is obtained: a missing setting is not to cost a login.

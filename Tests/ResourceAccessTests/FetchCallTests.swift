@@ -62,11 +62,11 @@ private final class CallbackTransport: HTTPTransport, TransferHandle {
     let take: @Sendable (Result<ResourceResponse, ResourceError>) -> Void = { result in
       statuses.withLock { $0.append((try? result.get())?.status ?? 0) }
     }
-    fetcher.start(Self.request, from: try .testing(authentication: .none), whenEnded: take)
+    fetcher.call(Self.request, from: try .testing(authentication: .none)).start(whenEnded: take)
     #expect(statuses.withLock { $0 } == [200])
     // The first one requests the token.
     _ = try await fetcher.fetch(Self.request, from: try .testing())
-    fetcher.start(Self.request, from: try .testing(), whenEnded: take)
+    fetcher.call(Self.request, from: try .testing()).start(whenEnded: take)
     #expect(statuses.withLock { $0 } == [200, 202])
   }
 
@@ -77,7 +77,8 @@ private final class CallbackTransport: HTTPTransport, TransferHandle {
     let task = NetworkTask(request: Self.request, clock: ManualClock())
     var options = FetchOptions()
     options.task = task
-    Self.fetcher(transport).start(Self.request, from: try .testing(authentication: .none), options: options) { result in
+    Self.fetcher(transport).call(Self.request, from: try .testing(authentication: .none), options: options).start {
+      result in
       statuses.withLock { $0.append(try? result.get().status) }
     }
     #expect(statuses.withLock { $0 }.isEmpty && task.state == .running)
@@ -93,12 +94,12 @@ private final class CallbackTransport: HTTPTransport, TransferHandle {
     let task = NetworkTask(request: Self.request, clock: ManualClock())
     var options = FetchOptions()
     options.task = task
-    let handle = Self.fetcher(transport).start(
-      Self.request, from: try .testing(authentication: .none), options: options
-    ) { result in
+    let call = Self.fetcher(transport).call(
+      Self.request, from: try .testing(authentication: .none), options: options)
+    call.start { result in
       if case .failure(let error) = result { errors.withLock { $0.append(error) } }
     }
-    if byTask { task.cancel() } else { handle.cancel() }
+    if byTask { task.cancel() } else { call.cancel() }
     #expect(transport.isCancelled && task.state == .cancelled)
     let only = errors.withLock { $0 }
     #expect(only.map(\.code) == [.requestCancelled] && only.map(\.outcome) == [.sentNoReply])

@@ -33,9 +33,8 @@ struct SidecarMethods {
     var table = MethodTable()
     addProcessMethods(to: &table)
     addConnectionMethods(to: &table)
-    table.waitingForText(FetchResource.self) {
-      (params: consuming FetchResource.Params, context) async throws(RPCFault) in
-      try await fetch(params, context)
+    table.beginningText(FetchResource.self) { (params: consuming FetchResource.Params, context) throws(RPCFault) in
+      try fetch.begin(params, context)
     }
     table.shows(FetchResource.self) { (params, context) async throws(RPCFault) in
       try await fetch.preview(params, context)

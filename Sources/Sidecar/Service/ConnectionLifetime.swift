@@ -32,7 +32,8 @@ final class ConnectionLifetime: Sendable {
     let runtime = running.current
     if peer.uid == runtime.access.unmapped.uid { calls.log.connections.cannotTell(peer) }
     let caller = PeerConnection(
-      connection: connection, peer: peer, openedAt: calls.clock.monotonicNow, narrowing: narrowing)
+      connection: connection, peer: peer, openedAt: calls.clock.monotonicNow, narrowing: narrowing,
+      poster: output.poster)
     var output = output
     output.longWork = { [pool] in caller.executor(in: pool) }
     let conversation = JSONRPCConnection(

@@ -29,6 +29,8 @@ final class SocketBridge: ConnectionDelegate {
         hasWrittenLarge.withLock { $0 = true }
         memory.used(bytes: text.count)
       }, close: { connection.closeAfterFlush() })
+    output.poster = connection.taskExecutor
+    output.isReady = { connection.isWritable }
     output.descriptors = JSONRPCConnection.Output.Descriptors(
       areThere: { connection.hasDescriptors }, take: { connection.takeDescriptors($0) },
       send: { connection.send($0, passing: $1, otherwise: $2) })

@@ -14,7 +14,7 @@ public final class Connection: Sendable {
 
   /// Runs tasks on this connection's event loop: a task started with this preference hops no threads, and must not
   /// block.
-  public let taskExecutor: any TaskExecutor
+  public let taskExecutor: any TaskExecutor & WorkPoster
 
   let loop: EpollLoop
   /// The unread bytes of all connections of the peer's uid.
@@ -28,7 +28,7 @@ public final class Connection: Sendable {
   private let handler: Locked<ConnectionHandler?>
 
   init(
-    id: UInt64, peer: PeerCredentials, loop: EpollLoop, taskExecutor: any TaskExecutor,
+    id: UInt64, peer: PeerCredentials, loop: EpollLoop, taskExecutor: any TaskExecutor & WorkPoster,
     outbox: Outbox, unread: ByteLedger, unfinished: ByteLedger
   ) {
     self.unread = unread

@@ -2,7 +2,7 @@ import PosternSupport
 
 /// Runs the tasks of one connection on its event loop, as `LoopScheduler` orders them, so that a handler's task needs
 /// no hop between threads, and no connection's tasks delay those of others.
-final class ConnectionTaskExecutor: TaskExecutor {
+final class ConnectionTaskExecutor: TaskExecutor, WorkPoster {
   let scheduler: LoopScheduler
   let flow: LoopScheduler.Flow
 
@@ -17,6 +17,10 @@ final class ConnectionTaskExecutor: TaskExecutor {
     let job = UnownedJob(job)
     // On the shared pool when the loop is to end.
     if !scheduler.add(.job(job, self), of: flow) { globalConcurrentExecutor.enqueue(ExecutorJob(job)) }
+  }
+
+  func post(_ work: any PostedWork) {
+    if !scheduler.add(.posted(work), of: flow) { Task { work.runPosted() } }
   }
 
   /// Runs a job of this executor's.

@@ -16,6 +16,8 @@ final class LoopScheduler: LoopWorker, @unchecked Sendable {
     case job(UnownedJob, ConnectionTaskExecutor)
     /// Bytes of a connection that were read and not handled yet.
     case input(any ScheduledInput)
+    /// A piece of a call that runs without a task.
+    case posted(any PostedWork)
   }
 
   private struct State {
@@ -61,13 +63,17 @@ final class LoopScheduler: LoopWorker, @unchecked Sendable {
   func retire() {
     let waiting = state.withLock { state in
       state.isRetired = true
-      var jobs: [UnownedJob] = []
-      while let next = state.queue.next() {
-        if case .job(let job, _) = next.work { jobs.append(job) }
-      }
-      return jobs
+      var waiting: [Work] = []
+      while let next = state.queue.next() { waiting.append(next.work) }
+      return waiting
     }
-    for job in waiting { globalConcurrentExecutor.enqueue(ExecutorJob(job)) }
+    for work in waiting {
+      switch work {
+      case .job(let job, _): globalConcurrentExecutor.enqueue(ExecutorJob(job))
+      case .posted(let work): Task { work.runPosted() }
+      case .input: break
+      }
+    }
   }
 
   /// Whether work waits.
@@ -117,6 +123,7 @@ final class LoopScheduler: LoopWorker, @unchecked Sendable {
       switch next.work {
       case .job(let job, let executor): executor.run(job)
       case .input(let input): input.handleScheduled()
+      case .posted(let work): work.runPosted()
       }
       let now = Self.now
       done = (next.flow, costs.cost(elapsed: now - begin))

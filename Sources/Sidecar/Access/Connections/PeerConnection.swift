@@ -21,11 +21,17 @@ package final class PeerConnection: Sendable {
   package let openedAt: MonotonicInstant
   /// The uid and the connection of its calls.
   package var peerID: PeerID { PeerID(uid: peer.uid, connection: connection) }
+  /// Where its calls continue that run without a task; nil: where what they wait for ends.
+  package let poster: (any WorkPoster)?
   private let state: Locked<State>
 
   /// `peer` is who the calls are of: at an endpoint its maker, not the process that connects to it.
-  package init(connection: UInt64, peer: Peer, openedAt: MonotonicInstant, narrowing: Narrowing? = nil) {
+  package init(
+    connection: UInt64, peer: Peer, openedAt: MonotonicInstant, narrowing: Narrowing? = nil,
+    poster: (any WorkPoster)? = nil
+  ) {
     self.connection = connection
+    self.poster = poster
     self.peer = peer
     self.openedAt = openedAt
     state = Locked(State(narrowing: narrowing))

@@ -60,10 +60,9 @@ package final class ApprovalStep: Sendable {
   /// the params themselves.
   func whenApproved(
     _ method: String, _ params: CallParams, _ preview: MethodTable.Preview?, _ context: CallContext,
-    _ body: (CallContext) async -> Result<RPCResult, RPCFault>
+    _ body: () async -> Result<RPCResult, RPCFault>
   ) async -> Result<RPCResult, RPCFault> {
-    guard context.needsApproval, let narrowing = context.narrowing else { return await body(context) }
-    var approved = context
+    guard context.needsApproval, let narrowing = context.narrowing else { return await body() }
     do throws(RPCFault) {
       let given = params.current
       let question = try CallQuestion(method, given, try await preview?(given, context))
@@ -74,11 +73,11 @@ package final class ApprovalStep: Sendable {
         counts.withLock { $0[answer?.rawValue ?? "none", default: 0] += 1 }
         guard let answer, answer != .no else { throw Self.rejection }
       }
-      approved.approved = question.user
+      context.approved = question.user
     } catch {
       return .failure(error)
     }
-    return await body(approved)
+    return await body()
   }
 
   /// The error of a call that was not approved.

@@ -46,6 +46,7 @@ package final class CallChain: CallDispatcher {
     switch dispatch(call, by: body, preview: preview) {
     case .answered(let outcome): outcome
     case .work(let work): await work()
+    case .begun(let call): await call.outcome()
     }
   }
 
@@ -75,15 +76,15 @@ package final class CallChain: CallDispatcher {
       }
       guard !call.isUnread else { throw .overloaded("Too many calls of this user at one time") }
       let (meta, params) = try CallMeta.split(call.params)
-      var context = context(
-        call.method, meta, rule, snapshot, narrowing, ClaimedDescriptors(call.descriptors), key: call.key)
       switch handler {
       case .immediate(let body):
         traceparent = meta.traceparent
+        let context = context(of: call, meta, rule, snapshot, narrowing)
         return .answered(end.report(.success(try body(params, context))))
       case .waiting(let body, let attempt):
         let slot = try environment.concurrency.takeSlot(for: call.method, params, rule, caller, narrowing)
-        environment.trace.start(call.method, continuing: meta.traceparent, since: end.start, &context)
+        let trace = environment.trace.start(call.method, continuing: meta.traceparent, since: end.start)
+        let context = context(of: call, meta, rule, snapshot, narrowing, trace)
         context.audit = environment.audit.entry(for: call.method, params, narrowing)
         context.needsApproval = environment.approval.requires(call.method, through: narrowing)
         // A long text is read where that harms no other call.
@@ -102,18 +103,16 @@ package final class CallChain: CallDispatcher {
     }
   }
 
-  /// The context of a call, not traced and not recorded yet.
+  /// The context of a call, not recorded yet.
   func context(
-    _ method: String, _ meta: CallMeta, _ rule: AccessRules.Rule, _ snapshot: ConfigurationSnapshot,
-    _ narrowing: Narrowing?,
-    _ descriptors: ClaimedDescriptors = ClaimedDescriptors(), key: UInt64 = 0
+    of call: Call, _ meta: CallMeta, _ rule: AccessRules.Rule, _ snapshot: ConfigurationSnapshot,
+    _ narrowing: Narrowing?, _ trace: (CallTrace, CallTracer?) = (.none, nil)
   ) -> CallContext {
     CallContext(
-      chain: self, key: key, method: method,
-      runtime: VisibleConfiguration(snapshot, scope: narrowing?.scope(within: rule.scope) ?? rule.scope),
-      narrowing: narrowing,
-      deadline: meta.timeoutMs.map { Deadline(in: .milliseconds($0), on: environment.clock) } ?? .never,
-      trace: .none, descriptors: descriptors)
+      self, key: call.key, method: call.method,
+      VisibleConfiguration(snapshot, scope: narrowing?.scope(within: rule.scope) ?? rule.scope), narrowing,
+      meta.timeoutMs.map { Deadline(in: .milliseconds($0), on: environment.clock) } ?? .never, trace,
+      call.descriptors.isEmpty ? nil : ClaimedDescriptors(call.descriptors))
   }
 
   /// Begins a call that no step has to wait for, and answers it if its method need not wait either; nil if a step has to
@@ -122,25 +121,34 @@ package final class CallChain: CallDispatcher {
     _ attempt: MethodTable.Attempt, _ params: JSONTree?, _ context: CallContext, _ slot: ConcurrencyStep.Slot,
     _ end: CallEnd
   ) -> Dispatch? {
-    guard context.audit == nil, !context.needsApproval else { return nil }
+    // Past its deadline a call may be ended by `DeadlineStep` only.
+    guard context.audit == nil, !context.needsApproval, context.deadline == .never,
+      environment.concurrency.tryEnter(caller, slot)
+    else { return nil }
     let outcome: Result<RPCResult, RPCFault>
     do throws(RPCFault) {
-      let begun = try environment.concurrency.ifFree(context, slot) { () throws(RPCFault) in
-        try attempt(params, context)
-      }
-      switch begun {
-      case .answered(let result)?: outcome = .success(result)
-      case .waits(let rest)?:
+      switch try attempt(params, context) {
+      case .answered(let result): outcome = .success(result)
+      case .begun(let call): return .begun(CountedCall(call, context, slot, end))
+      case .waits(let rest):
+        environment.concurrency.leave(caller, slot)
         let body: MethodTable.WaitingHandler = { (_, _) async throws(RPCFault) in try await rest() }
         return work(context.method, CallParams(nil), body, nil, context, slot, end)
-      case nil: return nil
       }
     } catch {
       outcome = .failure(error)
     }
+    environment.concurrency.leave(caller, slot)
+    return .answered(ended(outcome, context, slot, end))
+  }
+
+  /// Gives the call's slot back, and reports its end.
+  fileprivate func ended(
+    _ outcome: Result<RPCResult, RPCFault>, _ context: CallContext, _ slot: ConcurrencyStep.Slot, _ end: CallEnd
+  ) -> Result<RPCResult, RPCFault> {
     environment.concurrency.giveBack(slot)
     context.tracer?.callEnded(context.method, outcome, caller, context.trace)
-    return .answered(end.report(outcome, context.trace))
+    return end.report(outcome, context.trace)
   }
 
   /// The steps that may wait. Does not keep the call, which would keep its params until the end.
@@ -150,14 +158,13 @@ package final class CallChain: CallDispatcher {
   ) -> Dispatch {
     .work { [caller, environment] in
       let outcome = await environment.audit.recorded(method, context) {
-        await environment.approval.whenApproved(method, params, preview, context) { context in
+        await environment.approval.whenApproved(method, params, preview, context) {
           await environment.concurrency.whenFree(context, slot) {
             await environment.deadline.bounded(context) { () throws(RPCFault) in
               // While the call waited its endpoint may have ended.
               guard context.narrowing?.isOver(at: environment.clock.monotonicNow) != true else {
                 throw RPCFault(.peerForbidden, Self.over, outcome: .notSent, isRetryable: false)
               }
-              var context = context
               // While a person was asked, a reload may have taken the caller's right.
               if context.needsApproval {
                 let access = environment.snapshot().access
@@ -236,4 +243,29 @@ package final class CallChain: CallDispatcher {
       at: environment.clock.monotonicNow)
     environment.log.rejectedUnread(caller)
   }
+}
+
+/// A call that has its slots and runs without a task: counts its end.
+private final class CountedCall: BegunCall {
+  private let call: any BegunCall
+  private let context: CallContext
+  private let slot: ConcurrencyStep.Slot
+  private let callEnd: CallEnd
+
+  init(_ call: any BegunCall, _ context: CallContext, _ slot: ConcurrencyStep.Slot, _ end: CallEnd) {
+    self.call = call
+    self.context = context
+    self.slot = slot
+    callEnd = end
+  }
+
+  func run(_ end: @escaping @Sendable (Result<RPCResult, RPCFault>) -> Void) {
+    call.run { [self] outcome in
+      let chain = context.chain
+      chain.environment.concurrency.leave(chain.caller, slot)
+      end(chain.ended(outcome, context, slot, callEnd))
+    }
+  }
+
+  func cancel() { call.cancel() }
 }

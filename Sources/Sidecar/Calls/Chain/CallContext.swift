@@ -4,7 +4,9 @@ import PosternObservability
 package import PosternSupport
 
 /// The call that a handler carries out: its connection, configuration, deadline, trace and audit entry.
-package struct CallContext: Sendable {
+///
+/// `@unchecked`: the steps of the chain set its variables one after the other, before the handler has it.
+package final class CallContext: @unchecked Sendable {
   /// The chain of its connection.
   package let chain: CallChain
   /// The call's number on its connection.
@@ -18,17 +20,39 @@ package struct CallContext: Sendable {
   /// The bound of `meta.timeoutMs`.
   package let deadline: Deadline
   /// The W3C trace context to pass on upstream.
-  package var trace: CallTrace
+  package let trace: CallTrace
   /// Reports the requests that the call causes; nil when its trace is not sampled.
-  package var tracer: CallTracer?
-  /// The descriptors that the call has claimed.
-  package let descriptors: ClaimedDescriptors
+  package let tracer: CallTracer?
+  /// The call as the engine sees it.
+  package let scope: CallScope
+  /// The descriptors that the call has claimed; nil: none.
+  private let descriptors: ClaimedDescriptors?
   /// The call's entry in the audit log; nil when it is not recorded.
   package var audit: AuditEntry?
   /// Whether the call is put to the makers of its endpoints first.
   var needsApproval = false
   /// For whom a person has approved the call; nil where nobody was asked.
   package var approved: ApprovedUser?
+
+  init(
+    _ chain: CallChain, key: UInt64, method: String, _ runtime: VisibleConfiguration, _ narrowing: Narrowing?,
+    _ deadline: Deadline, _ trace: (CallTrace, CallTracer?), _ descriptors: ClaimedDescriptors?
+  ) {
+    self.chain = chain
+    self.key = key
+    self.method = method
+    self.runtime = runtime
+    self.narrowing = narrowing
+    self.deadline = deadline
+    (self.trace, tracer) = trace
+    self.descriptors = descriptors
+    var scope = CallScope(
+      peer: chain.caller.peerID, deadline: deadline,
+      trace: TraceContext(parent: trace.0.traceparent, tracer: trace.1),
+      executor: chain.caller.executor(in: chain.environment.background))
+    if !trace.0.traceID.isEmpty { scope.label = CallScope.Label(method: method, traceID: trace.0.traceID) }
+    self.scope = scope
+  }
 }
 
 /// The user whose request a person was shown, and approved.
@@ -43,7 +67,7 @@ package enum ApprovedUser: Sendable, Hashable {
 package final class ClaimedDescriptors: Sendable {
   private let claimed: Locked<[PassedDescriptor]>
 
-  package init(_ descriptors: [PassedDescriptor] = []) { claimed = Locked(descriptors) }
+  package init(_ descriptors: [PassedDescriptor]) { claimed = Locked(descriptors) }
 
   /// Takes them.
   package func take() -> [PassedDescriptor] {
@@ -55,21 +79,12 @@ package final class ClaimedDescriptors: Sendable {
 }
 
 extension CallContext {
-  /// The call as the engine sees it.
-  package var scope: CallScope {
-    var scope = CallScope(
-      peer: caller.peerID, deadline: deadline, trace: traceContext,
-      executor: caller.executor(in: chain.environment.background))
-    if !trace.traceID.isEmpty { scope.label = CallScope.Label(method: method, traceID: trace.traceID) }
-    return scope
-  }
+  /// Takes the descriptors that the call has claimed.
+  func takeDescriptors() -> [PassedDescriptor] { descriptors?.take() ?? [] }
 
   /// The connection that the call came on.
   package var caller: PeerConnection { chain.caller }
 
   /// The user whose sessions the call may use.
   package var uid: UInt32 { caller.peer.uid }
-
-  /// The trace as the engine passes it on.
-  var traceContext: TraceContext? { TraceContext(parent: trace.traceparent, tracer: tracer) }
 }

@@ -118,15 +118,14 @@ package struct ConcurrencyStep: Sendable {
     }
   }
 
-  /// Runs `body` if a slot of all calls is free now, or the call needs none; nil if not.
-  func ifFree<Value>(
-    _ context: CallContext, _ slot: Slot, _ body: () throws(RPCFault) -> Value
-  ) throws(RPCFault) -> Value? {
-    guard slot.exemption == nil else { return try body() }
-    let peer = context.caller.peerID
-    guard limiter.tryEnter(peer) else { return nil }
-    defer { limiter.leave(peer) }
-    return try body()
+  /// Takes a slot of all calls, if one is free now; `leave` must follow then. A call that needs none has one.
+  func tryEnter(_ caller: PeerConnection, _ slot: Slot) -> Bool {
+    slot.exemption != nil || limiter.tryEnter(caller.peerID)
+  }
+
+  /// Gives back what `tryEnter` took.
+  func leave(_ caller: PeerConnection, _ slot: Slot) {
+    if slot.exemption == nil { limiter.leave(caller.peerID) }
   }
 
   /// Runs `body` when a slot of all calls is free; at once when it needs none.

@@ -20,16 +20,16 @@ package struct TraceStep: Sendable {
     CallTrace(continuing: received, sampling: spans == nil ? nil : sampleRatio)
   }
 
-  /// Gives the call its trace and tracer. Calls that check health are not traced.
+  /// The trace and tracer of a call. Calls that check health are not traced.
   func start(
-    _ method: String, continuing received: String?, since start: MonotonicInstant, _ context: inout CallContext
-  ) {
-    guard !ProtocolMethods.traits(of: method).contains(.isProbe) else { return }
+    _ method: String, continuing received: String?, since start: MonotonicInstant
+  ) -> (CallTrace, CallTracer?) {
+    guard !ProtocolMethods.traits(of: method).contains(.isProbe) else { return (.none, nil) }
     let trace = trace(continuing: received)
-    context.trace = trace
-    guard let spans, trace.isSampled else { return }
-    context.tracer = CallTracer(
+    guard let spans, trace.isSampled else { return (trace, nil) }
+    let tracer = CallTracer(
       exporter: spans, clock: clock, traceID: trace.traceID, spanID: trace.spanID,
       began: (wall: clock.wallNow, monotonic: start))
+    return (trace, tracer)
   }
 }

@@ -24,6 +24,8 @@ package struct MethodTable: Sendable {
     case answered(RPCResult)
     /// The rest has to be run in a task.
     case waits(@Sendable () async throws(RPCFault) -> Result)
+    /// The rest runs without one.
+    case begun(any BegunCall)
   }
 
   /// What people are shown of a call that acts for the user, as it will be carried out; throws what the call would end
@@ -117,15 +119,38 @@ package struct MethodTable: Sendable {
       switch try begin(try Self.decode(Method.Params.self, params), context) {
       case .answered(let result): return .answered(result)
       case .waits(let rest): return .waits { () async throws(RPCFault) in .value(try await rest().json) }
+      case .begun(let call): return .begun(call)
       }
     }
-    let waiting: WaitingHandler = { (params, context) async throws(RPCFault) in
+    handlers[Method.name] = .waiting(Self.waiting(attempt), attempt: attempt)
+  }
+
+  /// The same for a method that writes its result itself.
+  mutating func beginningText<Method: RPCMethod>(
+    _ method: Method.Type,
+    _ begin:
+      @escaping @Sendable (consuming Method.Params, CallContext) throws(RPCFault) -> Beginning<Written<Method.Result>>
+  ) {
+    addCheck(of: method)
+    let attempt: Attempt = { (params, context) throws(RPCFault) in
+      switch try begin(try Self.decode(Method.Params.self, params), context) {
+      case .answered(let result): return .answered(result)
+      case .waits(let rest): return .waits { () async throws(RPCFault) in .text(try await rest().text) }
+      case .begun(let call): return .begun(call)
+      }
+    }
+    handlers[Method.name] = .waiting(Self.waiting(attempt), attempt: attempt)
+  }
+
+  /// Begins a call in a task, and carries out the rest of it there.
+  private static func waiting(_ attempt: @escaping Attempt) -> WaitingHandler {
+    { (params, context) async throws(RPCFault) in
       switch try attempt(params.take(), context) {
       case .answered(let result): return result
       case .waits(let rest): return try await rest()
+      case .begun(let call): return try await call.outcome().get()
       }
     }
-    handlers[Method.name] = .waiting(waiting, attempt: attempt)
   }
 
   /// Adds a method that may wait, whose answer may carry a descriptor for the caller.

@@ -9,7 +9,7 @@ import PosternProtocol
 import PosternSupport
 
 /// `fetchResource`: params to a resource request, the engine, and its response to a result.
-struct FetchResourceHandler: Sendable {
+final class FetchResourceHandler: Sendable {
   /// The most a caller may ask for in `timeoutMs`.
   static let maxTimeout = 600_000
   static let taskIsRunning = RPCFault.invalidParams("A task of that name is running", path: "/task")
@@ -21,14 +21,46 @@ struct FetchResourceHandler: Sendable {
   let pool: FairPool
   let clock: any EngineClock
   let isTraced: @Sendable () -> Bool
-  var trail: AuditTrail?
+  let trail: AuditTrail?
   let memory = Locked(RequestMemory())
+
+  init(
+    engine: Engine, tasks: TaskRegistry, stopped: SuspendedFetches, pool: FairPool, clock: any EngineClock,
+    isTraced: @escaping @Sendable () -> Bool, trail: AuditTrail?
+  ) {
+    self.engine = engine
+    self.tasks = tasks
+    self.stopped = stopped
+    self.pool = pool
+    self.clock = clock
+    self.isTraced = isTraced
+    self.trail = trail
+  }
+
+  /// Begins a call. It needs no task where its request and its response are in messages, and its session is known.
+  func begin(
+    _ params: consuming FetchResource.Params, _ context: CallContext
+  ) throws(RPCFault) -> MethodTable.Beginning<Written<FetchResource.Result>> {
+    var params = params
+    let whole = params
+    let rest: @Sendable () async throws(RPCFault) -> Written<FetchResource.Result> = {
+      () async throws(RPCFault) in try await self(whole, context)
+    }
+    guard params.isInMessages else { return .waits(rest) }
+    try checkForDebugger(context)
+    var fetch = try plan(&params, context)
+    guard fetch.stream == nil, case .known(let session) = try knownSession(params.session, fetch.server, context),
+      fetch.server.authentication != .onBehalfOf
+    else { return .waits(rest) }
+    try complete(&fetch, params, session, context)
+    return .begun(BegunFetch(try RunningFetch(fetch, context, by: self) { _ in }))
+  }
 
   func callAsFunction(
     _ params: consuming FetchResource.Params, _ context: CallContext
   ) async throws(RPCFault) -> Written<FetchResource.Result> {
     var params = params
-    let descriptors = context.descriptors.take()
+    let descriptors = context.takeDescriptors()
     try checkForDebugger(context)
     if let continuation = params.continuation { return try await resume(continuation, params, descriptors, context) }
     var bodies: FetchBodies?
@@ -43,6 +75,17 @@ struct FetchResourceHandler: Sendable {
     _ params: inout FetchResource.Params, _ context: CallContext,
     takeBodies: (FetchResource.Params, FetchOptions, ResourceServer) async throws(RPCFault) -> Void
   ) async throws(RPCFault) -> Fetch {
+    var fetch = try plan(&params, context)
+    try await takeBodies(params, fetch.options, fetch.server)
+    params.dropContent()
+    try complete(&fetch, params, try await session(params.session, fetch.server, context), context)
+    return fetch
+  }
+
+  /// The fetch of `params`, without its session and its task.
+  private func plan(
+    _ params: inout FetchResource.Params, _ context: CallContext
+  ) throws(RPCFault) -> Fetch {
     let name = try resourceName(params, context)
     let request = try ResourceRequest(params)
     var options = FetchOptions(followsRedirects: params.followRedirects ?? true, in: context.scope)
@@ -56,17 +99,22 @@ struct FetchResourceHandler: Sendable {
     if stream != nil, server.payloadEncryption?.decryptsAnswers == true {
       throw .invalidParams("The resource's answers are encrypted, which cannot be streamed", path: "/stream")
     }
-    try await takeBodies(params, options, server)
-    params.dropContent()
-    options.session = try await session(params.session, server, context)
-    let inbound = params.onBehalfOf.take()
-    context.audit?.note(server, options.session)
-    options.cookieScope = CookieScope(uid: context.uid, session: options.session?.handle)
+    return Fetch(
+      request: request, server: server, options: options, task: "", stream: stream,
+      inbound: params.onBehalfOf.take())
+  }
+
+  /// Adds session and task to a fetch.
+  private func complete(
+    _ fetch: inout Fetch, _ params: FetchResource.Params, _ session: SessionRef?, _ context: CallContext
+  ) throws(RPCFault) {
+    fetch.options.session = session
+    context.audit?.note(fetch.server, session)
+    fetch.options.cookieScope = CookieScope(uid: context.uid, session: session?.handle)
     guard params.task.map({ (1...128).contains($0.utf8.count) }) ?? true else {
       throw .invalidParams("A task's name has 1 to 128 bytes", path: "/task")
     }
-    let task = params.task ?? NetworkTask.generatedIdentifier()
-    return Fetch(request: request, server: server, options: options, task: task, stream: stream, inbound: inbound)
+    fetch.task = params.task ?? NetworkTask.generatedIdentifier()
   }
 
   /// Throws when a debugger is attached, and the configuration wants nothing fetched then.
@@ -80,7 +128,7 @@ struct FetchResourceHandler: Sendable {
     let request: ResourceRequest
     let server: ResourceServer
     var options: FetchOptions
-    let task: String
+    var task: String
     var stream: BodyStream?
     var inbound: OnBehalfOf?
     var progress: AdviceProgress?
@@ -107,24 +155,32 @@ struct FetchResourceHandler: Sendable {
       bodies?.apply(to: &options)
     }
     do throws(ResourceError) {
-      let response = try outcome.get()
-      return await pool.run(for: context.caller, if: response.body.count >= JSONRPCConnection.longText) {
-        Written(FetchResource.Result(response, task: task, bodyBytes: bodies?.bytesWritten))
-      }
+      return await written(try outcome.get(), task, bodyBytes: bodies?.bytesWritten, context)
     } catch {
       if let fault = bodies?.fault(behind: error) { throw fault }
       throw await fault(error, of: fetch, context)
     }
   }
 
+  /// The result of a fetch. A long body is written where that delays no other call.
+  fileprivate func written(
+    _ response: ResourceResponse, _ task: String, bodyBytes: Int64? = nil, _ context: CallContext
+  ) async -> Written<FetchResource.Result> {
+    await pool.run(for: context.caller, if: response.isLong) {
+      Written(FetchResource.Result(response, task: task, bodyBytes: bodyBytes))
+    }
+  }
+
   /// The error of a fetch, without what it would reveal of an issuer that the caller's rule hides.
   func fault(_ error: ResourceError, of fetch: Fetch, _ context: CallContext) async -> RPCFault {
     // It has the response with the advice.
-    let length = error.stop?.response?.body.count ?? 0
-    let (task, wait) = (fetch.task, fetch.server.advice?.wait)
-    let fault = await pool.run(for: context.caller, if: length >= JSONRPCConnection.longText) { [clock] in
-      ErrorMap.fault(error, task: task, wait: wait, at: clock.wallNow)
+    await pool.run(for: context.caller, if: error.stop?.response?.isLong ?? false) {
+      self.faultNow(error, of: fetch, context)
     }
+  }
+
+  fileprivate func faultNow(_ error: ResourceError, of fetch: Fetch, _ context: CallContext) -> RPCFault {
+    let fault = ErrorMap.fault(error, task: fetch.task, wait: fetch.server.advice?.wait, at: clock.wallNow)
     let isHidden = error.issuer.map { !context.runtime.scope.contains(issuer: $0) } ?? false
     return isHidden ? ErrorMap.withoutIssuer(fault) : fault
   }
@@ -133,17 +189,35 @@ struct FetchResourceHandler: Sendable {
   func run(
     _ fetch: Fetch, _ context: CallContext, stream: (inout FetchOptions) -> Void
   ) async throws(RPCFault) -> Result<ResourceResponse, ResourceError> {
-    let uid = context.caller.peer.uid
-    let (request, server, task) = (fetch.request, fetch.server, fetch.task)
+    let running = try RunningFetch(fetch, context, by: self, stream: stream)
+    defer { running.end() }
+    var options = running.options
+    if fetch.inbound != nil || fetch.server.authentication == .onBehalfOf {
+      // The caller's time limit is that of the validation as well.
+      options.scope = options.scope.until(running.deadline)
+      options.onBehalfOf = try await inboundToken(
+        fetch.inbound, fetch.server, running.task, by: running.deadline, context)
+    }
+    do throws(ResourceError) {
+      let response = try await engine.fetcher.fetch(fetch.request, from: fetch.server, options: options)
+      context.audit?.note(response)
+      return .success(response)
+    } catch {
+      return .failure(error)
+    }
+  }
+
+  /// The options of a fetch as they depend on its call.
+  fileprivate func options(of fetch: Fetch, by deadline: Deadline, _ context: CallContext) -> FetchOptions {
     var options = fetch.options
-    let deadline = Deadline(instant: options.timeout.map { clock.monotonicNow + $0 }).earlier(options.scope.deadline)
-    if let rules = server.advice, server.authentication == .user {
+    let task = fetch.task
+    if let rules = fetch.server.advice, fetch.server.authentication == .user {
       // Without anything of this connection's: it may be gone by then.
       var lasting = options
       lasting.scope = CallScope(peer: options.scope.user)
       let kept = SuspendedFetches.Origin(
-        uid: uid, resource: server.name, baseURL: server.baseURL, request: request, options: lasting,
-        stream: fetch.stream, task: task, wait: rules.wait, path: context.levels)
+        uid: context.uid, resource: fetch.server.name, baseURL: fetch.server.baseURL, request: fetch.request,
+        options: lasting, stream: fetch.stream, task: task, wait: rules.wait, path: context.levels)
       options.advice = advice(rules, kept, of: fetch, by: deadline, context)
     }
     options.tokenDelegate = TokenRefreshDelegate(
@@ -152,32 +226,7 @@ struct FetchResourceHandler: Sendable {
     options.longWork = LongWork(from: JSONRPCConnection.longText) { [pool, caller = context.caller] in
       caller.executor(in: pool)
     }
-    let networkTask = NetworkTask(identifier: task, request: request, clock: clock)
-    options.task = networkTask
-    stream(&options)
-    let use = RequestMemory.Use(
-      bytes: request.maxBodyBytes, uid: uid, level: context.narrowing?.chain.first?.id,
-      user: options.session?.handle?.text
-        ?? fetch.inbound.map { Hexadecimal.string(HashFunction.sha256.hash(Array($0.token.utf8))) })
-    guard memory.withLock({ $0.take(use) }) else {
-      throw RPCFault.overloaded("Too many bytes of requests of this user under way")
-    }
-    defer { memory.withLock { $0.giveBack(use) } }
-    let isNew = tasks.begin(networkTask, for: server.name, of: uid, through: context.narrowing)
-    guard isNew else { throw Self.taskIsRunning }
-    defer { tasks.end(networkTask, of: uid, through: context.narrowing) }
-    if fetch.inbound != nil || server.authentication == .onBehalfOf {
-      // The caller's time limit is that of the validation as well.
-      options.scope = options.scope.until(deadline)
-      options.onBehalfOf = try await inboundToken(fetch.inbound, server, networkTask, by: deadline, context)
-    }
-    do throws(ResourceError) {
-      let response = try await engine.fetcher.fetch(request, from: server, options: options)
-      context.audit?.note(response)
-      return .success(response)
-    } catch {
-      return .failure(error)
-    }
+    return options
   }
 
   /// The descriptors for the call's bodies; nil: the bodies are in its messages.
@@ -219,15 +268,20 @@ struct FetchResourceHandler: Sendable {
   func session(
     _ handle: String?, _ server: ResourceServer, _ context: CallContext
   ) async throws(RPCFault) -> SessionRef? {
-    let kind: SessionKind
-    switch server.authentication {
-    case .user: kind = .user
-    case .implicit: kind = .implicit
-    case .clientCredentials, .credential, .onBehalfOf, .none:
+    guard let kind = server.authentication.session else {
       try await engine.rejectSession(handle, context)
       return nil
     }
     return try await engine.session(
+      handle, kind, server.issuer, mayBeMissing: server.whenNoSession == .sendWithoutToken, context)
+  }
+
+  /// The same as far as the store is not needed for it.
+  private func knownSession(
+    _ handle: String?, _ server: ResourceServer, _ context: CallContext
+  ) throws(RPCFault) -> SessionChoice {
+    guard let kind = server.authentication.session else { return handle?.isEmpty ?? true ? .known(nil) : .inStore }
+    return try engine.knownSession(
       handle, kind, server.issuer, mayBeMissing: server.whenNoSession == .sendWithoutToken, context)
   }
 
@@ -263,4 +317,103 @@ struct FetchResourceHandler: Sendable {
     try context.runtime.check(resource: name)
     return name
   }
+}
+
+extension ResourceServer.Authentication {
+  /// The kind of session that requests need; nil: none.
+  fileprivate var session: SessionKind? {
+    switch self {
+    case .user: .user
+    case .implicit: .implicit
+    case .clientCredentials, .credential, .onBehalfOf, .none: nil
+    }
+  }
+}
+
+extension ResourceResponse {
+  /// Whether to write its body takes long.
+  fileprivate var isLong: Bool { body.count >= JSONRPCConnection.longText }
+}
+
+extension FetchResource.Params {
+  /// Whether nothing of the call is in descriptors, in another call, or has to be validated first.
+  fileprivate var isInMessages: Bool {
+    continuation == nil && bodyTo == nil && bodyFrom == nil && contentLength == nil && onBehalfOf == nil
+  }
+}
+
+/// A fetch that is a task of its caller's, and has its share of memory, until `end`.
+private final class RunningFetch: Sendable {
+  let fetch: FetchResourceHandler.Fetch
+  let context: CallContext
+  let handler: FetchResourceHandler
+  let task: NetworkTask
+  /// When the caller stops waiting.
+  let deadline: Deadline
+  let options: FetchOptions
+  private let use: RequestMemory.Use
+
+  /// Fails where a task of that name runs, or the caller's uid has too many bytes of requests under way.
+  init(
+    _ fetch: FetchResourceHandler.Fetch, _ context: CallContext, by handler: FetchResourceHandler,
+    stream: (inout FetchOptions) -> Void
+  ) throws(RPCFault) {
+    self.fetch = fetch
+    self.context = context
+    self.handler = handler
+    deadline = Deadline(instant: fetch.options.timeout.map { handler.clock.monotonicNow + $0 }).earlier(
+      fetch.options.scope.deadline)
+    task = NetworkTask(identifier: fetch.task, request: fetch.request, clock: handler.clock)
+    var options = handler.options(of: fetch, by: deadline, context)
+    options.task = task
+    stream(&options)
+    self.options = options
+    use = RequestMemory.Use(
+      bytes: fetch.request.maxBodyBytes, uid: context.uid, level: context.narrowing?.chain.first?.id,
+      user: options.session?.handle?.text
+        ?? fetch.inbound.map { Hexadecimal.string(HashFunction.sha256.hash(Array($0.token.utf8))) })
+    guard handler.memory.withLock({ $0.take(use) }) else {
+      throw RPCFault.overloaded("Too many bytes of requests of this user under way")
+    }
+    guard handler.tasks.begin(task, for: fetch.server.name, of: context.uid, through: context.narrowing) else {
+      handler.memory.withLock { $0.giveBack(use) }
+      throw FetchResourceHandler.taskIsRunning
+    }
+  }
+
+  func end() {
+    handler.tasks.end(task, of: context.uid, through: context.narrowing)
+    handler.memory.withLock { $0.giveBack(use) }
+  }
+}
+
+/// A `fetchResource` call without a task, whose request and response are in messages.
+private final class BegunFetch: BegunCall {
+  private let running: RunningFetch
+  private let call: FetchCall
+
+  init(_ running: RunningFetch) {
+    self.running = running
+    call = running.handler.engine.fetcher.call(
+      running.fetch.request, from: running.fetch.server, options: running.options, on: running.context.caller.poster)
+  }
+
+  func run(_ end: @escaping @Sendable (Result<RPCResult, RPCFault>) -> Void) {
+    call.start { [running] result in
+      running.end()
+      let (handler, fetch, context) = (running.handler, running.fetch, running.context)
+      if case .success(let response) = result { context.audit?.note(response) }
+      switch result {
+      case .success(let response) where response.isLong:
+        context.scope.task { end(.success(.text(await handler.written(response, fetch.task, context).text))) }
+      case .success(let response):
+        end(.success(.text(Written(FetchResource.Result(response, task: fetch.task)).text)))
+      case .failure(let error) where error.stop?.response?.isLong == true:
+        context.scope.task { end(.failure(await handler.fault(error, of: fetch, context))) }
+      case .failure(let error): end(.failure(handler.faultNow(error, of: fetch, context)))
+      }
+    }
+  }
+
+  func cancel() { call.cancel() }
 }

@@ -27,19 +27,44 @@ enum NamedSession: Sendable {
   }
 }
 
+/// The session of a call.
+enum SessionChoice: Sendable {
+  /// Found without the store; nil: the call has none.
+  case known(SessionRef?)
+  /// The store has to be asked.
+  case inStore
+}
+
 extension Engine {
+  /// The session that a call names with `text`, as far as the store is not needed for it.
+  func knownSession(
+    _ text: String?, _ kind: SessionKind, _ issuer: Issuer?, mayBeMissing: Bool = false, _ context: CallContext
+  ) throws(RPCFault) -> SessionChoice {
+    guard let named = try NamedSession(text, context) else {
+      guard mayBeMissing else { throw Self.sessionMissing }
+      return .known(nil)
+    }
+    guard let issuer else { return .known(nil) }
+    guard case .handle(let handle) = named, context.runtime.scope.issuers == nil, !context.selectsSessions else {
+      return .inStore
+    }
+    return .known(
+      SessionRef(
+        handle: handle, uid: context.uid, issuer: try context.runtime.sessionIssuer(issuer.name, self),
+        sessions: sessions))
+  }
+
   /// The session that a call names with `text`, for a token of that kind at `issuer`; nil when nobody is logged in and
   /// `mayBeMissing`.
   func session(
     _ text: String?, _ kind: SessionKind, _ issuer: Issuer?, mayBeMissing: Bool = false, _ context: CallContext
   ) async throws(RPCFault) -> SessionRef? {
-    guard let named = try NamedSession(text, context) else {
-      guard mayBeMissing else { throw Self.sessionMissing }
-      return nil
+    if case .known(let session) = try knownSession(text, kind, issuer, mayBeMissing: mayBeMissing, context) {
+      return session
     }
-    guard let issuer else { return nil }
+    guard let issuer, let named = try NamedSession(text, context) else { return nil }
     let scope = context.runtime.scope
-    if case .handle(let given) = named, scope.issuers != nil || context.selectsSessions {
+    if case .handle(let given) = named {
       do throws(SessionError) {
         _ = try await visibleSession(given, context)
       } catch {
