@@ -163,9 +163,9 @@ struct FetchResourceHandler: Sendable {
       throw RPCFault.overloaded("Too many bytes of requests of this user under way")
     }
     defer { memory.withLock { $0.giveBack(use) } }
-    let isNew = tasks.begin(networkTask, for: server.name, of: uid, through: context.narrowing)
-    guard isNew else { throw Self.taskIsRunning }
-    defer { tasks.end(networkTask, of: uid, through: context.narrowing) }
+    let registered = tasks.begin(networkTask, for: server.name, of: uid, through: context.narrowing)
+    guard let registered else { throw Self.taskIsRunning }
+    defer { tasks.end(registered) }
     if fetch.inbound != nil || server.authentication == .onBehalfOf {
       // The caller's time limit is that of the validation as well.
       options.scope = options.scope.until(deadline)
