@@ -57,10 +57,14 @@ package final class ClaimedDescriptors: Sendable {
 extension CallContext {
   /// The call as the engine sees it.
   package var scope: CallScope {
+    let executor = caller.executor(in: chain.environment.background)
+    guard !trace.isNone else { return CallScope(peer: caller.peerID, deadline: deadline, executor: executor) }
+    // One text for both.
+    let traceparent = trace.traceparent
     var scope = CallScope(
-      peer: caller.peerID, deadline: deadline, trace: traceContext,
-      executor: caller.executor(in: chain.environment.background))
-    if !trace.traceID.isEmpty { scope.label = CallScope.Label(method: method, traceID: trace.traceID) }
+      peer: caller.peerID, deadline: deadline, trace: TraceContext(own: traceparent, tracer: tracer),
+      executor: executor)
+    scope.label = CallScope.Label(method: method, traceparent: traceparent)
     return scope
   }
 
@@ -69,7 +73,4 @@ extension CallContext {
 
   /// The user whose sessions the call may use.
   package var uid: UInt32 { caller.peer.uid }
-
-  /// The trace as the engine passes it on.
-  var traceContext: TraceContext? { TraceContext(parent: trace.traceparent, tracer: tracer) }
 }

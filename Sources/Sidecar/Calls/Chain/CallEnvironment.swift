@@ -2,7 +2,7 @@ package import PosternSupport
 
 /// The parts that the calls of all connections share: the configuration in force, the methods, and the steps of the
 /// chain.
-package struct CallEnvironment: Sendable {
+package final class CallEnvironment: Sendable {
   let methods: MethodTable
   /// The configuration in force. A call keeps it from its start to its end.
   let snapshot: @Sendable () -> ConfigurationSnapshot
