@@ -177,8 +177,9 @@ package final class TaskRegistry: Sendable {
 
     /// Forgets the one that ended first of the level with the most; false when there is none.
     func forgetOldest() -> Bool {
-      let most = allLevels.max { $0.ended.count < $1.ended.count }
-      guard let oldest = most?.ended.first() else { return false }
+      var most = outside
+      for level in levels.values where level.ended.count > most.ended.count { most = level }
+      guard let oldest = most.ended.first() else { return false }
       forget(oldest)
       return true
     }
