@@ -24,7 +24,7 @@ import Testing
   @Test("work of a call keeps the call's names in the log when its requests have no trace, and when users share it")
   func label() {
     var call = CallScope.uid(7, trace: TraceContext(parent: "00-\(String(repeating: "a", count: 32))-b-01"))
-    call.label = CallScope.Label(method: "fetchResource", traceID: String(repeating: "a", count: 32))
+    call.label = CallScope.Label(method: "fetchResource", traceparent: "00-\(String(repeating: "a", count: 32))-b-01")
     for scope in [call.untraced, call.shared, call.unbounded, call.of(8)] {
       #expect(scope.label?.method == "fetchResource" && scope.label?.traceID == call.label?.traceID)
     }

@@ -35,7 +35,7 @@ struct CallersLogTests {
   func labels() throws {
     let bench = try SidecarBench("{}")
     var call = CallScope(peer: PeerID(uid: 5, connection: 0))
-    call.label = CallScope.Label(method: "fetchResource", traceID: "4bf9")
+    call.label = CallScope.Label(method: "fetchResource", traceparent: "00-4bf9")
     bench.service.callersLog.of(call).log(.warning, "no token", [:])
     bench.service.callersLog.of(.process).log(.warning, "no key set", [:])
     let own = try #require(lines(bench, "no token").first)

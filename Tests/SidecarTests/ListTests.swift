@@ -246,7 +246,7 @@ struct ListTests {
     #expect(registry.state("x", through: one) === first && registry.state("x", through: two) === second)
     // The maker finds what was begun below it by its name, the newest first; its own before that.
     #expect(registry.state("x", through: maker) === second && registry.state("x", through: nil) === second)
-    registry.end(second, through: two)
+    registry.end(second)
     #expect(registry.state("x", through: maker) === first, "one that runs before one that has ended")
     let own = registry.begin("x", through: maker)
     #expect(registry.state("x", through: maker) === own && registry.state("x", through: one) === first)
@@ -262,7 +262,7 @@ struct ListTests {
     let child = try registry.level()
     for number in 0..<10 { registry.end(registry.begin("own\(number)")) }
     for number in 0..<(TaskRegistry.capacity + 500) {
-      registry.end(registry.begin("many\(number)", through: child), through: child)
+      registry.end(registry.begin("many\(number)", through: child))
     }
     #expect(registry.names(atMost: 10_000).filter { $0.hasPrefix("own") }.count == 10)
     #expect(registry.names(atMost: 10_000).count == TaskRegistry.capacity)
@@ -276,8 +276,9 @@ struct ListTests {
     let registry = TaskRegistry(clock: clock)
     func end(_ name: String, of uid: UInt32) {
       let task = NetworkTask(identifier: name, request: ResourceRequest(path: "x"), clock: clock)
-      #expect(registry.begin(task, for: "orders", of: uid))
-      registry.end(task, of: uid)
+      let registered = registry.begin(task, for: "orders", of: uid)
+      #expect(registered != nil)
+      if let registered { registry.end(registered) }
     }
     for number in 0..<10 { end("small\(number)", of: 2) }
     for number in 0..<(TaskRegistry.capacity + 500) { end("many\(number)", of: 1) }
@@ -296,6 +297,7 @@ struct ListTests {
 private struct RegistryBench {
   let clock = ManualClock()
   let tasks: TaskRegistry
+  private let registered = Locked<[ObjectIdentifier: TaskRegistry.Registered]>([:])
 
   init() { tasks = TaskRegistry(clock: clock) }
 
@@ -307,11 +309,16 @@ private struct RegistryBench {
 
   func begin(_ name: String, through level: Narrowing? = nil) -> NetworkTask {
     let task = NetworkTask(identifier: name, request: ResourceRequest(path: "x"), clock: clock)
-    #expect(tasks.begin(task, for: "open", of: 7, through: level))
+    let registered = tasks.begin(task, for: "open", of: 7, through: level)
+    #expect(registered != nil)
+    self.registered.withLock { $0[ObjectIdentifier(task)] = registered }
     return task
   }
 
-  func end(_ task: NetworkTask, through level: Narrowing? = nil) { tasks.end(task, of: 7, through: level) }
+  func end(_ task: NetworkTask) {
+    let registered = registered.withLock { $0.removeValue(forKey: ObjectIdentifier(task)) }
+    if let registered { tasks.end(registered) }
+  }
 
   func state(_ name: String, through level: Narrowing?) -> NetworkTask? {
     guard case .running(let task)? = tasks.known(name, of: 7, in: .everything, through: level) else { return nil }

@@ -7,13 +7,16 @@ public struct CallScope: Sendable {
   package struct Label: Sendable {
     /// Its RPC method.
     package let method: String
-    /// Its trace, as in the error that it may end with.
-    package let traceID: String
+    /// Its position in a trace, as upstream servers get it.
+    private let traceparent: String
 
-    package init(method: String, traceID: String) {
+    package init(method: String, traceparent: String) {
       self.method = method
-      self.traceID = traceID
+      self.traceparent = traceparent
     }
+
+    /// Its trace, as in the error that it may end with.
+    package var traceID: String { String(decoding: traceparent.utf8.dropFirst(3).prefix(32), as: UTF8.self) }
   }
 
   /// The uid that called: sessions and cached answers belong to it.

@@ -54,6 +54,13 @@ public struct TraceContext: Sendable, Hashable {
     self.tracer = tracer
   }
 
+  /// The context of a position that was not received, and so is allowed in a header field.
+  package init(own parent: String, tracer: (any EngineTracer)?) {
+    self.parent = parent
+    state = nil
+    self.tracer = tracer
+  }
+
   /// Whether both are the same position in a trace; tracers do not count.
   public static func == (left: TraceContext, right: TraceContext) -> Bool {
     left.parent == right.parent && left.state == right.state

@@ -2,21 +2,27 @@ import PosternSupport
 
 /// A cumulative histogram in the Prometheus sense. Not synchronised: its owner holds a lock.
 package struct Histogram: Sendable {
-  /// Upper bounds in seconds: from a cached answer to a slow provider.
-  static let latencyBounds: [Double] = [
-    0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30,
+  /// Upper bounds in microseconds: from a cached answer to a slow provider.
+  private static let microseconds: [Int64] = [
+    50, 100, 250, 500, 1000, 2500, 5000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000, 2_500_000,
+    5_000_000, 10_000_000, 30_000_000,
   ]
+  private static let bounds = microseconds.map { Duration.microseconds($0) }
+  /// The upper bounds in seconds.
+  static let latencyBounds = microseconds.map { Double($0) / 1_000_000 }
 
   package private(set) var counts: [UInt64]
-  package private(set) var sum = 0.0
   package private(set) var count: UInt64 = 0
+  private var total = Duration.zero
 
-  package init() { counts = Array(repeating: 0, count: Self.latencyBounds.count) }
+  package init() { counts = Array(repeating: 0, count: Self.bounds.count) }
+
+  /// In seconds.
+  package var sum: Double { total.inSeconds }
 
   package mutating func observe(_ duration: Duration) {
-    let seconds = duration.inSeconds
-    sum += seconds
+    total += duration
     count += 1
-    if let bucket = Self.latencyBounds.firstIndex(where: { seconds <= $0 }) { counts[bucket] += 1 }
+    if let bucket = Self.bounds.firstIndex(where: { duration <= $0 }) { counts[bucket] += 1 }
   }
 }

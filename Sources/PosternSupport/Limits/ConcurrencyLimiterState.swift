@@ -4,6 +4,8 @@
 /// the uid's connections likewise; each connection's waiters keep their order. A waiter never waits for a slot that
 /// only another key lacks. Call `next` until it returns nil after everything that may free a slot: then no waiter waits
 /// that could run.
+///
+/// Inlinable, so that each use is compiled for its own key: every call and every transfer takes slots.
 public struct ConcurrencyLimiterState<Key: Hashable & Sendable, Waiter> {
   /// The bounds.
   public struct Limits: Sendable, Hashable {
@@ -44,43 +46,84 @@ public struct ConcurrencyLimiterState<Key: Hashable & Sendable, Waiter> {
 
   /// Identifies a waiter.
   public struct WaiterID: Sendable, Hashable {
-    fileprivate let line: Line
-    fileprivate let number: UInt64
+    @usableFromInline let line: Line
+    @usableFromInline let number: UInt64
+
+    @inlinable
+    init(line: Line, number: UInt64) {
+      self.line = line
+      self.number = number
+    }
   }
 
   /// The waiters of one peer for one key.
-  fileprivate struct Line: Sendable, Hashable {
-    let key: Key
-    let peer: PeerID
+  @usableFromInline struct Line: Sendable, Hashable {
+    @usableFromInline let key: Key
+    @usableFromInline let peer: PeerID
+
+    @inlinable
+    init(key: Key, peer: PeerID) {
+      self.key = key
+      self.peer = peer
+    }
+
+    // Written out: those that are derived are not inlinable.
+    @inlinable
+    static func == (left: Line, right: Line) -> Bool { left.key == right.key && left.peer == right.peer }
+
+    @inlinable
+    func hash(into hasher: inout Hasher) {
+      hasher.combine(key)
+      hasher.combine(peer.uid)
+      hasher.combine(peer.connection)
+    }
   }
 
-  private struct Holding: Hashable {
-    let key: Key
-    let uid: UInt32
+  @usableFromInline struct Holding: Sendable, Hashable {
+    @usableFromInline let key: Key
+    @usableFromInline let uid: UInt32
+
+    @inlinable
+    init(key: Key, uid: UInt32) {
+      self.key = key
+      self.uid = uid
+    }
+
+    @inlinable
+    static func == (left: Holding, right: Holding) -> Bool { left.key == right.key && left.uid == right.uid }
+
+    @inlinable
+    func hash(into hasher: inout Hasher) {
+      hasher.combine(key)
+      hasher.combine(uid)
+    }
   }
 
   /// The bounds; after a change `next` may return waiters.
   public var limits: Limits
   /// The slots in use.
-  public private(set) var inFlight = 0
-  private var standings = Standings()
-  private var waiters: [UInt64: Waiter] = [:]
+  @inlinable public var inFlight: Int { slotsInUse }
+  @usableFromInline var slotsInUse = 0
+  @usableFromInline var standings = Standings()
+  @usableFromInline var waiters: [UInt64: Waiter] = [:]
   /// The lines that have waiters, with the positions of their standings.
-  private var lines: [Line: Int] = [:]
-  private var uids = Rotation<UInt32>()
-  private var peers = Rotation<PeerID>()
+  @usableFromInline var lines: [Line: Int] = [:]
+  @usableFromInline var uids = Rotation<UInt32>()
+  @usableFromInline var peers = Rotation<PeerID>()
 
   /// A limiter whose slots are all free.
+  @inlinable
   public init(_ limits: Limits) { self.limits = limits }
 
   /// The length of the queue.
-  public var waitingCount: Int { waiters.count }
+  @inlinable public var waitingCount: Int { waiters.count }
   /// Whether no slot is in use and the queue is empty.
-  public var isIdle: Bool { inFlight == 0 && waiters.isEmpty }
+  @inlinable public var isIdle: Bool { inFlight == 0 && waiters.isEmpty }
   /// The waiters, in no order.
   public var waiting: some Collection<Waiter> { waiters.values }
 
   /// Takes a slot, if `peer` may have one now. With `overflow` a uid that has no slot gets one although none is free.
+  @inlinable
   public mutating func tryEnter(_ key: Key, for peer: PeerID, overflow: Bool = false) -> Bool {
     let position = standings.position(of: Line(key: key, peer: peer))
     guard standings[position].waiters.first == nil, hasSlot(for: peer, position, overflow) else { return false }
@@ -91,6 +134,7 @@ public struct ConcurrencyLimiterState<Key: Hashable & Sendable, Waiter> {
   /// Puts a waiter into the queue, after those of its connection with smaller numbers; no two have the same number. One
   /// that `isReturning` was in the queue before, and is not subject to the queue's length. Returns nil when the queue
   /// is full. `displaced` is the waiter that lost its position to this one.
+  @inlinable
   public mutating func enqueue(
     _ waiter: Waiter, number: UInt64, _ key: Key, for peer: PeerID, isReturning: Bool = false
   ) -> (waiterID: WaiterID, displaced: Waiter?)? {
@@ -116,9 +160,11 @@ public struct ConcurrencyLimiterState<Key: Hashable & Sendable, Waiter> {
   }
 
   /// Takes a waiter out of the queue; nil when it is not there any more.
+  @inlinable
   public mutating func remove(_ waiterID: WaiterID) -> Waiter? { remove(waiterID, isServed: false) }
 
   /// Takes the waiters out of the queue that `isOver` selects.
+  @inlinable
   public mutating func removeAll(where isOver: (Waiter, PeerID) -> Bool) -> [Waiter] {
     var waiterIDs: [WaiterID] = []
     for (line, position) in lines {
@@ -132,6 +178,7 @@ public struct ConcurrencyLimiterState<Key: Hashable & Sendable, Waiter> {
   }
 
   /// Gives the slot of the next waiter that may run to it, and takes it out of the queue. nil: none may run.
+  @inlinable
   public mutating func next(
     overflow: Bool = false, where mayRun: (PeerID) -> Bool = { _ in true }
   ) -> (waiter: Waiter, peer: PeerID)? {
@@ -156,17 +203,20 @@ public struct ConcurrencyLimiterState<Key: Hashable & Sendable, Waiter> {
   }
 
   /// Gives a slot back.
+  @inlinable
   public mutating func leave(_ key: Key, for peer: PeerID) {
-    inFlight -= 1
+    slotsInUse -= 1
     standings.count(-1, at: standings.position(of: Line(key: key, peer: peer)))
   }
 
-  private mutating func take(_ position: Int) {
-    inFlight += 1
+  @inlinable
+  mutating func take(_ position: Int) {
+    slotsInUse += 1
     standings.count(1, at: position)
   }
 
-  private func hasSlot(for peer: PeerID, _ position: Int, _ overflow: Bool) -> Bool {
+  @inlinable
+  func hasSlot(for peer: PeerID, _ position: Int, _ overflow: Bool) -> Bool {
     let own = standings.slots(of: { $0.uid }, position)
     let (free, freeOfKey) = (
       limits.capacity - inFlight, limits.capacityPerKey - standings.slots(of: { $0.key }, position)
@@ -183,7 +233,8 @@ public struct ConcurrencyLimiterState<Key: Hashable & Sendable, Waiter> {
       || FairShare.allows(standings.slots(of: { $0.peer }, position), free: FairShare.remainder(own, free: free))
   }
 
-  private mutating func remove(_ waiterID: WaiterID, isServed: Bool) -> Waiter? {
+  @inlinable
+  mutating func remove(_ waiterID: WaiterID, isServed: Bool) -> Waiter? {
     guard let waiter = waiters.removeValue(forKey: waiterID.number) else { return nil }
     if let position = lines[waiterID.line] {
       standings[position].waiters.remove(waiterID.number)
@@ -195,7 +246,8 @@ public struct ConcurrencyLimiterState<Key: Hashable & Sendable, Waiter> {
   }
 
   /// The last waiter of the uid that has the most in the queue, if it may be displaced by one of `peer`.
-  private func displaceable(by peer: PeerID) -> WaiterID? {
+  @inlinable
+  func displaceable(by peer: PeerID) -> WaiterID? {
     guard let largest = uids.largest, largest.count > uids.count(of: peer.uid) + 1 else { return nil }
     let waiterIDs = lines.lazy.filter { $0.key.peer.uid == largest.id }.compactMap { line, position in
       standings[position].waiters.last.map { WaiterID(line: line, number: $0) }
@@ -207,39 +259,61 @@ public struct ConcurrencyLimiterState<Key: Hashable & Sendable, Waiter> {
 extension ConcurrencyLimiterState: Sendable where Waiter: Sendable {}
 
 /// The counts that a peer's slots for a key are a part of, by their positions.
-private struct SlotParts {
-  let key: Int
-  let holding: Int
-  let uid: Int
-  let peer: Int
+@usableFromInline
+struct SlotParts: Sendable {
+  @usableFromInline let key: Int
+  @usableFromInline let holding: Int
+  @usableFromInline let uid: Int
+  @usableFromInline let peer: Int
+
+  @inlinable
+  init(key: Int, holding: Int, uid: Int, peer: Int) {
+    self.key = key
+    self.holding = holding
+    self.uid = uid
+    self.peer = peer
+  }
 }
 
 /// The slots and waiters of one peer for one key.
-private struct Standing {
-  let parts: SlotParts
-  var slots = 0
-  var waiters = NumberQueue()
+@usableFromInline
+struct Standing: Sendable {
+  @usableFromInline let parts: SlotParts
+  @usableFromInline var slots = 0
+  @usableFromInline var waiters = NumberQueue()
 
-  var isIdle: Bool { slots == 0 && waiters.first == nil }
+  @inlinable
+  init(parts: SlotParts) { self.parts = parts }
+
+  @inlinable var isIdle: Bool { slots == 0 && waiters.first == nil }
 }
 
 /// The slots that a key, a uid, a uid at a key, or a peer has.
-private struct SlotCounts {
-  private struct Count {
-    var slots = 0
+@usableFromInline
+struct SlotCounts: Sendable {
+  @usableFromInline struct Count: Sendable {
+    @usableFromInline var slots = 0
     /// How many standings it is a part of.
-    var standings = 0
+    @usableFromInline var standings = 0
+
+    @inlinable
+    init() {}
   }
 
-  private var counts: [Count] = []
-  private var free: [Int] = []
+  @usableFromInline var counts: [Count] = []
+  @usableFromInline var free: [Int] = []
 
+  @inlinable
+  init() {}
+
+  @inlinable
   subscript(position: Int) -> Int {
     get { counts[position].slots }
     set { counts[position].slots = newValue }
   }
 
   /// The position of the count of `id`, which is a part of one more standing.
+  @inlinable
   mutating func join<ID>(_ id: ID, _ positions: inout [ID: Int]) -> Int {
     let position = positions[id] ?? free.popLast() ?? counts.count
     if position == counts.count { counts.append(Count()) }
@@ -249,6 +323,7 @@ private struct SlotCounts {
   }
 
   /// The count of `id` is a part of one standing less.
+  @inlinable
   mutating func leave<ID>(_ id: ID, _ positions: inout [ID: Int]) {
     guard let position = positions[id] else { return }
     counts[position].standings -= 1
@@ -262,29 +337,35 @@ private struct SlotCounts {
 extension ConcurrencyLimiterState {
   /// The standings, each with the counts that its slots are a part of: they are found once, not for each change of
   /// them. The idle ones are kept for a while: most calls follow others of the same peer.
-  private struct Standings {
+  @usableFromInline struct Standings: Sendable {
     /// Up to this many counts are kept, or twice the number in use if that is more.
-    private static var fewest: Int { 64 }
+    @inlinable static var fewest: Int { 64 }
 
-    private var list: [Standing] = []
-    private var free: [Int] = []
-    private var lines: [Line: Int] = [:]
-    private var mostLines = fewest
-    private var counts = SlotCounts()
-    private var keys: [Key: Int] = [:]
-    private var holdings: [Holding: Int] = [:]
-    private var uids: [UInt32: Int] = [:]
-    private var peers: [PeerID: Int] = [:]
+    @usableFromInline var list: [Standing] = []
+    @usableFromInline var free: [Int] = []
+    @usableFromInline var lines: [Line: Int] = [:]
+    @usableFromInline var mostLines = fewest
+    @usableFromInline var counts = SlotCounts()
+    @usableFromInline var keys: [Key: Int] = [:]
+    @usableFromInline var holdings: [Holding: Int] = [:]
+    @usableFromInline var uids: [UInt32: Int] = [:]
+    @usableFromInline var peers: [PeerID: Int] = [:]
 
+    @inlinable
+    init() {}
+
+    @inlinable
     subscript(position: Int) -> Standing {
       get { list[position] }
       _modify { yield &list[position] }
     }
 
     /// The slots of which those at `position` are a part.
+    @inlinable
     func slots(of part: (SlotParts) -> Int, _ position: Int) -> Int { counts[part(list[position].parts)] }
 
     /// Adds `change` slots, which may be negative.
+    @inlinable
     mutating func count(_ change: Int, at position: Int) {
       list[position].slots += change
       let parts = list[position].parts
@@ -295,6 +376,7 @@ extension ConcurrencyLimiterState {
     }
 
     /// The position of the standing of `line`, until it is idle and another one is made.
+    @inlinable
     mutating func position(of line: Line) -> Int {
       if let position = lines[line] { return position }
       if lines.count >= mostLines { removeIdle() }
@@ -307,7 +389,8 @@ extension ConcurrencyLimiterState {
       return position
     }
 
-    private mutating func removeIdle() {
+    @inlinable
+    mutating func removeIdle() {
       for (line, position) in lines where list[position].isIdle {
         lines[line] = nil
         free.append(position)
@@ -322,18 +405,24 @@ extension ConcurrencyLimiterState {
 }
 
 /// Numbers in ascending order. Taking the first one out costs constant time on average.
-private struct NumberQueue: Sendable {
-  private var numbers: [UInt64] = []
-  private var head = 0
+@usableFromInline
+struct NumberQueue: Sendable {
+  @usableFromInline var numbers: [UInt64] = []
+  @usableFromInline var head = 0
 
-  var first: UInt64? { head < numbers.count ? numbers[head] : nil }
-  var last: UInt64? { head < numbers.count ? numbers.last : nil }
-  var elements: ArraySlice<UInt64> { numbers[head...] }
+  @inlinable
+  init() {}
 
+  @inlinable var first: UInt64? { head < numbers.count ? numbers[head] : nil }
+  @inlinable var last: UInt64? { head < numbers.count ? numbers.last : nil }
+  @inlinable var elements: ArraySlice<UInt64> { numbers[head...] }
+
+  @usableFromInline
   mutating func insert(_ number: UInt64) {
     numbers.insert(number, at: numbers[head...].lastIndex { $0 < number }.map { $0 + 1 } ?? head)
   }
 
+  @usableFromInline
   mutating func remove(_ number: UInt64) {
     guard let index = elements.first == number ? head : position(of: number) else { return }
     guard index == head else {

@@ -6,9 +6,11 @@ public enum FairShare {
 
   /// Whether a uid that holds `own` may have one more while `free` is free; or, where pieces differ in size, whether
   /// `own` with the new piece is allowed next to what it leaves free.
+  @inlinable
   public static func allows(_ own: Int, free: Int) -> Bool { free > 0 && own / times < free }
 
   /// How much more a uid that holds `own` may have while `free` is free.
+  @usableFromInline
   package static func remainder(_ own: Int, free: Int) -> Int {
     let (most, overflow) = max(0, free).multipliedReportingOverflow(by: times)
     return max(0, min(free, overflow ? .max : most - own))

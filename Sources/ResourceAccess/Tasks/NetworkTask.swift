@@ -35,6 +35,16 @@ public final class NetworkTask: Sendable {
     var call: FetchCall?
     /// The task that waits for the course to be decided.
     var waiter: CheckedContinuation<Void, Never>?
+
+    /// The state that it stays in; nil while that is open.
+    var finalState: State? {
+      switch course {
+      case .open: nil
+      case .ending: .cancelled
+      case .ended(.failure(let error)): error.code == .requestCancelled ? .cancelled : .completed
+      case .ended(.success): .completed
+      }
+    }
   }
 
   /// Its name.
@@ -58,20 +68,25 @@ public final class NetworkTask: Sendable {
     startedAt = clock.wallNow
   }
 
-  /// A name for a task that was given none.
+  /// A name for a task that was given none: `task-` and ten digits or letters. A String of up to 15 bytes needs no
+  /// memory.
   public static func generatedIdentifier() -> String {
-    "task-" + String(NonSecretRandom.shared.next(), radix: 36)
+    String(unsafeUninitializedCapacity: 15) { bytes in
+      _ = bytes.initialize(from: "task-".utf8)
+      var number = NonSecretRandom.shared.next()
+      for index in 5..<15 {
+        let digit = UInt8(truncatingIfNeeded: number % 36)
+        bytes[index] = digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10
+        number /= 36
+      }
+      return 15
+    }
   }
 
   /// The state. Only the control knows whether it is paused, so that concurrent calls of `suspend` and `resume` never
   /// contradict each other.
   public var state: State {
-    switch contents.withLock({ $0.course }) {
-    case .open: control.isPaused ? .suspended : .running
-    case .ending: .cancelled
-    case .ended(.failure(let error)) where error.code == .requestCancelled: .cancelled
-    case .ended: .completed
-    }
+    contents.withLock { $0.finalState } ?? (control.isPaused ? .suspended : .running)
   }
 
   /// The response; nil while there is none.
@@ -110,10 +125,7 @@ public final class NetworkTask: Sendable {
   /// once; what is under way ends in its own time.
   public func cancel() { end(because: "the task was cancelled") }
 
-  private var isOpen: Bool {
-    guard case .open = contents.withLock({ $0.course }) else { return false }
-    return true
-  }
+  private var isOpen: Bool { contents.withLock { $0.finalState == nil } }
 }
 
 // MARK: - The fetch's side

@@ -9,7 +9,8 @@ package final class PeerConnection: Sendable {
     var events: Set<EventName> = []
     var delegates: Set<DelegateMethod> = []
     var conversation: JSONRPCConnection?
-    var executors: [ObjectIdentifier: PoolExecutor] = [:]
+    /// There are two pools at most.
+    var executors: [(pool: ObjectIdentifier, executor: PoolExecutor)] = []
     var narrowing: Narrowing?
     var narrowCount = 0
   }
@@ -63,9 +64,9 @@ package final class PeerConnection: Sendable {
   /// Its share of the threads of `pool`, which lives as long as the service.
   package func executor(in pool: FairPool) -> PoolExecutor {
     state.withLock { state in
-      if let executor = state.executors[ObjectIdentifier(pool)] { return executor }
+      if let known = state.executors.first(where: { $0.pool == ObjectIdentifier(pool) }) { return known.executor }
       let executor = pool.executor(for: peer.uid)
-      state.executors[ObjectIdentifier(pool)] = executor
+      state.executors.append((ObjectIdentifier(pool), executor))
       return executor
     }
   }

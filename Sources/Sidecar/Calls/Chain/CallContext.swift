@@ -46,11 +46,17 @@ package final class CallContext: @unchecked Sendable {
     self.deadline = deadline
     (self.trace, tracer) = trace
     self.descriptors = descriptors
+    let executor = chain.caller.executor(in: chain.environment.background)
+    guard !trace.0.isNone else {
+      scope = CallScope(peer: chain.caller.peerID, deadline: deadline, executor: executor)
+      return
+    }
+    // One text for both.
+    let traceparent = trace.0.traceparent
     var scope = CallScope(
-      peer: chain.caller.peerID, deadline: deadline,
-      trace: TraceContext(parent: trace.0.traceparent, tracer: trace.1),
-      executor: chain.caller.executor(in: chain.environment.background))
-    if !trace.0.traceID.isEmpty { scope.label = CallScope.Label(method: method, traceID: trace.0.traceID) }
+      peer: chain.caller.peerID, deadline: deadline, trace: TraceContext(own: traceparent, tracer: trace.1),
+      executor: executor)
+    scope.label = CallScope.Label(method: method, traceparent: traceparent)
     self.scope = scope
   }
 }

@@ -6,7 +6,7 @@ import PosternObservability
 package import PosternSupport
 
 /// The settings of metrics and log for all calls.
-package struct CallLog: Sendable {
+package final class CallLog: Sendable {
   package let metrics: MetricsRegistry
   let logger: Logger
   /// Whether each call is logged at `info`, with the sizes of its messages.
@@ -63,8 +63,8 @@ package struct CallLog: Sendable {
   }
 }
 
-/// Counts and logs the end of one call.
-struct CallEnd: Sendable {
+/// Counts and logs the end of one call. An object: it is handed on from step to step.
+final class CallEnd: Sendable {
   /// The time of the call's arrival.
   let start: MonotonicInstant
   private let method: String
@@ -106,7 +106,7 @@ struct CallEnd: Sendable {
     }
     log.metrics.callEnded(label, fault.code.reason, after: duration)
     let line = log.line(for: fault, of: caller.peer.uid)
-    if !trace.traceID.isEmpty { fault.traceID = trace.traceID }
+    if !trace.isNone { fault.traceID = trace.traceID }
     let outcome = Result<RPCResult, RPCFault>.failure(fault)
     if let line { log(outcome, at: line.level, fault.code.reason, duration, trace, notLogged: line.notLogged) }
     return outcome

@@ -43,8 +43,8 @@ package struct ConcurrencyStep: Sendable {
     for method: String, _ params: JSONTree?, _ rule: AccessRules.Rule, _ caller: PeerConnection,
     _ narrowing: Narrowing?
   ) throws(RPCFault) -> Slot {
+    let traits = ProtocolMethods.traits(of: method)
     do throws(Narrowing.Limit) {
-      let traits = ProtocolMethods.traits(of: method)
       let isAnswer = traits.contains(.answersQuestion)
       try narrowing?.begin(isBounded: !traits.contains(.needsNoSlot)) { isAnswer ? questionCount(through: $0) : 0 }
     } catch {
@@ -52,7 +52,7 @@ package struct ConcurrencyStep: Sendable {
       throw error.fault
     }
     do throws(RPCFault) {
-      return try takeSlotOfPeer(for: method, params, rule, caller, narrowing)
+      return try takeSlotOfPeer(for: method, traits, params, rule, caller, narrowing)
     } catch {
       narrowing?.end()
       throw error
@@ -60,8 +60,8 @@ package struct ConcurrencyStep: Sendable {
   }
 
   private func takeSlotOfPeer(
-    for method: String, _ params: JSONTree?, _ rule: AccessRules.Rule, _ caller: PeerConnection,
-    _ narrowing: Narrowing?
+    for method: String, _ traits: MethodTraits, _ params: JSONTree?, _ rule: AccessRules.Rule,
+    _ caller: PeerConnection, _ narrowing: Narrowing?
   ) throws(RPCFault) -> Slot {
     let uid = caller.peer.uid
     if method == PassProfileMethods.ListProfiles.name, PassProfileMethods.ListProfiles.waits(params) {
@@ -71,7 +71,7 @@ package struct ConcurrencyStep: Sendable {
       }
       return Slot(peerSlot: nil, exemption: .waiting, uid: uid, narrowing: narrowing)
     }
-    if let exemption = exemption(of: method, uid) {
+    if let exemption = exemption(of: traits, uid) {
       return Slot(peerSlot: nil, exemption: exemption, uid: uid, narrowing: narrowing)
     }
     switch peers.begin(rule, uid: uid) {
@@ -146,8 +146,7 @@ package struct ConcurrencyStep: Sendable {
   }
 
   /// For each unanswered question that the sidecar has sent to the uid, one call needs no slot.
-  private func exemption(of method: String, _ uid: UInt32) -> LimitExemption? {
-    let traits = ProtocolMethods.traits(of: method)
+  private func exemption(of traits: MethodTraits, _ uid: UInt32) -> LimitExemption? {
     if traits.contains(.needsNoSlot) { return .always }
     guard traits.contains(.answersQuestion) else { return nil }
     return peers.beginAnswering(uid: uid, among: questionCount(of: uid)) ? .answering : nil

@@ -41,7 +41,9 @@ package struct RateLimitStep: Sendable {
 
   /// Counts a call; throws when it is one too many.
   func admit(_ method: String, _ rule: AccessRules.Rule?, _ peer: Peer) throws(RPCFault) {
-    guard let rule, let wait = limiter.admit(rule, uid: peer.uid, isProbe: isProbe(method)) else { return }
+    guard let rule, rule.rate != nil, let wait = limiter.admit(rule, uid: peer.uid, isProbe: isProbe(method)) else {
+      return
+    }
     metrics.callRejected(PeerRateLimiter.Rejection.rate.rawValue)
     throw fault(method, wait)
   }

@@ -12,11 +12,6 @@ package final class TaskRegistry: Sendable {
     /// A task that has ended.
     case ended(TaskDescription)
 
-    /// Whether it runs.
-    fileprivate var isRunning: Bool {
-      if case .running = self { true } else { false }
-    }
-
     /// The task as its owner sees it.
     package var description: TaskDescription {
       switch self {
@@ -37,106 +32,156 @@ package final class TaskRegistry: Sendable {
     package let position: Int64
   }
 
-  /// The name of a task. The levels of a chain have names of their own.
-  private struct Name: Hashable, Sendable {
-    /// The id of the level that it was begun through; nil: none.
-    let level: String?
-    let task: String
+  /// A task in the registry, to be given back when it ends. An object without an entry in a dictionary: each fetch
+  /// makes one.
+  package final class Registered: @unchecked Sendable {
+    // Sendable because what changes is used behind the registry's lock only.
+    fileprivate enum Contents {
+      case running(NetworkTask)
+      case ended(TaskRecord, at: MonotonicInstant)
+      case forgotten
+    }
+
+    fileprivate let name: String
+    fileprivate let hash: Int
+    fileprivate let resource: String
+    fileprivate let narrowing: Narrowing?
+    /// The level that it was begun through. The levels of a chain have names of their own.
+    fileprivate let level: Level
+    fileprivate unowned let owner: UIDTasks
+    /// The number that it began with.
+    fileprivate let number: Int64
+    fileprivate var contents: Contents
+    /// The number that it ended with, greater than all others while it runs.
+    fileprivate var endNumber = Int64.max
+    /// The next task in a chain of `TaskNames`.
+    fileprivate var next: Registered?
+
+    fileprivate init(
+      _ task: NetworkTask, hash: Int, resource: String, _ narrowing: Narrowing?, _ level: Level, of owner: UIDTasks,
+      number: Int64
+    ) {
+      name = task.identifier
+      self.hash = hash
+      self.resource = resource
+      self.narrowing = narrowing
+      self.level = level
+      self.owner = owner
+      self.number = number
+      contents = .running(task)
+    }
+
+    fileprivate var isRunning: Bool { if case .running = contents { true } else { false } }
+    fileprivate var isForgotten: Bool { if case .forgotten = contents { true } else { false } }
+
+    /// The task as others see it; nil when it has been forgotten.
+    fileprivate var known: Known? {
+      switch contents {
+      case .running(let task): .running(task)
+      case .ended(let record, _): .ended(record.description)
+      case .forgotten: nil
+      }
+    }
+
+    /// Whether it ran when `moment` was the last number that was taken.
+    fileprivate func ran(at moment: Int64) -> Bool { endNumber > moment }
   }
 
-  private struct Running {
-    let task: NetworkTask
-    let resource: String
-    let narrowing: Narrowing?
-    let number: Int64
-  }
+  /// The tasks of one uid that were begun through one level.
+  fileprivate final class Level {
+    /// Nil: of those that were begun through none.
+    let id: String?
+    /// Part of the hash of each name.
+    let salt: Int
+    /// How many there are.
+    var count = 0
+    var ended = Arrivals()
 
-  /// The record of a task that has ended, without request and response.
-  private struct Ended {
-    let record: TaskRecord
-    let running: (resource: String, narrowing: Narrowing?, number: Int64)
-    let number: Int64
-    let at: MonotonicInstant
+    init(_ id: String?) {
+      self.id = id
+      salt = id.hashValue
+    }
   }
 
   /// The tasks of one uid. A class, behind the registry's lock: each fetch changes it twice.
-  private final class UIDTasks: @unchecked Sendable {
+  fileprivate final class UIDTasks: @unchecked Sendable {
     // Sendable because it is used behind the registry's lock only.
-    var running: [Name: Running] = [:]
-    var ended: [Name: Ended] = [:]
     /// All of them as they began.
-    var order = ArrivalOrder<Name>()
-    /// Those of them that run.
-    var runningOrder = ArrivalOrder<Name>()
-    /// The tasks that have ended, in that order; of all levels, and of each.
-    var endings = ArrivalOrder<Name>()
-    var levelEndings: [String?: ArrivalOrder<Name>] = [:]
-    /// How many tasks of each level there are.
-    var levels: [String?: Int] = [:]
+    var order = Arrivals()
+    /// Those that have ended, in that order.
+    var ended = Arrivals()
+    private var names = TaskNames()
+    private let outside = Level(nil)
+    private var levels: [String: Level] = [:]
 
-    /// A task, and the number that it began with.
-    func known(_ name: Name) -> (task: Known, resource: String, narrowing: Narrowing?, number: Int64)? {
-      if let running = running[name] {
-        return (.running(running.task), running.resource, running.narrowing, running.number)
+    /// The levels that have tasks, and that of the tasks of none.
+    var allLevels: [Level] { [outside] + levels.values }
+
+    func level(_ id: String?) -> Level? {
+      guard let id else { return outside }
+      return levels[id]
+    }
+
+    func find(_ name: String, at level: Level) -> Registered? { names.find(name, Self.hash(name, level), level) }
+
+    private static func hash(_ name: String, _ level: Level) -> Int { name.hashValue ^ level.salt }
+
+    private func madeLevel(_ id: String?) -> Level {
+      if let level = level(id) { return level }
+      let level = Level(id)
+      if let id { levels[id] = level }
+      return level
+    }
+
+    /// Notes a task down; nil when one of its name runs at its level.
+    func begin(_ task: NetworkTask, for resource: String, _ narrowing: Narrowing?, number: Int64) -> Registered? {
+      var level = madeLevel(narrowing?.id)
+      let hash = Self.hash(task.identifier, level)
+      if let other = names.find(task.identifier, hash, level) {
+        guard !other.isRunning else { return nil }
+        forget(other)
+        level = madeLevel(narrowing?.id)
       }
-      return ended[name].map {
-        (.ended($0.record.description), $0.running.resource, $0.running.narrowing, $0.running.number)
-      }
+      let registered = Registered(
+        task, hash: hash, resource: resource, narrowing, level, of: self, number: number)
+      order.add(registered)
+      names.add(registered)
+      level.count += 1
+      return registered
     }
 
-    func begin(_ name: Name, _ task: Running) {
-      forget(name)
-      running[name] = task
-      order.add(name, number: task.number)
-      runningOrder.add(name, number: task.number)
-      levels[name.level, default: 0] += 1
+    func end(_ task: Registered, as record: TaskRecord, number: Int64, at now: MonotonicInstant) {
+      task.contents = .ended(record, at: now)
+      task.endNumber = number
+      ended.add(task)
+      task.level.ended.add(task)
     }
 
-    func end(_ name: Name, _ task: Ended) {
-      running[name] = nil
-      runningOrder.remove(name)
-      ended[name] = task
-      endings.add(name, number: task.number)
-      levelEndings[name.level, default: ArrivalOrder()].add(name, number: task.number)
-    }
-
-    func forget(_ name: Name) {
-      guard ended.removeValue(forKey: name) != nil else { return }
-      endings.remove(name)
-      order.remove(name)
-      levelEndings[name.level]?.remove(name)
-      if levelEndings[name.level]?.isEmpty == true { levelEndings[name.level] = nil }
-      levels.countDown(name.level)
+    /// Forgets a task that has ended.
+    private func forget(_ task: Registered) {
+      names.remove(task)
+      task.contents = .forgotten
+      order.forgotOne()
+      ended.forgotOne()
+      task.level.ended.forgotOne()
+      task.level.count -= 1
+      if task.level.count == 0, let id = task.level.id { levels[id] = nil }
     }
 
     /// Forgets those that had ended a while before `now`.
     func forgetOld(at now: MonotonicInstant) {
-      while let name = endings.first()?.name, let oldest = ended[name], oldest.at + TaskRegistry.memory <= now {
-        forget(name)
+      while let oldest = ended.first(), case .ended(_, let end) = oldest.contents, end + TaskRegistry.memory <= now {
+        forget(oldest)
       }
     }
 
     /// Forgets the one that ended first of the level with the most; false when there is none.
     func forgetOldest() -> Bool {
-      guard let most = levelEndings.max(by: { $0.value.count < $1.value.count }),
-        let name = levelEndings[most.key]?.first()?.name
-      else { return false }
-      forget(name)
+      var most = outside
+      for level in levels.values where level.ended.count > most.ended.count { most = level }
+      guard let oldest = most.ended.first() else { return false }
+      forget(oldest)
       return true
-    }
-
-    /// Whether the task ran when `moment` was the last number that was taken.
-    func ran(_ name: Name, at moment: Int64) -> Bool { ended[name].map { $0.number > moment } ?? true }
-
-    /// At most `count` of those that ran at that moment and began before `number`, the newest first.
-    func thoseThatRan(at moment: Int64, before number: Int64, atMost count: Int) -> [Name] {
-      let ended = endings.names(after: moment, atMost: .max).compactMap { entry in
-        self.ended[entry.name].map { (name: entry.name, number: $0.running.number) }
-      }
-      let names =
-        ended.filter { $0.number < number }
-        + runningOrder.names(before: number, atMost: count).map { (name: $0.name, number: $0.number) }
-      return names.sorted { $0.number > $1.number }.prefix(count).map(\.name)
     }
   }
 
@@ -151,21 +196,19 @@ package final class TaskRegistry: Sendable {
       return lastNumber
     }
 
-    /// Changes what there is of one uid.
-    mutating func change<Result>(_ uid: UInt32, _ body: (UIDTasks) -> Result) -> Result {
-      let tasks = tasks(of: uid)
-      let before = tasks.ended.count
-      let result = body(tasks)
-      endedCount += tasks.ended.count - before
-      if tasks.order.isEmpty { uids[uid] = nil }
-      return result
-    }
-
-    private mutating func tasks(of uid: UInt32) -> UIDTasks {
+    mutating func tasks(of uid: UInt32) -> UIDTasks {
       if let tasks = uids[uid] { return tasks }
       let tasks = UIDTasks()
       uids[uid] = tasks
       return tasks
+    }
+
+    /// Changes the tasks of one uid.
+    mutating func change<Result>(_ tasks: UIDTasks, _ body: (UIDTasks) -> Result) -> Result {
+      let before = tasks.ended.count
+      let result = body(tasks)
+      endedCount += tasks.ended.count - before
+      return result
     }
   }
 
@@ -180,44 +223,42 @@ package final class TaskRegistry: Sendable {
 
   package init(clock: any EngineClock) { self.clock = clock }
 
-  /// Notes a task for a resource down, which was begun through a chain; false when one of that name runs at its last
-  /// level.
+  /// Notes a task for a resource down, which was begun through a chain; nil when one of that name runs at its last
+  /// level. `end` must follow.
   package func begin(
     _ task: NetworkTask, for resource: String, of uid: UInt32, through narrowing: Narrowing? = nil
-  ) -> Bool {
-    let name = Name(level: narrowing?.id, task: task.identifier)
-    return state.withLock { state in
+  ) -> Registered? {
+    state.withLock { state in
       let number = state.takeNumber()
-      return state.change(uid) { tasks in
-        guard tasks.running[name] == nil else { return false }
-        tasks.begin(name, Running(task: task, resource: resource, narrowing: narrowing, number: number))
-        return true
-      }
+      return state.change(state.tasks(of: uid)) { $0.begin(task, for: resource, narrowing, number: number) }
     }
   }
 
   /// The task has ended.
-  package func end(_ task: NetworkTask, of uid: UInt32, through narrowing: Narrowing? = nil) {
-    let name = Name(level: narrowing?.id, task: task.identifier)
+  package func end(_ registered: Registered) {
+    // Nobody else ends it: this is read without the lock.
+    guard case .running(let task) = registered.contents else { return }
     let record = TaskRecord(task)
     let now = clock.monotonicNow
-    state.withLock { state in
-      let number = state.takeNumber()
-      state.change(uid) { tasks in
-        guard let running = tasks.running[name], running.task === task else { return }
-        tasks.end(
-          name,
-          Ended(
-            record: record, running: (running.resource, running.narrowing, running.number), number: number, at: now))
+    // What the task still holds is not released behind the lock.
+    withExtendedLifetime(task) {
+      state.withLock { state in
+        let number = state.takeNumber()
+        state.change(registered.owner) { tasks in
+          tasks.end(registered, as: record, number: number, at: now)
+          tasks.forgetOld(at: now)
+        }
+        Self.sweep(&state, now)
       }
-      Self.forget(&state, uid, now)
-      Self.sweep(&state, now)
     }
   }
 
   /// Whether a task of that name runs at that level.
   package func isRunning(_ name: String, of uid: UInt32, through narrowing: Narrowing?) -> Bool {
-    state.withLock { $0.uids[uid]?.running[Name(level: narrowing?.id, task: name)] != nil }
+    state.withLock { state in
+      guard let tasks = state.uids[uid], let level = tasks.level(narrowing?.id) else { return false }
+      return tasks.find(name, at: level)?.isRunning ?? false
+    }
   }
 
   /// The task of that name which was begun through `narrowing`, else through a level below: one that runs before one
@@ -230,16 +271,16 @@ package final class TaskRegistry: Sendable {
     return state.withLock { state in
       Self.forget(&state, uid, now)
       guard let tasks = state.uids[uid] else { return nil }
-      func find(_ level: String?) -> (task: Known, number: Int64)? {
-        guard let known = tasks.known(Name(level: level, task: name)), scope.contains(resource: known.resource),
-          narrowing?.covers(known.narrowing) ?? true
+      func find(_ level: Level) -> Registered? {
+        guard let task = tasks.find(name, at: level), scope.contains(resource: task.resource),
+          narrowing?.covers(task.narrowing) ?? true
         else { return nil }
-        return (known.task, known.number)
+        return task
       }
-      if let own = find(narrowing?.id) { return own.task }
-      return tasks.levels.keys.compactMap(find).max {
-        ($0.task.isRunning ? 1 : 0, $0.number) < ($1.task.isRunning ? 1 : 0, $1.number)
-      }?.task
+      if let own = tasks.level(narrowing?.id).flatMap(find) { return own.known }
+      return tasks.allLevels.compactMap(find).max {
+        ($0.isRunning ? 1 : 0, $0.number) < ($1.isRunning ? 1 : 0, $1.number)
+      }?.known
     }
   }
 
@@ -253,22 +294,21 @@ package final class TaskRegistry: Sendable {
     return state.withLock { state in
       Self.forget(&state, uid, now)
       guard let tasks = state.uids[uid] else { return [] }
-      var names: [Name] = []
+      var found: [Registered] = []
       let start = Position(position)
       if !start.isEnded {
-        names = tasks.thoseThatRan(at: moment, before: min(start.number, moment + 1), atMost: count)
+        found = tasks.order.newest(before: min(start.number, moment + 1), atMost: count) { $0.ran(at: moment) }
       }
-      let isFull = names.count == count
-      if !isFull {
-        names += tasks.order.names(
-          before: min(start.isEnded ? start.number : .max, moment + 1), atMost: count - names.count
-        ) { !tasks.ran($0, at: moment) }.map(\.name)
+      if found.count < count {
+        found += tasks.order.newest(
+          before: min(start.isEnded ? start.number : .max, moment + 1), atMost: count - found.count
+        ) { !$0.ran(at: moment) }
       }
-      return names.compactMap { name in
-        tasks.known(name).map {
+      return found.compactMap { task in
+        task.known.map {
           Entry(
-            task: $0.task, resource: $0.resource, narrowing: $0.narrowing,
-            position: Position(number: $0.number, isEnded: !tasks.ran(name, at: moment)).value)
+            task: $0, resource: task.resource, narrowing: task.narrowing,
+            position: Position(number: task.number, isEnded: !task.ran(at: moment)).value)
         }
       }
     }
@@ -298,8 +338,9 @@ package final class TaskRegistry: Sendable {
 
   /// Forgets what of one uid has ended long ago.
   private static func forget(_ state: inout State, _ uid: UInt32, _ now: MonotonicInstant) {
-    guard state.uids[uid]?.ended.isEmpty == false else { return }
-    state.change(uid) { tasks in tasks.forgetOld(at: now) }
+    guard let tasks = state.uids[uid] else { return }
+    state.change(tasks) { $0.forgetOld(at: now) }
+    if tasks.order.isEmpty { state.uids[uid] = nil }
   }
 
   /// Removes tasks that ended long ago of uids without connections, and those beyond the capacity.
@@ -309,9 +350,125 @@ package final class TaskRegistry: Sendable {
       for uid in Array(state.uids.keys) { forget(&state, uid, now) }
     }
     while state.endedCount > capacity,
-      let uid = state.uids.max(by: { $0.value.ended.count < $1.value.ended.count })?.key,
-      state.change(uid, { $0.forgetOldest() })
-    {}
+      let (uid, tasks) = state.uids.max(by: { $0.value.ended.count < $1.value.ended.count }),
+      state.change(tasks, { $0.forgetOldest() })
+    {
+      if tasks.order.isEmpty { state.uids[uid] = nil }
+    }
+  }
+}
+
+/// Tasks in the order of their numbers, which pages of lists go by. Those that were forgotten stay until they are too
+/// many: nothing is searched for one that leaves.
+private struct Arrivals {
+  /// How many that were forgotten are kept, in addition to as many as there are others.
+  private static let slack = 64
+
+  private var tasks: [TaskRegistry.Registered] = []
+  /// Those before this index have all been forgotten.
+  private var head = 0
+  /// How many have not been forgotten.
+  private(set) var count = 0
+
+  var isEmpty: Bool { count == 0 }
+
+  /// Adds a task, whose number is greater than all before.
+  mutating func add(_ task: TaskRegistry.Registered) {
+    tasks.append(task)
+    count += 1
+  }
+
+  /// One of them has been forgotten.
+  mutating func forgotOne() {
+    count -= 1
+    guard tasks.count > 2 * count + Self.slack else { return }
+    tasks.removeAll { $0.isForgotten }
+    head = 0
+  }
+
+  /// The one that has been here for longest.
+  mutating func first() -> TaskRegistry.Registered? {
+    while head < tasks.count {
+      if !tasks[head].isForgotten { return tasks[head] }
+      head += 1
+    }
+    return nil
+  }
+
+  /// At most `count` that began before `number` and fulfil `condition`, the last first.
+  func newest(
+    before number: Int64, atMost count: Int, where condition: (TaskRegistry.Registered) -> Bool
+  ) -> [TaskRegistry.Registered] {
+    var found: [TaskRegistry.Registered] = []
+    var index = end(before: number)
+    while index > head, found.count < count {
+      index -= 1
+      if !tasks[index].isForgotten, condition(tasks[index]) { found.append(tasks[index]) }
+    }
+    return found
+  }
+
+  /// The index behind the last that began before `number`.
+  private func end(before number: Int64) -> Int {
+    var (low, high) = (head, tasks.count)
+    while low < high {
+      let middle = low + (high - low) / 2
+      if tasks[middle].number < number { low = middle + 1 } else { high = middle }
+    }
+    return low
+  }
+}
+
+/// Finds the tasks of a uid by level and name. The tasks are its chains themselves: one more needs no memory.
+private struct TaskNames {
+  private var chains: [TaskRegistry.Registered?] = Array(repeating: nil, count: 16)
+  private var count = 0
+
+  private func index(_ hash: Int) -> Int { hash & (chains.count - 1) }
+
+  func find(_ name: String, _ hash: Int, _ level: TaskRegistry.Level) -> TaskRegistry.Registered? {
+    var next = chains[index(hash)]
+    while let task = next {
+      if task.hash == hash, task.level === level, task.name == name { return task }
+      next = task.next
+    }
+    return nil
+  }
+
+  /// Adds a task, whose name at its level no other has.
+  mutating func add(_ task: TaskRegistry.Registered) {
+    if count == chains.count { grow() }
+    link(task)
+    count += 1
+  }
+
+  mutating func remove(_ task: TaskRegistry.Registered) {
+    if chains[index(task.hash)] === task {
+      chains[index(task.hash)] = task.next
+    } else {
+      var before = chains[index(task.hash)]
+      while let other = before, other.next !== task { before = other.next }
+      before?.next = task.next
+    }
+    task.next = nil
+    count -= 1
+  }
+
+  private mutating func link(_ task: TaskRegistry.Registered) {
+    task.next = chains[index(task.hash)]
+    chains[index(task.hash)] = task
+  }
+
+  private mutating func grow() {
+    let before = chains
+    chains = Array(repeating: nil, count: 2 * before.count)
+    for first in before {
+      var next = first
+      while let task = next {
+        next = task.next
+        link(task)
+      }
+    }
   }
 }
 

@@ -352,6 +352,7 @@ private final class RunningFetch: Sendable {
   let deadline: Deadline
   let options: FetchOptions
   private let use: RequestMemory.Use
+  private let registered: TaskRegistry.Registered
 
   /// Fails where a task of that name runs, or the caller's uid has too many bytes of requests under way.
   init(
@@ -375,14 +376,17 @@ private final class RunningFetch: Sendable {
     guard handler.memory.withLock({ $0.take(use) }) else {
       throw RPCFault.overloaded("Too many bytes of requests of this user under way")
     }
-    guard handler.tasks.begin(task, for: fetch.server.name, of: context.uid, through: context.narrowing) else {
-      handler.memory.withLock { $0.giveBack(use) }
+    let registered = handler.tasks.begin(
+      task, for: fetch.server.name, of: context.uid, through: context.narrowing)
+    guard let registered else {
+      handler.memory.withLock { [use] in $0.giveBack(use) }
       throw FetchResourceHandler.taskIsRunning
     }
+    self.registered = registered
   }
 
   func end() {
-    handler.tasks.end(task, of: context.uid, through: context.narrowing)
+    handler.tasks.end(registered)
     handler.memory.withLock { $0.giveBack(use) }
   }
 }

@@ -45,7 +45,10 @@ package struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver 
     logger.log(level: level, "\(text)", metadata: scope.logged(metadata()))
   }
 
-  package func observe(_ event: EngineEvent, in scope: CallScope) { of(scope).take(event) }
+  package func observe(_ event: EngineEvent, in scope: CallScope) {
+    // Every fetch causes one: no observer is made for it.
+    if case .exchange(let exchange) = event { count(exchange, in: scope) } else { of(scope).take(event) }
+  }
 
   private func take(_ event: EngineEvent) {
     switch event {
@@ -126,7 +129,7 @@ package struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver 
       line(
         .warning, "the decision point no longer knew its client, which is registered again; users have to log in again",
         .of([.provider: .string(provider)]))
-    case .exchange(let exchange): count(exchange)
+    case .exchange(let exchange): count(exchange, in: scope)
     }
   }
 
@@ -248,15 +251,25 @@ package struct ServiceObserver: EngineObserver, KeySetObserver, SessionObserver 
     changes.signal()
   }
 
-  private func count(_ exchange: UpstreamExchange) {
-    let kind = exchange.purpose.kind
+  private func count(_ exchange: UpstreamExchange, in scope: CallScope) {
     let outcome =
       switch exchange.outcome {
-      case .status(let status): "\(status / 100)xx"
+      case .status(let status): Self.statusClass(status)
       case .failed(let code): code.rawValue
       }
-    metrics.upstreamEnded(kind, outcome, after: exchange.duration)
-    line(.debug, "exchange ended", Self.metadata(of: exchange))
+    metrics.upstreamEnded(exchange.purpose.kind, outcome, after: exchange.duration)
+    guard logger.logLevel <= .debug else { return }
+    logger.log(level: .debug, "exchange ended", metadata: scope.logged(Self.metadata(of: exchange)))
+  }
+
+  private static func statusClass(_ status: Int) -> String {
+    switch status {
+    case 200...299: "2xx"
+    case 300...399: "3xx"
+    case 400...499: "4xx"
+    case 500...599: "5xx"
+    default: "\(status / 100)xx"
+    }
   }
 
   /// Everything about a request that helps in finding a fault, without its query.

@@ -3,18 +3,39 @@ package import PosternSupport
 
 /// Everything counted in this process. Label values come from closed sets, so that no caller can make it grow.
 package final class MetricsRegistry: Sendable {
-  private struct MethodOutcome: Hashable, Sendable {
-    let method: String
+  private struct Labels: Hashable, Sendable {
+    /// A method, a kind of upstream exchange, or a resource.
+    let subject: String
     let outcome: String
   }
 
-  private struct Upstream: Hashable, Sendable {
-    let kind: String
-    let outcome: String
+  /// Histograms by their labels. The one that was observed last is found without hashing: most calls follow others of
+  /// their kind.
+  private struct Histograms: Sendable {
+    private var positions: [Labels: Int] = [:]
+    private var list: [(labels: Labels, histogram: Histogram)] = []
+    private var last = 0
+
+    /// All of them, in the order of their labels.
+    var sorted: [(labels: Labels, histogram: Histogram)] {
+      list.sorted { ($0.labels.subject, $0.labels.outcome) < ($1.labels.subject, $1.labels.outcome) }
+    }
+
+    mutating func observe(_ labels: Labels, _ duration: Duration) {
+      if last >= list.count || list[last].labels != labels { last = position(of: labels) }
+      list[last].histogram.observe(duration)
+    }
+
+    private mutating func position(of labels: Labels) -> Int {
+      if let position = positions[labels] { return position }
+      positions[labels] = list.count
+      list.append((labels, Histogram()))
+      return list.count - 1
+    }
   }
 
   private struct Calls: Sendable {
-    var ended: [MethodOutcome: Histogram] = [:]
+    var ended = Histograms()
     var rejected: [String: UInt64] = [:]
     var waits = Histogram()
   }
@@ -27,7 +48,7 @@ package final class MetricsRegistry: Sendable {
   private struct State {
     var calls = Calls()
     var connections = Connections()
-    var upstream: [Upstream: Histogram] = [:]
+    var upstream = Histograms()
     var tokens: [String: UInt64] = [:]
     var refreshes: [String: UInt64] = [:]
     /// By provider, which the configuration bounds, and by what they are.
@@ -35,7 +56,7 @@ package final class MetricsRegistry: Sendable {
     /// In seconds, by issuer: the configuration bounds them.
     var clockSkews: [String: Double] = [:]
     /// By resource, which the configuration bounds, and reason.
-    var fetchesRejected: [Upstream: UInt64] = [:]
+    var fetchesRejected: [Labels: UInt64] = [:]
     var reloads: [String: UInt64] = [:]
 
     /// The state without the series of what `scope` hides.
@@ -43,7 +64,7 @@ package final class MetricsRegistry: Sendable {
       guard !scope.isEverything else { return self }
       var own = self
       own.clockSkews = clockSkews.filter { scope.contains(issuer: $0.key) }
-      own.fetchesRejected = fetchesRejected.filter { scope.contains(resource: $0.key.kind) }
+      own.fetchesRejected = fetchesRejected.filter { scope.contains(resource: $0.key.subject) }
       own.decisions = decisions.filter { scope.contains(decisionPoint: $0.key) }
       return own
     }
@@ -58,15 +79,13 @@ package final class MetricsRegistry: Sendable {
 
   /// A call ended: `outcome` is `result` or the error's reason.
   func callEnded(_ method: String, _ outcome: String, after duration: Duration) {
-    state.withLock {
-      $0.calls.ended[MethodOutcome(method: method, outcome: outcome), default: Histogram()].observe(duration)
-    }
+    state.withLock { $0.calls.ended.observe(Labels(subject: method, outcome: outcome), duration) }
   }
 
   /// Counts a request to an upstream server: `kind` is `resource`, `token`, `discovery`, `key_set`,
   /// `introspection` or `decision`.
   func upstreamEnded(_ kind: String, _ outcome: String, after duration: Duration) {
-    state.withLock { $0.upstream[Upstream(kind: kind, outcome: outcome), default: Histogram()].observe(duration) }
+    state.withLock { $0.upstream.observe(Labels(subject: kind, outcome: outcome), duration) }
   }
 
   /// The token cache: `event` is `hit`, `miss`, `obtained`, `failed` or `rejected`.
@@ -77,7 +96,7 @@ package final class MetricsRegistry: Sendable {
 
   /// Counts a fetch that a resource's limits rejected, by `reason`.
   func fetchRejected(_ resource: String, _ reason: String) {
-    state.withLock { $0.fetchesRejected[Upstream(kind: resource, outcome: reason), default: 0] += 1 }
+    state.withLock { $0.fetchesRejected[Labels(subject: resource, outcome: reason), default: 0] += 1 }
   }
 
   /// Counts the decisions of a preauthorization at `provider`; `local` of them came from the cache.
@@ -169,21 +188,23 @@ package final class MetricsRegistry: Sendable {
         family.sample([("reason", reason)], count)
       }
     }
-    let calls = state.calls.ended.sorted { ($0.key.method, $0.key.outcome) < ($1.key.method, $1.key.outcome) }
+    let calls = state.calls.ended.sorted
     family("postern_rpc_requests_total", .counter, "Calls by method and outcome: result, or the error's reason.") {
       for (key, histogram) in calls {
-        $0.sample([("method", key.method), ("outcome", key.outcome)], histogram.count)
+        $0.sample([("method", key.subject), ("outcome", key.outcome)], histogram.count)
       }
     }
     family("postern_rpc_duration_seconds", .histogram, "Time from a call's arrival to its answer.") {
-      for (key, histogram) in calls { $0.sample([("method", key.method), ("outcome", key.outcome)], histogram) }
+      for (key, histogram) in calls { $0.sample([("method", key.subject), ("outcome", key.outcome)], histogram) }
     }
-    let upstream = state.upstream.sorted { ($0.key.kind, $0.key.outcome) < ($1.key.kind, $1.key.outcome) }
+    let upstream = state.upstream.sorted
     family("postern_upstream_requests_total", .counter, "Exchanges with upstream servers by kind and outcome.") {
-      for (key, histogram) in upstream { $0.sample([("kind", key.kind), ("outcome", key.outcome)], histogram.count) }
+      for (key, histogram) in upstream {
+        $0.sample([("kind", key.subject), ("outcome", key.outcome)], histogram.count)
+      }
     }
     family("postern_upstream_duration_seconds", .histogram, "Time an upstream exchange took.") {
-      for (key, histogram) in upstream { $0.sample([("kind", key.kind), ("outcome", key.outcome)], histogram) }
+      for (key, histogram) in upstream { $0.sample([("kind", key.subject), ("outcome", key.outcome)], histogram) }
     }
     family("postern_token_cache_requests_total", .counter, "Tokens requested, by the cache's result.") { family in
       for (event, count) in state.tokens.sorted(by: { $0.key < $1.key }) { family.sample([("result", event)], count) }
@@ -199,12 +220,14 @@ package final class MetricsRegistry: Sendable {
     ) {
       for (issuer, skew) in state.clockSkews.sorted(by: { $0.key < $1.key }) { $0.sample([("issuer", issuer)], skew) }
     }
-    let rejected = state.fetchesRejected.sorted { ($0.key.kind, $0.key.outcome) < ($1.key.kind, $1.key.outcome) }
+    let rejected = state.fetchesRejected.sorted {
+      ($0.key.subject, $0.key.outcome) < ($1.key.subject, $1.key.outcome)
+    }
     family(
       "postern_resource_refused_total", .counter, "Requests that a resource's limits rejected, by reason.",
       isOfAllPeers: false
     ) {
-      for (key, count) in rejected { $0.sample([("resource", key.kind), ("reason", key.outcome)], count) }
+      for (key, count) in rejected { $0.sample([("resource", key.subject), ("reason", key.outcome)], count) }
     }
     let decisions = state.decisions.sorted { $0.key < $1.key }
     family(

@@ -16,7 +16,7 @@ struct WorkSpan: EngineSpan {
   }
 
   var context: TraceContext? {
-    TraceContext(parent: "00-\(tracer.traceID)-\(spanID)-01", tracer: tracer.within(spanID))
+    TraceContext(own: "00-\(tracer.traceID)-\(spanID)-01", tracer: tracer.within(spanID))
   }
 
   func end(_ outcome: TracedOutcome) {
