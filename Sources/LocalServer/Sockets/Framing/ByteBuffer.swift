@@ -59,6 +59,14 @@ struct ByteBuffer: Sendable {
     end = storage.count
   }
 
+  /// Appends `bytes` and `last`, growing once at most.
+  mutating func append(_ bytes: UnsafeRawBufferPointer, endingWith last: UInt8) {
+    reserve(bytes.count + 1)
+    storage.append(contentsOf: bytes)
+    storage.append(last)
+    end = storage.count
+  }
+
   mutating func append(_ bytes: some Sequence<UInt8>) {
     prepareToGrow()
     storage.append(contentsOf: bytes)
