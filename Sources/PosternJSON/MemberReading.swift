@@ -47,10 +47,11 @@ extension JSONTree.Member {
 
   /// Reads any value without U+0000; null leaves `place` as it is.
   package func read(_ place: inout JSONValue?) -> Bool {
-    read(&place) {
-      let value = $0.value
-      return value.containsNUL ? nil : value
-    }
+    guard !node.isNull else { return true }
+    let value = node.value
+    guard !value.containsNUL else { return false }
+    place = value
+    return true
   }
 
   /// Reads one of an enumeration's values; null leaves `place` as it is.

@@ -46,7 +46,9 @@ struct JSONComposerTests {
     }
   }
 
-  @Test("a name in lower case has its ASCII letters alone changed", arguments: strings + ["X-\"É\u{1F}K\u{212A}", "ABC"])
+  @Test(
+    "a name in lower case has its ASCII letters alone changed",
+    arguments: strings + ["X-\"É\u{1F}K\u{212A}", "ABC"])
   func lowercased(text: String) {
     let composer = JSONComposer()
     composer.lowercasedString(text)

@@ -47,12 +47,6 @@ struct ByteBuffer: Sendable {
     if storage.capacity < end + more { storage.reserveCapacity(max(end + more, 2 * storage.count)) }
   }
 
-  mutating func append(_ byte: UInt8) {
-    prepareToGrow()
-    storage.append(byte)
-    end += 1
-  }
-
   mutating func append(_ bytes: UnsafeRawBufferPointer) {
     prepareToGrow()
     storage.append(contentsOf: bytes)
