@@ -6,15 +6,17 @@ enum JSONEscaping {
 
   /// Escapes the beginning of `text` into `room`, as far as that is sure to suffice: at least one byte when it has
   /// `step` bytes, and all of a text without escapes when it has `step` bytes more than the text. Bytes that need no
-  /// escape are copied eight at a time, and 32 at a time if none of these needs one.
+  /// escape are copied eight at a time, and 32 at a time if none of these needs one. `high` has the highest bit of a
+  /// byte set if a byte that was read is not ASCII.
   static func escape(
     _ text: UnsafeRawBufferPointer, into room: UnsafeMutableRawBufferPointer
-  ) -> (read: Int, written: Int) {
-    guard let source = text.baseAddress, let target = room.baseAddress, room.count >= step else { return (0, 0) }
+  ) -> (read: Int, written: Int, high: UInt64) {
+    guard let source = text.baseAddress, let target = room.baseAddress, room.count >= step else { return (0, 0, 0) }
     let count = text.count
     let last = room.count &- step
     var read = 0
     var written = 0
+    var high: UInt64 = 0
     func word(_ offset: Int) -> UInt64 {
       UInt64(littleEndian: source.loadUnaligned(fromByteOffset: read &+ offset, as: UInt64.self))
     }
@@ -32,6 +34,7 @@ enum JSONEscaping {
     while read &+ 8 <= count, written <= last {
       let next = word(0)
       let marks = escapes(next)
+      high |= next
       // All eight bytes: those from the first escape on are overwritten.
       put(next)
       advance(by: marks.trailingZeroBitCount >> 3)
@@ -43,6 +46,7 @@ enum JSONEscaping {
       while read &+ 32 <= count, written &+ 32 <= room.count {
         let (first, second, third, fourth) = (word(0), word(8), word(16), word(24))
         guard escapes(first) | escapes(second) | escapes(third) | escapes(fourth) == 0 else { break }
+        high |= first | second | third | fourth
         put(first)
         advance(by: 8)
         put(second)
@@ -55,6 +59,7 @@ enum JSONEscaping {
     }
     while read < count, written <= last {
       let byte = source.load(fromByteOffset: read, as: UInt8.self)
+      high |= UInt64(byte)
       guard escapes(UInt64(byte) | 0x2020_2020_2020_2000) == 0 else {
         putEscape()
         continue
@@ -62,19 +67,20 @@ enum JSONEscaping {
       target.storeBytes(of: byte, toByteOffset: written, as: UInt8.self)
       advance(by: 1)
     }
-    return (read, written)
+    return (read, written, high & highBits)
   }
+
+  private static let highBits: UInt64 = 0x8080_8080_8080_8080
 
   /// The highest bit of each byte of `word` that is below 0x20, a quotation mark or a reverse solidus ("Bit Twiddling
   /// Hacks", haszero and hasless). The lowest bit set is exact; higher ones may be false positives.
   private static func escapes(_ word: UInt64) -> UInt64 {
     let ones: UInt64 = 0x0101_0101_0101_0101
-    let high: UInt64 = 0x8080_8080_8080_8080
     func zeroBytes(_ value: UInt64) -> UInt64 { (value &- ones) & ~value }
     let control = (word &- ones &* 0x20) & ~word
     let quote = zeroBytes(word ^ (ones &* UInt64(UInt8(ascii: "\""))))
     let solidus = zeroBytes(word ^ (ones &* UInt64(UInt8(ascii: "\\"))))
-    return (control | quote | solidus) & high
+    return (control | quote | solidus) & highBits
   }
 
   @inline(__always)

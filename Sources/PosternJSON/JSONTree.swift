@@ -44,7 +44,7 @@ public final class JSONTree: @unchecked Sendable {
   }
 
   /// The members of an object in their order; none when this is not an object.
-  package var members: Members { Members(self) }
+  @usableFromInline package var members: Members { Members(node) }
 
   /// The member `name` of an object, with a life of its own; nil when it is absent or this is not an object.
   package func member(_ name: String) -> JSONTree? { node.member(name).map { JSONTree(sharing: $0.pointer) } }
@@ -61,33 +61,48 @@ public final class JSONTree: @unchecked Sendable {
     self.init(owning: json_incref(pointer))
   }
 
-  /// Visits the members of an object.
+  /// Visits the members of an object, which it borrows: the tree must outlive it.
+  @usableFromInline
   package struct Members {
-    private let tree: JSONTree
+    private let object: JSONNode
     private var position: UnsafeMutableRawPointer?
 
-    fileprivate init(_ tree: JSONTree) {
-      self.tree = tree
-      position = json_object_iter(tree.node.pointer)
+    init(_ object: JSONNode) {
+      self.object = object
+      position = json_object_iter(object.pointer)
     }
 
     /// The next member, which may be used as long as the tree lives.
+    @usableFromInline
     package mutating func next() -> Member? {
       guard let current = position, let name = JSONNode.name(at: current), let value = json_object_iter_value(current)
       else { return nil }
-      position = json_object_iter_next(tree.node.pointer, current)
+      position = json_object_iter_next(object.pointer, current)
       return Member(name: name, node: JSONNode(value))
     }
   }
 
   /// A member of an object, borrowed from its tree.
+  @usableFromInline
   package struct Member {
-    fileprivate let name: UnsafeRawBufferPointer
-    fileprivate let node: JSONNode
+    @usableFromInline let name: UnsafeRawBufferPointer
+    let node: JSONNode
+
+    fileprivate init(name: UnsafeRawBufferPointer, node: JSONNode) {
+      self.name = name
+      self.node = node
+    }
 
     /// Whether its name has the same bytes as `text`.
+    @inlinable @inline(__always)
     package func isNamed(_ text: StaticString) -> Bool {
-      guard name.count == text.utf8CodeUnitCount, let base = name.baseAddress else { return false }
+      name.count == text.utf8CodeUnitCount && hasBytes(text)
+    }
+
+    /// Whether its name, which is as long as `text`, has the same bytes.
+    @usableFromInline
+    package func hasBytes(_ text: StaticString) -> Bool {
+      guard let base = name.baseAddress else { return false }
       return memcmp(base, text.utf8Start, name.count) == 0
     }
 
@@ -100,7 +115,7 @@ public final class JSONTree: @unchecked Sendable {
     }
 
     /// Whether its value is null.
-    package var isNull: Bool { node.isNull }
+    @usableFromInline package var isNull: Bool { node.isNull }
 
     /// Whether its value is an object.
     package var isObject: Bool { node.isObject }
@@ -115,7 +130,7 @@ public final class JSONTree: @unchecked Sendable {
     package var integer: Int64? { node.integer }
 
     /// A copy of its value.
-    package var value: JSONValue { node.value }
+    @usableFromInline package var value: JSONValue { node.value }
 
     /// Its value as a tree, with a life of its own.
     package var tree: JSONTree { JSONTree(sharing: node.pointer) }

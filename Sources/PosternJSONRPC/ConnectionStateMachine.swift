@@ -31,12 +31,41 @@ struct ConnectionStateMachine {
 
   /// A call being worked on.
   private struct InFlight {
+    let key: UInt64
     let id: RPCID?
     let batch: UInt64?
     /// Where its answer goes in the batch.
     let slot: Int
     /// Answered already (cancelled), but still being worked on: it counts towards the limit until it ends.
     var lingers = false
+  }
+
+  /// The calls being worked on, in the order in which they came: their keys only grow. Mostly there are a few, and those
+  /// in a dictionary would cost more.
+  private struct CallsInFlight {
+    private(set) var calls: [InFlight] = []
+
+    var count: Int { calls.count }
+
+    subscript(key: UInt64) -> InFlight? { position(of: key).map { calls[$0] } }
+
+    mutating func append(_ call: InFlight) { calls.append(call) }
+
+    mutating func remove(_ key: UInt64) -> InFlight? { position(of: key).map { calls.remove(at: $0) } }
+
+    /// Its answer has been given.
+    mutating func linger(_ key: UInt64) {
+      if let position = position(of: key) { calls[position].lingers = true }
+    }
+
+    private func position(of key: UInt64) -> Int? {
+      var (start, end) = (0, calls.count)
+      while start < end {
+        let middle = (start &+ end) / 2
+        if calls[middle].key < key { start = middle &+ 1 } else { end = middle }
+      }
+      return start < calls.count && calls[start].key == key ? start : nil
+    }
   }
 
   /// How well-formed the texts of the connection are.
@@ -64,7 +93,7 @@ struct ConnectionStateMachine {
   }
 
   let limits: ConversationLimits
-  private var inFlight: [UInt64: InFlight] = [:]
+  private var inFlight = CallsInFlight()
   private var batches: [UInt64: Batch] = [:]
   private var outgoing: [RPCID: UInt64] = [:]
   private var nextKey: UInt64 = 1
@@ -125,7 +154,7 @@ struct ConnectionStateMachine {
 
   /// A call came to its end.
   mutating func completed(_ key: UInt64, with outcome: Result<RPCResult, RPCFault>, _ act: inout [Action]) {
-    guard let call = inFlight.removeValue(forKey: key) else { return }
+    guard let call = inFlight.remove(key) else { return }
     if !call.lingers { deliver(outcome, of: call, &act) }
     closeIfDone(&act)
   }
@@ -152,11 +181,9 @@ struct ConnectionStateMachine {
       ?? RPCFault(.shuttingDown, Self.unfinished, outcome: .sentNoReply, isRetryable: false)
     guard !closed else { return }
     draining = true
-    // In the order they came.
-    for key in inFlight.keys.sorted() {
-      guard let call = inFlight[key], !call.lingers else { continue }
-      inFlight[key]?.lingers = true
-      act.append(.cancel(key))
+    for call in inFlight.calls where !call.lingers {
+      inFlight.linger(call.key)
+      act.append(.cancel(call.key))
       deliver(.failure(fault), of: call, &act)
     }
     end(&act)
@@ -170,9 +197,9 @@ struct ConnectionStateMachine {
   mutating func connectionClosed(_ act: inout [Action]) {
     guard !closed else { return }
     closed = true
-    for (key, call) in inFlight where !call.lingers {
-      inFlight[key]?.lingers = true
-      act.append(.cancel(key))
+    for call in inFlight.calls where !call.lingers {
+      inFlight.linger(call.key)
+      act.append(.cancel(call.key))
     }
     pending = 0
     batches = [:]
@@ -182,7 +209,7 @@ struct ConnectionStateMachine {
   /// Ends a call of this connection with `request_cancelled`, exactly once; false when it has ended already.
   mutating func cancel(_ key: UInt64, _ act: inout [Action]) -> Bool {
     guard let call = inFlight[key], !call.lingers else { return false }
-    inFlight[key]?.lingers = true
+    inFlight.linger(key)
     act.append(.cancel(key))
     deliver(.failure(RPCFault(.requestCancelled)), of: call, &act)
     closeIfDone(&act)
@@ -226,12 +253,12 @@ struct ConnectionStateMachine {
       guard let key = admit(id, method, batch, slot, &act) else { return }
       act.append(.invoke(Call(key: key, id: id, method: method, params: params, position: slot)))
     case .notification("$/cancelRequest", let params):
-      if let id = params?["id"].flatMap(RPCID.init) { cancel(id, &act) }
+      if let params, let id = Self.id(in: params) { cancel(id, &act) }
     case .notification(let method, let params):
       guard !draining else { return }
       guard hasRoom(for: method) else { return act.append(.rejectedUnread) }
       let key = takeKey()
-      inFlight[key] = InFlight(id: nil, batch: nil, slot: 0)
+      inFlight.append(InFlight(key: key, id: nil, batch: nil, slot: 0))
       pending += 1
       act.append(.invoke(Call(key: key, id: nil, method: method, params: params, position: slot)))
     case .response(let id, let result):
@@ -241,6 +268,16 @@ struct ConnectionStateMachine {
       reject(id, fault, batch, slot, &act)
     case .invalidNotification: break
     }
+  }
+
+  /// The id that `$/cancelRequest` names.
+  private static func id(in params: JSONTree) -> RPCID? {
+    var id: RPCID?
+    _ = params.readMembers { member in
+      if member.isNamed("id") { id = RPCID(member) }
+      return id == nil
+    }
+    return id
   }
 
   /// Accepts a request, or rejects it.
@@ -261,7 +298,7 @@ struct ConnectionStateMachine {
       return nil
     }
     let key = takeKey()
-    inFlight[key] = InFlight(id: id, batch: batch, slot: slot)
+    inFlight.append(InFlight(key: key, id: id, batch: batch, slot: slot))
     pending += 1
     if let batch { batches[batch]?.open += 1 }
     return key
@@ -277,8 +314,7 @@ struct ConnectionStateMachine {
   }
 
   private mutating func cancel(_ id: RPCID, _ act: inout [Action]) {
-    let keys = inFlight.filter { $0.value.id == id && !$0.value.lingers }.keys
-    for key in keys { _ = cancel(key, &act) }
+    for call in inFlight.calls where call.id == id { _ = cancel(call.key, &act) }
   }
 
   // MARK: - Answers

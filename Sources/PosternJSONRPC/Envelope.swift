@@ -47,12 +47,13 @@ enum Envelope {
   private static func read(_ json: JSONTree) -> Envelope {
     guard json.isObject else { return .invalid(nil, RPCFault(.invalidRequest, "A request is a JSON object")) }
     let members = Members(of: json)
-    let id = members.id.flatMap { RPCID($0.value) }
+    let id = members.id.flatMap(RPCID.init)
     guard members.isVersion2 else {
       return .invalid(id, RPCFault(.invalidRequest, "The member jsonrpc must be \"2.0\""))
     }
     guard let member = members.method else { return response(members, id: id) }
-    guard let method = member.string, !method.utf8.contains(0) else {
+    var name: String?
+    guard member.read(&name), let method = name else {
       return .invalid(id, RPCFault(.invalidRequest, "The member method must be a string"))
     }
     if members.id != nil, id == nil {

@@ -45,25 +45,24 @@ enum OutgoingText: Sendable {
   /// Calls `body` with the bytes; they are valid during the call only.
   func withBytes(_ body: (UnsafeRawBufferPointer) -> Void) {
     if case .message(let json) = self { return JSONWriter().withBytes(of: json, body) }
-    var bytes: [UInt8] = []
-    // At once: a batch of large answers would be copied again with each of them, and leave holes of every size behind.
-    bytes.reserveCapacity(expectedCount)
-    append(to: &bytes)
-    bytes.withUnsafeBytes(body)
+    written.withBytes(body)
   }
 
   /// Its bytes.
-  var bytes: [UInt8] {
-    var bytes: [UInt8] = []
-    append(to: &bytes)
-    return bytes
+  var bytes: [UInt8] { written.bytes }
+
+  private var written: JSONText {
+    // At once: a batch of large answers would be copied again with each of them, and leave holes of every size behind.
+    let text = JSONComposer(capacity: expectedCount)
+    write(to: text)
+    return text.finished()
   }
 
   /// The approximate number of bytes; values that are not written yet are small.
   private var expectedCount: Int {
     switch self {
     case .message, .passing: 256
-    case .response(_, let result): result.bytes.count + 64
+    case .response(_, let result): result.count + 64
     case .batch(let texts): texts.reduce(2) { $0 + $1.expectedCount + 1 }
     }
   }
@@ -73,7 +72,7 @@ enum OutgoingText: Sendable {
     switch self {
     case .message(let json), .passing(_, let json, _): return json.weight(upTo: limit)
     // To copy what has been written takes a small part of the time.
-    case .response(_, let result): return result.bytes.count / 8
+    case .response(_, let result): return result.count / 8
     case .batch(let texts):
       var total = 0
       for text in texts where total < limit { total += text.weight(upTo: limit - total) }
@@ -81,27 +80,26 @@ enum OutgoingText: Sendable {
     }
   }
 
-  private func append(to bytes: inout [UInt8]) {
+  private func write(to text: borrowing JSONComposer) {
     switch self {
-    case .message(let json): JSONWriter().withBytes(of: json) { bytes.append(contentsOf: $0) }
-    case .passing(let id, let result, _):
-      JSONWriter().withBytes(of: Self.envelope(id, "result", result)) { bytes.append(contentsOf: $0) }
+    case .message(let json): text.value(json)
+    case .passing(let id, let result, _): text.value(Self.envelope(id, "result", result))
     case .response(let id, let result):
-      bytes.append(contentsOf: #"{"jsonrpc":"2.0","id":"#.utf8)
+      text.literal(#"{"jsonrpc":"2.0","id":"#)
       switch id {
-      case .integer(let number): bytes.append(contentsOf: String(number).utf8)
-      case .string: JSONWriter().withBytes(of: id.jsonValue) { bytes.append(contentsOf: $0) }
+      case .integer(let number): text.integer(number)
+      case .string(let name): text.string(name)
       }
-      bytes.append(contentsOf: #","result":"#.utf8)
-      bytes.append(contentsOf: result.bytes)
-      bytes.append(UInt8(ascii: "}"))
-    case .batch(let texts):
-      bytes.append(UInt8(ascii: "["))
-      for (position, text) in texts.enumerated() {
-        if position > 0 { bytes.append(UInt8(ascii: ",")) }
-        text.append(to: &bytes)
+      text.literal(#","result":"#)
+      text.written(result)
+      text.literal("}")
+    case .batch(let answers):
+      text.literal("[")
+      for (position, answer) in answers.enumerated() {
+        if position > 0 { text.literal(",") }
+        answer.write(to: text)
       }
-      bytes.append(UInt8(ascii: "]"))
+      text.literal("]")
     }
   }
 

@@ -8,13 +8,15 @@ public enum RPCID: Sendable {
   /// A string id.
   case string(String)
 
-  /// The id in `json`; nil for null, fractions, other kinds, and strings with U+0000.
-  public init?(_ json: JSONValue) {
-    switch json {
-    case .integer(let number): self = .integer(number)
-    case .string(let text) where !text.utf8.contains(0): self = .string(text)
-    default: return nil
+  /// The id that is a member's value; nil for null, fractions, other kinds, and strings with U+0000.
+  init?(_ member: JSONTree.Member) {
+    if let number = member.integer {
+      self = .integer(number)
+      return
     }
+    var text: String?
+    guard member.read(&text), let text else { return nil }
+    self = .string(text)
   }
 
   /// The JSON value on the wire.

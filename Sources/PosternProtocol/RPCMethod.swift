@@ -1,3 +1,4 @@
+public import PosternJSON
 public import PosternSupport
 
 /// A method of the wire contract: its name, what goes in, what comes out, how it can fail. One file per method.
@@ -66,6 +67,14 @@ extension ErrorCode {
 public protocol RPCObject: Codable, Sendable {
   /// The meaning of each member, by its name on the wire. A test checks that none is missing or left over.
   static var memberDocs: [String: String] { get }
+  /// The object as `JSONValueDecoder` decodes it, read in less time; nil if it has to be decoded, for the error or
+  /// because it has a member that is seldom given.
+  static func read(_ object: JSONTree) -> Self?
+}
+
+extension RPCObject {
+  /// Decoded always.
+  public static func read(_ object: JSONTree) -> Self? { nil }
 }
 
 /// No params at all.

@@ -1,44 +1,71 @@
 public import PosternJSON
+import PosternSupport
 
 /// The headers of a response: lower-case names to their values in order; names in the order of their first lines.
 public struct ResponseHeaders: SchemaDescribed, Sendable {
+  private struct Line {
+    let name: String
+    let value: String
+
+    func hasSameName(as other: Line) -> Bool {
+      name.utf8.count == other.name.utf8.count && name.hasSameASCIILetters(as: other.name)
+    }
+  }
+
+  /// The lines of each name, once there are too many for a scan of all of them.
+  private struct Names {
+    private(set) var isFirst: [Bool] = []
+    private(set) var next: [Int?]
+
+    init(_ lines: [Line]) {
+      next = Array(repeating: nil, count: lines.count)
+      var last: [String: Int] = [:]
+      for (position, line) in lines.enumerated() {
+        let before = last.updateValue(position, forKey: line.name.lowercasedASCII())
+        isFirst.append(before == nil)
+        if let before { next[before] = position }
+      }
+    }
+  }
+
   private static let indexThreshold = 16
   private static let reservedAtMost = 64
 
-  private var names: [String] = []
-  private var values: [[String]] = []
-  /// The positions of the names, once there are too many for a scan of each line.
-  private var index: [String: Int] = [:]
+  private var lines: [Line] = []
 
   /// No headers yet, of about `capacity` that will come.
-  public init(capacity: Int = 0) {
-    names.reserveCapacity(min(capacity, Self.reservedAtMost))
-    values.reserveCapacity(min(capacity, Self.reservedAtMost))
+  public init(capacity: Int = 0) { lines.reserveCapacity(min(capacity, Self.reservedAtMost)) }
+
+  /// Adds a line; `name` is in any case.
+  public mutating func append(_ name: String, _ value: String) { lines.append(Line(name: name, value: value)) }
+
+  private func isFirst(_ position: Int, _ names: Names?) -> Bool {
+    if let names { return names.isFirst[position] }
+    return !lines[..<position].contains { $0.hasSameName(as: lines[position]) }
   }
 
-  /// Adds a line; `name` is in lower case.
-  public mutating func append(_ name: String, _ value: String) {
-    if let position = names.count < Self.indexThreshold ? names.firstIndex(of: name) : index[name] {
-      return values[position].append(value)
-    }
-    names.append(name)
-    values.append([value])
-    if names.count == Self.indexThreshold {
-      index = Dictionary(uniqueKeysWithValues: zip(names, names.indices))
-    } else if names.count > Self.indexThreshold {
-      index[name] = names.count - 1
-    }
+  /// The next line of the same name.
+  private func next(after position: Int, _ names: Names?) -> Int? {
+    if let names { return names.next[position] }
+    return lines[(position + 1)...].firstIndex { $0.hasSameName(as: lines[position]) }
   }
+
+  private func indexIfLong() -> Names? { lines.count > Self.indexThreshold ? Names(lines) : nil }
 
   /// Appends the headers to a text.
   func write(to text: borrowing JSONComposer) {
+    let names = indexIfLong()
     text.literal("{")
-    for (position, name) in names.enumerated() {
+    for position in lines.indices where isFirst(position, names) {
       if position > 0 { text.literal(",") }
-      text.string(name)
-      for (number, value) in values[position].enumerated() {
-        text.literal(number == 0 ? ":[" : ",")
-        text.string(value)
+      text.lowercasedString(lines[position].name)
+      text.literal(":[")
+      text.string(lines[position].value)
+      var last = position
+      while let another = next(after: last, names) {
+        text.literal(",")
+        text.string(lines[another].value)
+        last = another
       }
       text.literal("]")
     }
@@ -47,7 +74,9 @@ public struct ResponseHeaders: SchemaDescribed, Sendable {
 
   /// The headers as a value.
   public var json: JSONValue {
-    .object(JSONObject(zip(names, values).map { ($0, .array($1.map { .string($0) })) }))
+    let text = JSONComposer()
+    write(to: text)
+    return text.finished().value
   }
 
   /// Takes an object of arrays of strings.

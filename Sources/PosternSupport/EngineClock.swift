@@ -111,6 +111,9 @@ public struct Deadline: Sendable, Hashable {
 extension Duration {
   /// Whole milliseconds, rounded towards zero and clamped to what `Int64` holds: the unit of every `…Ms` member.
   public var wholeMilliseconds: Int64 {
+    // Nearly all are shorter than nine seconds, for which no 128 bits are divided.
+    let low = Int64(truncatingIfNeeded: attoseconds)
+    if Int128(low) == attoseconds { return low / 1_000_000_000_000_000 }
     let (seconds, attoseconds) = components
     let (scaled, overflow) = seconds.multipliedReportingOverflow(by: 1000)
     guard !overflow else { return seconds < 0 ? .min : .max }

@@ -98,7 +98,7 @@ extension String {
 
 /// The case of ASCII letters.
 @usableFromInline
-enum ASCIICase {
+package enum ASCIICase {
   @inlinable
   static func isUpper(_ byte: UInt8) -> Bool { byte >= 0x41 && byte <= 0x5A }
 
@@ -106,7 +106,7 @@ enum ASCIICase {
   static func isLower(_ byte: UInt8) -> Bool { byte >= 0x61 && byte <= 0x7A }
 
   @inlinable
-  static func lowercased(_ byte: UInt8) -> UInt8 { isUpper(byte) ? byte | 0x20 : byte }
+  package static func lowercased(_ byte: UInt8) -> UInt8 { isUpper(byte) ? byte | 0x20 : byte }
 }
 
 extension UnsafeBufferPointer<UInt8> {

@@ -23,7 +23,7 @@ struct WrittenResultTests {
     try Self.check(result)
     result.headers = ResponseHeaders()
     result.reason = "OK"
-    result.body = "é\0"
+    result.body = ResponseBody(Array("é\0".utf8))
     result.bodyBase64 = "AA=="
     result.bodyBytes = 1 << 40
     result.attempts = 3
@@ -31,9 +31,26 @@ struct WrittenResultTests {
     result.advicesSatisfied = [["type": "a"], 1]
     result.retryAfterMs = 7
     try Self.check(result)
+    result.body = ResponseBody([0x61, 0xFF])
+    result.bodyBase64 = nil
+    #expect(Written(result).text.value["body"] == nil)
+    #expect(Written(result).text.value["bodyBase64"] == "Yf8=")
     #expect(headers.json["set-cookie"]?.arrayValue?.count == 40)
     #expect(headers.json["x-19"] == ["19", "39"])
     #expect(headers.json.objectValue?.count == 21)
+  }
+
+  @Test("header names are in lower case, and lines of one name together, however many there are", arguments: [4, 40])
+  func headers(count: Int) throws {
+    var headers = ResponseHeaders()
+    for number in 0..<count {
+      headers.append(number % 2 == 0 ? "X-A" : "x-a", "\(number)")
+      headers.append("Z\"Y\u{1F}", "é")
+    }
+    let numbers = (0..<count).map { JSONValue.string("\($0)") }
+    let json = headers.json
+    #expect(json == ["x-a": .array(numbers), "z\"y\u{1F}": .array(Array(repeating: "é", count: count))])
+    #expect(json.objectValue?.names == ["x-a", "z\"y\u{1F}"])
   }
 
   @Test("decisions have the members of their schema in their order, all of them or as few as there may be")

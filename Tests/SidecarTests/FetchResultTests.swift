@@ -19,7 +19,7 @@ struct FetchResultTests {
     let result = try JSONValueDecoder().decode(FetchResource.Result.self, from: json)
     #expect(result.status == 404)
     #expect(result.reason == "Not Found")
-    #expect(result.body == "no")
+    #expect(result.body?.text == "no")
     #expect(result.attempts == 1)
     #expect(try JSONValueEncoder().encode(result) == json)
   }

@@ -75,7 +75,7 @@ final class DecodingNode: Decoder {
   }
 
   /// An array of strings, the most common array, without a decoder for each element; nil when it is no array.
-  private static func strings(_ value: JSONNode, at path: JSONPath) throws -> [String]? {
+  static func strings(_ value: JSONNode, at path: JSONPath) throws -> [String]? {
     guard value.isArray else { return nil }
     var strings: [String] = []
     strings.reserveCapacity(value.count)

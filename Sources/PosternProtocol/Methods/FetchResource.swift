@@ -158,7 +158,7 @@ public enum FetchResource: RPCMethod {
     public var reason: String?
     public var url: String
     public var headers: ResponseHeaders
-    public var body: String?
+    public var body: ResponseBody?
     public var bodyBase64: String?
     public var bodyBytes: Int64?
     public var attempts: Int
@@ -199,7 +199,7 @@ public enum FetchResource: RPCMethod {
 
 extension FetchResource.Result {
   public var expectedBytes: Int {
-    let body = body?.utf8.count ?? bodyBase64?.utf8.count ?? 0
+    let body = body?.bytes.count ?? bodyBase64?.utf8.count ?? 0
     return 768 + body + body / 8
   }
 
@@ -216,11 +216,8 @@ extension FetchResource.Result {
     text.string(url)
     text.literal(#","headers":"#)
     headers.write(to: text)
-    if let body {
-      text.literal(#","body":"#)
-      text.string(body)
-    }
-    if let bodyBase64 {
+    let isText = body.map { text.string($0.bytes, behind: #","body":"#) } ?? true
+    if let bodyBase64 = isText ? bodyBase64 : body.map({ Base64.string($0.bytes) }) {
       text.literal(#","bodyBase64":"#)
       text.string(bodyBase64)
     }
@@ -251,6 +248,36 @@ extension FetchResource.Result {
 }
 
 extension FetchResource.Params {
+  public static func read(_ object: JSONTree) -> Self? {
+    var params = Self()
+    return object.readMembers { params.read($0) } ? params : nil
+  }
+
+  /// Reads a member; false if the object has to be decoded.
+  private mutating func read(_ member: JSONTree.Member) -> Bool {
+    if member.isNamed("resource") { return member.read(&resource) }
+    if member.isNamed("path") { return member.read(&path) }
+    if member.isNamed("method") { return member.read(&method) }
+    if member.isNamed("headers") { return member.read(&headers) }
+    if member.isNamed("body") { return member.read(&body) }
+    if member.isNamed("bodyBase64") { return member.read(&bodyBase64) }
+    if member.isNamed("parameters") { return member.read(&parameters) }
+    if member.isNamed("parametersEncoding") { return member.read(&parametersEncoding) }
+    if member.isNamed("auth") { return member.read(&auth) }
+    if member.isNamed("session") { return member.read(&session) }
+    if member.isNamed("timeoutMs") { return member.read(&timeoutMs) }
+    if member.isNamed("followRedirects") { return member.read(&followRedirects) }
+    if member.isNamed("stream") { return member.read(&stream) }
+    if member.isNamed("streamHead") { return member.read(&streamHead) }
+    if member.isNamed("bodyTo") { return member.read(&bodyTo) }
+    if member.isNamed("bodyFrom") { return member.read(&bodyFrom) }
+    if member.isNamed("contentLength") { return member.read(&contentLength) }
+    if member.isNamed("bodyAs") { return member.read(&bodyAs) }
+    if member.isNamed("task") { return member.read(&task) }
+    if member.isNamed("continuation") { return member.read(&continuation) }
+    return false
+  }
+
   /// The first member that does not go with `continuation`.
   public var excludedByContinuation: String? {
     let members: [(String, Bool)] = [

@@ -228,3 +228,22 @@ public enum InvalidateDecisions: RPCMethod {
     public static let memberDocs = ["removed": "How many were forgotten"]
   }
 }
+
+extension Preauthorize.Params {
+  public static func read(_ object: JSONTree) -> Self? {
+    var params = Self(resources: [])
+    var resources: [String]?
+    let isRead = object.readMembers { $0.isNamed("resources") ? $0.read(&resources) : params.read($0) }
+    guard isRead, let resources else { return nil }
+    params.resources = resources
+    return params
+  }
+
+  private mutating func read(_ member: JSONTree.Member) -> Bool {
+    if member.isNamed("provider") { return member.read(&provider) }
+    if member.isNamed("session") { return member.read(&session) }
+    if member.isNamed("context") { return member.read(&context) }
+    if member.isNamed("timeoutMs") { return member.read(&timeoutMs) }
+    return false
+  }
+}

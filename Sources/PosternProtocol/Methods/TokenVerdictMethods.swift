@@ -388,3 +388,68 @@ enum IssuerReferenceDocs {
 
   static func with(_ own: [String: String]) -> [String: String] { members.merging(own) { _, own in own } }
 }
+
+extension ValidateIDToken.Params {
+  public static func read(_ object: JSONTree) -> Self? {
+    var params = Self(idToken: "")
+    var token: String?
+    let isRead = object.readMembers { $0.isNamed("idToken") ? $0.read(&token) : params.read($0) }
+    guard isRead, let token else { return nil }
+    params.idToken = token
+    return params
+  }
+
+  private mutating func read(_ member: JSONTree.Member) -> Bool {
+    if member.isNamed("issuer") { return member.read(&issuer) }
+    if member.isNamed("expectedIssuer") { return member.read(&expectedIssuer) }
+    if member.isNamed("clientId") { return member.read(&clientId) }
+    if member.isNamed("jwks") { return member.read(&jwks) }
+    if member.isNamed("jwksUrl") { return member.read(&jwksUrl) }
+    if member.isNamed("nonce") { return member.read(&nonce) }
+    if member.isNamed("authorizationCode") { return member.read(&authorizationCode) }
+    if member.isNamed("accessToken") { return member.read(&accessToken) }
+    if member.isNamed("state") { return member.read(&state) }
+    if member.isNamed("maxAge") { return member.read(&maxAge) }
+    if member.isNamed("acrValues") { return member.read(&acrValues) }
+    if member.isNamed("trustedAudiences") { return member.read(&trustedAudiences) }
+    if member.isNamed("algorithms") { return member.read(&algorithms) }
+    if member.isNamed("clockSkewSeconds") { return member.read(&clockSkewSeconds) }
+    if member.isNamed("now") { return member.read(&now) }
+    if member.isNamed("requireAzp") { return member.read(&requireAzp) }
+    if member.isNamed("flow") { return member.read(&flow) }
+    if member.isNamed("previousIdToken") { return member.read(&previousIdToken) }
+    return false
+  }
+}
+
+extension ValidateRequest.Params {
+  public static func read(_ object: JSONTree) -> Self? {
+    var params = Self(method: "", url: "", headers: [:])
+    var (method, url): (String?, String?)
+    var headers: [String: HeaderValue]?
+    let isRead = object.readMembers { member in
+      if member.isNamed("method") { return member.read(&method) }
+      if member.isNamed("url") { return member.read(&url) }
+      if member.isNamed("headers") { return member.read(&headers) }
+      return params.read(member)
+    }
+    guard isRead, let method, let url, let headers else { return nil }
+    (params.method, params.url, params.headers) = (method, url, headers)
+    return params
+  }
+
+  private mutating func read(_ member: JSONTree.Member) -> Bool {
+    if member.isNamed("issuer") { return member.read(&issuer) }
+    if member.isNamed("expectedIssuer") { return member.read(&expectedIssuer) }
+    if member.isNamed("jwks") { return member.read(&jwks) }
+    if member.isNamed("jwksUrl") { return member.read(&jwksUrl) }
+    if member.isNamed("clientCertificate") { return member.read(&clientCertificate) }
+    if member.isNamed("audience") { return member.read(&audience) }
+    if member.isNamed("requiredScopes") { return member.read(&requiredScopes) }
+    if member.isNamed("dpop") { return member.read(&dpop) }
+    if member.isNamed("maxAge") { return member.read(&maxAge) }
+    if member.isNamed("acrValues") { return member.read(&acrValues) }
+    if member.isNamed("resourceMetadata") { return member.read(&resourceMetadata) }
+    return false
+  }
+}

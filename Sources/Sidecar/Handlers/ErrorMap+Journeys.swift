@@ -38,9 +38,7 @@ extension ErrorMap {
     guard let stop = error.stop else { return fault }
     fault.details["advice"] = stop.first.flatMap { PolicyAdviceDescription($0).json }
     fault.details["advices"] = .array(stop.advices.compactMap { PolicyAdviceDescription($0).json })
-    fault.details["response"] = stop.response.flatMap {
-      try? JSONValueEncoder().encode(FetchResource.Result($0, task: task))
-    }
+    fault.details["response"] = stop.response.map { Written(FetchResource.Result($0, task: task)).text.value }
     if error.code == .adviceRequired, let continuation = stop.continuation, let wait {
       fault.continuation = RPCFault.Continuation(continuation, expiresAt: now + wait)
     }

@@ -41,9 +41,7 @@ struct OutboundMessages {
     guard message.count <= Self.maximumMessage, buffer.count <= Self.maximumMessage else { return false }
     switch framing {
     case .stream:
-      buffer.reserve(message.count + 1)
-      buffer.append(message)
-      buffer.append(UInt8(ascii: "\n"))
+      buffer.append(message, endingWith: UInt8(ascii: "\n"))
     case .headers: frame(message)
     }
     return true

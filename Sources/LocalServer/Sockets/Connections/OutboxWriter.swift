@@ -52,6 +52,7 @@ final class OutboxWriter: @unchecked Sendable {
     let (pieces, isClosing, hasWaiters) = connection.withOutbox { outbox in
       (outbox.take(&taken), outbox.phase == .closing, !outbox.waiters.isEmpty)
     }
+    let hasTaken = taken.count > 0 || !pieces.isEmpty
     if var first = pieces.first {
       // The first one only: a peer that reads fast would keep the event loop busy with all of them.
       if socket.backlog.isEmpty { socket.sendNow(&first) }
@@ -66,7 +67,7 @@ final class OutboxWriter: @unchecked Sendable {
     }
     // A large message's buffer is not kept for the next one, which may be long in coming.
     reusable = taken.capacity <= Self.reusableCapacity ? taken : ByteBuffer()
-    connection.settle()
+    if hasTaken { connection.settle() }
     if hasWaiters { resumeWaiters() }
     if isClosing, socket.phase == .open { flushLast() }
   }

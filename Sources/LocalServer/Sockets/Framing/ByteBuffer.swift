@@ -47,15 +47,17 @@ struct ByteBuffer: Sendable {
     if storage.capacity < end + more { storage.reserveCapacity(max(end + more, 2 * storage.count)) }
   }
 
-  mutating func append(_ byte: UInt8) {
-    prepareToGrow()
-    storage.append(byte)
-    end += 1
-  }
-
   mutating func append(_ bytes: UnsafeRawBufferPointer) {
     prepareToGrow()
     storage.append(contentsOf: bytes)
+    end = storage.count
+  }
+
+  /// Appends `bytes` and `last`, growing once at most.
+  mutating func append(_ bytes: UnsafeRawBufferPointer, endingWith last: UInt8) {
+    reserve(bytes.count + 1)
+    storage.append(contentsOf: bytes)
+    storage.append(last)
     end = storage.count
   }
 

@@ -88,3 +88,19 @@ public struct OnBehalfOf: RPCObject {
     "audience": "The audience it must be for; default: the first of the resource's exchange.inboundAudience",
   ]
 }
+
+extension GetAccessToken.Params {
+  public static func read(_ object: JSONTree) -> Self? {
+    var params = Self()
+    return object.readMembers { params.read($0) } ? params : nil
+  }
+
+  private mutating func read(_ member: JSONTree.Member) -> Bool {
+    if member.isNamed("resource") { return member.read(&resource) }
+    if member.isNamed("issuer") { return member.read(&issuer) }
+    if member.isNamed("auth") { return member.read(&auth) }
+    if member.isNamed("session") { return member.read(&session) }
+    if member.isNamed("minTtlSeconds") { return member.read(&minTtlSeconds) }
+    return false
+  }
+}

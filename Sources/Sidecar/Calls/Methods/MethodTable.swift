@@ -67,7 +67,7 @@ package struct MethodTable: Sendable {
     checks[Method.name] = { Self.fault(in: $0, as: Method.Params.self) }
   }
 
-  private static func fault<Params: Decodable>(in params: JSONTree?, as type: Params.Type) -> RPCFault? {
+  private static func fault<Params: RPCObject>(in params: JSONTree?, as type: Params.Type) -> RPCFault? {
     do throws(RPCFault) {
       _ = try decode(type, params)
       return nil
@@ -193,7 +193,8 @@ package struct MethodTable: Sendable {
   }
 
   /// Decodes the params of a call.
-  package static func decode<Params: Decodable>(_ type: Params.Type, _ params: JSONTree?) throws(RPCFault) -> Params {
+  package static func decode<Params: RPCObject>(_ type: Params.Type, _ params: JSONTree?) throws(RPCFault) -> Params {
+    if let read = params.flatMap(Params.read) { return read }
     do {
       return try JSONValueDecoder().decode(type, from: params ?? [:])
     } catch {

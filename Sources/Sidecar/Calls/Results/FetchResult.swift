@@ -19,8 +19,8 @@ extension FetchResource.Result {
       self.bodyBytes = bodyBytes
     } else if response.isStreamed {
       // It has gone out in pieces.
-    } else if let text = Self.text(of: response) {
-      body = text
+    } else if Self.isText(response) {
+      body = ResponseBody(response.body)
     } else {
       bodyBase64 = Base64.string(response.body)
     }
@@ -36,21 +36,20 @@ extension FetchResource.Result {
       .allSatisfy { $0.isEmpty || $0 == "identity" }
   }
 
-  /// The body as text when its type is textual and its bytes are UTF-8; an empty body always is.
-  private static func text(of response: ResourceResponse) -> String? {
-    if response.body.isEmpty { return "" }
+  /// Whether the body is text, if it is UTF-8; an empty body always is.
+  private static func isText(_ response: ResourceResponse) -> Bool {
+    if response.body.isEmpty { return true }
     // A body whose coding was not undone is not text.
-    guard response.fields.values(of: "content-encoding").allSatisfy(isWithoutCoding) else { return nil }
-    guard let type = response.fields["content-type"] else { return nil }
+    guard response.fields.values(of: "content-encoding").allSatisfy(isWithoutCoding) else { return false }
+    guard let type = response.fields["content-type"] else { return false }
     // By far the most frequent one is not taken apart.
-    if type == "application/json" { return String(validating: response.body, as: UTF8.self) }
-    guard let type = MediaType(type), type.isTextual else { return nil }
+    if type == "application/json" { return true }
+    guard let type = MediaType(type), type.isTextual else { return false }
     switch type.encoding {
-    case .utf8: return String(validating: response.body, as: UTF8.self)
-    case .extendsASCII where response.body.allSatisfy({ $0 < 0x80 }):
-      return String(decoding: response.body, as: UTF8.self)
+    case .utf8: return true
     // Bytes that could be read as UTF-8 would make another text than the one meant.
-    case .extendsASCII, .other: return nil
+    case .extendsASCII: return response.body.allSatisfy { $0 < 0x80 }
+    case .other: return false
     }
   }
 }
@@ -59,7 +58,7 @@ extension ResponseHeaders {
   /// The fields of a message.
   package init(_ fields: HTTPFields) {
     self.init(capacity: fields.lines.count)
-    for line in fields.lines { append(line.name.lowercasedASCII(), line.value) }
+    for line in fields.lines { append(line.name, line.value) }
   }
 }
 

@@ -10,28 +10,31 @@ extension ResourceRequest {
 
   /// The request of a `fetchResource` call.
   init(_ params: FetchResource.Params) throws(RPCFault) {
-    var builder = ResourceRequestBuilder()
-    builder.path = params.path ?? ""
-    if let method = params.method { builder.method = method }
-    builder.parameters = params.parameters?.object
-    switch params.parametersEncoding {
-    case .formUrl: builder.parametersEncoding = .formURL
-    case .json: builder.parametersEncoding = .json
-    case nil: break
-    }
-    builder.body = try Self.content(params.body, params.bodyBase64, "body", at: "")
+    let encoding: ParametersEncoding =
+      switch params.parametersEncoding {
+      case .formUrl: .formURL
+      case .json, nil: .json
+      }
+    let body = try Self.content(params.body, params.bodyBase64, "body", at: "")
+    var multipart: [MultipartPart]?
     if let parts = params.multipart {
-      var multipart: [MultipartPart] = []
-      for (index, part) in parts.enumerated() { multipart.append(try Self.part(part, at: "/multipart/\(index)")) }
-      builder.multipartData = multipart
+      multipart = []
+      for (index, part) in parts.enumerated() { multipart?.append(try Self.part(part, at: "/multipart/\(index)")) }
     }
-    let headers = params.headers ?? [:]
+    self.init(
+      path: params.path ?? "", method: params.method ?? HTTPMethod.get.rawValue, parameters: params.parameters?.object,
+      parametersEncoding: encoding, body: body, multipart: multipart,
+      headers: params.headers.map(Self.fields) ?? HTTPFields())
+  }
+
+  private static func fields(_ headers: [String: HeaderValue]) -> HTTPFields {
     // More than may be sent are rejected later, in whatever order: sorting tens of thousands takes long.
-    let names = headers.count <= Self.sortedHeaders ? headers.keys.sorted() : Array(headers.keys)
+    let names = headers.count <= sortedHeaders ? headers.keys.sorted() : Array(headers.keys)
+    var fields = HTTPFields()
     for name in names {
-      for value in headers[name]?.values ?? [] { builder.headers.append(name, value) }
+      for value in headers[name]?.values ?? [] { fields.append(name, value) }
     }
-    self = builder.build()
+    return fields
   }
 
   private static func part(_ part: FetchResource.Part, at path: String) throws(RPCFault) -> MultipartPart {

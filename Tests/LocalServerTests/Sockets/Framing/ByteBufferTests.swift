@@ -27,8 +27,9 @@ struct ByteBufferTests {
           more.withUnsafeBytes { buffers[index].buffer.append($0) }
           buffers[index].model += more
         case 2:
-          buffers[index].buffer.append(UInt8(truncatingIfNeeded: step))
-          buffers[index].model.append(UInt8(truncatingIfNeeded: step))
+          let last = UInt8(truncatingIfNeeded: step)
+          more.withUnsafeBytes { buffers[index].buffer.append($0, endingWith: last) }
+          buffers[index].model += more + [last]
         case 3:
           let count = Int.random(in: 0...buffers[index].model.count, using: &generator)
           buffers[index].buffer.removeFirst(count)
