@@ -69,7 +69,7 @@ public final class ResourceFetcher: Sendable {
 
   private func call(_ request: ResourceRequest, _ server: ResourceServer, _ options: FetchOptions) -> FetchCall {
     var options = options
-    if options.deliver != nil || options.supply != nil || options.hasDelegate, options.task == nil {
+    if options.task == nil, options.deliver != nil || options.supply != nil || options.hasDelegate {
       options.task = NetworkTask(request: request, clock: clock)
     }
     return FetchCall(self, request, server.applying(options), options, waits: waitsAtEachStep)

@@ -3,7 +3,7 @@ package import PosternSupport
 
 /// What all parts of the engine share, made once: transport, clock, observer, user agent. Every request carries the user
 /// agent and is reported to the observer.
-package struct Services: Sendable {
+package final class Services: Sendable {
   let transport: any HTTPTransport
   package let clock: any EngineClock
   package let observer: any EngineObserver
@@ -18,7 +18,8 @@ package struct Services: Sendable {
 
   /// The same services with another transport; unchanged if `transport` is nil.
   package func carried(by transport: (any HTTPTransport)?) -> Services {
-    Services(transport: transport ?? self.transport, clock: clock, observer: observer, userAgent: userAgent)
+    guard let transport else { return self }
+    return Services(transport: transport, clock: clock, observer: observer, userAgent: userAgent)
   }
 
   /// `attempt`: which request this is of those for the same result, from 1.
@@ -39,9 +40,8 @@ package struct Services: Sendable {
 
   /// Begins an exchange, which the caller sends by `ReportedExchange.start` and ends.
   package func begin(
-    _ request: HTTPRequest, for purpose: UpstreamExchange.Purpose, attempt: Int, in scope: CallScope
+    _ request: consuming HTTPRequest, for purpose: UpstreamExchange.Purpose, attempt: Int, in scope: CallScope
   ) -> ReportedExchange {
-    var request = request
     request.fields["User-Agent"] = userAgent
     let span = scope.trace?.tracer?.begin(.exchange(purpose, method: request.method, request.url.origin))
     // The server's spans are children of this request's span; a field that a caller wrote itself remains.
