@@ -33,7 +33,8 @@ final class TransferPool {
       do throws(TransportError) {
         // The handle's own shape, which it need not compare once more.
         let rejection = try transfer.prepare(
-          for: exchange, pooled?.handle.shape ?? shape, configuration: configuration, now: resources.uptime.monotonicNow)
+          for: exchange, pooled?.handle.shape ?? shape, configuration: configuration,
+          now: resources.uptime.monotonicNow)
         if rejection == nil, multi.add(transfer.handle.pointer) {
           if isFaulty { configuration.faultReport?(nil) }
           isFaulty = false

@@ -11,7 +11,7 @@ import Sessions
 /// with the next phase when that has ended. Where nothing but the transfer has to be waited for no task is started.
 ///
 /// `@unchecked`: the properties belong to the step, or to the task that a step waits for; only `turn` is shared with
-/// whoever cancels the call or ends a wait.
+/// whoever cancels the call or ends a wait. So the phase and the references are not checked for exclusive access.
 final class FetchCall: TransferHandle, @unchecked Sendable {
   /// What the call does next.
   enum Phase {
@@ -74,9 +74,9 @@ final class FetchCall: TransferHandle, @unchecked Sendable {
   private let turn: CallTurn
   private var scope: CallScope { options.scope }
 
-  private var phase = Phase.check
+  @exclusivity(unchecked) private var phase = Phase.check
   /// Why the last wait ends the fetch.
-  private var failure: Failure?
+  @exclusivity(unchecked) private var failure: Failure?
   private var count = Count()
   private var timer: FetchTimer
   private var advice: AdviceRounds?
@@ -84,13 +84,13 @@ final class FetchCall: TransferHandle, @unchecked Sendable {
   private var tokens: TokenSource?
   /// Keeps a user's tokens from being revoked behind a step-up while the call may carry them.
   private var use: RunningUses<RecordKey>.Use?
-  private var exchange: ResourceExchange?
-  private var delivery: BodyDelivery.Running?
+  @exclusivity(unchecked) private var exchange: ResourceExchange?
+  @exclusivity(unchecked) private var delivery: BodyDelivery.Running?
   /// The request that was asked for, and the one that is sent now.
-  private var original: Message?
-  private var message: Message?
+  @exclusivity(unchecked) private var original: Message?
+  @exclusivity(unchecked) private var message: Message?
   private var token: AccessToken?
-  private var answer: Answer?
+  @exclusivity(unchecked) private var answer: Answer?
   private var result: Result<ResourceResponse, ResourceError>?
 
   init(
@@ -394,7 +394,7 @@ final class FetchCall: TransferHandle, @unchecked Sendable {
 
   private func redirect() throws(ResourceError) -> Progress {
     guard let exchange, let answer else { return .end }
-    guard options.followsRedirects,
+    guard options.followsRedirects, RedirectRules.isRedirect(answer.response.status),
       let step = RedirectRules.next(
         after: answer.request, answer.response.status, to: exchange.locations, within: server),
       exchange.canRetry(step.request)
