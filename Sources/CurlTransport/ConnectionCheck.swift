@@ -9,6 +9,8 @@ import PosternSupport
 /// libcurl takes up a kept connection although unread bytes wait on it (7.88 and 8.23 were tried), and shares
 /// connections between all exchanges of an origin. Here a connection with anything to read, of another use, or closed,
 /// ends with the attempt, before a byte of the request has left.
+///
+/// Used on the loop's thread alone: its references and numbers are not checked for exclusive access.
 final class ConnectionCheck {
   /// How often libcurl itself may retry a request over another connection, when it loses one or a server rejects
   /// a stream.
@@ -19,13 +21,13 @@ final class ConnectionCheck {
   private let reception: ResponseReception
   private let connections: ConnectionCount
   /// Why the request did not go out over its connection.
-  private(set) var discarded: DiscardedConnection?
+  @exclusivity(unchecked) private(set) var discarded: DiscardedConnection?
   /// How often the request was about to go.
-  private var attempts = 0
+  @exclusivity(unchecked) private var attempts = 0
   /// The connection that the request was last about to go over.
-  private var connection: ConnectionCount.Connection?
+  @exclusivity(unchecked) private var connection: ConnectionCount.Connection?
   /// How much libcurl had sent (to a proxy, say) when the request was about to be sent; nil before that.
-  private var bytesBeforeRequest: Int?
+  @exclusivity(unchecked) private var bytesBeforeRequest: Int?
 
   init(_ handle: EasyHandle, _ opener: SocketOpener, _ reception: ResponseReception, _ connections: ConnectionCount) {
     self.handle = handle

@@ -20,13 +20,12 @@ struct ConnectionUse: Hashable {
   private let narrowing: String?
   private let users: Users
 
-  /// The use by an exchange with `request`.
-  init(_ request: HTTPRequest, _ options: TransferOptions) {
-    uid = options.peerID.uid
-    narrowing = options.partition.narrowing
-    let hasBody = request.streamedBody != nil || request.body?.isEmpty == false
+  /// The use by an exchange for `uid` in that part of its calls. `hasBody`: whether its request has bytes of a body.
+  init(by uid: UInt32, in partition: ConnectionPartition, hasBody: Bool) {
+    self.uid = uid
+    narrowing = partition.narrowing
     users =
-      switch options.partition.user {
+      switch partition.user {
       case nil: .none
       case let user?: hasBody ? .one(user) : .all
       }

@@ -8,15 +8,17 @@ import PosternSupport
 /// Each exchange has a handle of its own, a copy of `template`: libcurl 7.88 keeps some of a handle's state over a
 /// reset. It includes a proxy's credentials (CVE-2026-7168) and a pointer to the last field of the response, which is
 /// freed by then: a folded first field of the next response is appended to it (curl issue 11101).
+///
+/// Used on the loop's thread alone: its pointers and references are not checked for exclusive access.
 final class EasyHandle {
   /// A handle with the options of `shape` set. It never makes a transfer itself: each exchange uses a copy.
-  private var template: UnsafeMutableRawPointer
+  @exclusivity(unchecked) private var template: UnsafeMutableRawPointer
   /// Nil between exchanges.
-  private var copy: UnsafeMutableRawPointer?
+  @exclusivity(unchecked) private var copy: UnsafeMutableRawPointer?
   /// The shape that the template is set up for; nil: for none.
-  private(set) var shape: RequestShape?
+  @exclusivity(unchecked) private(set) var shape: RequestShape?
   /// Sets up connections made for the shape's trust; nil where it requires nothing.
-  private(set) var guardian: ConnectionGuard?
+  @exclusivity(unchecked) private(set) var guardian: ConnectionGuard?
   /// The way of the exchange to its server.
   let way = ProxyWay()
   private let sessions: TLSSessions
@@ -203,7 +205,8 @@ final class EasyHandle {
     if isWatched || shape.proxy != nil { settings.set(CURLOPT_NOPROGRESS, 0) }
     do {
       settings.setFields(
-        try fieldLines.build(request.fields, hasBody: shape.hasBody, keepsCodings: request.keepsCodings))
+        try fieldLines.build(
+          request.fields, codings: shape.codings, hasBody: shape.hasBody, keepsCodings: request.keepsCodings))
     } catch {
       throw TransportError(
         code: .protocolError, outcome: .notSent, detail: "the request's fields cannot be sent: \(error)")

@@ -62,7 +62,9 @@ final class Exchange: TransferHandle, @unchecked Sendable {
     self.request = request
     self.options = options
     self.submittedAt = submittedAt
-    use = ConnectionUse(request, options)
+    use = ConnectionUse(
+      by: options.peerID.uid, in: options.partition,
+      hasBody: request.streamedBody != nil || request.body?.isEmpty == false)
   }
 
   /// Hands it to the loop; or returns why not, and then it has ended without a word to its caller.

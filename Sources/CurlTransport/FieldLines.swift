@@ -49,15 +49,22 @@ final class FieldLines {
   }
 
   /// The list of `fields` in order, without those that are the transport's own, and with libcurl's defaults switched
-  /// off. `keepsCodings`: with `Accept-Encoding`, which goes in place of libcurl's.
+  /// off. `codings`: the value of `Accept-Encoding`, where there is one; libcurl would format its own line twice.
+  /// `keepsCodings`: `fields` may have another one, which goes in place of it.
   func build(
-    _ fields: HTTPFields, hasBody: Bool, keepsCodings: Bool = false
+    _ fields: HTTPFields, codings: StaticString? = nil, hasBody: Bool, keepsCodings: Bool = false
   ) throws(Problem) -> UnsafeMutablePointer<curl_slist>? {
     textCount = 0
     nodeCount = 0
-    let byteCount = fields.lines.reduce(64) { $0 + $1.name.utf8.count + $1.value.utf8.count + 3 }
-    guard reserve(bytes: byteCount, nodes: fields.lines.count + 3) else { throw .memory }
+    let byteCount = fields.lines.reduce(96) { $0 + $1.name.utf8.count + $1.value.utf8.count + 3 }
+    guard reserve(bytes: byteCount, nodes: fields.lines.count + 4) else { throw .memory }
     var given = Given(keepsCodings: keepsCodings)
+    if let codings, !keepsCodings || fields["Accept-Encoding"] == nil {
+      beginLine()
+      write("Accept-Encoding: ")
+      write(codings)
+      endLine()
+    }
     for field in fields.lines {
       var (name, value) = (field.name, field.value)
       // As bytes at once: a String's own view costs several times as much for each of them.

@@ -4,7 +4,7 @@ import HTTPMessages
 import PosternSupport
 
 /// The outbound proxy as one exchange goes through it: with the credentials, and the authorities, of now.
-struct ProxyUse: Equatable {
+final class ProxyUse: Equatable {
   let origin: HTTPURL.Origin
   /// Identifies the proxy, its authorities and the credentials: no connection that was made with another is used.
   let mark: [UInt8]
@@ -21,7 +21,7 @@ struct ProxyUse: Equatable {
 
   /// Whether both are the same proxy, with the same credentials and authorities.
   static func == (left: ProxyUse, right: ProxyUse) -> Bool {
-    left.mark == right.mark && left.authorities == right.authorities
+    left === right || left.mark == right.mark && left.authorities == right.authorities
   }
 
   /// The proxy for `exchange`; nil where it goes without.

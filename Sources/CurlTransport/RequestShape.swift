@@ -13,6 +13,8 @@ final class RequestShape: Equatable {
   /// Whether the codings that `CodedBody` undoes are requested. In a stream one would only cost the server and this
   /// thread time, and a part of a coded representation cannot be undone.
   let wantsCodings: Bool
+  /// The value of `Accept-Encoding`.
+  var codings: StaticString { wantsCodings ? "gzip, deflate" : "identity" }
   let isSecure: Bool
   let allowsPlainHTTP: Bool
   let connectMilliseconds: Int
@@ -46,7 +48,7 @@ final class RequestShape: Equatable {
       throw TransportError(
         code: .pinMismatch, outcome: .notSent, detail: "every server needs pins, and none are set for this one")
     }
-    if let obstacle = obstacle(to: exchange.request, exchange.options) { throw obstacle }
+    if let obstacle = obstacle(to: exchange) { throw obstacle }
   }
 
   static func == (left: RequestShape, right: RequestShape) -> Bool {
@@ -73,17 +75,17 @@ final class RequestShape: Equatable {
     return SocketOpener.addressRejection
   }
 
-  private func obstacle(to request: HTTPRequest, _ options: TransferOptions) -> TransportError? {
+  private func obstacle(to exchange: Exchange) -> TransportError? {
     if !isSecure, !allowsPlainHTTP {
       return TransportError(code: .invalidURL, outcome: .notSent, detail: "plain http is not allowed")
     }
-    if !isSecure, options.access.tls.pins != nil {
+    if !isSecure, exchange.options.access.tls.pins != nil {
       return TransportError(code: .pinMismatch, outcome: .notSent, detail: "pins cannot be checked without TLS")
     }
     if !FieldSyntax.isToken(method.utf8) {
       return TransportError(code: .protocolError, outcome: .notSent, detail: "the method is no token")
     }
-    if method == "HEAD", streamsBody || request.body?.isEmpty == false {
+    if method == "HEAD", streamsBody || exchange.request.body?.isEmpty == false {
       return TransportError(code: .protocolError, outcome: .notSent, detail: "HEAD with a body")
     }
     return nil
@@ -100,7 +102,8 @@ final class RequestShape: Equatable {
     settings.set(CURLOPT_PIPEWAIT, isSecure && sharesConnections ? 1 : 0)
     // libcurl has the buffer only while a transfer runs; a larger one saves reads of large bodies.
     settings.set(CURLOPT_BUFFERSIZE, 64 << 10)
-    settings.set(CURLOPT_ACCEPT_ENCODING, wantsCodings ? "gzip, deflate" : "identity")
+    // Without it libcurl undoes no coding, whatever `CURLOPT_HTTP_CONTENT_DECODING` is; the line is in the request's own.
+    settings.set(CURLOPT_ACCEPT_ENCODING, "\(codings)")
   }
 
   private func setMethod(in settings: inout Settings) {

@@ -66,17 +66,16 @@ struct ResponseHead {
   // MARK: - Status line (RFC 9112 section 4, and libcurl's rendering of HTTP/2)
 
   private mutating func consumeStatusLine(_ text: FieldSyntax.Bytes) -> Step {
-    guard text.starts(with: "HTTP/".utf8), let space = text.firstIndex(of: 0x20) else {
+    guard FieldSyntax.begins(text, "HTTP/"), let space = text.firstIndex(of: 0x20) else {
       return .malformed("no status line")
     }
-    let rest = text[(space + 1)...]
-    let digits = rest.prefix(3)
-    guard digits.count == 3, digits.allSatisfy(ASCII.isDigit), rest.dropFirst(3).first ?? 0x20 == 0x20 else {
-      return .malformed("no status code of three digits")
-    }
-    status = digits.reduce(0) { $0 * 10 + Int($1 - 0x30) }
+    let rest = FieldSyntax.Bytes(rebasing: text[(space + 1)...])
+    guard rest.count >= 3, let code = FieldSyntax.number(FieldSyntax.Bytes(rebasing: rest[..<3])),
+      rest.count == 3 || rest[3] == 0x20
+    else { return .malformed("no status code of three digits") }
+    status = code
     guard (100..<600).contains(status) else { return .malformed("a status code outside 100 to 599") }
-    let phrase = ASCII.trimmed(rest.dropFirst(4))
+    let phrase = FieldSyntax.trimmed(rest.dropFirst(4))
     guard FieldSyntax.isValue(phrase) else { return .malformed("a control character in the status line") }
     reason = phrase.isEmpty ? nil : FieldSyntax.string(phrase)
     lines.removeAll(keepingCapacity: true)
@@ -102,13 +101,13 @@ struct ResponseHead {
   // MARK: - Field lines (RFC 9110 section 5, RFC 9112 section 5)
 
   private mutating func consumeField(_ text: FieldSyntax.Bytes) -> Step {
-    if text[text.startIndex] == 0x20 || text[text.startIndex] == 0x09 { return consumeFold(text) }
+    if ASCII.isSpace(text[0]) { return consumeFold(text) }
     let counted = count()
     guard counted == .more else { return counted }
     guard let colon = text.firstIndex(of: 0x3A) else { return .malformed("a header line without a colon") }
-    let name = text[..<colon]
+    let name = FieldSyntax.Bytes(rebasing: text[..<colon])
     guard FieldSyntax.isToken(name) else { return .malformed("a field name that is none") }
-    let value = ASCII.trimmed(text[(colon + 1)...])
+    let value = FieldSyntax.trimmed(text[(colon + 1)...])
     guard FieldSyntax.isValue(value) else { return .malformed("a control character in a field value") }
     let fault = framing.inspect(name: name, value: value)
     lines.append(HTTPFields.Field(name: FieldSyntax.string(name), value: string(value)))
@@ -117,7 +116,7 @@ struct ResponseHead {
 
   /// An obsolete line folding continues the value before it (RFC 9112 section 5.2).
   private mutating func consumeFold(_ text: FieldSyntax.Bytes) -> Step {
-    let more = ASCII.trimmed(text)
+    let more = FieldSyntax.trimmed(text[...])
     guard let field = lines.popLast() else { return .malformed("a folded line with nothing before it") }
     guard FieldSyntax.isValue(more) else { return .malformed("a control character in a field value") }
     // What the transport acts upon was looked at already, without what follows here.
@@ -143,10 +142,10 @@ struct ResponseHead {
   }
 
   private static func withoutLineEnd(_ line: UnsafeBufferPointer<UInt8>) -> FieldSyntax.Bytes {
-    var text = line[...]
-    if text.last == 0x0A { text = text.dropLast() }
-    if text.last == 0x0D { text = text.dropLast() }
-    return text
+    var count = line.count
+    if count > 0, line[count - 1] == 0x0A { count -= 1 }
+    if count > 0, line[count - 1] == 0x0D { count -= 1 }
+    return FieldSyntax.Bytes(rebasing: line[..<count])
   }
 }
 
@@ -196,7 +195,7 @@ struct BodyFraming {
       }
       contentLength = length
     case 16 where FieldSyntax.isName(name, "content-encoding"):
-      for coding in value.split(separator: UInt8(ascii: ",")).map(ASCII.trimmed)
+      for coding in value.split(separator: UInt8(ascii: ",")).map(FieldSyntax.trimmed)
       where !coding.isEmpty && !FieldSyntax.isName(coding, "identity") {
         if FieldSyntax.isName(coding, Self.uploadCoding) {
           namesUploadCoding = true

@@ -4,6 +4,9 @@ import PosternSupport
 
 /// Takes the response of one exchange as libcurl hands it over: head and body, within their limits, the body kept or
 /// handed on in pieces.
+///
+/// libcurl's callbacks come one after the other on the loop's thread, so what they change is not checked for exclusive
+/// access, which would be done for each line and each piece.
 final class ResponseReception {
   /// Why a callback made libcurl stop.
   enum Fault {
@@ -40,18 +43,18 @@ final class ResponseReception {
   private let handle: EasyHandle
   private let resources: LoopResources
   /// The exchange whose response it is.
-  private(set) var exchange: Exchange?
+  @exclusivity(unchecked) private(set) var exchange: Exchange?
   /// Where in the connection's stream the request begins, until a response begins.
-  var requestMark: RequestMark?
-  private(set) var head: ResponseHead
-  private(set) var body: [UInt8] = []
+  @exclusivity(unchecked) var requestMark: RequestMark?
+  @exclusivity(unchecked) private(set) var head: ResponseHead
+  @exclusivity(unchecked) private(set) var body: [UInt8] = []
   /// The content codings that are undone, by whom and whenever, as they were applied.
-  private var codings: [String] = []
+  @exclusivity(unchecked) private var codings: [String] = []
   /// The content codings that are undone when the body is there, as they were applied.
-  private(set) var codingsToUndo: [String] = []
-  private var stream: StreamedBody?
-  private var flow = ReceiveFlow()
-  private(set) var fault: Fault?
+  @exclusivity(unchecked) private(set) var codingsToUndo: [String] = []
+  @exclusivity(unchecked) private var stream: StreamedBody?
+  @exclusivity(unchecked) private var flow = ReceiveFlow()
+  @exclusivity(unchecked) private(set) var fault: Fault?
 
   init(_ handle: EasyHandle, _ resources: LoopResources, limits: ResponseHead.Limits) {
     self.handle = handle

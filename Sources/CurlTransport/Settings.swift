@@ -28,7 +28,8 @@ struct Settings {
 
   /// libcurl copies the string.
   mutating func set(_ option: CURLoption, _ value: String?) {
-    note(postern_curl_set_string(easy, option, value), option)
+    guard let value else { return note(postern_curl_set_string(easy, option, nil), option) }
+    note(value.withCString { postern_curl_set_string(easy, option, $0) }, option)
   }
 
   /// libcurl keeps the pointer.

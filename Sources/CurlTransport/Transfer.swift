@@ -3,7 +3,7 @@ import HTTPMessages
 import PosternSupport
 
 /// An easy handle with everything that its exchange needs: used for one exchange after the other, by the loop's thread
-/// alone.
+/// alone, so that its numbers are not checked for exclusive access.
 final class Transfer {
   let handle: EasyHandle
   let opener: SocketOpener
@@ -11,12 +11,12 @@ final class Transfer {
   let check: ConnectionCheck
 
   /// Its position in the loop's list.
-  var position = 0
+  @exclusivity(unchecked) var position = 0
   /// The slot that is kept until the look-up ends, where the exchange has ended before.
   private(set) var keptSlot: (origin: HTTPURL.Origin, peerID: PeerID)?
-  private(set) var handedOverAt = MonotonicInstant(nanoseconds: 0)
+  @exclusivity(unchecked) private(set) var handedOverAt = MonotonicInstant(nanoseconds: 0)
   /// The number of bytes sent that the control knows of.
-  private var bytesReported: Int64 = 0
+  @exclusivity(unchecked) private var bytesReported: Int64 = 0
 
   /// Nil when libcurl has no memory.
   init?(_ resources: LoopResources, limits: ResponseHead.Limits) {

@@ -31,8 +31,10 @@ final class TransferPool {
       let pooled = isSecond ? nil : takeIdle(for: shape)
       guard let transfer = pooled ?? Transfer(resources, limits: configuration.headLimits) else { continue }
       do throws(TransportError) {
+        // The handle's own shape, which it need not compare once more.
         let rejection = try transfer.prepare(
-          for: exchange, shape, configuration: configuration, now: resources.uptime.monotonicNow)
+          for: exchange, pooled?.handle.shape ?? shape, configuration: configuration,
+          now: resources.uptime.monotonicNow)
         if rejection == nil, multi.add(transfer.handle.pointer) {
           if isFaulty { configuration.faultReport?(nil) }
           isFaulty = false

@@ -23,6 +23,8 @@ package enum ASCII {
   }
 
   /// `text` without spaces and tabs at both ends.
+  @inlinable
+  @inline(__always)
   package static func trimmed<Text: BidirectionalCollection<UInt8>>(_ text: Text) -> Text.SubSequence {
     var (start, end) = (text.startIndex, text.endIndex)
     while start < end, isSpace(text[start]) { text.formIndex(after: &start) }
@@ -32,13 +34,6 @@ package enum ASCII {
       end = last
     }
     return text[start..<end]
-  }
-
-  /// The same: another module calls a generic function of a package unspecialised, which takes 10,000 instructions for
-  /// a field value.
-  package static func trimmed(_ text: Slice<UnsafeBufferPointer<UInt8>>) -> Slice<UnsafeBufferPointer<UInt8>> {
-    func generic<Text: BidirectionalCollection<UInt8>>(_ text: Text) -> Text.SubSequence { trimmed(text) }
-    return generic(text)
   }
 
   /// RFC 3986 section 2.3.
@@ -66,13 +61,16 @@ package enum ASCII {
   /// RFC 9110 section 5.6.2, `tchar`.
   @inlinable
   package static func isTokenCharacter(_ byte: UInt8) -> Bool {
-    if isLetter(byte) || isDigit(byte) { return true }
-    switch byte {
-    case UInt8(ascii: "!"), UInt8(ascii: "#"), UInt8(ascii: "$"), UInt8(ascii: "%"), UInt8(ascii: "&"),
-      UInt8(ascii: "'"), UInt8(ascii: "*"), UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "."),
-      UInt8(ascii: "^"), UInt8(ascii: "_"), UInt8(ascii: "`"), UInt8(ascii: "|"), UInt8(ascii: "~"):
-      return true
-    default: return false
-    }
+    // One bit for each byte: digits and !#$%&'*+-. below 64, letters and ^_`|~ from there on.
+    let bits: UInt64 = byte < 64 ? 0x03FF_6CFA_0000_0000 : 0x57FF_FFFF_C7FF_FFFE
+    return byte < 0x80 && bits >> UInt64(byte & 63) & 1 == 1
+  }
+
+  /// The result of `body` with the bytes of `text`: reading a String byte by byte costs several times as much.
+  @inline(__always)
+  static func withBytes<Result>(of text: String, _ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
+    if let result = text.utf8.withContiguousStorageIfAvailable(body) { return result }
+    var text = text
+    return text.withUTF8(body)
   }
 }

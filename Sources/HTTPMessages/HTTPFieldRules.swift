@@ -4,7 +4,7 @@ import PosternSupport
 public enum HTTPFieldRules {
   /// Whether `name` is a field name: a token (RFC 9110 section 5.1), at most 256 bytes.
   public static func isName(_ name: String) -> Bool {
-    (1...256).contains(name.utf8.count) && name.utf8.allSatisfy(ASCII.isTokenCharacter)
+    (1...256).contains(name.utf8.count) && ASCII.withBytes(of: name) { $0.allSatisfy(ASCII.isTokenCharacter) }
   }
 
   /// The methods that are never sent: one makes a tunnel, the others show a program the fields of its request, and the
@@ -13,7 +13,7 @@ public enum HTTPFieldRules {
 
   /// Whether `value` may be a field's value: no CR, LF, NUL or other control byte but the tab (RFC 9110 section 5.5).
   public static func isValue(_ value: String) -> Bool {
-    value.utf8.allSatisfy { ($0 >= 0x20 && $0 != 0x7F) || $0 == 0x09 }
+    ASCII.withBytes(of: value) { $0.allSatisfy { ($0 >= 0x20 && $0 != 0x7F) || $0 == 0x09 } }
   }
 
   /// Whether `name` belongs to the sidecar or to the connection: `Authorization`, `User-Agent`, `Host`, `DPoP`, message

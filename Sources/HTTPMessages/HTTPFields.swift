@@ -29,15 +29,22 @@ public struct HTTPFields: Sendable, Hashable {
   public subscript(name: String) -> String? {
     get { lines.first { Self.sameName($0.name, name) }?.value }
     set {
-      lines.removeAll { Self.sameName($0.name, name) }
+      if lines.contains(where: { Self.sameName($0.name, name) }) {
+        lines.removeAll { Self.sameName($0.name, name) }
+      }
       if let newValue { lines.append(Field(name: name, value: newValue)) }
     }
   }
 
   /// Every value of `name` in order.
   public func values(of name: String) -> [String] {
-    lines.filter { Self.sameName($0.name, name) }.map(\.value)
+    var values: [String] = []
+    for line in lines where Self.sameName(line.name, name) { values.append(line.value) }
+    return values
   }
+
+  /// Makes room for so many lines.
+  package mutating func reserveCapacity(_ count: Int) { lines.reserveCapacity(count) }
 
   /// Adds a line at the end.
   public mutating func append(_ name: String, _ value: String) {
@@ -50,8 +57,12 @@ public struct HTTPFields: Sendable, Hashable {
   }
 
   private static func sameName(_ left: String, _ right: String) -> Bool {
-    left.utf8.count == right.utf8.count
-      && left.utf8.elementsEqual(right.utf8) { ASCII.lowercased($0) == ASCII.lowercased($1) }
+    guard left.utf8.count == right.utf8.count else { return false }
+    return ASCII.withBytes(of: left) { left in
+      ASCII.withBytes(of: right) { right in
+        left.indices.allSatisfy { ASCII.lowercased(left[$0]) == ASCII.lowercased(right[$0]) }
+      }
+    }
   }
 }
 

@@ -17,7 +17,7 @@ extension HTTPURL {
   }
 
   /// Whether `text` begins with a scheme and so is no relative reference (RFC 3986 section 4.2).
-  public static func hasScheme(_ text: String) -> Bool { schemeEnd(Array(text.utf8)[...]) != nil }
+  public static func hasScheme(_ text: String) -> Bool { ASCII.withBytes(of: text) { schemeEnd($0) != nil } }
 
   static let slash = UInt8(ascii: "/")
   static let questionMark = UInt8(ascii: "?")
@@ -34,7 +34,7 @@ extension HTTPURL {
   }
 
   /// The index of the colon after the scheme (RFC 3986 section 3.1), or nil when the text is a relative reference.
-  static func schemeEnd(_ bytes: ArraySlice<UInt8>) -> Int? {
+  static func schemeEnd<Bytes: RandomAccessCollection<UInt8>>(_ bytes: Bytes) -> Int? where Bytes.Index == Int {
     guard let first = bytes.first, ASCII.isLetter(first) else { return nil }
     for index in bytes.indices {
       let byte = bytes[index]

@@ -13,8 +13,8 @@ package enum PathInspection {
 
   /// The fault of the normalised path, as a predicate of "the path"; nil when it has none.
   package static func fault(in path: String) -> String? {
+    guard ASCII.withBytes(of: path, { $0.contains(where: mayMislead) }) else { return nil }
     var bytes = Array(path.utf8)
-    guard bytes.contains(where: mayMislead) else { return nil }
     for _ in 0..<maxRounds {
       if bytes.contains(where: { $0 < 0x20 || $0 == 0x7F }) { return "holds an encoded control character" }
       if bytes.contains(UInt8(ascii: "\\")) { return "holds an encoded backslash" }

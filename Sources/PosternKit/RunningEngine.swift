@@ -88,7 +88,7 @@ final class RunningEngine: Sendable {
     if let manager = server.issuer.flatMap({ values.issuers[$0.name]?.accessManager }),
       let cookie = engine.sessions.cookieName(of: manager)
     {
-      server.reservedCookies.insert(cookie)
+      server = server.restricting(cookie: cookie, allowsHeaders: true)
     }
     return server
   }

@@ -11,7 +11,7 @@ import Sessions
 /// with the next phase when that has ended. Where nothing but the transfer has to be waited for no task is started.
 ///
 /// `@unchecked`: the properties belong to the step, or to the task that a step waits for; only `turn` is shared with
-/// whoever cancels the call or ends a wait.
+/// whoever cancels the call or ends a wait. So the phase and the references are not checked for exclusive access.
 package final class FetchCall: TransferHandle, PostedWork, @unchecked Sendable {
   /// What the call does next.
   enum Phase {
@@ -38,11 +38,33 @@ package final class FetchCall: TransferHandle, PostedWork, @unchecked Sendable {
     var hasAnswer: Bool { redirects > 0 || attempts > 1 }
   }
 
-  /// A response, and the request that it answers.
-  private struct Answer {
+  /// A request of the fetch, behind one reference: steps hand it on.
+  private final class Message: Sendable {
     let request: HTTPRequest
+
+    init(_ request: HTTPRequest) { self.request = request }
+  }
+
+  /// A response, and the request that it answers.
+  private final class Answer: Sendable {
+    let message: Message
     let response: HTTPResponse
-    var advices: [PolicyAdvice] = []
+    let advices: [PolicyAdvice]
+
+    init(_ response: HTTPResponse, to message: Message, _ advices: [PolicyAdvice]) {
+      self.response = response
+      self.message = message
+      self.advices = advices
+    }
+
+    var request: HTTPRequest { message.request }
+  }
+
+  /// Why a wait ends the fetch. A class, since each step looks whether there is one, and an error is large.
+  private final class Failure: Sendable {
+    let error: ResourceError
+
+    init(_ error: ResourceError) { self.error = error }
   }
 
   private let fetcher: ResourceFetcher
@@ -52,9 +74,9 @@ package final class FetchCall: TransferHandle, PostedWork, @unchecked Sendable {
   private let turn: CallTurn
   private var scope: CallScope { options.scope }
 
-  private var phase = Phase.check
+  @exclusivity(unchecked) private var phase = Phase.check
   /// Why the last wait ends the fetch.
-  private var failure: ResourceError?
+  @exclusivity(unchecked) private var failure: Failure?
   private var count = Count()
   private var timer: FetchTimer
   private var advice: AdviceRounds?
@@ -62,13 +84,13 @@ package final class FetchCall: TransferHandle, PostedWork, @unchecked Sendable {
   private var tokens: TokenSource?
   /// Keeps a user's tokens from being revoked behind a step-up while the call may carry them.
   private var use: RunningUses<RecordKey>.Use?
-  private var exchange: ResourceExchange?
-  private var delivery: BodyDelivery.Running?
+  @exclusivity(unchecked) private var exchange: ResourceExchange?
+  @exclusivity(unchecked) private var delivery: BodyDelivery.Running?
   /// The request that was asked for, and the one that is sent now.
-  private var original: HTTPRequest?
-  private var request: HTTPRequest?
+  @exclusivity(unchecked) private var original: Message?
+  @exclusivity(unchecked) private var message: Message?
   private var token: AccessToken?
-  private var answer: Answer?
+  @exclusivity(unchecked) private var answer: Answer?
   private var result: Result<ResourceResponse, ResourceError>?
   private var whenEnded: (@Sendable (Result<ResourceResponse, ResourceError>) -> Void)?
 
@@ -119,7 +141,7 @@ package final class FetchCall: TransferHandle, PostedWork, @unchecked Sendable {
 
   /// The outcome, also of the call's task.
   private func end() -> Result<ResourceResponse, ResourceError> {
-    let result = result ?? .failure(ResourceError(.internalError, "the fetch ended without a result"))
+    let result = result.take() ?? .failure(ResourceError(.internalError, "the fetch ended without a result"))
     return options.task?.completed(result) ?? result
   }
 
@@ -127,13 +149,15 @@ package final class FetchCall: TransferHandle, PostedWork, @unchecked Sendable {
   private func advance() -> Bool {
     while true {
       do throws(ResourceError) {
-        if let failure = failure.take() { throw failure }
-        switch try step() {
-        case .next: if turn.waits { return waitOnce() }
-        case .wait: return true
-        case .end:
-          use?.end()
-          return false
+        if let failure = failure.take() { throw failure.error }
+        while true {
+          switch try step() {
+          case .next: if turn.waits { return waitOnce() }
+          case .wait: return true
+          case .end:
+            use?.end()
+            return false
+          }
         }
       } catch {
         exchange?.leaveOrigin(after: error)
@@ -154,7 +178,7 @@ package final class FetchCall: TransferHandle, PostedWork, @unchecked Sendable {
   ) -> Progress {
     phase = next
     turn.await {
-      do throws(ResourceError) { try await work() } catch { self.failure = error }
+      do throws(ResourceError) { try await work() } catch { self.failure = Failure(error) }
     }
     return .wait
   }
@@ -197,7 +221,7 @@ package final class FetchCall: TransferHandle, PostedWork, @unchecked Sendable {
   private func check() throws(ResourceError) -> Progress {
     let prepared = try fetcher.prepare(given, server, options)
     options.task?.began(server.shown(prepared.message.url))
-    original = prepared.message
+    original = Message(prepared.message)
     exchange = ResourceExchange(
       fetcher, server, method: prepared.method, options, isBoundByCaller: timer.isBoundByCaller)
     return next(.session)
@@ -231,26 +255,26 @@ package final class FetchCall: TransferHandle, PostedWork, @unchecked Sendable {
           echo: exchange.echo),
         in: turn)
     }
-    request = original
+    message = original
     guard var rounds = advice else { return next(.token) }
     let satisfied = rounds.resume()
     advice = rounds
     guard let satisfied else { return next(.token) }
-    return wait(then: .token) { [rounds, event = event(original)] () async throws(ResourceError) in
-      self.request = try await rounds.updated(event, after: satisfied)
+    return wait(then: .token) { [rounds, event = event(original.request)] () async throws(ResourceError) in
+      self.message = Message(try await rounds.updated(event, after: satisfied))
     }
   }
 
   /// Once a redirect has crossed origins the following requests have no token, no credential and no cookies: the way
   /// back may be the other origin's idea. So the token is found before the first one.
   private func findToken() throws(ResourceError) -> Progress {
-    guard let tokens, let exchange, let request else { return next(.admission) }
+    guard let tokens, let exchange, let message else { return next(.admission) }
     if !exchange.isPaused, let token = try tokens.cachedToken(for: server, in: scope) {
       self.token = try constrained(token)
       return next(.admission)
     }
     return wait(then: .admission) { () async throws(ResourceError) in
-      self.token = try await self.firstToken(for: request)
+      self.token = try await self.firstToken(for: message.request)
     }
   }
 
@@ -266,15 +290,18 @@ package final class FetchCall: TransferHandle, PostedWork, @unchecked Sendable {
   }
 
   private func enterOrigin() throws(ResourceError) -> Progress {
-    guard let exchange, let request, server.limits != nil else { return next(.request) }
-    return wait(then: .request) { [attempt = attempt(request)] () async throws(ResourceError) in
-      try await exchange.enterOrigin(for: attempt)
+    guard server.limits != nil, let exchange, let message else { return next(.request) }
+    let followsRedirect = count.redirects > 0
+    return wait(then: .request) { [timer] () async throws(ResourceError) in
+      try await exchange.enterOrigin(of: message.request, within: timer, followsRedirect: followsRedirect)
     }
   }
 
   private func prepareRequest() throws(ResourceError) -> Progress {
-    guard let exchange, let request else { return .end }
-    try exchange.authorize(attempt(request))
+    guard let exchange, let message else { return .end }
+    try exchange.authorize(
+      message.request, token, wantsAdvice: advice != nil && satisfiable?.wantsHeader == true,
+      hasCredential: hasCredential)
     guard server.payloadEncryption != nil else { return next(.transfer) }
     return wait(then: .transfer) { () async throws(ResourceError) in try await exchange.seal() }
   }
@@ -292,8 +319,8 @@ package final class FetchCall: TransferHandle, PostedWork, @unchecked Sendable {
   }
 
   private func transferred() throws(ResourceError) -> Progress {
-    guard let exchange, let request else { return .end }
-    try exchange.received(from: request.url, followsRedirect: count.redirects > 0)
+    guard let exchange, let message else { return .end }
+    try exchange.received(from: message.request.url, followsRedirect: count.redirects > 0)
     guard exchange.hidesOrDecrypts else { return next(.response) }
     return wait(then: .response) { () async throws(ResourceError) in try await exchange.open() }
   }
@@ -305,15 +332,9 @@ package final class FetchCall: TransferHandle, PostedWork, @unchecked Sendable {
 
   /// Retries a request whose proof the server rejected, once, by the terms that it gave.
   private func checkProof() -> Progress {
-    guard let exchange, let request else { return .end }
-    if exchange.wantsAnotherProof(for: request) { return next(.admission) }
+    guard let exchange, let message else { return .end }
+    if exchange.wantsAnotherProof(for: message.request) { return next(.admission) }
     return next(.answer)
-  }
-
-  private func attempt(_ request: HTTPRequest) -> ResourceExchange.Attempt {
-    ResourceExchange.Attempt(
-      request: request, token: token, timer: timer, followsRedirect: count.redirects > 0,
-      wantsAdvice: satisfiable?.wantsHeader == true, hasCredential: hasCredential)
   }
 
   /// Whether requests carry the resource's own credential now.
@@ -323,18 +344,17 @@ package final class FetchCall: TransferHandle, PostedWork, @unchecked Sendable {
 
   /// The answer with its advices: as the fetch's policy finds them, else by the resource server's rules.
   private func findAdvice() -> Progress {
-    guard let exchange, let request, let response = exchange.response else { return .end }
-    var answer = Answer(request: request, response: response)
-    if let satisfiable {
-      return wait(then: .advice) { [answer, event = event(request, response)] () async throws(ResourceError) in
-        let advices = await satisfiable.advices(in: event, self.scope)
-        self.answer = Answer(request: answer.request, response: answer.response, advices: advices)
+    guard let exchange, let message, let response = exchange.response else { return .end }
+    if advice != nil, let satisfiable {
+      return wait(then: .advice) { [event = event(message.request, response)] () async throws(ResourceError) in
+        self.answer = Answer(response, to: message, await satisfiable.advices(in: event, self.scope))
       }
     }
+    var advices: [PolicyAdvice] = []
     if let rules = advice?.rules ?? server.advice {
-      answer.advices = rules.recognizer.finding(in: response, from: request.url)?.advices ?? []
+      advices = rules.recognizer.finding(in: response, from: message.request.url)?.advices ?? []
     }
-    self.answer = answer
+    answer = Answer(response, to: message, advices)
     return next(.verdict)
   }
 
@@ -342,13 +362,13 @@ package final class FetchCall: TransferHandle, PostedWork, @unchecked Sendable {
   /// not that of a request without effect.
   private func satisfyAdvice() -> Progress {
     guard let exchange, let answer, let original, let rounds = satisfiable, rounds.rules.canSatisfy(answer.advices),
-      exchange.canRetry(original)
+      exchange.canRetry(original.request)
     else { return next(.verdict) }
     return wait(then: .admission) { () async throws(ResourceError) in
       do throws(ResourceError) {
-        let next = try await self.advised(rounds, answer, original)
+        let next = try await self.advised(rounds, answer, original.request)
         self.token = try await self.firstToken(for: next)
-        self.request = next
+        self.message = Message(next)
       } catch {
         throw answer.response.status < 300 ? error.answered : error
       }
@@ -356,7 +376,7 @@ package final class FetchCall: TransferHandle, PostedWork, @unchecked Sendable {
   }
 
   private func judge() -> Progress {
-    guard let exchange, let answer, let token, !count.tokenRefreshed else { return next(.redirect) }
+    guard let token, let exchange, let answer, !count.tokenRefreshed else { return next(.redirect) }
     guard exchange.policy.hasDelegate else {
       return next(exchange.policy.isRejection(answer.response, of: token) ? .replacement : .redirect)
     }
@@ -382,7 +402,7 @@ package final class FetchCall: TransferHandle, PostedWork, @unchecked Sendable {
 
   private func redirect() throws(ResourceError) -> Progress {
     guard let exchange, let answer else { return .end }
-    guard options.followsRedirects,
+    guard options.followsRedirects, RedirectRules.isRedirect(answer.response.status),
       let step = RedirectRules.next(
         after: answer.request, answer.response.status, to: exchange.locations, within: server),
       exchange.canRetry(step.request)
@@ -396,7 +416,7 @@ package final class FetchCall: TransferHandle, PostedWork, @unchecked Sendable {
         .protocolError, "more than \(RedirectRules.limit) redirects", outcome: .replied,
         upstream: .init(status: answer.response.status), retryable: false)
     }
-    request = step.request
+    message = Message(step.request)
     if step.crossesOrigins {
       token = nil
       exchange.cookies = nil

@@ -54,9 +54,9 @@ public struct FetchOptions: Sendable {
     var narrowing: String?
   }
 
-  /// `@unchecked`: changed only while one copy of the options has it.
+  /// `@unchecked`: changed only while one copy of the options has it. So no two accesses overlap, either.
   private final class Contents: @unchecked Sendable {
-    var values: Values
+    @exclusivity(unchecked) var values: Values
 
     init(_ values: Values) { self.values = values }
   }

@@ -37,7 +37,12 @@ public struct HTTPMethod: RawRepresentable, Sendable, Hashable {
 
   /// The method of that name in any case, as methods are registered in capitals; throws `method_not_allowed`.
   init(named name: String) throws(ResourceError) {
-    try self.init(exactly: name.uppercasedASCII())
+    switch name {
+    // The usual ones as they are written.
+    case "GET": self = .get
+    case "POST": self = .post
+    default: try self.init(exactly: name.uppercasedASCII())
+    }
   }
 
   /// The method of exactly that name; throws `method_not_allowed`.

@@ -6,7 +6,7 @@ import PosternSupport
 ///
 /// Field values are read byte by byte, as the server reads them: a combining scalar before or behind a semicolon hides
 /// nothing.
-struct HeaderRules {
+final class HeaderRules: Sendable {
   static let maxLines = 256
   static let maxBytes = 64 << 10
 
@@ -28,6 +28,8 @@ struct HeaderRules {
   func checked(_ headers: HTTPFields, keepsCodings: Bool = false) throws(ResourceError) -> HTTPFields {
     guard headers.lines.count <= Self.maxLines else { throw fault("there are more than \(Self.maxLines) headers") }
     var result = HTTPFields()
+    // With room for what is added later: the trace, the user agent, and a token or a credential.
+    result.reserveCapacity(headers.lines.count + 4)
     var size = 0
     for line in headers.lines {
       guard HTTPFieldRules.isName(line.name) else { throw fault("a header's name is no token", at: line.name) }

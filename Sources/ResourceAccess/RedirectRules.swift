@@ -13,12 +13,20 @@ enum RedirectRules {
     let crossesOrigins: Bool
   }
 
+  /// Whether a response of `status` leads to another URL, where it has one.
+  static func isRedirect(_ status: Int) -> Bool {
+    switch status {
+    case 301, 302, 303, 307, 308: true
+    default: false
+    }
+  }
+
   /// The request that a response of `status` redirects `request` to, with the values of `Location` in `locations`; nil
   /// when it is no redirect or its target is not acceptable: then it is the result.
   static func next(
     after request: HTTPRequest, _ status: Int, to locations: [String], within server: ResourceServer
   ) -> Step? {
-    guard [301, 302, 303, 307, 308].contains(status) else { return nil }
+    guard isRedirect(status) else { return nil }
     guard locations.count == 1, let location = try? request.url.resolving(reference: locations[0]) else { return nil }
     // A server may copy the query that it got, and a credential in it must not go where it leads.
     let target = server.credential?.removed(from: location) ?? location

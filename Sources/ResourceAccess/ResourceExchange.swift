@@ -8,19 +8,6 @@ import Sessions
 ///
 /// `@unchecked`: it belongs to that call, as the call's own properties do.
 final class ResourceExchange: @unchecked Sendable {
-  /// One request of the fetch.
-  struct Attempt {
-    var request: HTTPRequest
-    var token: AccessToken?
-    var timer: FetchTimer
-    /// Whether a server may have acted on an earlier request of the fetch, one that it redirected.
-    var followsRedirect = false
-    /// Whether gateways are to put their advice where it can be read without following redirects.
-    var wantsAdvice = false
-    /// Whether the request carries the resource's own credential: not once a redirect has crossed origins.
-    var hasCredential = false
-  }
-
   /// A request that has a slot of its origin.
   private struct Admitted {
     let slot: OriginLimiter.Slot
@@ -29,8 +16,7 @@ final class ResourceExchange: @unchecked Sendable {
 
   let server: ResourceServer
   private let services: Services
-  private let limiter: OriginLimiter
-  private let prover: DPoPProver
+  private let fetcher: ResourceFetcher
   private let method: HTTPMethod
   private let fetch: FetchOptions
   private var scope: CallScope { fetch.scope }
@@ -66,8 +52,7 @@ final class ResourceExchange: @unchecked Sendable {
     isBoundByCaller: Bool
   ) {
     services = fetcher.services.carried(by: server.transport)
-    limiter = fetcher.limiter
-    prover = fetcher.prover
+    self.fetcher = fetcher
     self.server = server
     self.method = method
     self.fetch = fetch
@@ -122,18 +107,21 @@ final class ResourceExchange: @unchecked Sendable {
 
   // MARK: - The limits of the origin
 
-  /// Waits until the limits of the origin permit a request.
-  func enterOrigin(for attempt: Attempt) async throws(ResourceError) {
+  /// Waits until the limits of the origin permit `request`. `followsRedirect`: whether a server may have acted on an
+  /// earlier request of the fetch, one that it redirected.
+  func enterOrigin(
+    of request: HTTPRequest, within timer: FetchTimer, followsRedirect: Bool
+  ) async throws(ResourceError) {
     guard let limits = server.limits else { return }
     let came = clock.monotonicNow
     do throws(OriginLimiter.Rejection) {
-      let key = OriginLimiter.Key(resource: server.name, origin: attempt.request.url.origin)
+      let key = OriginLimiter.Key(resource: server.name, origin: request.url.origin)
       let waiter = OriginLimiter.Waiter(
-        deadline: { attempt.timer.deadline }, control: options.control, scope: scope)
-      let slot = try await limiter.enter(key, limits, waiter)
+        deadline: { timer.deadline }, control: options.control, scope: scope)
+      let slot = try await fetcher.limiter.enter(key, limits, waiter)
       admitted = Admitted(slot: slot, since: clock.monotonicNow)
     } catch {
-      throw ResourceError(error, resource: server.name, method: method, mayHaveHadEffect: attempt.followsRedirect)
+      throw ResourceError(error, resource: server.name, method: method, mayHaveHadEffect: followsRedirect)
     }
     timing.queued += clock.monotonicNow - came
   }
@@ -143,22 +131,25 @@ final class ResourceExchange: @unchecked Sendable {
     guard let admitted = admitted.take() else { return }
     let verdict =
       if let error { verdict(on: error, since: admitted.since) } else { response.map(verdict(on:)) ?? .neither }
-    limiter.leave(admitted.slot, verdict, in: scope)
+    fetcher.limiter.leave(admitted.slot, verdict, in: scope)
   }
 
   // MARK: - The request
 
-  /// Adds the token with its proof, and cookies.
-  func authorize(_ attempt: Attempt) throws(ResourceError) {
-    var request = attempt.request
-    if let token = attempt.token { request = policy.authorizing(request, with: token) }
+  /// Adds the token with its proof, and cookies. `wantsAdvice`: whether gateways are to put their advice where it can be
+  /// read without following redirects. `hasCredential`: whether the request carries the resource's own credential, which
+  /// it does not once a redirect has crossed origins.
+  func authorize(
+    _ request: consuming HTTPRequest, _ token: AccessToken?, wantsAdvice: Bool, hasCredential: Bool
+  ) throws(ResourceError) {
+    if let token { request = policy.authorizing(request, with: token) }
     let isAuthorized = request.fields["Authorization"] != nil
-    if attempt.wantsAdvice, isAuthorized || attempt.token == nil, request.fields["x-authenticate-response"] == nil {
+    if wantsAdvice, isAuthorized || token == nil, request.fields["x-authenticate-response"] == nil {
       request.fields["x-authenticate-response"] = "header"
     }
     proof = nil
-    if let token = attempt.token, isAuthorized { proof = try prove(&request, token, by: terms) }
-    secret = attempt.hasCredential ? server.credential?.forNextRequest() : nil
+    if let token, isAuthorized { proof = try prove(&request, token, by: terms) }
+    secret = hasCredential ? server.credential?.forNextRequest() : nil
     if cookies != nil {
       cookies?.key.credential = secret?.fingerprint
       cookies?.attach(to: &request, now: clock.wallNow)
@@ -177,15 +168,15 @@ final class ResourceExchange: @unchecked Sendable {
 
   /// Adds the credential last of all: nothing but the transport has the request with its secret.
   func complete(within deadline: Deadline, followsRedirect: Bool) throws(ResourceError) {
-    guard var request = outgoing else { return }
-    if let secret {
+    guard let origin = outgoing?.url.origin else { return }
+    if let secret, var request = outgoing {
       try secret.authorize(&request, afterRedirect: followsRedirect)
       echo?.sends(secret)
       outgoing = request
     }
     options.deadline = deadline
     // The configuration names every address that a request goes to: a link-local one only if it is written there.
-    options.allowsLinkLocal = request.url.origin.isLinkLocalAddress
+    options.allowsLinkLocal = origin.isLinkLocalAddress
     requestCount += 1
   }
 
@@ -243,7 +234,7 @@ final class ResourceExchange: @unchecked Sendable {
     timing.connect += response.timing.connect
     timing.firstByte += response.timing.firstByte
     cookies?.keep(response, from: url, now: clock.wallNow)
-    locations = response.fields.values(of: "Location")
+    locations = RedirectRules.isRedirect(response.status) ? response.fields.values(of: "Location") : []
     self.response = response
   }
 
@@ -261,7 +252,7 @@ final class ResourceExchange: @unchecked Sendable {
     let isRetry = terms != nil
     terms = nil
     guard let response, let proof = proof.take(),
-      let terms = prover.learn(from: response, to: proof, DPoPRejection(ofResource: response)),
+      let terms = fetcher.prover.learn(from: response, to: proof, DPoPRejection(ofResource: response)),
       !isRetry, canRetry(request)
     else { return false }
     self.terms = terms
@@ -274,7 +265,7 @@ final class ResourceExchange: @unchecked Sendable {
   ) throws(ResourceError) -> DPoPProof? {
     guard let key = token.binding.key else { return nil }
     do throws(TokenError) {
-      return try prover.prove(&request, with: key, token: token.value, by: terms, for: scope.uid)
+      return try fetcher.prover.prove(&request, with: key, token: token.value, by: terms, for: scope.uid)
     } catch {
       throw ResourceError(server.authentication.absence, error.detail, retryable: false)
     }

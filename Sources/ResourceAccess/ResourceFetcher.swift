@@ -60,7 +60,7 @@ public final class ResourceFetcher: Sendable {
     on poster: (any WorkPoster)? = nil
   ) -> FetchCall {
     var options = options
-    if options.deliver != nil || options.supply != nil || options.hasDelegate, options.task == nil {
+    if options.task == nil, options.deliver != nil || options.supply != nil || options.hasDelegate {
       options.task = NetworkTask(request: request, clock: clock)
     }
     return FetchCall(self, request, server.applying(options), options, poster, waits: waitsAtEachStep)

@@ -19,14 +19,16 @@ extension ResourceServer {
       throw Self.invalid(error.phrase)
     }
     // Of a metadata service the origin is what is wrong, though it has only plain http.
-    guard access.plainHTTP.permits(url) || url.origin.isMetadataService else {
+    let isSecure = access.plainHTTP.permits(url)
+    guard isSecure || url.origin.isMetadataService else {
       throw Self.invalid("must be https (plain http only where the configuration allows it)")
     }
     guard isAbsolute || url.lies(under: baseURL) else {
       throw Self.invalid("leads out of the resource's base URL")
     }
     if let fault = PathInspection.fault(in: url.path) { throw Self.invalid(fault) }
-    guard covers(url) else {
+    // What `covers` looks at beyond the path. A relative path lies under the base URL by now.
+    guard isSecure, !isAbsolute || coverage.names(url) else {
       throw ResourceError(
         .originNotAllowed, "the URL lies neither under the resource's base URL nor under an additional origin",
         path: ["path"])

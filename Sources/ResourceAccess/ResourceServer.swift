@@ -59,12 +59,36 @@ public struct ResourceServer: Sendable {
     var transport: (any HTTPTransport)?
   }
 
+  /// What a caller must not send beyond what the configuration forbids all callers.
+  private struct Restriction: Hashable {
+    let cookie: String?
+    let allowsHeaders: Bool
+  }
+
   /// What all copies of a server share, with what follows from it.
   private final class Shared: Sendable {
+    /// More are not kept: the names of cookies come from another server.
+    private static let maxRestricted = 16
+
     let values: Values
     let prepared = Locked<PreparedResource?>(nil)
+    private let restricted = Locked<[Restriction: Shared]>([:])
 
     init(_ values: Values) { self.values = values }
+
+    /// The same with `restriction`, made once for each.
+    func restricted(by restriction: Restriction) -> Shared {
+      restricted.withLock { known in
+        if let shared = known[restriction] { return shared }
+        var values = values
+        if let cookie = restriction.cookie { values.reservedCookies.insert(cookie) }
+        if !restriction.allowsHeaders { values.allowedHeaders = [] }
+        let shared = Shared(values)
+        if known.count >= Self.maxRestricted { known = [:] }
+        known[restriction] = shared
+        return shared
+      }
+    }
   }
 
   /// Another one when anything is changed: a server is configured once, and copied for each of its requests.
@@ -84,6 +108,16 @@ public struct ResourceServer: Sendable {
       prepared = new
       return new
     }
+  }
+
+  /// The server for a caller who must not send `cookie`, either, and none of `allowedHeaders` unless `allowsHeaders`.
+  /// What follows from its configuration is kept for the next such call.
+  package func restricting(cookie: String?, allowsHeaders: Bool) -> ResourceServer {
+    let isReserved = cookie.map { reservedCookies.contains($0) } ?? true
+    if isReserved, allowsHeaders || allowedHeaders.isEmpty { return self }
+    var server = self
+    server.shared = shared.restricted(by: Restriction(cookie: cookie, allowsHeaders: allowsHeaders))
+    return server
   }
 
   /// The name it has in the configuration.

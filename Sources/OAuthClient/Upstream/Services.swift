@@ -40,9 +40,8 @@ package final class Services: Sendable {
 
   /// Begins an exchange, which the caller sends by `ReportedExchange.start` and ends.
   package func begin(
-    _ request: HTTPRequest, for purpose: UpstreamExchange.Purpose, attempt: Int, in scope: CallScope
+    _ request: consuming HTTPRequest, for purpose: UpstreamExchange.Purpose, attempt: Int, in scope: CallScope
   ) -> ReportedExchange {
-    var request = request
     request.fields["User-Agent"] = userAgent
     let span = scope.trace?.tracer?.begin(.exchange(purpose, method: request.method, request.url.origin))
     // The server's spans are children of this request's span; a field that a caller wrote itself remains.

@@ -208,15 +208,16 @@ extension NetworkTask {
   ) -> Result<ResourceResponse, ResourceError> {
     contents.withLock { contents in
       contents.call = nil
-      var outcome = result
-      if case .ending(let reason) = contents.course {
-        let reached: TransportError.Outcome =
-          switch result {
-          case .success: .replied
-          case .failure(let error): error.outcome
-          }
-        outcome = .failure(Self.cancelled(reason, reached))
+      guard case .ending(let reason) = contents.course else {
+        contents.course = .ended(result)
+        return result
       }
+      let reached: TransportError.Outcome =
+        switch result {
+        case .success: .replied
+        case .failure(let error): error.outcome
+        }
+      let outcome: Result<ResourceResponse, ResourceError> = .failure(Self.cancelled(reason, reached))
       contents.course = .ended(outcome)
       return outcome
     }

@@ -91,7 +91,8 @@ extension CallChain {
       }
       if let fault = environment.methods.fault(in: params, of: method) { throw fault }
       explanation.add("params", passes: "The params have the form that \(method) needs")
-      explanation.call = (params, context(of: Call(key: 0, id: nil, method: method, params: params), meta, rule, snapshot, narrowing))
+      let call = Call(key: 0, id: nil, method: method, params: params)
+      explanation.call = (params, context(of: call, meta, rule, snapshot, narrowing))
     } catch {
       explanation.add("params", rejectedBy: error)
     }

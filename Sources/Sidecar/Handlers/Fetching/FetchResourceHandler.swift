@@ -243,11 +243,9 @@ final class FetchResourceHandler: Sendable {
 
   /// The configured resource server, with the cookie that no caller may send.
   func server(_ name: String, _ context: CallContext) throws(RPCFault) -> ResourceServer {
-    var server = try context.runtime.server(name)
-    if let name = cookieName(of: server, context) { server.reservedCookies.insert(name) }
-    // Such a field could make another request of it than the one that was checked.
-    if context.boundsFetches { server.allowedHeaders = [] }
-    return server
+    let server = try context.runtime.server(name)
+    // Where fetches are bounded such a field could make another request of it than the one that was checked.
+    return server.restricting(cookie: cookieName(of: server, context), allowsHeaders: !context.boundsFetches)
   }
 
   static func timeout(_ params: FetchResource.Params) throws(RPCFault) -> Duration? {
