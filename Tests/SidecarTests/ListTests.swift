@@ -256,6 +256,32 @@ struct ListTests {
     #expect(registry.tasks.known("x", of: 9, in: .everything) == nil)
   }
 
+  @Test("whatever begins, ends and takes a name again: one task of a name is known, and the list has all of them")
+  func names() throws {
+    let registry = RegistryBench()
+    let maker = try registry.level()
+    let levels = [nil, maker, try registry.level(under: maker)]
+    var random = SeededGenerator(seed: 39)
+    var running: [String: NetworkTask] = [:]
+    /// Each name with its level, the newest task first.
+    var order: [String] = []
+    for _ in 0..<2000 {
+      let (level, number) = (Int.random(in: 0..<3, using: &random), Int.random(in: 0..<60, using: &random))
+      let (name, key) = ("task-\(number)", "\(level) task-\(number)")
+      #expect(registry.tasks.isRunning(name, of: 7, through: levels[level]) == (running[key] != nil))
+      if let task = running.removeValue(forKey: key) {
+        registry.end(task)
+      } else {
+        running[key] = registry.begin(name, through: levels[level])
+        order.removeAll { $0 == key }
+        order.insert(key, at: 0)
+      }
+      if let task = running[key] { #expect(registry.state(name, through: levels[level]) === task) }
+    }
+    let (live, ended) = (order.filter { running[$0] != nil }, order.filter { running[$0] == nil })
+    #expect(registry.names(atMost: 1000) == (live + ended).map { String($0.dropFirst(2)) })
+  }
+
   @Test("a child with many ended tasks makes those of its maker be forgotten")
   func capacityOfLevels() throws {
     let registry = RegistryBench()
