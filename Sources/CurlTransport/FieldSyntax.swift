@@ -5,14 +5,8 @@ enum FieldSyntax {
   /// A part of a line.
   typealias Bytes = UnsafeBufferPointer<UInt8>
 
-  /// The part of `text` without spaces and tabs at its ends. Not by `ASCII.trimmed`: a generic function of another
-  /// module is called unspecialised, which takes 6,000 instructions for a field value.
-  static func trimmed(_ text: Slice<Bytes>) -> Bytes {
-    var (start, end) = (text.startIndex, text.endIndex)
-    while start < end, ASCII.isSpace(text[start]) { start += 1 }
-    while start < end, ASCII.isSpace(text[end - 1]) { end -= 1 }
-    return Bytes(rebasing: text[start..<end])
-  }
+  /// The part of `text` without spaces and tabs at its ends.
+  static func trimmed(_ text: Slice<Bytes>) -> Bytes { Bytes(rebasing: ASCII.trimmed(text)) }
 
   /// `1*tchar` (RFC 9110 section 5.6.2).
   static func isToken(_ bytes: some Sequence<UInt8>) -> Bool {

@@ -1,4 +1,7 @@
 /// Character classes of the HTTP, URL and JSON grammars. Hexadecimal digits are in `Hexadecimal`.
+///
+/// `@usableFromInline`: without it nothing of a type with `package` access is inlined, or specialised, in another module.
+@usableFromInline
 package enum ASCII {
   /// A decimal digit.
   @inlinable
@@ -24,7 +27,6 @@ package enum ASCII {
 
   /// `text` without spaces and tabs at both ends.
   @inlinable
-  @inline(__always)
   package static func trimmed<Text: BidirectionalCollection<UInt8>>(_ text: Text) -> Text.SubSequence {
     var (start, end) = (text.startIndex, text.endIndex)
     while start < end, isSpace(text[start]) { text.formIndex(after: &start) }
