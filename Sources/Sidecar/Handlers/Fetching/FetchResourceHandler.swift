@@ -367,7 +367,7 @@ private final class RunningFetch: Sendable {
     options.task = task
     stream(&options)
     self.options = options
-    use = RequestMemory.Use(
+    let use = RequestMemory.Use(
       bytes: fetch.request.maxBodyBytes, uid: context.uid, level: context.narrowing?.chain.first?.id,
       user: options.session?.handle?.text
         ?? fetch.inbound.map { Hexadecimal.string(HashFunction.sha256.hash(Array($0.token.utf8))) })
@@ -377,10 +377,10 @@ private final class RunningFetch: Sendable {
     let registered = handler.tasks.begin(
       task, for: fetch.server.name, of: context.uid, through: context.narrowing)
     guard let registered else {
-      handler.memory.withLock { [use] in $0.giveBack(use) }
+      handler.memory.withLock { $0.giveBack(use) }
       throw FetchResourceHandler.taskIsRunning
     }
-    self.registered = registered
+    (self.use, self.registered) = (use, registered)
   }
 
   func end() {
