@@ -223,8 +223,8 @@ struct SidecarMethods {
       try await sessions.revoke(params, context)
     }
     let accessToken = AccessTokenHandler(engine: engine, computation: computation)
-    table.waiting(GetAccessToken.self) { (params, context) async throws(RPCFault) in
-      try await accessToken(params, context)
+    table.beginning(GetAccessToken.self) { (params, context) throws(RPCFault) in
+      try accessToken.begin(params, context)
     }
   }
 

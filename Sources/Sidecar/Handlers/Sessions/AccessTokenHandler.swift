@@ -13,6 +13,37 @@ struct AccessTokenHandler: Sendable {
   let engine: Engine
   let computation: CPUOffload
 
+  /// Begins a call: it ends here with a token that is in memory.
+  func begin(
+    _ params: GetAccessToken.Params, _ context: CallContext
+  ) throws(RPCFault) -> MethodTable.Beginning<GetAccessToken.Result> {
+    let (target, minimum) = try checked(params, context)
+    if let token = try cachedToken(params, target, minimum, context) {
+      return .answered(.value(try result(token, target, context).json))
+    }
+    return .waits { () async throws(RPCFault) in try await self(params, context) }
+  }
+
+  /// A token in memory; nil also where only the rest of the call can say why there is none.
+  private func cachedToken(
+    _ params: GetAccessToken.Params, _ target: Target, _ minimum: Int, _ context: CallContext
+  ) throws(RPCFault) -> AccessToken? {
+    switch target.authentication {
+    case .clientCredentials where minimum == 0 && params.session?.isEmpty ?? true:
+      return engine.deviceTokens.cachedToken(for: target.grant, in: context.scope)
+    case .user, .implicit:
+      let kind: SessionKind = target.authentication == .user ? .user : .implicit
+      guard case .known(let session?) = try engine.knownSession(params.session, kind, target.issuer, context) else {
+        return nil
+      }
+      let found = try? session.foundInMemory(kind, in: context.scope)
+      guard let token = try? found?.cachedToken(target.need(minimum), in: context.scope) else { return nil }
+      if let handle = session.handle { context.audit?.note(session: handle) }
+      return token
+    case .clientCredentials, .onBehalfOf, .credential, .none: return nil
+    }
+  }
+
   func callAsFunction(
     _ params: GetAccessToken.Params, _ context: CallContext
   ) async throws(RPCFault) -> GetAccessToken.Result {
@@ -28,6 +59,12 @@ struct AccessTokenHandler: Sendable {
     case .user: token = try await sessionToken(params, .user, target, minimum, context)
     case .implicit: token = try await sessionToken(params, .implicit, target, minimum, context)
     }
+    return try result(token, target, context)
+  }
+
+  private func result(
+    _ token: AccessToken, _ target: Target, _ context: CallContext
+  ) throws(RPCFault) -> GetAccessToken.Result {
     guard token.type == .bearer else { throw Self.bound }
     if let server = target.narrowed { try rejectWider(token, server, context) }
     return GetAccessToken.Result(
@@ -56,9 +93,8 @@ struct AccessTokenHandler: Sendable {
       }
     }
     if target.authentication == .clientCredentials {
-      let grant = ClientCredentialsGrant(issuer: target.issuer, scope: target.scope, audience: target.audience)
       do throws(TokenError) {
-        preview.token = try engine.deviceTokens.current(for: grant)
+        preview.token = try engine.deviceTokens.current(for: target.grant)
       } catch {
         throw ErrorMap.fault(SessionError(error))
       }
@@ -168,6 +204,8 @@ struct AccessTokenHandler: Sendable {
     /// The resource; nil where the call names an issuer.
     var resource: ResourceServer?
 
+    var grant: ClientCredentialsGrant { ClientCredentialsGrant(issuer: issuer, scope: scope, audience: audience) }
+
     /// The session's token that has at least `minimum` seconds to live; 0: that is fresh.
     func need(_ minimum: Int) -> TokenNeed {
       TokenNeed(
@@ -231,10 +269,9 @@ struct AccessTokenHandler: Sendable {
   private func deviceToken(
     _ target: Target, _ minimum: Duration, _ context: CallContext
   ) async throws(RPCFault) -> AccessToken {
-    let grant = ClientCredentialsGrant(issuer: target.issuer, scope: target.scope, audience: target.audience)
     do throws(TokenError) {
       return try await engine.deviceTokens.token(
-        for: grant, livingFor: minimum, in: context.scope)
+        for: target.grant, livingFor: minimum, in: context.scope)
     } catch {
       throw ErrorMap.fault(SessionError(error))
     }
