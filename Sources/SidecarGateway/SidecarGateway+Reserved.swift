@@ -40,7 +40,7 @@ extension SidecarGateway {
     await Problem(traced, status: status).send(response)
   }
 
-  private static func send(
+  static func send(
     _ status: Int, _ fields: HTTPFields, _ body: [UInt8] = [], to response: any GatewayResponse
   ) async {
     do throws(GatewayClientGone) {

@@ -1,32 +1,52 @@
 import Glibc
 import HTTPMessages
 package import LocalServer
+import PosternConfiguration
 import PosternJSON
 import PosternJSONRPC
 import PosternProtocol
 package import PosternSupport
 package import Sidecar
 
-/// Answers the requests of programs on the gateway's listener: `/NAME/…` is a fetch from the resource NAME, with all
-/// rules of `fetchResource`; `/.postern/…` is the gateway's own.
+/// Answers the requests of programs over HTTP: `/NAME/…` is a fetch from the resource NAME, with all rules of
+/// `fetchResource`; `/.postern/…` is the gateway's own; `/rpc` takes messages of JSON-RPC.
 package struct SidecarGateway: GatewayResponder {
+  /// The socket that requests come on.
+  package enum Site: Sendable {
+    /// The gateway's own listeners, and those of endpoints.
+    case gateway
+    /// The socket of JSON-RPC, which also has `/health` and `/metrics`; resources only where there is a gateway.
+    case rpcSocket
+  }
+
   let service: SidecarService
   let clock: any EngineClock
   private let uploads: KeptUploads
+  let messages: MessageMemory
+  let site: Site
   /// The endpoint whose socket the requests come on; nil: the gateway's own listener.
   let narrowing: Narrowing?
 
-  /// `uploads` is common to all listeners of the process.
+  /// `uploads` and `messages` are common to all listeners of the process.
   package init(
-    _ service: SidecarService, clock: any EngineClock, uploads: KeptUploads, narrowing: Narrowing? = nil
+    _ service: SidecarService, clock: any EngineClock, uploads: KeptUploads, messages: MessageMemory,
+    at site: Site = .gateway, narrowing: Narrowing? = nil
   ) {
     self.service = service
     self.clock = clock
     self.uploads = uploads
+    self.messages = messages
+    self.site = site
     self.narrowing = narrowing
   }
 
   package func respond(to request: GatewayRequest, with response: any GatewayResponse) async {
+    if let page = RPCPage(path: request.path, at: site) { return await serve(page, request, response) }
+    guard site == .gateway || service.snapshot.configuration.gateway.isUsed else {
+      let fault = RPCFault.invalidParams(
+        "Without `gateway` in the configuration this socket has POST /rpc, GET /health and GET /metrics", path: "/path")
+      return await reject(fault, status: 404, request, response)
+    }
     switch GatewayRoute(path: request.path, query: request.query) {
     case .resource(let name, let path): await fetch(name, path, request, response)
     case .reserved(let path): await reserved(path, request, response)
@@ -103,6 +123,6 @@ package struct SidecarGateway: GatewayResponder {
       case .process(let uid, let gid, let groups, let pid): Peer(uid: uid, gid: gid, groups: groups, pid: pid)
       case .loopback: Peer(uid: PeerID.ownUID, gid: getgid())
       }
-    return service.forwardingConnection(request.connection, of: peer, narrowing)
+    return service.forwardingConnection(request.connection, of: peer, narrowing, on: request.executor)
   }
 }

@@ -1,4 +1,5 @@
 package import HTTPMessages
+package import PosternSupport
 
 /// A request of a program, as the listener read it: exactly one reading is possible, else it was rejected.
 package struct GatewayRequest: Sendable {
@@ -27,10 +28,12 @@ package struct GatewayRequest: Sendable {
   package var fields: HTTPFields
   /// The body.
   package var body: any GatewayRequestBody
+  /// Does the work of the connection's requests; nil: any thread does.
+  package var executor: (any TaskExecutor & WorkPoster)?
 
   package init(
     connection: UInt64, caller: Program, method: String, path: String, query: String?, authority: String,
-    fields: HTTPFields, body: any GatewayRequestBody
+    fields: HTTPFields, body: any GatewayRequestBody, executor: (any TaskExecutor & WorkPoster)? = nil
   ) {
     self.connection = connection
     self.caller = caller
@@ -40,6 +43,7 @@ package struct GatewayRequest: Sendable {
     self.authority = authority
     self.fields = fields
     self.body = body
+    self.executor = executor
   }
 }
 

@@ -108,7 +108,7 @@ package final class GatewayServer: Sendable {
     var server: GatewayServer?
     do throws(EpollError) {
       let started = GatewayServer(
-        sockets, configuration, try ServingLoop.start(configuration.eventLoops), responder)
+        sockets, configuration, sockets.areNone ? [] : try ServingLoop.start(configuration.eventLoops), responder)
       server = started
       while let (descriptor, origin) = waiting.first {
         if let descriptor {
@@ -131,6 +131,31 @@ package final class GatewayServer: Sendable {
     let first = origin.endpoint == nil ? 0 : Int.random(in: 0..<loops.count)
     return try await Listener.start(descriptor, on: loops, dealingFrom: first) { [self] connection, loop in
       admit(connection, on: loop, from: origin)
+    }
+  }
+
+  /// Serves a connection of another server, which has admitted and counts it, has read `received` from it, and is told
+  /// when it is closed. On its event loop. `responder`: nil for the server's own.
+  func adopt(
+    _ descriptor: CInt, _ received: ByteBuffer, of peer: PeerCredentials, on loop: ServingLoop, _ reader: SocketReader,
+    responder: (any GatewayResponder)?, onClosed: @escaping @Sendable () -> Void
+  ) {
+    let id = state.withLock { $0.limits.newID() }
+    let link = HTTPConnection.Link(
+      id: id, caller: Self.program(peer), responder: responder ?? self.responder, hidesItsEnd: false)
+    let connection = HTTPConnection(link, of: peer.uid, self, descriptor, on: loop, reader) { [self] in
+      state.withLock { $0.remove(id, from: .file) }
+      onClosed()
+    }
+    _ = state.withLock { $0.add(connection, from: .file) }
+    do throws(EpollError) {
+      try connection.start(with: received)
+    } catch {
+      // No memory to watch it.
+      reader.close(descriptor) { [self] in
+        state.withLock { $0.remove(id, from: .file) }
+        onClosed()
+      }
     }
   }
 
@@ -324,6 +349,12 @@ package struct GatewaySockets: Sendable {
     unix?.file?.remove()
     for descriptor in [unix?.descriptor, loopback?.descriptor] { if let descriptor { Glibc.close(descriptor) } }
   }
+
+  /// No sockets: for a server that has the connections of another one only.
+  package init() { (unix, loopback) = (nil, nil) }
+
+  /// Whether there are none.
+  var areNone: Bool { unix == nil && loopback == nil }
 
   private static func listen(on text: String) throws(SocketServerError) -> (CInt, Int) {
     guard let address = ListenAddress(text, beyondLoopback: false) else {

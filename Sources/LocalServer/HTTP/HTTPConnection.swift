@@ -92,12 +92,13 @@ final class HTTPConnection: ReadinessHandler, IterationEnd, ScheduledInput, @unc
 
   // MARK: - Events of the socket
 
-  /// Begins to read.
-  func start() throws(EpollError) {
+  /// Begins to read, behind bytes that have been `received` already.
+  func start(with received: ByteBuffer = ByteBuffer()) throws(EpollError) {
     try socket.open(self)
+    pending = received
     // A connection that was accepted as the server began to drain is not in the server's list.
     setInputDeadline(server.isDraining ? timeouts.acceptGrace : timeouts.head)
-    update()
+    if pending.isEmpty { update() } else { handleInput() }
   }
 
   func ready(_ readiness: Readiness) {
@@ -223,7 +224,7 @@ final class HTTPConnection: ReadinessHandler, IterationEnd, ScheduledInput, @unc
     let request = GatewayRequest(
       connection: link.id, caller: link.caller, method: head.line.method, path: head.line.path, query: head.line.query,
       authority: head.host, fields: fields,
-      body: ExchangeBody(connection: self, exchange: exchange, length: head.framing.length))
+      body: ExchangeBody(connection: self, exchange: exchange, length: head.framing.length), executor: executor)
     let response = ExchangeResponse(connection: self, exchange: exchange)
     server.responderStarts(on: self)
     exchange.task = Task(executorPreference: executor) { [server, link] in

@@ -9,6 +9,9 @@ public struct GatewayConfiguration: Sendable, Equatable {
   /// The APIs whose requests front proxies let Postern check, by name. Default none.
   public var protect: [String: ProtectedAPIConfiguration] = [:]
 
+  /// Whether programs send requests for resources, or fronts ask about theirs.
+  package var isUsed: Bool { listen != nil || !protect.isEmpty }
+
   /// Whether nothing differs that is used at start only.
   func hasSameListener(as other: GatewayConfiguration) -> Bool {
     guard let listen, let otherListen = other.listen else { return listen == nil && other.listen == nil }

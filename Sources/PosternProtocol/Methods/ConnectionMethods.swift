@@ -3,6 +3,7 @@ public import PosternJSON
 /// `subscribe`: events as notifications on this connection.
 public enum Subscribe: RPCMethod {
   public static let name = "subscribe"
+  public static let traits: MethodTraits = .needsConnection
   public static let bounds: PeerBounds = .all
   public static let chain: ChainRule = .checked
   public static let summary = "Sends the named events to this connection from now on"
@@ -31,6 +32,7 @@ public enum Unsubscribe: RPCMethod {
   public typealias Params = Subscribe.Params
   public typealias Result = Subscribe.Result
   public static let name = "unsubscribe"
+  public static let traits: MethodTraits = .needsConnection
   public static let bounds: PeerBounds = []
   public static let chain: ChainRule = .checked
   public static let summary = "Stops the named events on this connection"
@@ -50,6 +52,7 @@ public enum EventName: String, SchemaEnumeration, Sendable, Hashable {
 /// `registerDelegate`: this connection answers the sidecar's own requests.
 public enum RegisterDelegate: RPCMethod {
   public static let name = "registerDelegate"
+  public static let traits: MethodTraits = .needsConnection
   public static let bounds: PeerBounds = []
   public static let chain: ChainRule = .open
   public static let summary = "This connection answers the named requests of the sidecar from now on"

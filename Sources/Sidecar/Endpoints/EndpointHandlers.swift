@@ -100,6 +100,11 @@ package struct EndpointHandlers: Sendable {
           "expiresInMs is from 1 to \(Self.maxLifetime.wholeMilliseconds) (30 days)", path: "/expiresInMs")
       }
     }
+    if case .connection = params.bindTo, !context.caller.stays {
+      throw .invalidParams(
+        "bindTo with connection needs a JSON-RPC connection that stays: over HTTP bind it to a pid, or let it expire",
+        path: "/bindTo")
+    }
     if case .process(let pid) = params.bindTo {
       guard pid > 0 else { throw .invalidParams("pid is the number of a process", path: "/bindTo/pid") }
       // Any process that gets the descriptor could use it.

@@ -11,11 +11,25 @@ extension SidecarService {
 
   /// The gateway's connection of that number, as calls see it; `narrowing` is that of the endpoint that it is at.
   package func forwardingConnection(
-    _ number: UInt64, of peer: Peer, _ narrowing: Narrowing? = nil
+    _ number: UInt64, of peer: Peer, _ narrowing: Narrowing? = nil, on poster: (any WorkPoster)? = nil
   ) -> PeerConnection {
     PeerConnection(
-      connection: Self.firstForwarding &+ number, peer: peer, openedAt: calls.clock.monotonicNow, narrowing: narrowing)
+      connection: Self.firstForwarding &+ number, peer: peer, openedAt: calls.clock.monotonicNow, narrowing: narrowing,
+      poster: poster, stays: false)
   }
+
+  /// The conversation of one message of JSON-RPC that came over HTTP: it ends when the message is answered.
+  package func conversation(of caller: PeerConnection, _ output: JSONRPCConnection.Output) -> JSONRPCConnection {
+    var output = output
+    output.longWork = { [pool = lifetime.pool] in caller.executor(in: pool) }
+    let conversation = JSONRPCConnection(
+      limits: snapshot.limits, dispatcher: CallChain(caller: caller, environment: calls), output: output)
+    if lifetime.isDraining { conversation.drain() }
+    return conversation
+  }
+
+  /// Counts a request over HTTP from its begin to its end, as a connection is counted: the process ends after it.
+  package func counted<Value>(_ body: () async -> Value) async -> Value { await hub.counted(body) }
 
   /// Counts and logs a request of a program, or its connection, that the gateway's listener rejected, and returns the id
   /// of its trace: the one of `traceparent`, if that is valid, else a new one.

@@ -2,6 +2,7 @@ import Glibc
 import LocalServer
 import PosternSupport
 import Sidecar
+import SidecarGateway
 
 /// The sockets of endpoints, next to the main one, and their connections.
 ///
@@ -30,13 +31,15 @@ final class EndpointSocketFiles: EndpointSockets {
 
   private let service: SidecarService
   private let memory: MemoryReturn
+  private let web: WebMemory
   private let state: Locked<State>
   private let reserved: Int
 
   /// `descriptors`: how many endpoints may have, without their connections.
-  init(_ service: SidecarService, _ memory: MemoryReturn, descriptors: Int) {
+  init(_ service: SidecarService, _ memory: MemoryReturn, _ web: WebMemory, descriptors: Int) {
     self.service = service
     self.memory = memory
+    self.web = web
     reserved = min(Self.mostReserved, descriptors / 4)
     state = Locked(State(descriptors: SharedBudget(capacity: descriptors, capacityPerUID: descriptors)))
   }
@@ -77,7 +80,10 @@ final class EndpointSocketFiles: EndpointSockets {
   ) async throws(EndpointSocketError) -> OpenedEndpoint {
     let maker = PeerCredentials(request.maker)
     let accepts = Self.check(request, process)
-    let endpoint = SocketEndpoint(id: request.narrowing.id, maker: maker, accepts: accepts) { [service, memory] in
+    let endpoint = SocketEndpoint(
+      id: request.narrowing.id, maker: maker, accepts: accepts,
+      responder: web.gateway(service, at: .rpcSocket, request.narrowing)
+    ) { [service, memory] in
       SocketBridge($0, service, memory, request.narrowing)
     }
     let path = parts.mainPath.map(EndpointName.path(nextTo:))

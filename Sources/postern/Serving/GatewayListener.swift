@@ -10,7 +10,7 @@ import SidecarGateway
 struct GatewayListener: Sendable {
   let server: GatewayServer
   private let service: SidecarService
-  private let uploads: KeptUploads
+  private let memory: WebMemory
 
   /// The lock of the socket's path; to be made before the process is in its sandbox.
   static func lock(_ configuration: GatewayConfiguration) -> SocketLock? {
@@ -23,11 +23,10 @@ struct GatewayListener: Sendable {
   /// is over: no socket file can be made later.
   static func start(
     _ configuration: PosternConfiguration, _ inherited: InheritedSocket?, connections: Int, lock: SocketLock?,
-    _ service: SidecarService,
-    _ replacements: FileReloadMonitor, _ logger: Logger
+    _ service: SidecarService, _ memory: WebMemory, _ replacements: FileReloadMonitor, _ logger: Logger
   ) async throws(ServerProcess.Failure) -> GatewayListener? {
     guard let listen = configuration.gateway.listen else { return nil }
-    var options = GatewayServer.Configuration()
+    var options = options(service)
     options.connections = connections
     options.connectionsPerUid = FairShare.scaled(
       configuration.limits.connectionsPerUid, of: configuration.limits.connections, to: connections)
@@ -36,15 +35,6 @@ struct GatewayListener: Sendable {
       GatewayRoute.resource(ofPath: path)
         .flatMap { service.snapshot.configuration.resources[$0]?.tokens.credential?.header }
     }
-    options.isStranger = { service.isStranger(Peer($0)) }
-    options.onRejection = { caller, rejection, traceparent in
-      var uid: UInt32?
-      if case .process(let user, _, _, _) = caller { uid = user }
-      return service.forwardingRejected(
-        status: rejection.status, reason: rejection.code.reason, detail: rejection.detail, of: uid,
-        continuing: traceparent)
-    }
-    let uploads = KeptUploads()
     let server: GatewayServer
     do throws(SocketServerError) {
       let configured = listen.path.map {
@@ -53,7 +43,7 @@ struct GatewayListener: Sendable {
       let endpoint = inherited.map { SocketServer.Endpoint.inherited($0) } ?? configured
       let sockets = try GatewaySockets(unix: endpoint, lock: lock, address: listen.address)
       server = try await GatewayServer.start(
-        sockets, options, responder: SidecarGateway(service, clock: SystemClock(), uploads: uploads))
+        sockets, options, responder: memory.gateway(service, at: .gateway))
     } catch {
       throw ServerProcess.Failure(description: "gateway.listen: \(error.description)")
     }
@@ -61,7 +51,30 @@ struct GatewayListener: Sendable {
     if let path = inherited.map({ $0.path ?? "inherited" }) ?? listen.path { metadata[.socket] = .string(path) }
     if let port = server.port { metadata[.port] = .stringConvertible(port) }
     logger.info("gateway listening", metadata: metadata)
-    return GatewayListener(server: server, service: service, uploads: uploads)
+    return GatewayListener(server: server, service: service, memory: memory)
+  }
+
+  /// The server of those connections of the JSON-RPC socket that speak HTTP.
+  static func web(_ service: SidecarService, _ memory: WebMemory) async throws(ServerProcess.Failure) -> GatewayServer {
+    do throws(SocketServerError) {
+      return try await GatewayServer.start(
+        GatewaySockets(), options(service), responder: memory.gateway(service, at: .rpcSocket))
+    } catch {
+      throw ServerProcess.Failure(description: "listen: \(error.description)")
+    }
+  }
+
+  private static func options(_ service: SidecarService) -> GatewayServer.Configuration {
+    var options = GatewayServer.Configuration()
+    options.isStranger = { service.isStranger(Peer($0)) }
+    options.onRejection = { caller, rejection, traceparent in
+      var uid: UInt32?
+      if case .process(let user, _, _, _) = caller { uid = user }
+      return service.forwardingRejected(
+        status: rejection.status, reason: rejection.code.reason, detail: rejection.detail, of: uid,
+        continuing: traceparent)
+    }
+    return options
   }
 
   /// Serves an endpoint over HTTP on `socket` too, which the gateway owns from now on: `maker`'s calls, as far as
@@ -75,7 +88,7 @@ struct GatewayListener: Sendable {
       on: socket,
       for: GatewayEndpoint(
         id: narrowing.id, maker: credentials,
-        responder: SidecarGateway(service, clock: SystemClock(), uploads: uploads, narrowing: narrowing),
+        responder: memory.gateway(service, at: .gateway, narrowing),
         accepts: accepts))
   }
 
@@ -89,5 +102,21 @@ struct GatewayListener: Sendable {
       $0.reveal().utf8.count >= GatewayListenConfiguration.leastKey
     }
     return { file.current() ?? key.value }
+  }
+}
+
+/// What all servers of HTTP requests share.
+struct WebMemory: Sendable {
+  let uploads = KeptUploads()
+  let messages: MessageMemory
+
+  init(_ limits: LimitsConfiguration) { messages = MessageMemory(messageBytes: limits.messageBytes) }
+
+  /// Responds to the requests at `site`; `narrowing` is that of the endpoint that they come through.
+  func gateway(
+    _ service: SidecarService, at site: SidecarGateway.Site, _ narrowing: Narrowing? = nil
+  ) -> SidecarGateway {
+    SidecarGateway(
+      service, clock: SystemClock(), uploads: uploads, messages: messages, at: site, narrowing: narrowing)
   }
 }

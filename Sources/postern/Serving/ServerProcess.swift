@@ -140,12 +140,15 @@ struct ServerProcess {
     let shares = DescriptorBudget.shares(
       of: descriptors.connections, wanted: loaded.configuration.limits.connections,
       hasGateway: loaded.configuration.gateway.listen != nil)
-    let endpoints = EndpointSocketFiles(service, memory, descriptors: shares.endpoints)
+    let webMemory = WebMemory(loaded.configuration.limits)
+    let web = try await GatewayListener.web(service, webMemory)
+    let endpoints = EndpointSocketFiles(service, memory, webMemory, descriptors: shares.endpoints)
     service.use(endpoints)
     let server: SocketServer
     do {
       var socket = Self.socketConfiguration(loaded.configuration, endpoint, shares, service)
       socket.lock = lock
+      socket.web = web
       if shares.connections < loaded.configuration.limits.connections {
         logger.warning(
           """
@@ -161,8 +164,8 @@ struct ServerProcess {
     let gateway: GatewayListener?
     do throws(Failure) {
       gateway = try await GatewayListener.start(
-        loaded.configuration, passed.gateway, connections: shares.gateway, lock: gatewayLock, service, replacements,
-        logger)
+        loaded.configuration, passed.gateway, connections: shares.gateway, lock: gatewayLock, service, webMemory,
+        replacements, logger)
       for missing in try hardening.endStart() { logger.notice("hardening: \(missing)") }
       endpoints.start(server, gateway, mayMakeFiles: mayMakeSockets)
       if let path = server.path, !EndpointName.fits(nextTo: path) {
@@ -197,12 +200,13 @@ struct ServerProcess {
     logger.info("draining")
     manager.stopping()
     await server.stopListening()
-    await gateway?.server.drain()
+    let servers = [web, gateway?.server].compactMap(\.self)
+    for server in servers { await server.drain() }
     await Self.acceptGracePeriod(service)
-    await Self.drain(service, gateway?.server, storage, for: loaded.configuration.listen.drain, logger)
+    await Self.drain(service, servers, storage, for: loaded.configuration.listen.drain, logger)
     supervising?.cancel()
     await status?.close()
-    await gateway?.server.shutdown()
+    for server in servers { await server.shutdown() }
     await server.shutdown()
     await storage.store.close()
     service.finishAudit()
@@ -292,26 +296,26 @@ struct ServerProcess {
   }
 
   private static func drain(
-    _ service: SidecarService, _ gateway: GatewayServer?, _ storage: SessionStorage, for time: Duration,
+    _ service: SidecarService, _ servers: [GatewayServer], _ storage: SessionStorage, for time: Duration,
     _ logger: Logger
   ) async {
     let end = Deadline(in: time, on: SystemClock())
     service.drain()
     let handOver = StoreHandOver(storage) { await service.writeUnsavedSessions() }
-    guard await !ends(service, gateway, within: time) else { return await handOver.finish(by: end) }
-    let count = service.finish() + (gateway?.connectionCount ?? 0)
-    gateway?.closeAll()
+    guard await !ends(service, servers, within: time) else { return await handOver.finish(by: end) }
+    let count = service.finish() + servers.reduce(0) { $0 + $1.connectionCount }
+    for server in servers { server.closeAll() }
     logger.warning("calls were cut off", metadata: .of([.count: .stringConvertible(count)]))
-    _ = await ends(service, gateway, within: closingTime)
+    _ = await ends(service, servers, within: closingTime)
   }
 
   /// Whether the last connection is gone in time.
   private static func ends(
-    _ service: SidecarService, _ gateway: GatewayServer?, within time: Duration
+    _ service: SidecarService, _ servers: [GatewayServer], within time: Duration
   ) async -> Bool {
     let clock = SystemClock()
     let deadline = Deadline(in: time, on: clock)
-    while service.connectionCount > 0 || gateway?.connectionCount ?? 0 > 0 {
+    while service.connectionCount > 0 || servers.contains(where: { $0.connectionCount > 0 }) {
       guard !deadline.hasPassed(on: clock) else { return false }
       try? await clock.sleep(for: .milliseconds(5))
     }

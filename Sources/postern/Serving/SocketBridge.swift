@@ -2,6 +2,7 @@ import LocalServer
 import PosternJSONRPC
 import PosternSupport
 import Sidecar
+import SidecarGateway
 
 /// Between one connection's bytes and its conversation.
 final class SocketBridge: ConnectionDelegate {
@@ -49,18 +50,14 @@ final class SocketBridge: ConnectionDelegate {
           text.withUnsafeBytes { conversation.receive(text: $0, sharesLine: sharesLine) }
           memory.used(bytes: text.count)
         }
-      case .malformed(let reason, let sharesLine): conversation.receive(.malformed(reason, sharesLine: sharesLine))
-      case .oversized(let limit, let sharesLine):
-        conversation.receive(.oversized(limit: limit, sharesLine: sharesLine))
-        memory.used(bytes: limit)
-      case .tooComplex(let limit, let sharesLine):
-        conversation.receive(.tooComplex(limit: limit, sharesLine: sharesLine))
+      default:
+        if let input = ConversationInput(event) { conversation.receive(input) }
+        switch event {
+        case .oversized(let limit, _): memory.used(bytes: limit)
         // How many bytes came before the one value too many is not known.
-        memory.used(bytes: .max)
-      case .crowded(let limit):
-        conversation.receive(.crowded(limit: limit))
-        memory.used(bytes: .max)
-      case .violation(let reason): conversation.receive(.violation(reason))
+        case .tooComplex, .crowded: memory.used(bytes: .max)
+        case .text, .malformed, .violation: break
+        }
       }
     }
   }
@@ -83,7 +80,7 @@ final class SocketBridge: ConnectionDelegate {
 
   func closed(_ connection: Connection, reason: CloseReason) {
     switch reason {
-    case .peer, .requested: break
+    case .peer, .requested, .becameHTTP: break
     case .peerEnded:
       service.connectionBroke(connection: connection.id, of: peer, why: "the caller's process has exited")
     default: service.connectionBroke(connection: connection.id, of: peer, why: "\(reason)")

@@ -34,6 +34,8 @@ public enum CloseReason: Sendable, Hashable {
   case peer
   /// `close` or `closeAfterFlush` was called, or the server shut down.
   case requested
+  /// The peer speaks HTTP: another server has the connection now.
+  case becameHTTP
   /// The process that connected has ended, and another one holds on to its connection.
   case peerEnded
   /// The peer began a message and stalled.

@@ -13,15 +13,28 @@ final class ConnectionHandler: ReadinessHandler, IterationEnd, @unchecked Sendab
   private let onClosed: @Sendable (Connection) -> Void
   /// At an endpoint it does not matter which process it is.
   private let isAtEndpoint: Bool
+  /// Serves the connection if it speaks HTTP; nil: nobody does.
+  private let serveHTTP: HTTPAdoption?
+  /// The first bytes, until they decide the protocol; nil from then on.
+  private var firstBytes: ByteBuffer?
+
+  /// Serves HTTP on a descriptor, which it owns from then on and of which it has read some bytes; calls `onClosed` when
+  /// it is closed. On the connection's event loop.
+  typealias HTTPAdoption = (
+    _ descriptor: CInt, _ received: ByteBuffer, _ onClosed: @escaping @Sendable () -> Void
+  ) -> Void
 
   init(
     connection: Connection, executor: ConnectionTaskExecutor, descriptor: CInt, reader: SocketReader,
     framer: InboundFramer, timeouts: SocketServer.Timeouts, isAtEndpoint: Bool,
+    serveHTTP: HTTPAdoption?,
     onClosed: @escaping @Sendable (Connection) -> Void
   ) {
     self.connection = connection
     self.onClosed = onClosed
     self.isAtEndpoint = isAtEndpoint
+    self.serveHTTP = serveHTTP
+    firstBytes = serveHTTP == nil ? nil : ByteBuffer()
     socket = ConnectionSocket(descriptor, of: connection, reader, lingerTime: timeouts.linger)
     writer = OutboxWriter(connection, socket, timeout: timeouts.write)
     delivery = InboundDelivery(
@@ -60,14 +73,30 @@ final class ConnectionHandler: ReadinessHandler, IterationEnd, @unchecked Sendab
   private func read() {
     switch socket.read() {
     case .bytes(let bytes):
-      delivery.receive(bytes)
+      receive(bytes)
       delivery.updateReading()
     case .end: endInput()
     case .nothing, nil: break
     }
   }
 
+  private func receive(_ bytes: ByteBuffer) {
+    guard var first = firstBytes else { return delivery.receive(bytes) }
+    if first.isEmpty { first = bytes } else { first.append(bytes) }
+    switch first.withUnsafeBytes({ ProtocolStart($0) }) {
+    case .undecided: firstBytes = first
+    case .messages:
+      firstBytes = nil
+      delivery.receive(first)
+    case .http:
+      firstBytes = nil
+      socket.handOver { [serveHTTP] descriptor, onClosed in serveHTTP?(descriptor, first, onClosed) }
+    }
+  }
+
   private func endInput() {
+    // Too few to be anything.
+    if let first = firstBytes.take(), !first.isEmpty { delivery.receive(first) }
     guard socket.phase != .lingering else { return socket.closeNow(.requested) }
     delivery.endInput()
   }
@@ -80,7 +109,7 @@ final class ConnectionHandler: ReadinessHandler, IterationEnd, @unchecked Sendab
   private func hangUp() {
     while socket.isActive {
       switch socket.read() {
-      case .bytes(let bytes): delivery.receive(bytes)
+      case .bytes(let bytes): receive(bytes)
       case .end, .nothing, nil: return socket.closeNow(.peer)
       }
     }

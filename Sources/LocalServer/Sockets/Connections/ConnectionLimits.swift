@@ -81,7 +81,8 @@ package struct ConnectionLimits: Sendable {
   /// A connection that gave its place is closed.
   package mutating func releaseReplaced() { leaving -= 1 }
 
-  private mutating func newID() -> UInt64 {
+  /// A number for a connection that is counted elsewhere.
+  package mutating func newID() -> UInt64 {
     defer { nextID += 1 }
     return nextID
   }

@@ -128,11 +128,16 @@ final class ConnectionRegistry: Sendable {
       id: id, peer: peer, loop: loop.loop, taskExecutor: executor, outbox: outbox,
       unread: unread, unfinished: unfinished)
     state.withLock { $0.open[id] = connection }
+    let reader = SocketReader(passed: passed, uid: peer.uid, sent: sent)
     let handler = ConnectionHandler(
-      connection: connection, executor: executor, descriptor: descriptor,
-      reader: SocketReader(passed: passed, uid: peer.uid, sent: sent), framer: configuration.limits.framer(),
-      timeouts: timeouts,
-      isAtEndpoint: endpoint != nil
+      connection: connection, executor: executor, descriptor: descriptor, reader: reader,
+      framer: configuration.limits.framer(), timeouts: timeouts, isAtEndpoint: endpoint != nil,
+      serveHTTP: configuration.web.map { web in
+        { descriptor, received, onClosed in
+          web.adopt(
+            descriptor, received, of: peer, on: loop, reader, responder: endpoint?.responder, onClosed: onClosed)
+        }
+      }
     ) { [self] in release($0, of: party, at: endpoint?.id) }
     do throws(EpollError) {
       try handler.start(endpoint?.delegate ?? makeDelegate)

@@ -173,6 +173,22 @@ final class ConnectionSocket: @unchecked Sendable {
     onEnd = {}
   }
 
+  /// Leaves the descriptor to `take`, with what is to be called, on any thread, when it is closed. Here the connection is
+  /// over.
+  func handOver(_ take: (CInt, @escaping @Sendable () -> Void) -> Void) {
+    guard isActive else { return }
+    closeReason = .becameHTTP
+    isActive = false
+    if let lingerTimer { loop.cancel(lingerTimer) }
+    loop.unwatch(descriptor)
+    _ = unclaimed.take(.max)
+    let onClosed = onClosed
+    self.onClosed = {}
+    onEnd()
+    onEnd = {}
+    take(descriptor, onClosed)
+  }
+
   /// Closes the connection when the process that connected had exited at the last check, too: the bytes that it left
   /// have been read by then, and without another process the connection would have ended by itself. The credentials are
   /// not those of a process that has inherited it.

@@ -1,7 +1,7 @@
 import HTTPMessages
 
 /// One connection's framing: the first non-blank byte decides it, for good.
-struct InboundFramer: Sendable {
+package struct InboundFramer: Sendable {
   /// The framing that the first byte selected; nil before it, and when it was unusable.
   private(set) var framing: Framing?
   /// The message that is being received.
@@ -13,13 +13,13 @@ struct InboundFramer: Sendable {
   private let messageBytes: Int
 
   /// A framer for messages of at most `messageBytes` bytes, `depth` open brackets and `values` JSON values.
-  init(messageBytes: Int, depth: Int, values: Int = .max) {
+  package init(messageBytes: Int, depth: Int, values: Int = .max) {
     self.messageBytes = messageBytes
     message = IncomingMessage(limit: messageBytes, depth: depth, values: values)
   }
 
   /// Sets the most bytes that a message may have from now on; nil: as many as the server allows.
-  mutating func limitMessages(to bytes: Int?) { message.limit = min(messageBytes, bytes ?? messageBytes) }
+  package mutating func limitMessages(to bytes: Int?) { message.limit = min(messageBytes, bytes ?? messageBytes) }
 
   /// Whether a message has begun and not ended: what the stall time applies to.
   var isMidMessage: Bool {
@@ -38,7 +38,7 @@ struct InboundFramer: Sendable {
 
   /// Takes bytes and appends what they complete, until there are `limit` events; how many it has taken.
   @discardableResult
-  mutating func receive(_ chunk: MessageBytes, into events: inout [InboundEvent], upTo limit: Int = .max) -> Int {
+  package mutating func receive(_ chunk: MessageBytes, into events: inout [InboundEvent], upTo limit: Int = .max) -> Int {
     switch framing {
     case .stream: return stream.receive(chunk, &message, into: &events, upTo: limit)
     case .headers: return headers.receive(chunk, &message, into: &events, upTo: limit)
@@ -59,7 +59,7 @@ struct InboundFramer: Sendable {
   }
 
   /// The peer has half-closed; appends what a message cut off comes to.
-  mutating func end(into events: inout [InboundEvent]) {
+  package mutating func end(into events: inout [InboundEvent]) {
     switch framing {
     case .stream: stream.end(&message, into: &events)
     case .headers: headers.end(&message, into: &events)

@@ -79,7 +79,7 @@ public enum Narrow: RPCMethod {
   public static let name = "narrow"
   public static let bounds: PeerBounds = .resources
   public static let chain: ChainRule = .checked
-  public static let traits: MethodTraits = .givesRightsUp
+  public static let traits: MethodTraits = [.givesRightsUp, .needsConnection]
   public static let summary = "Gives up a part of what this connection can do, for good"
   public static let explanation =
     "The lists are those of createEndpoint. It holds for everything behind it, also in the same write; calls that came before go on."

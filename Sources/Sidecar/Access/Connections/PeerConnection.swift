@@ -22,6 +22,8 @@ package final class PeerConnection: Sendable {
   package let openedAt: MonotonicInstant
   /// The uid and the connection of its calls.
   package var peerID: PeerID { PeerID(uid: peer.uid, connection: connection) }
+  /// Whether it stays for events and questions; false: each call is a request over HTTP.
+  package let stays: Bool
   /// Where its calls continue that run without a task; nil: where what they wait for ends.
   package let poster: (any WorkPoster)?
   private let state: Locked<State>
@@ -29,10 +31,11 @@ package final class PeerConnection: Sendable {
   /// `peer` is who the calls are of: at an endpoint its maker, not the process that connects to it.
   package init(
     connection: UInt64, peer: Peer, openedAt: MonotonicInstant, narrowing: Narrowing? = nil,
-    poster: (any WorkPoster)? = nil
+    poster: (any WorkPoster)? = nil, stays: Bool = true
   ) {
     self.connection = connection
     self.poster = poster
+    self.stays = stays
     self.peer = peer
     self.openedAt = openedAt
     state = Locked(State(narrowing: narrowing))

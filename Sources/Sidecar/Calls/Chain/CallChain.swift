@@ -74,6 +74,9 @@ package final class CallChain: CallDispatcher {
       guard narrowing?.allows(method: call.method) ?? true else {
         return forbidden(call.method, Self.notAllowed(call.method), end)
       }
+      guard caller.stays || !ProtocolMethods.traits(of: call.method).contains(.needsConnection) else {
+        throw Self.needsConnection(call.method)
+      }
       guard !call.isUnread else { throw .overloaded("Too many calls of this user at one time") }
       let (meta, params) = try CallMeta.split(call.params)
       switch handler {
@@ -190,6 +193,15 @@ package final class CallChain: CallDispatcher {
 
   /// Why a chain does not allow a method.
   static func notAllowed(_ method: String) -> String { "This endpoint may not call \(method)" }
+
+  /// The error of a call over HTTP that is of no use there.
+  private static func needsConnection(_ method: String) -> RPCFault {
+    RPCFault(
+      .invalidRequest,
+      "\(method) needs a JSON-RPC connection that stays (the same socket, without HTTP): over HTTP there are no events "
+        + "and no delegates",
+      outcome: .notSent, isRetryable: false)
+  }
 
   /// Why a chain allows nothing.
   static let over = "This endpoint has been revoked, or its time is over"

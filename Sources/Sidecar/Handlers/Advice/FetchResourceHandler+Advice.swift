@@ -20,7 +20,7 @@ extension FetchResourceHandler {
     let bodies = try await bodies(params, descriptors, options, found.server)
     return try await resume(continuation, found, timeout: timeout, context) { (fetch) async throws(RPCFault) in
       var fetch = fetch
-      if bodies != nil { fetch.stream = nil }
+      if bodies != nil || !context.caller.stays { fetch.stream = nil }
       return try await carryOut(fetch, bodies, context)
     }
   }

@@ -96,6 +96,10 @@ final class FetchResourceHandler: Sendable {
     try context.check(request, to: server, options)
     if context.boundsFetches { options.followsRedirects = false }
     let stream = try BodyStream.requested(by: params, hasFrames: context.caller.conversation?.hasFrames ?? false)
+    guard stream == nil || context.caller.stays else {
+      throw .invalidParams(
+        "stream needs a JSON-RPC connection that stays: over HTTP the gateway streams a response", path: "/stream")
+    }
     if stream != nil, server.payloadEncryption?.decryptsAnswers == true {
       throw .invalidParams("The resource's answers are encrypted, which cannot be streamed", path: "/stream")
     }

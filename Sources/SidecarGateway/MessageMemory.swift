@@ -1,0 +1,20 @@
+import PosternSupport
+
+/// The memory for messages of JSON-RPC that come over HTTP, until they are answered. It is bounded for each user; two of
+/// the largest messages are always taken.
+package struct MessageMemory: Sendable {
+  private static let bytesPerUID = 64 << 20
+  private let budget: Locked<SharedBudget>
+
+  /// `messageBytes`: the most bytes of a message.
+  package init(messageBytes: Int) {
+    let most = max(Self.bytesPerUID, 2 * messageBytes)
+    budget = Locked(SharedBudget(capacity: 4 * most, capacityPerUID: most))
+  }
+
+  /// Takes memory for so many bytes; false when there is none for `uid`.
+  func take(_ bytes: Int, for uid: UInt32) -> Bool { budget.withLock { $0.take(bytes, for: uid) } }
+
+  /// Gives back what `take` took.
+  func giveBack(_ bytes: Int, for uid: UInt32) { budget.withLock { $0.giveBack(bytes, for: uid) } }
+}
