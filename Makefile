@@ -420,7 +420,7 @@ executed: build ## The files that execute for five calls, by a build with covera
 wording: ## Words that the glossary replaces, and comments that could be clearer (WORDING_FLAGS="--list all")
 	@$(PYTHON) Tests/Architecture/wording.py $(WORDING_FLAGS)
 
-GENERATED := openrpc.json configuration.schema.json postern.example.yaml
+GENERATED := openrpc.json openapi.json configuration.schema.json postern.example.yaml
 
 # Symbol graphs of what the debug build has made; a dead link or an ambiguous one fails.
 DOCC := .build/docc
@@ -445,9 +445,11 @@ docc: deps build ## Swift reference of PosternKit and the engine: .build/docc (s
 .PHONY: docs
 docs: release ## Regenerate the generated documents in proto-docs/, and the site
 	$(RELEASE)/postern openrpc > proto-docs/openrpc.json
+	$(RELEASE)/postern openapi > proto-docs/openapi.json
 	$(RELEASE)/postern configuration --schema > proto-docs/configuration.schema.json
 	$(RELEASE)/postern configuration --example > proto-docs/postern.example.yaml
 	$(PYTHON) proto-docs/tool/reference.py
+	$(PYTHON) proto-docs/tool/error_help.py
 	@$(MAKE) --no-print-directory site
 
 .PHONY: record-examples
@@ -464,9 +466,11 @@ site: deps ## The documents as a web site that needs no network: .build/site/ind
 docs-check: release ## Fail when a generated document differs from the code
 	@scratch=$$(mktemp -d); trap 'rm -rf "$$scratch"' EXIT; \
 	$(RELEASE)/postern openrpc > $$scratch/openrpc.json; \
+	$(RELEASE)/postern openapi > $$scratch/openapi.json; \
 	$(RELEASE)/postern configuration --schema > $$scratch/configuration.schema.json; \
 	$(RELEASE)/postern configuration --example > $$scratch/postern.example.yaml; \
 	for file in $(GENERATED); do diff -u proto-docs/$$file $$scratch/$$file || \
 	  { echo "proto-docs/$$file is out of date: run make docs"; exit 1; }; done
 	@$(PYTHON) proto-docs/tool/reference.py --check
+	@$(PYTHON) proto-docs/tool/error_help.py --check
 	@echo "Generated documents are up to date."

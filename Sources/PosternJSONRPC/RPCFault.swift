@@ -98,12 +98,11 @@ public struct RPCFault: Error, Sendable {
     return .object(members)
   }
 
-  /// The `error` member. `data.docs` is the error's entry among the documents: page and anchor on their site.
+  /// The `error` member.
   public var jsonValue: JSONValue {
     var members = JSONObject()
     members["reason"] = .string(code.reason)
     for member in data.members { members[member.name] = member.value }
-    members["docs"] = .string("errors.html#error-\(code.number.magnitude)")
     return [
       "code": .integer(Int64(code.number)),
       "message": .string(message),

@@ -18,14 +18,14 @@ struct PosternCommand: AsyncParsableCommand {
         postern check-config postern.yaml
         postern serve --config postern.yaml
         postern call getInfo
-        echo '{"jsonrpc":"2.0","id":1,"method":"getInfo"}' |
-          socat -t 30 - UNIX-CONNECT:/run/postern/postern.sock
+        postern help not_authenticated
+        curl --unix-socket /run/postern/postern.sock http://postern/health
       """,
     version: version,
     subcommands: [
       Serve.self, CallMethod.self, ExplainMethodCall.self, Login.self, Probe.self, CheckConfiguration.self, Doctor.self,
       JOSECommand.self,
-      AuditCommand.self, PrintURL.self, PrintCredential.self, RunProgram.self, PrintOpenRPC.self,
+      AuditCommand.self, PrintURL.self, PrintCredential.self, RunProgram.self, PrintOpenRPC.self, PrintOpenAPI.self,
       PrintConfiguration.self,
     ]
   )
@@ -34,6 +34,12 @@ struct PosternCommand: AsyncParsableCommand {
   /// to threads created later. The other commands run on it too, and exit here: libdispatch, which has threads for the
   /// rest, aborts without /proc.
   @MainActor static func main() async {
+    let arguments = arguments
+    // `help` is the argument parser's own command, which knows of commands only.
+    if arguments.count == 2, arguments[0] == "help", let text = ErrorHelp.text(for: arguments[1]) {
+      print(text)
+      exit()
+    }
     do {
       var command = try parseAsRoot(arguments)
       if let serve = command as? Serve {

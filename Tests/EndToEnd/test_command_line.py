@@ -178,7 +178,7 @@ def test_help_shows_examples_that_can_be_pasted(command: List[str], directory: P
     """Catches an example that the width of the terminal breaks, or whose arguments are wrong: status 64."""
     (directory / "postern.yaml").write_text(SMALL)
     shown = examples(command)
-    assert shown and all(re.match("(postern|echo) ", line) for line in shown), shown
+    assert shown and all(re.match("(postern|curl|echo) ", line) for line in shown), shown
     for line in shown:
         # What would run on, contact others or open a browser is only parsed.
         harmless = "postern " + line.split("postern ", 1)[1] + " --help" if "serve" in line or "login" in line else line

@@ -82,8 +82,8 @@ def test_a_batch_begins_with_a_bracket(stream: Connection) -> None:
 
 @pytest.mark.parametrize(
     "opening",
-    [b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"\x16\x03\x01\x02\x00\x01", b'"text"\n', b"1\n", b"\xef\xbb\xbf{}\n", b"\x00", b"\xff"],
-    ids=["http", "tls", "string", "number", "byte-order-mark", "nul", "0xff"],
+    [b"GET/HTTP/1.1\r\nHost: x\r\n\r\n", b"\x16\x03\x01\x02\x00\x01", b'"text"\n', b"1\n", b"\xef\xbb\xbf{}\n", b"\x00", b"\xff"],
+    ids=["nearly-http", "tls", "string", "number", "byte-order-mark", "nul", "0xff"],
 )
 def test_any_other_first_byte_gets_one_parse_error_with_a_hint_and_the_end(stream: Connection, opening: bytes) -> None:
     stream.send_bytes(opening)

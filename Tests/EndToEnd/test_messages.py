@@ -1,13 +1,15 @@
 """Messages for people: each names what it knows, so that the reader need not guess."""
 from __future__ import annotations
 
+import json
 import os
+import subprocess
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Tuple
 
 import pytest
 
-from harness import expect
+from harness import binaries, expect
 from harness.connection import Connection
 from harness.issuer import IssuerDouble, document
 from harness.playground import Playground
@@ -238,10 +240,13 @@ def test_a_missing_socket_directory_is_a_message_with_the_cure(start: Start, dir
         assert words in failure.value.log
 
 
-def test_every_error_names_its_entry_in_the_documents(connection: Connection) -> None:
-    """Catches an error from which there is no way to its cause and cure."""
-    for method, params, code in [
-        ("zzz", {}, -32601), ("fetchResource", {"zzz": 1}, -32602), ("getSession", {"session": "A" * 43}, 5001),
-    ]:
-        data = expect.fault(connection.error(method, params), code)
-        assert data["docs"] == f"errors.html#error-{abs(code)}"
+def test_every_error_can_be_looked_up_on_the_machine() -> None:
+    """Catches an error from which there is no way to its cause and cure without the documents."""
+    document = json.loads((Path(__file__).resolve().parents[2] / "proto-docs" / "openrpc.json").read_text())
+    errors = {error["data"]["reason"]: error["code"] for method in document["methods"] for error in method.get("errors", [])}
+    assert len(errors) > 40
+    for reason, code in errors.items():
+        for name in (reason, str(code)):
+            done = subprocess.run([binaries.postern(), "help", name], capture_output=True, text=True, timeout=20, check=True)
+            assert f"{reason} ({code})\n" in done.stdout and "Cause: " in done.stdout and "Cure: " in done.stdout
+            assert all(len(line) <= 80 for line in done.stdout.splitlines() if " " in line)

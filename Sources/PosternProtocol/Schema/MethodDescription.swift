@@ -31,6 +31,8 @@ public struct MethodDescription: Sendable {
   public let errors: [ErrorCode]
   /// Whether it is never answered.
   public let isNotification: Bool
+  /// Whether it is of no use without a connection that stays.
+  public let needsConnection: Bool
   /// Members without documentation, or documentation without a member: none, or a test fails.
   public let undocumented: [String]
 
@@ -47,6 +49,7 @@ public struct MethodDescription: Sendable {
     resultSchema = SchemaRecorder.schema(of: Method.Result.self)
     errors = Method.errors
     isNotification = Method.isNotification
+    needsConnection = Method.traits.contains(.needsConnection)
     var gaps = Self.gaps(Method.Params.self)
     if let result = Method.Result.self as? any RPCObject.Type { gaps += Self.gaps(result) }
     undocumented = gaps.map { "\(Method.name): \($0)" }

@@ -40,3 +40,13 @@ struct PrintOpenRPC: ParsableCommand {
     print(JSONWriter(pretty: true).string(Product.openRPCDocument))
   }
 }
+
+/// `postern openapi`.
+struct PrintOpenAPI: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "openapi", abstract: "Prints the OpenAPI document of /rpc and the gateway, for generators of clients.")
+
+  func run() {
+    print(JSONWriter(pretty: true).string(Product.openAPIDocument))
+  }
+}

@@ -1,22 +1,24 @@
-/// The protocol of a connection, which its first bytes decide. A request line of HTTP begins with a method, in capital
-/// letters; header framing begins with `Content-Length`, in any case; anything else is for the framing of messages.
+/// The protocol of a connection, which its first bytes decide: a request line of HTTP begins with a method and a space.
+/// Anything else is for the framing of messages.
 enum ProtocolStart: Equatable {
   case http
   case messages
-  /// More bytes have to come: a method such as COPY begins as a header field does.
+  /// More bytes have to come.
   case undecided
 
+  /// The longest method; no registered one has so many letters.
+  private static let longestMethod = 32
+
   init(_ bytes: some Collection<UInt8>) {
-    guard let first = bytes.first else {
+    let method = bytes.prefix(Self.longestMethod).prefix(while: Self.mayBeInMethod)
+    if let next = bytes.dropFirst(method.count).first {
+      self = next == UInt8(ascii: " ") && !method.isEmpty ? .http : .messages
+    } else {
       self = .undecided
-      return
     }
-    guard UInt8(ascii: "A") <= first, first <= UInt8(ascii: "Z") else {
-      self = .messages
-      return
-    }
-    let field = zip(bytes, "CON".utf8).prefix { $0 & ~0x20 == $1 }
-    self =
-      Array(field).count == 3 ? .messages : bytes.count < 3 && Array(field).count == bytes.count ? .undecided : .http
+  }
+
+  private static func mayBeInMethod(_ byte: UInt8) -> Bool {
+    UInt8(ascii: "A") <= byte && byte <= UInt8(ascii: "Z") || byte == UInt8(ascii: "-")
   }
 }

@@ -59,6 +59,11 @@ package enum Product {
   /// each.
   static let openRPCText = JSONText(openRPCDocument)
 
+  /// The OpenAPI document of this build.
+  package static var openAPIDocument: JSONValue {
+    OpenAPIDocument.document(methods: ProtocolMethods.descriptions, version: version)
+  }
+
   /// The OpenRPC document of this build.
   package static var openRPCDocument: JSONValue {
     OpenRPCDocument.document(methods: ProtocolMethods.descriptions, version: version)
