@@ -38,7 +38,8 @@ package struct InboundFramer: Sendable {
 
   /// Takes bytes and appends what they complete, until there are `limit` events; how many it has taken.
   @discardableResult
-  package mutating func receive(_ chunk: MessageBytes, into events: inout [InboundEvent], upTo limit: Int = .max) -> Int {
+  package mutating func receive(_ chunk: MessageBytes, into events: inout [InboundEvent], upTo limit: Int = .max) -> Int
+  {
     switch framing {
     case .stream: return stream.receive(chunk, &message, into: &events, upTo: limit)
     case .headers: return headers.receive(chunk, &message, into: &events, upTo: limit)

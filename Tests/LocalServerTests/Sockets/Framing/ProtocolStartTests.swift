@@ -13,7 +13,8 @@ struct ProtocolStartTests {
   @Test(
     "Brackets, white space, Content-Length in any case and everything else are for messages",
     arguments: [
-      "{", "[", "\n", " {", " GET /", "Content-Length: 5", "Co", "CONTENT-LENGTH: 5", "c", "get / HTTP/1.1", "\u{16}", "GET\n",
+      "{", "[", "\n", " {", " GET /", "Content-Length: 5", "Co", "CONTENT-LENGTH: 5", "c", "get / HTTP/1.1", "\u{16}",
+      "GET\n",
       String(repeating: "C", count: 40),
     ])
   func messages(text: String) { #expect(ProtocolStart(Array(text.utf8)) == .messages) }
