@@ -3,9 +3,9 @@ public import PosternJSON
 /// `subscribe`: events as notifications on this connection.
 public enum Subscribe: RPCMethod {
   public static let name = "subscribe"
-  public static let traits: MethodTraits = .needsConnection
   public static let bounds: PeerBounds = .all
   public static let chain: ChainRule = .checked
+  public static let traits: MethodTraits = .needsConnection
   public static let summary = "Sends the named events to this connection from now on"
   public static let explanation =
     "Events arrive as notifications whose method is the event's name. No connection gets any without asking."
@@ -32,9 +32,9 @@ public enum Unsubscribe: RPCMethod {
   public typealias Params = Subscribe.Params
   public typealias Result = Subscribe.Result
   public static let name = "unsubscribe"
-  public static let traits: MethodTraits = .needsConnection
   public static let bounds: PeerBounds = []
   public static let chain: ChainRule = .checked
+  public static let traits: MethodTraits = .needsConnection
   public static let summary = "Stops the named events on this connection"
   public static let resultSummary = "The events this connection is still subscribed to"
 }
@@ -52,9 +52,9 @@ public enum EventName: String, SchemaEnumeration, Sendable, Hashable {
 /// `registerDelegate`: this connection answers the sidecar's own requests.
 public enum RegisterDelegate: RPCMethod {
   public static let name = "registerDelegate"
-  public static let traits: MethodTraits = .needsConnection
   public static let bounds: PeerBounds = []
   public static let chain: ChainRule = .open
+  public static let traits: MethodTraits = .needsConnection
   public static let summary = "This connection answers the named requests of the sidecar from now on"
   public static let explanation =
     "Replaces what the connection registered before. No answer in time, or an error, means the request's default."

@@ -63,7 +63,7 @@ public enum OpenAPIDocument {
   /// The name of a method in names of schemas.
   private static func title(_ method: MethodDescription) -> String {
     let parts = method.name.split(atByte: ".").map(String.init)
-    return parts.map { $0.prefix(1).uppercased() + $0.dropFirst() }.joined()
+    return parts.map { String($0.prefix(1)).uppercasedASCII() + $0.dropFirst() }.joined()
   }
 
   // MARK: - Paths
