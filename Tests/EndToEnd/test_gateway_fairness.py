@@ -115,6 +115,33 @@ def test_busy_programs_of_one_user_do_not_delay_anothers(start: Start, directory
     connection.close()
 
 
+MESSAGE = b"POST /rpc HTTP/1.1\r\nHost: postern\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n[\r\n" + b"1\r\n \r\n" * 100_000 + b"0\r\n\r\n"
+
+
+@needs_root
+@pytest.mark.parametrize("payload", [PATH, MESSAGE], ids=["long paths", "a message in chunks of one byte"])
+def test_http_of_one_user_on_the_socket_of_json_rpc_does_not_delay_anothers_calls(
+    start: Start, directory: Path, payload: bytes
+) -> None:
+    sidecar = start(BOTH)
+    open_to_all(sidecar.directory)
+    connection = UnixConnection(str(sidecar.path))
+    with acting_as(BOB):
+        connection.connect()
+
+    def request() -> None:
+        connection.request("GET", "/health")
+        assert connection.getresponse().read()
+
+    with connect_as(BOB, sidecar) as rpc:
+        alone = nearly_worst(lambda: rpc.call("getInfo"))
+        with load(directory, "unix", str(sidecar.path), payload):
+            check(request, lambda: rpc.call("getInfo"))
+            loaded = nearly_worst(lambda: rpc.call("getInfo"))
+    assert loaded < 5 * alone + 0.1, f"{loaded * 1000:.1f} ms beside the load, {alone * 1000:.1f} ms without"
+    connection.close()
+
+
 @needs_root
 def test_programs_without_the_key_do_not_delay_those_with_it(start: Start, directory: Path) -> None:
     sidecar = start({"gateway": {"listen": {"address": "127.0.0.1:0", "key": KEY}}})
