@@ -44,6 +44,19 @@ def test_a_task_is_seen_from_every_connection_of_its_owner(
     expect.fault(other.error("fetchResource", {"resource": "open", "path": "echo", "task": "mine"}), -32602, "/task")
 
 
+@pytest.mark.parametrize("seconds", [0.3, 1.0])
+def test_meta_timeout_ends_a_paused_fetch_too(connection: Connection, sidecar: Sidecar, connect: Connect, seconds: float) -> None:
+    """Catches a bound of the whole call that a task, whose own time stands still, is exempt from."""
+    began = time.monotonic()
+    identifier = begin(connection, meta={"timeoutMs": int(seconds * 1000)})
+    other = connect(sidecar)
+    eventually(lambda: "result" in other.answer_to(other.request("suspendTask", {"task": "mine"})))
+    expect.fault(connection.answer_to(identifier)["error"], -32022)
+    assert seconds <= time.monotonic() - began < seconds + 3
+    eventually(lambda: state(other) == "cancelled")
+    assert connection.works()
+
+
 def test_a_cancelled_task_answers_its_call_once(connection: Connection, sidecar: Sidecar, connect: Connect) -> None:
     identifier = begin(connection)
     other = connect(sidecar)

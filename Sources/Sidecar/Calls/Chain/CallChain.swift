@@ -124,15 +124,15 @@ package final class CallChain: CallDispatcher {
     _ attempt: MethodTable.Attempt, _ params: JSONTree?, _ context: CallContext, _ slot: ConcurrencyStep.Slot,
     _ end: CallEnd
   ) -> Dispatch? {
-    // Past its deadline a call may be ended by `DeadlineStep` only.
-    guard context.audit == nil, !context.needsApproval, context.deadline == .never,
-      environment.concurrency.tryEnter(caller, slot)
-    else { return nil }
+    guard context.audit == nil, !context.needsApproval, environment.concurrency.tryEnter(caller, slot) else {
+      return nil
+    }
     let outcome: Result<RPCResult, RPCFault>
     do throws(RPCFault) {
       switch try attempt(params, context) {
       case .answered(let result): outcome = .success(result)
-      case .begun(let call): return .begun(CountedCall(call, context, slot, end))
+      case .begun(let call):
+        return .begun(CountedCall(environment.deadline.bounded(context, call), context, slot, end))
       case .waits(let rest):
         environment.concurrency.leave(caller, slot)
         let body: MethodTable.WaitingHandler = { (_, _) async throws(RPCFault) in try await rest() }

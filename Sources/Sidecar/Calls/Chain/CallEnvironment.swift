@@ -16,9 +16,9 @@ package final class CallEnvironment: Sendable {
   let trace: TraceStep
   package let audit: AuditStep
   package let approval: ApprovalStep
+  let deadline: DeadlineStep
   package let log: CallLog
 
-  var deadline: DeadlineStep { DeadlineStep(clock: clock) }
 
   package init(
     methods: MethodTable, snapshot: @escaping @Sendable () -> ConfigurationSnapshot, clock: any EngineClock,
@@ -34,6 +34,7 @@ package final class CallEnvironment: Sendable {
     self.trace = trace
     self.audit = audit
     self.approval = approval
+    deadline = DeadlineStep(clock: clock)
     self.log = log
   }
 }
