@@ -19,7 +19,6 @@ package final class CallEnvironment: Sendable {
   let deadline: DeadlineStep
   package let log: CallLog
 
-
   package init(
     methods: MethodTable, snapshot: @escaping @Sendable () -> ConfigurationSnapshot, clock: any EngineClock,
     pool: FairPool, rateLimit: RateLimitStep, concurrency: ConcurrencyStep, trace: TraceStep, audit: AuditStep,
