@@ -155,7 +155,8 @@ VERDICTS = {
 
 #: Hand-written bases that add conveniences.
 BASES = {
-    "FetchResult": "FetchedBody",
+    "FetchResult": "FetchResultForms",
+    "Session": "SessionForms",
     "JWSVerdict": "JWSPayload",
     "JWEVerdict": "JWEPlaintext",
     "JourneyStep": "JourneyAnswers",

@@ -141,6 +141,34 @@ def request_headers(headers: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     return chosen
 
 
+def uploaded(body: Any, *, may_step_up: bool) -> AsyncBody:
+    """A request's body as `fetch_resource` takes it: without a copy of a large file or of an iterable's pieces.
+
+    :param may_step_up: Whether the fetch may have to be continued, for which the sidecar keeps no file.
+    """
+    if body is None or isinstance(body, (str, bytes, bytearray, memoryview)):
+        return b"" if body is None else _encoded(body)
+    if hasattr(body, "__aiter__"):
+        return cast("AsyncIterable[bytes]", body)
+    if hasattr(body, "read"):
+        is_text = isinstance(body, io.TextIOBase)
+        return _encoded_pieces(iter(lambda: body.read(1 << 16), "" if is_text else b"")) if is_text or may_step_up else body
+    return _encoded_pieces(body)
+
+
+def _encoded(piece: str | bytes | bytearray | memoryview) -> bytes:
+    return piece.encode("utf-8") if isinstance(piece, str) else bytes(piece)
+
+
+def _encoded_pieces(pieces: Iterable[str | bytes]) -> Iterator[bytes]:
+    return (_encoded(piece) for piece in pieces)
+
+
+def is_repeatable(members: Mapping[str, Any]) -> bool:
+    """Whether the fetch may be made once more: its body is not one that is read once."""
+    return isinstance(members.get("body", b""), bytes)
+
+
 def collected(body: Any) -> bytes:
     """A request's body: bytes, text, a file or an iterable."""
     if body is None:

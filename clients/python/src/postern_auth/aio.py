@@ -10,8 +10,8 @@ import math
 import os
 import time
 import warnings
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
-from typing import Any, Callable, Literal, TypeVar
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Mapping, Sequence
+from typing import Any, Callable, Literal, TypeVar, cast
 
 from . import delegates
 from ._address import Path, socket_path
@@ -19,13 +19,14 @@ from ._async_connection import AsyncConnection, result_of
 from ._async_dispatch import AsyncAsking, AsyncDispatch, AsyncEventStream
 from ._async_methods import AsyncMethods
 from ._async_streams import AsyncBeginning, AsyncResourceStream, blocking
-from ._bodies import Bodies, Body, Target, Unpassable, is_small, knows_bodies
+from ._bodies import AsyncBody, Bodies, Body, Target, Unpassable, Upload, gathered, is_small, knows_bodies, most_inline
 from ._calls import CallRules, bounded, chosen_for, new_task, parameters, read
 from ._connection import CannotPass
 from ._dial import PASSING, pauses
 from ._endpoints import Endpoint
 from ._exchange import lost
 from ._limits import STREAMS_EACH, Deadline, Limits
+from ._opening import Opening
 from ._retry import Retries
 from ._wire import present, wire
 from .errors import ClientClosed, ConnectionFailed, DeadlineExceeded, PosternError
@@ -148,13 +149,14 @@ class AsyncClient(CallRules[AsyncDispatch], AsyncMethods):
     async def _fetch(
         self,
         params: dict[str, Any],
-        body: Body | None,
+        body: AsyncBody | None,
         body_to: Target | None,
         timeout: float | None,
         traceparent: str | None,
     ) -> FetchResult:
         if body_to is None and is_small(body):
-            return await self._whole({**params, **Bodies(params, body).inline()}, timeout, traceparent)
+            small = Bodies(params, cast("Body | None", body))
+            return await self._whole({**params, **small.inline()}, timeout, traceparent)
         deadline = self._deadline("fetchResource", timeout)
         with await self._bodies(params, body, body_to) as bodies:
             try:
@@ -170,9 +172,15 @@ class AsyncClient(CallRules[AsyncDispatch], AsyncMethods):
             bodies.done()
         return result
 
-    async def _bodies(self, params: dict[str, Any], body: Body | None, target: Target | None) -> Bodies:
+    async def _bodies(self, params: dict[str, Any], body: AsyncBody | None, target: Target | None) -> Bodies:
+        own: Body | Upload | None
+        if isinstance(body, AsyncIterable):
+            own = await gathered(body, most_inline(params, self._has_advice_delegate))
+        else:
+            own = body
         make = functools.partial(Bodies, has_delegate=self._has_advice_delegate)
-        bodies: Bodies = await blocking(make, params, body, target, is_short=target is None and is_small(body))
+        is_short = target is None and (isinstance(own, bytes) or is_small(body))
+        bodies: Bodies = await blocking(make, params, own, target, is_short=is_short)
         return bodies
 
     async def _whole(self, params: dict[str, Any], timeout: float | None, traceparent: str | None) -> FetchResult:
@@ -264,7 +272,7 @@ class AsyncClient(CallRules[AsyncDispatch], AsyncMethods):
     async def _stream(
         self,
         params: dict[str, Any],
-        body: Body | None,
+        body: AsyncBody | None,
         timeout: float | None,
         traceparent: str | None,
         timeout_ms: int | None = None,
@@ -440,13 +448,18 @@ class AsyncClient(CallRules[AsyncDispatch], AsyncMethods):
         answer = await self.call("registerDelegate", {"methods": sorted(self._dispatch.delegates)}, timeout=timeout)
         return read("registerDelegate", lambda result: list(result["registered"]), answer)
 
-    async def events(self, *names: str, size: int = 256) -> AsyncEventStream:
+    def events(self, *names: str, size: int = 256) -> Opening[AsyncEventStream]:
         """The named events from now on, all without a name, as an iterator to be closed after use.
+
+        Use it in `async with`, or await it and close the stream yourself.
 
         :param names: `event.sessionEnded` or `sessionEnded`.
         :param size: How many events are buffered; beyond that the oldest are dropped and counted.
         """
-        stream = AsyncEventStream(checked(names), size, self._restore, self._ended, self._forgotten)
+        return Opening(self._events(checked(names), size))
+
+    async def _events(self, names: frozenset[str], size: int) -> AsyncEventStream:
+        stream = AsyncEventStream(names, size, self._restore, self._ended, self._forgotten)
         self._dispatch.open(stream)
         try:
             await self.subscribe(sorted(stream.names))  # type: ignore[arg-type]
