@@ -9,7 +9,6 @@ from typing import Any, Callable
 
 import pytest
 import test_methods
-from harness import journeys
 from harness.playground import Playground
 from harness.sidecar import Sidecar
 from harness.signing import SigningKey
@@ -35,9 +34,7 @@ class Recorder(Client):
         return answer
 
 
-def conversation(
-    client: Recorder, playground: Playground, key: SigningKey
-) -> list[tuple[str, dict[str, Any], Any]]:
+def conversation(client: Recorder, playground: Playground, key: SigningKey) -> list[tuple[str, dict[str, Any], Any]]:
     """Calls every method of the real sidecar."""
     client.said = []
     test_methods.test_control(client)
@@ -62,8 +59,7 @@ def conversation(
     with pytest.raises(PosternError):
         client.fetch_resource("mine", "orders")
     client.narrow(resources=["open", "orders"])
-    said = client.said
-    return said
+    return client.said
 
 
 @pytest.fixture
@@ -131,7 +127,10 @@ def wrong_params() -> list[Any]:
                 cases.append((name, {**whole, one["name"]: {"unknownMember": 1}}))
             if kind == "array" and one["schema"].get("items", {}).get("type") in WRONG:
                 cases.append((name, {**whole, one["name"]: [WRONG[one["schema"]["items"]["type"]]]}))
-    return [pytest.param(name, params, id=f"{name}-{'-'.join(params)}-{number}") for number, (name, params) in enumerate(cases)]
+    return [
+        pytest.param(name, params, id=f"{name}-{'-'.join(params)}-{number}")
+        for number, (name, params) in enumerate(cases)
+    ]
 
 
 def valid(schema: Mapping[str, Any]) -> Any:
@@ -152,4 +151,8 @@ def test_wrong_params_are_rejected_alike(client: Client, method: str, params: di
         client.call(method, params)
     with pytest.raises(PosternError) as faked:
         FakePostern().call(method, params)
-    assert (faked.value.code, faked.value.reason, faked.value.path) == (real.value.code, real.value.reason, real.value.path)
+    assert (faked.value.code, faked.value.reason, faked.value.path) == (
+        real.value.code,
+        real.value.reason,
+        real.value.path,
+    )

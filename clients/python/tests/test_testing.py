@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import postern_auth
-from postern_auth import AsyncClient, Client, FetchResult, JourneyStep, errors
+from postern_auth import AsyncClient, Client, FetchResult, errors
 from postern_auth.testing import AsyncFakePostern, FakePostern, InvalidAnswer, UnexpectedCall
 
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -55,7 +55,9 @@ def test_results_by_their_kind_of_body() -> None:
 
 
 def test_answers_follow_one_another_and_the_last_one_stays(fake: FakePostern) -> None:
-    fake.when.fetch_resource("orders").fails("overloaded", retry_after=0.5).returns(FetchResult.of(201), FetchResult.of(202))
+    fake.when.fetch_resource("orders").fails("overloaded", retry_after=0.5).returns(
+        FetchResult.of(201), FetchResult.of(202)
+    )
     with pytest.raises(errors.Unavailable) as raised:
         fake.fetch_resource("orders")
     assert (raised.value.reason, raised.value.retryable, raised.value.retry_after) == ("overloaded", True, 0.5)
@@ -80,7 +82,7 @@ def test_calls_are_described_by_their_arguments(fake: FakePostern) -> None:
     assert fake.calls[1].header("X-KIND") == "1" and fake.calls[0].query == {"y": ["1"]}
     for wrong in ({"path": "a?y=2"}, {"path": "b"}, {"path": "c", "method": "POST", "json": {"a": 1}}):
         with pytest.raises(UnexpectedCall):
-            fake.fetch_resource("orders", **wrong)  # type: ignore[arg-type]
+            fake.fetch_resource("orders", **wrong)
 
 
 def test_a_function_answers(fake: FakePostern) -> None:
@@ -110,10 +112,12 @@ def test_an_unexpected_call_names_what_to_set_up(fake: FakePostern) -> None:
 
 def test_answers_that_the_sidecar_never_gives_are_rejected(fake: FakePostern) -> None:
     with pytest.raises(InvalidAnswer, match="/state is not one of callbacks"):
-        fake.when.authenticate().returns(JourneyStep(state="done"))
+        fake.when.authenticate().returns({"state": "done"})
     with pytest.raises(InvalidAnswer, match="/scope is missing"):
         fake.when.get_session().returns({"session": "s", "issuer": "i", "kind": "user"})
-    with pytest.raises(InvalidAnswer, match="get_session never fails with 'tls_failure', but with: .*session_not_found"):
+    with pytest.raises(
+        InvalidAnswer, match=r"get_session never fails with 'tls_failure', but with: .*session_not_found"
+    ):
         fake.when.get_session().fails("tls_failure")
 
 

@@ -217,7 +217,9 @@ def expectations_module(methods: list[Method], types: Types) -> str:
     used = [name for name in [*types.classes, *types.aliases, *readers] if re.search(rf"\b{name}\b", body)]
     header = EXPECTATIONS_HEADER.format(
         title="The methods of `fake.when`.",
-        types="\n".join(f"    {name}," for name in sorted(used)), property=GROUP_PROPERTY, group=GROUP_CLASS,
+        types="\n".join(f"    {name}," for name in sorted(used)),
+        property=GROUP_PROPERTY,
+        group=GROUP_CLASS,
     )
     return header + "\n" + body
 

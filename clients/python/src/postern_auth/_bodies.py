@@ -19,7 +19,7 @@ import threading
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping
 from typing import Any, Callable, Protocol, Union, cast
 
-from ._http import MOST_BODY, within
+from ._http import MOST_BODY, may_step_up, within
 from ._wire import body_members
 from .errors import PosternError
 
@@ -299,8 +299,7 @@ def most_inline(params: Mapping[str, Any], has_delegate: bool) -> int:
     The sidecar does not keep a descriptor for a fetch that continues after a step-up: these bodies go through a message
     if there may be one.
     """
-    may_step_up = has_delegate or params.get("auth") == "user" or "session" in params
-    return MOST_BODY if may_step_up else DIRECT
+    return MOST_BODY if may_step_up(params, has_delegate) else DIRECT
 
 
 def is_small(body: AsyncBody | None) -> bool:

@@ -1,4 +1,4 @@
-"""What `fake.when` has. Generated from proto-docs/openrpc.json by tools/generate.py: do not edit."""
+"""The methods of `fake.when`. Generated from proto-docs/openrpc.json by tools/generate.py: do not edit."""
 
 from __future__ import annotations
 
@@ -252,7 +252,7 @@ class Expectations:
             }
         )
         found = compose(members, body, params=params, json=json, data=data)
-        return self._core.expect_fetch(with_body(members, found))
+        return self._core.expect_fetch(with_body({**members, "headers": headers}, found))
 
     def get_task(
         self,

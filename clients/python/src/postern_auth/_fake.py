@@ -15,6 +15,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 from . import delegates
 from ._bodies import AsyncBody
+from ._framing import encoded
 from ._names import METHODS, PARAMETERS
 from ._schema import document, methods, params_violation, result_violation
 from ._wire import as_object, body_members, present, wire
@@ -345,7 +346,7 @@ class Core:
     def answer(self, method: str, params: Mapping[str, Any], timeout: float | None) -> Any:
         """The result of a call, or `Asked`."""
         # As the other side of a socket would get them.
-        call = RecordedCall(method, json.loads(json.dumps(dict(params), allow_nan=False)), timeout)
+        call = RecordedCall(method, json.loads(encoded(params)), timeout)
         with self.lock:
             self.calls.append(call)
         try:

@@ -28,6 +28,7 @@ from ._exchange import lost
 from ._limits import STREAMS_EACH, Deadline, Limits
 from ._opening import Opening
 from ._retry import Retries
+from ._rpc_over_http import RPCOverHTTP, is_address, unavailable
 from ._wire import present, wire
 from .errors import ClientClosed, ConnectionFailed, DeadlineExceeded, PosternError
 from .events import checked
@@ -45,6 +46,7 @@ from .types import (
 __all__ = ["AsyncClient"]
 
 _Result = TypeVar("_Result")
+_Client = TypeVar("_Client", bound="AsyncClient")
 
 
 class _Home:
@@ -70,7 +72,8 @@ class AsyncClient(CallRules[AsyncDispatch], AsyncMethods):
 
     Everything else is as with `Client`. Cancelling the task that waits for a call cancels the call.
 
-    :param path: The socket; default: $POSTERN_SOCKET, $XDG_RUNTIME_DIR/postern.sock, /run/postern/postern.sock.
+    :param path: The socket, or for development `http://127.0.0.1:PORT` with the key in $POSTERN_KEY_FILE; default:
+        $POSTERN_SOCKET, $XDG_RUNTIME_DIR/postern.sock, /run/postern/postern.sock.
     :param timeout: Seconds that a call without its own timeout may take; None: no limit.
     :param limits: Limits of sizes, and timeouts for connecting.
     """
@@ -80,6 +83,7 @@ class AsyncClient(CallRules[AsyncDispatch], AsyncMethods):
         self.path = socket_path(path)
         self.timeout = timeout
         self._limits = limits or Limits()
+        self._http = RPCOverHTTP(self.path, self._limits) if is_address(self.path) else None
         self._dispatch = AsyncDispatch()
         #: By loop; those of closed loops, and of a parent process, are removed when another one is added.
         self._homes: dict[asyncio.AbstractEventLoop, _Home] = {}
@@ -101,6 +105,13 @@ class AsyncClient(CallRules[AsyncDispatch], AsyncMethods):
         """Calls a method by its name in the protocol and returns its result unchanged."""
         deadline = self._deadline(method, timeout)
         own = parameters(method, params)
+        if self._http is not None:
+            over_http = self._http.start(method, own, deadline, traceparent)
+            try:
+                return await asyncio.to_thread(over_http.run)
+            except asyncio.CancelledError:
+                over_http.abandon()
+                raise
         retries: Retries | None = None
         while True:
             connection: AsyncConnection | None = None
@@ -160,7 +171,7 @@ class AsyncClient(CallRules[AsyncDispatch], AsyncMethods):
         deadline = self._deadline("fetchResource", timeout)
         with await self._bodies(params, body, body_to) as bodies:
             try:
-                if not bodies.descriptors:
+                if not bodies.descriptors or self._http is not None:
                     raise Unpassable
                 result = await self._passed(params, bodies, deadline, traceparent)
             except (Unpassable, CannotPass):
@@ -256,7 +267,7 @@ class AsyncClient(CallRules[AsyncDispatch], AsyncMethods):
     ) -> FetchResult:
         assert bodies.sink is not None
         count = 0
-        if "continuation" in params:
+        if "continuation" in params or self._http is not None:
             result = await self._whole(params, timeout, traceparent)
             count = len(result.content)
             await blocking(bodies.sink.write, result.content)
@@ -278,6 +289,8 @@ class AsyncClient(CallRules[AsyncDispatch], AsyncMethods):
         timeout_ms: int | None = None,
     ) -> AsyncResourceStream:
         plan = self._stream_plan(params, timeout, traceparent, timeout_ms)
+        if self._http is not None:
+            self._http.check("fetchResource", plan.members)
         bodies = await self._bodies(params, body, None)
         window, has_ended = self._limits.reconnect, lambda: self._is_closed
         connect = self._stream_connection
@@ -406,6 +419,8 @@ class AsyncClient(CallRules[AsyncDispatch], AsyncMethods):
         return await self._narrow(present(own), timeout, traceparent)
 
     async def _narrow(self, params: dict[str, Any], timeout: float | None, traceparent: str | None) -> Nothing:
+        if self._http is not None:
+            self._http.check("narrow", params)
         await self._connected(self._deadline("narrow", timeout))  # whose narrowings are those of before
         # From now on new connections are narrowed, and those for streams are left.
         self._narrowings.append(params)
@@ -438,6 +453,8 @@ class AsyncClient(CallRules[AsyncDispatch], AsyncMethods):
         decided by the sidecar. `approve_call` is for calls through the endpoints that this client makes with
         `approval`; without an answer within 60 s: "no".
         """
+        if self._http is not None:
+            self._http.check("registerDelegate", {})
         self._dispatch.delegates = delegates.chosen(
             on_policy_advice_received,
             evaluate_authorization_policy,
@@ -557,6 +574,8 @@ class AsyncClient(CallRules[AsyncDispatch], AsyncMethods):
     @contextlib.asynccontextmanager
     async def _door(self, home: _Home, deadline: Deadline) -> AsyncGenerator[float, None]:
         """Admits one caller at a time, and none after the end. Yields the time of its arrival."""
+        if self._http is not None:
+            raise unavailable("this")
         begun = time.monotonic()
         left = deadline.left()
         try:
@@ -642,6 +661,8 @@ class AsyncClient(CallRules[AsyncDispatch], AsyncMethods):
     async def aclose(self) -> None:
         """Closes the connection; its waiting calls end with `ClientClosed`."""
         self._is_closed = True
+        if self._http is not None:
+            self._http.close()
         self._dispatch.end()
         for connection in self._connections():
             if connection.loop is asyncio.get_running_loop():
@@ -658,7 +679,7 @@ class AsyncClient(CallRules[AsyncDispatch], AsyncMethods):
         homes = [home for home in list(self._homes.values()) if home.process == os.getpid()]
         return [one for home in homes for one in home.connections()]
 
-    async def __aenter__(self) -> AsyncClient:
+    async def __aenter__(self: _Client) -> _Client:
         return self
 
     async def __aexit__(self, *exception: object) -> None:

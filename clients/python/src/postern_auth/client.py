@@ -25,6 +25,7 @@ from ._limits import STREAMS_EACH, Deadline, Limits
 from ._methods import Methods
 from ._pending import Pending
 from ._retry import Retries
+from ._rpc_over_http import RPCOverHTTP, is_address, unavailable
 from ._streams import Beginning, ResourceStream
 from ._wire import present, wire
 from .errors import ClientClosed, ConnectionFailed, DeadlineExceeded, PosternError, ProtocolViolation
@@ -44,6 +45,7 @@ from .types import (
 __all__ = ["Call", "Client"]
 
 _Result = TypeVar("_Result")
+_Client = TypeVar("_Client", bound="Client")
 #: Locked while a client of a parent process is adopted by a forked child.
 _adopting = threading.Lock()
 
@@ -63,8 +65,8 @@ class Client(CallRules[Dispatch], Methods):
     retried if it was certainly not sent, or only reads; otherwise `ConnectionLost` is raised with the outcome
     `unknown`.
 
-    :param path: The socket; default: the connection of $POSTERN_FD, $POSTERN_SOCKET, $XDG_RUNTIME_DIR/postern.sock,
-        /run/postern/postern.sock.
+    :param path: The socket, or for development `http://127.0.0.1:PORT` with the key in $POSTERN_KEY_FILE; default: the
+        connection of $POSTERN_FD, $POSTERN_SOCKET, $XDG_RUNTIME_DIR/postern.sock, /run/postern/postern.sock.
     :param timeout: Seconds that a call without its own timeout may take; None: no limit.
     :param limits: Limits of sizes, and timeouts for connecting.
     """
@@ -75,6 +77,7 @@ class Client(CallRules[Dispatch], Methods):
         self.path = socket_path(path) if self._descriptor is None else f"descriptor {self._descriptor}"
         self.timeout = timeout
         self._limits = limits or Limits()
+        self._http = RPCOverHTTP(self.path, self._limits) if is_address(self.path) else None
         self._dispatch = Dispatch()
         self._connection: Connection | None = None
         self._retired: list[Connection] = []
@@ -122,6 +125,8 @@ class Client(CallRules[Dispatch], Methods):
         """Calls a method by its name in the protocol and returns its result unchanged."""
         deadline = self._deadline(method, timeout)
         own = parameters(method, params)
+        if self._http is not None:
+            return self._http.start(method, own, deadline, traceparent).run()
         retries: Retries | None = None
         while True:
             connection: Connection | None = None
@@ -149,6 +154,8 @@ class Client(CallRules[Dispatch], Methods):
         """Sends a request and does not wait for its response. Such a call is never retried."""
         deadline = self._deadline(method, timeout)
         own = parameters(method, params)
+        if self._http is not None:
+            raise unavailable("start", "use call in a thread")
         connection = self._connected(deadline)
         connection.keep()
         slots = connection.take_slot(method, deadline)
@@ -186,7 +193,7 @@ class Client(CallRules[Dispatch], Methods):
         deadline = self._deadline("fetchResource", timeout)
         with Bodies(params, body, body_to, has_delegate=self._has_advice_delegate) as bodies:
             try:
-                if not bodies.descriptors or self._descriptor is not None:
+                if not bodies.descriptors or self._is_one_connection:
                     raise Unpassable
                 result = self._passed(params, bodies, deadline, traceparent)
             except (Unpassable, CannotPass):
@@ -269,7 +276,7 @@ class Client(CallRules[Dispatch], Methods):
         """The same for a body that comes in messages."""
         assert bodies.sink is not None
         count = 0
-        if "continuation" in params or self._descriptor is not None:
+        if "continuation" in params or self._is_one_connection:
             result = self._whole(params, timeout, traceparent)
             count = len(result.content)
             bodies.sink.write(result.content)
@@ -282,6 +289,11 @@ class Client(CallRules[Dispatch], Methods):
                 result = stream.result
         return dataclasses.replace(result, body=None, body_base64=None, body_bytes=count)
 
+    @property
+    def _is_one_connection(self) -> bool:
+        """Whether there are no streams, and no connections that descriptors go over."""
+        return self._descriptor is not None or self._http is not None
+
     def _stream(
         self,
         params: dict[str, Any],
@@ -291,6 +303,8 @@ class Client(CallRules[Dispatch], Methods):
         timeout_ms: int | None = None,
     ) -> ResourceStream:
         plan = self._stream_plan(params, timeout, traceparent, timeout_ms)
+        if self._http is not None:
+            self._http.check("fetchResource", plan.members)
         bodies = Bodies(params, body, has_delegate=self._has_advice_delegate)
         window = self._limits.reconnect
         beginning = Beginning(self._stream_connection, self._paused, plan.members, plan.patience, window, bodies=bodies)
@@ -395,6 +409,9 @@ class Client(CallRules[Dispatch], Methods):
 
     def _made_endpoint(self, params: dict[str, Any], timeout: float | None, traceparent: str | None) -> Endpoint:
         deadline = self._deadline("createEndpoint", timeout)
+        if self._http is not None:
+            self._http.check("createEndpoint", params)
+            return Endpoint.of(CreatedEndpoint.from_json(self.call("createEndpoint", params, timeout=timeout)))
         connection = self._connected(deadline)
         slots = connection.take_slot("createEndpoint", deadline)
         sent, left = bounded(params, deadline, traceparent)
@@ -436,6 +453,8 @@ class Client(CallRules[Dispatch], Methods):
 
     def _narrow(self, params: dict[str, Any], timeout: float | None, traceparent: str | None) -> Nothing:
         deadline = self._deadline("narrow", timeout)
+        if self._http is not None:
+            self._http.check("narrow", params)
         self._connected(deadline)  # whose narrowings are those of before
         with self._door(deadline):
             # From now on new connections are narrowed, and those for streams are left.
@@ -467,6 +486,8 @@ class Client(CallRules[Dispatch], Methods):
         given, raises, or takes longer than the sidecar waits (180 s), is decided by the sidecar. `approve_call` is for
         calls through the endpoints that this client makes with `approval`; without an answer within 60 s: "no".
         """
+        if self._http is not None:
+            self._http.check("registerDelegate", {})
         self._dispatch.delegates = delegates.chosen(
             on_policy_advice_received,
             evaluate_authorization_policy,
@@ -587,6 +608,8 @@ class Client(CallRules[Dispatch], Methods):
     @contextlib.contextmanager
     def _door(self, deadline: Deadline) -> Generator[float, None, None]:
         """Admits one caller at a time, and none after the end. Yields the time of its arrival."""
+        if self._http is not None:
+            raise unavailable("this")
         if self._process != os.getpid():
             self._adopt()
         begun = time.monotonic()
@@ -689,11 +712,13 @@ class Client(CallRules[Dispatch], Methods):
             own.close()
         if self._descriptor is not None:
             released(self._descriptor)
+        if self._http is not None:
+            self._http.close()
         for connection in self._connections():
             connection.close(ClientClosed("the client was closed"))
         self._dispatch.end()
 
-    def __enter__(self) -> Client:
+    def __enter__(self: _Client) -> _Client:
         return self
 
     def __exit__(self, *exception: object) -> None:
