@@ -9,12 +9,14 @@ from typing import Any, Callable
 
 import pytest
 import test_methods
+from harness import journeys
 from harness.playground import Playground
 from harness.sidecar import Sidecar
 from harness.signing import SigningKey
 
-from postern_auth import Client, PosternError
-from postern_auth._schema import methods, params_violation
+import postern_auth
+from postern_auth import Client, FetchResult, PosternError
+from postern_auth._schema import document, methods, params_violation
 from postern_auth.testing import FakePostern
 
 
@@ -156,3 +158,85 @@ def test_wrong_params_are_rejected_alike(client: Client, method: str, params: di
         real.value.reason,
         real.value.path,
     )
+
+
+@pytest.fixture(params=["binary", "fake"])
+def either(request: pytest.FixtureRequest, sidecar: Sidecar) -> Iterator[Client]:
+    """The real sidecar, or a fake with the same resources and users."""
+    if request.param == "binary":
+        with Client(sidecar.path, timeout=20) as client:
+            yield client
+        return
+    fake = FakePostern()
+    fake.log_in_as("alice")
+    fake.require_login("mine", "gate")
+    fake.when.fetch_resource("gate", "service/pay").requires_step_up().returns(FetchResult.of(200, json={}))
+    yield fake
+
+
+def ended(call: Callable[[], object]) -> tuple[str, int, str, str | None, str | None, bool]:
+    with pytest.raises(PosternError) as raised:
+        call()
+    error = raised.value
+    return type(error).__name__, error.code, error.reason, error.outcome, error.detail, error.retryable
+
+
+def test_sessions_live_alike(either: Client, playground: Playground) -> None:
+    assert ended(lambda: either.fetch_resource("mine", "orders")) == (
+        "LoginRequired", 1001, "not_authenticated", "not_sent", "session_missing", False,
+    )  # fmt: skip
+    unknown = "x" * 43
+    assert ended(lambda: either.fetch_resource("mine", "orders", session=unknown)) == (
+        "LoginRequired", 5001, "session_not_found", None, None, False,
+    )  # fmt: skip
+    session = either.create_session("am", postern_auth.Grant.from_sso_token(journeys.sign_on(playground))).session
+    assert len(session) == 43
+    assert either.get_session(session).session == session
+    assert [one.session for one in either.iter_sessions(limit=1)].count(session) == 1
+    assert either.refresh_session(session).session == session
+    assert either.end_session(session).ended
+    for call in (either.get_session, either.refresh_session, either.end_session):
+        found = ended(lambda call=call: call(session))  # type: ignore[misc]
+        assert found == ("LoginRequired", 5001, "session_not_found", None, None, False), call
+
+
+def test_logins_begin_and_end_alike(either: Client) -> None:
+    login = either.begin_authorization("am", "http://127.0.0.1:8765/callback")
+    assert login.cookie and login.cookie.startswith(f"postern-login={login.state};") and login.redirect_uri is None
+    other = "http://127.0.0.1:8765/callback?code=c&state=none"
+    assert ended(lambda: either.complete_authorization(other, "none"))[:3] == ("SessionError", 5006, "state_unknown")
+    own = f"http://127.0.0.1:8765/callback?code=c&state={login.state}"
+    assert ended(lambda: either.complete_authorization(own, "another"))[1:5] == (
+        5005, "authorization_failed", None, "state_mismatch",
+    )  # fmt: skip
+
+
+def test_a_step_up_goes_alike(either: Client, playground: Playground) -> None:
+    session = either.create_session("am", postern_auth.Grant.from_sso_token(journeys.sign_on(playground))).session
+    with pytest.raises(postern_auth.AdviceRequired) as raised:
+        either.fetch_resource("gate", "service/pay", session=session)
+    needed = raised.value
+    assert (needed.code, needed.reason, needed.outcome, needed.retryable) == (1017, "advice_required", "replied", False)
+    assert needed.continuation and needed.expires_at and needed.advice == needed.advices[0]
+    with pytest.raises(postern_auth.AdviceRequired) as early:
+        either.fetch_resource(continuation=needed.continuation)
+    continuation = early.value.continuation
+    assert continuation and continuation != needed.continuation
+    step = either.authenticate_with_advice(continuation=continuation)
+    if step.state == "callbacks":  # a fake asks only what it was told to
+        answers = {"PasswordCallback": "alice-password", "ConfirmationCallback": "Yes"}
+        step = either.authenticate_with_advice(continuation=step.continuation, answers=answers)
+    assert (step.state, step.session, step.session_upgraded) == ("completed", session, True)
+    assert step.continuation == continuation
+    assert either.fetch_resource(continuation=step.continuation).status == 200
+    for call in (either.fetch_resource, either.authenticate_with_advice):
+        found = ended(lambda call=call: call(continuation=continuation))  # type: ignore[misc]
+        assert found[1:4] == (3002, "continuation_unknown", None)
+
+
+def test_subscriptions_and_delegates_are_answered_alike(either: Client) -> None:
+    assert either.subscribe(["event.keysRotated"]).subscribed == ["event.keysRotated"]
+    assert either.unsubscribe(["event.keysRotated"]).subscribed == []
+    names = either.register_delegate(evaluate_token_refresh=lambda request: True)
+    assert names == ["delegate.evaluateTokenRefresh"]
+    assert either.discover() == document()

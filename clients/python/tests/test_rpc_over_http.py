@@ -186,7 +186,7 @@ def test_what_works_over_the_socket_only_says_so_to_asynchronous_code(gateway: G
                 lambda: client.endpoint().__aenter__(),
             ):
                 with pytest.raises(errors.RequestError, match="Unix socket"):
-                    await call()  # type: ignore[no-untyped-call]
+                    await call()
 
     asyncio.run(main())
 

@@ -158,6 +158,20 @@ def test_users(fake: FakePostern) -> None:
     assert ended.value.reason == "session_not_found"
 
 
+def test_a_session_that_has_expired(fake: FakePostern) -> None:
+    fake.when.fetch_resource("mine").returns(FetchResult.of(200))
+    alice = fake.add_session("alice")
+    assert fake.fetch_resource("mine", session=alice).status == 200
+    fake.expire_session(alice)
+    with pytest.raises(errors.LoginRequired) as fetched:
+        fake.fetch_resource("mine", session=alice)
+    assert fetched.value.reason == "not_authenticated"
+    with pytest.raises(errors.LoginRequired) as refreshed:
+        fake.refresh_session(alice)
+    assert refreshed.value.reason == "session_expired"
+    assert fake.end_session(alice).ended
+
+
 def test_a_login(fake: FakePostern) -> None:
     fake.log_in_as("alice")
     login = fake.begin_authorization("corp", "http://127.0.0.1/callback")
@@ -186,8 +200,11 @@ def test_step_up_with_a_continuation(fake: FakePostern) -> None:
     step = fake.authenticate_with_advice(continuation=needed.continuation)
     assert step.state == "callbacks" and step.callbacks == [callback]
     with pytest.raises(errors.AuthenticationError):
-        fake.authenticate_with_advice(continuation=needed.continuation)  # it is good for one call
-    step = fake.authenticate_with_advice(continuation=step.continuation, callbacks=step.filled("secret"))
+        fake.authenticate_with_advice(continuation="x" * 43)
+    before = step
+    step = fake.authenticate_with_advice(continuation=before.continuation, callbacks=before.filled("secret"))
+    with pytest.raises(errors.AuthenticationError):
+        fake.authenticate_with_advice(continuation=before.continuation)  # it is good for one call
     assert (step.state, step.session, step.session_upgraded) == ("completed", alice, True)
     assert fake.fetch_resource(continuation=step.continuation).json() == "paid"
 

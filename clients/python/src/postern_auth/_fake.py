@@ -112,7 +112,7 @@ class _Journey:
 
     expectation: Expectation[Any]
     call: RecordedCall
-    callbacks: list[dict[str, Any]]
+    asked: _StepUp
     session: str | None
     #: Whether the user has done what was asked.
     is_done: bool = False
@@ -239,6 +239,11 @@ class Expectation(Generic[_Result]):
         return "session" in self._params
 
     @property
+    def names_continuation(self) -> bool:
+        """Whether it is for the continuation of one fetch."""
+        return "continuation" in self._params
+
+    @property
     def has_answers(self) -> bool:
         """Whether the test has set one up."""
         return bool(self._answers)
@@ -308,11 +313,16 @@ class Core:
         self.expectations: list[Expectation[Any]] = []
         #: By handle, as the protocol has them.
         self.sessions: dict[str, dict[str, Any]] = {}
+        #: The handles of those whose issuer returns no more tokens.
+        self.expired: set[str] = set()
         #: Resources that need a user.
         self.protected: set[str] = set()
         #: Who logs in next.
         self.subject: str | None = None
+        #: By the continuations of their fetches.
         self.journeys: dict[str, _Journey] = {}
+        #: By the continuation of a step, that of its fetch.
+        self._steps: dict[str, str] = {}
         #: Logins under way: the state, or the handle of a device's login, and the issuer.
         self._logins: dict[str, str] = {}
         self._subscribed: set[str] = set()
@@ -363,14 +373,13 @@ class Core:
         if fault is not None:
             data = {"path": fault.path}
             raise self.failure(method, "invalid_params", f"{fault.path} {fault.message}", data)
-        if method == "fetchResource" and "continuation" in params:
-            found = self._continued(str(params["continuation"]))
-            if found is not None:
-                return found.expectation.answer(call)
         described = [one for one in reversed(self.expectations) if one.describes(method, params)]
         expectation = next((one for one in described if one.has_answers), None)
         if expectation is None or not expectation.names_session:
             self._check_session(call)
+        is_continued = method == "fetchResource" and "continuation" in params
+        if is_continued and (expectation is None or not expectation.names_continuation):
+            return self._continued(call)
         if expectation is not None:
             expectation.calls.append(call)
             return expectation.answer(call)
@@ -435,7 +444,11 @@ class Core:
                 raise self._nobody("there is not exactly one session", None)
             params["session"] = next(iter(self.sessions))
         elif handle not in self.sessions:
-            raise self.failure(call.method, "session_not_found", None, {"outcome": "not_sent"})
+            raise self.failure(call.method, "session_not_found", None, {})
+        if params["session"] in self.expired and call.method == "fetchResource":
+            raise self._nobody("the session has ended", None)
+        if params["session"] in self.expired and call.method in ("getAccessToken", "refreshSession"):
+            raise self.failure(call.method, "session_expired", None, {})
 
     def _nobody(self, message: str, detail: str | None) -> PosternError:
         data = present({"outcome": "not_sent", "detail": detail})
@@ -510,7 +523,7 @@ class Core:
     def step_up(self, expectation: Expectation[Any], call: RecordedCall, asked: _StepUp) -> Any:
         """Suspends a fetch: asks the delegate if there is one, else raises `AdviceRequired`."""
         continuation = secrets.token_urlsafe(32)
-        journey = _Journey(expectation, call, list(asked.callbacks), call.params.get("session"))
+        journey = _Journey(expectation, call, asked, call.params.get("session"))
         with self.lock:
             self.journeys[continuation] = journey
         if self._has_delegate():
@@ -529,30 +542,32 @@ class Core:
         }
         return self.failure(journey.call.method, "advice_required", None, data)
 
-    def _continued(self, continuation: str) -> _Journey | None:
+    def _continued(self, call: RecordedCall) -> Any:
         with self.lock:
-            journey = self.journeys.get(continuation)
-            if journey is None or not journey.is_done:
-                return None
-            return self.journeys.pop(continuation)
+            journey = self.journeys.pop(str(call.params["continuation"]), None)
+        if journey is None:
+            raise self.failure(call.method, "continuation_unknown", None, {"path": "/continuation"})
+        if journey.is_done:
+            return journey.expectation.answer(call)
+        return self.step_up(journey.expectation, journey.call, journey.asked)
 
     def _authenticate_with_advice(self, params: Mapping[str, Any]) -> Any:
-        journey = self.journeys.pop(str(params.get("continuation")), None)
+        if "continuation" not in params:
+            return None
+        continuation = str(params["continuation"])
+        fetch = self._steps.pop(continuation, continuation)
+        journey = self.journeys.get(fetch)
         if journey is None:
-            if "continuation" not in params:
-                return None
-            raise self.failure("authenticateWithAdvice", "continuation_unknown", None, {})
-        following = secrets.token_urlsafe(32)
-        if journey.callbacks and not params.get("callbacks") and not params.get("answers"):
-            self.journeys[following] = journey
-            step = {"state": "callbacks", "continuation": following, "callbacks": journey.callbacks}
+            raise self.failure("authenticateWithAdvice", "continuation_unknown", None, {"path": "/continuation"})
+        is_answered = bool(params.get("callbacks") or params.get("answers"))
+        if journey.asked.callbacks and not is_answered:
+            following = secrets.token_urlsafe(32)
+            self._steps[following] = fetch
+            step = {"state": "callbacks", "continuation": following, "callbacks": journey.asked.callbacks}
             return {**step, "expiresAt": _soon()}
         journey.is_done = True
-        done: dict[str, Any] = {"state": "completed", "sessionUpgraded": True}
-        if not journey.is_delegated:
-            self.journeys[following] = journey
-            done["continuation"] = following
-        return done if journey.session is None else {**done, "session": journey.session}
+        done = {"state": "completed", "sessionUpgraded": True, "session": journey.session}
+        return present({**done, "continuation": None if journey.is_delegated else fetch})
 
     # The connection
 

@@ -160,11 +160,14 @@ class RPCOverHTTP:
             return message["result"]
         hint = {
             401: "; is $POSTERN_KEY_FILE the file of gateway.listen.keyFile?",
-            403: "; is $POSTERN_KEY_FILE the file of gateway.listen.keyFile?",
             404: "; this is not the gateway of a sidecar that has POST /rpc",
         }.get(response.status, "")
+        if message is not None and isinstance(message.get("code"), int) and "reason" in message:
+            # The listener's own error, application/problem+json.
+            text = f"{message.get('detail') or message.get('title') or 'the request was rejected'}{hint}"
+            raise from_answer({"code": message["code"], "message": text, "data": {"outcome": "not_sent", **message}})
         text = f"{self._address}/rpc answered {method} with status {response.status}, and not with JSON-RPC{hint}"
-        raise ProtocolViolation(text, data={"outcome": "not_sent" if response.status in (401, 403, 404) else "unknown"})
+        raise ProtocolViolation(text, data={"outcome": "not_sent" if response.status in (401, 404) else "unknown"})
 
 
 class CallOverHTTP:

@@ -123,14 +123,6 @@ class PosternError(Exception):
         return trace if isinstance(trace, str) else None
 
     @property
-    def docs(self) -> str | None:
-        """The web address that describes the error; None: the sidecar names none, or one that is only good within its
-        own documents.
-        """
-        docs = self.data.get("docs")
-        return docs if isinstance(docs, str) and docs.startswith(("https://", "http://")) else None
-
-    @property
     def upstream(self) -> dict[str, Any]:
         """Another server's error: `status`, `code`, `description`."""
         return members(self.data.get("upstream")) or {}

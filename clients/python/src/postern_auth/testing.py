@@ -84,6 +84,10 @@ class _Fake:
         """
         return str(self._core.new_session(subject, issuer, session)["session"])
 
+    def expire_session(self, session: str) -> None:
+        """From now on the issuer returns no more tokens for a session, so that its user has to log in again."""
+        self._core.expired.add(session)
+
     def log_in_as(self, subject: str) -> None:
         """From now on logins of the program, by any method, are those of this user."""
         self._core.subject = subject
