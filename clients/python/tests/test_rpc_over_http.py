@@ -18,6 +18,7 @@ from harness.sidecar import Sidecar
 
 import postern_auth
 from postern_auth import AsyncClient, Client, errors
+from postern_auth.__main__ import main
 
 KEY = "a-key-for-tests-of-at-least-32-bytes"
 
@@ -109,11 +110,6 @@ def address(request: pytest.FixtureRequest, start: Callable[..., Sidecar], key_f
         return found.address
     own = f"127.0.0.1:{free_port()}"
     start({"gateway": {"listen": {"address": own, "keyFile": str(key_file)}}})
-    with Client(f"http://{own}", timeout=20) as client:
-        try:
-            client.get_info()
-        except errors.ProtocolViolation:
-            pytest.skip("this binary's gateway does not serve POST /rpc")
     return f"http://{own}"
 
 
@@ -146,6 +142,12 @@ def test_asynchronous_calls(address: str) -> None:
             assert (await client.get_info()).name == "postern"
 
     asyncio.run(main())
+
+
+def test_the_command_line(address: str, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    assert main(["get", "open", "bytes/1000", "--socket", address]) == 0
+    assert len(capfdbinary.readouterr().out) == 1000
+    assert main(["health", "--socket", address]) == 0
 
 
 def test_a_connection_is_kept(gateway: Gateway) -> None:

@@ -19,7 +19,7 @@ import threading
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping
 from typing import Any, Callable, Protocol, Union, cast
 
-from ._http import MOST_BODY, may_step_up, within
+from ._http import MOST_BODY, iterator_of, may_step_up, within
 from ._wire import body_members
 from .errors import PosternError
 
@@ -346,7 +346,7 @@ def _of_readable(body: Any, most: int) -> dict[str, str] | Upload:
     if real is not None:
         return _of_file(real, body)
     if not hasattr(body, "read"):
-        body = _Pieces(_iterator(body))
+        body = _Pieces(iterator_of(body))
     begun = bytearray()
     while len(begun) <= most:
         piece = _piece(body, most + 1 - len(begun))
@@ -437,18 +437,6 @@ def _pump(upload: Upload, ours: socket.socket, begun: bytes, file: Any) -> None:
             upload.error = error
             return
         ours.recv(1)
-
-
-def _iterator(body: Any) -> Iterator[bytes]:
-    name = type(body).__name__
-    if hasattr(body, "__aiter__"):
-        raise TypeError(f"{name} is asynchronous: pass it to an AsyncClient, or pass a generator")
-    if hasattr(body, "keys") or not hasattr(body, "__iter__"):
-        raise TypeError(
-            f"{name} is not a body: pass text, bytes, a path, a file in binary mode, a socket or an "
-            "iterable of bytes; json= takes what becomes JSON, data= a form"
-        )
-    return iter(cast("Iterable[bytes]", body))
 
 
 class _Pieces:

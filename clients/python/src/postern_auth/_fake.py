@@ -39,9 +39,13 @@ _FIVE_MINUTES = timedelta(minutes=5)
 class UnexpectedCall(AssertionError):
     """The program made a call that no answer was set up for. The message shows how to set one up."""
 
+    __module__ = "postern_auth.testing"
+
 
 class InvalidAnswer(AssertionError):
     """The test set up an answer that the sidecar never gives. The message shows what is wrong with it."""
+
+    __module__ = "postern_auth.testing"
 
 
 @dataclass
@@ -355,6 +359,7 @@ class Core:
 
     def answer(self, method: str, params: Mapping[str, Any], timeout: float | None) -> Any:
         """The result of a call, or `Asked`."""
+        __tracebackhide__ = True  # pytest shows the program's line
         # As the other side of a socket would get them.
         call = RecordedCall(method, json.loads(encoded(params)), timeout)
         with self.lock:
@@ -366,6 +371,7 @@ class Core:
             raise
 
     def _answer(self, call: RecordedCall) -> Any:
+        __tracebackhide__ = True
         method, params = call.method, call.params
         if method not in methods():
             raise self.failure(method, "method_not_found", f"no method {method}", {})

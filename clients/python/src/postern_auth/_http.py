@@ -161,10 +161,23 @@ def uploaded(body: Any, *, may_step_up: bool) -> Any:
     if hasattr(body, "__aiter__"):
         return cast("AsyncIterable[bytes]", body)
     if not hasattr(body, "read"):
-        return _encoded_pieces(body)
+        return _encoded_pieces(iterator_of(body))
     if isinstance(body, io.TextIOBase):
         return _encoded_pieces(iter(lambda: body.read(1 << 16), ""))
     return _encoded_pieces(iter(lambda: body.read(1 << 16), b"")) if may_step_up else body
+
+
+def iterator_of(body: Any) -> Iterator[Any]:
+    """The pieces of a body; raises the error for what is not one."""
+    name = type(body).__name__
+    if hasattr(body, "__aiter__"):
+        raise TypeError(f"{name} is asynchronous: pass it to an AsyncClient, or pass a generator")
+    if hasattr(body, "keys") or not hasattr(body, "__iter__"):
+        raise TypeError(
+            f"{name} is not a body: pass text, bytes, a path, a file in binary mode, a socket or an iterable of bytes; "
+            "json= takes what becomes JSON, data= a form"
+        )
+    return iter(cast("Iterable[Any]", body))
 
 
 def _encoded(piece: Any) -> bytes:

@@ -113,7 +113,7 @@ class RPCOverHTTP:
                 kept = self._idle.pop() if self._idle else None
             if kept is None:
                 break
-            if kept.sock is not None and not select.select([kept.sock], [], [], 0)[0]:
+            if kept.sock is not None and not _has_news(kept.sock):
                 return kept
             kept.close()  # the server has ended it
         made = http.client.HTTPConnection(
@@ -246,6 +246,13 @@ class CallOverHTTP:
                 self._rpc.give(connection)
             else:
                 connection.close()
+
+
+def _has_news(connection: socket.socket) -> bool:
+    """Whether there is something to be read: the end of a connection that no call uses."""
+    ready = select.poll()
+    ready.register(connection, select.POLLIN)
+    return bool(ready.poll(0))
 
 
 def _host_and_port(address: str) -> tuple[str, int]:
