@@ -303,8 +303,8 @@ class Methods:
     ) -> Nothing:
         """Gives up a part of what this connection can do, for good.
 
-        The lists are those of create_endpoint. It holds for everything behind it, also in the same write; calls
-        that came before go on.
+        It holds for all connections of this client, also for those that come later. The lists are those of
+        create_endpoint.
 
         :param resources: The names of resources.
         :param methods: Methods of this interface, as in `peers`.

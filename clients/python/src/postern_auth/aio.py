@@ -29,7 +29,6 @@ from ._limits import STREAMS_EACH, Deadline, Limits
 from ._opening import Opening
 from ._retry import Retries
 from ._rpc_over_http import RPCOverHTTP, is_address, unavailable
-from ._wire import present, wire
 from .errors import ClientClosed, ConnectionFailed, DeadlineExceeded, PosternError
 from .events import checked
 from .types import (
@@ -37,7 +36,6 @@ from .types import (
     EndpointRate,
     EventName,
     FetchResult,
-    Nothing,
     Session,
     Subscription,
     Task,
@@ -153,6 +151,8 @@ class AsyncClient(CallRules[AsyncDispatch], AsyncMethods):
         timeout: float | None,
         traceparent: str | None,
     ) -> _Result:
+        if method == "narrow":
+            return await self._narrow(params, decode, timeout, traceparent)
         return read(method, decode, await self.call(method, params, timeout=timeout, traceparent=traceparent))
 
     # Bodies: as in `Client`, but what may block does it in a thread
@@ -390,35 +390,13 @@ class AsyncClient(CallRules[AsyncDispatch], AsyncMethods):
             with contextlib.suppress(PosternError):  # it has ended, or ends with the connection
                 await self.revoke_endpoint(made.endpoint)
 
-    async def narrow(
+    async def _narrow(
         self,
-        *,
-        resources: Sequence[str] | None = None,
-        methods: Sequence[str] | None = None,
-        http_methods: Sequence[str] | None = None,
-        paths: Sequence[str] | None = None,
-        sessions: Sequence[str] | None = None,
-        rate: EndpointRate | Mapping[str, Any] | None = None,
-        concurrency: int | None = None,
-        timeout: float | None = None,
-        traceparent: str | None = None,
-    ) -> Nothing:
-        """Gives up a part of what this client can do, for good: on this connection, and on all that come later.
-
-        The lists are those of `create_endpoint`.
-        """
-        own = {
-            "resources": resources,
-            "methods": methods,
-            "httpMethods": http_methods,
-            "paths": paths,
-            "sessions": sessions,
-            "rate": wire(rate),
-            "concurrency": concurrency,
-        }
-        return await self._narrow(present(own), timeout, traceparent)
-
-    async def _narrow(self, params: dict[str, Any], timeout: float | None, traceparent: str | None) -> Nothing:
+        params: dict[str, Any],
+        decode: Callable[[Any], _Result],
+        timeout: float | None,
+        traceparent: str | None,
+    ) -> _Result:
         if self._http is not None:
             self._http.check("narrow", params)
         await self._connected(self._deadline("narrow", timeout))  # whose narrowings are those of before
@@ -428,7 +406,7 @@ class AsyncClient(CallRules[AsyncDispatch], AsyncMethods):
             for one in home.streaming:
                 one.is_leaving = True
         try:
-            return await self._invoke("narrow", params, Nothing.from_json, timeout, traceparent)
+            return read("narrow", decode, await self.call("narrow", params, timeout=timeout, traceparent=traceparent))
         except PosternError as error:
             if error.data.get("outcome") in (None, "not_sent"):  # rejected, or not sent
                 self._narrowings.remove(params)

@@ -36,7 +36,6 @@ from .types import (
     EndpointRate,
     EventName,
     FetchResult,
-    Nothing,
     Session,
     Subscription,
     Task,
@@ -176,6 +175,8 @@ class Client(CallRules[Dispatch], Methods):
         timeout: float | None,
         traceparent: str | None,
     ) -> _Result:
+        if method == "narrow":
+            return self._narrow(params, decode, timeout, traceparent)
         return read(method, decode, self.call(method, params, timeout=timeout, traceparent=traceparent))
 
     # Bodies
@@ -423,35 +424,13 @@ class Client(CallRules[Dispatch], Methods):
             raise ProtocolViolation("no descriptor came with the endpoint", data={"outcome": "replied"})
         return Endpoint.of(made, pending.descriptor.take())
 
-    def narrow(
+    def _narrow(
         self,
-        *,
-        resources: Sequence[str] | None = None,
-        methods: Sequence[str] | None = None,
-        http_methods: Sequence[str] | None = None,
-        paths: Sequence[str] | None = None,
-        sessions: Sequence[str] | None = None,
-        rate: EndpointRate | Mapping[str, Any] | None = None,
-        concurrency: int | None = None,
-        timeout: float | None = None,
-        traceparent: str | None = None,
-    ) -> Nothing:
-        """Gives up a part of what this client can do, for good: on this connection, and on all that come later.
-
-        The lists are those of `create_endpoint`.
-        """
-        own = {
-            "resources": resources,
-            "methods": methods,
-            "httpMethods": http_methods,
-            "paths": paths,
-            "sessions": sessions,
-            "rate": wire(rate),
-            "concurrency": concurrency,
-        }
-        return self._narrow(present(own), timeout, traceparent)
-
-    def _narrow(self, params: dict[str, Any], timeout: float | None, traceparent: str | None) -> Nothing:
+        params: dict[str, Any],
+        decode: Callable[[Any], _Result],
+        timeout: float | None,
+        traceparent: str | None,
+    ) -> _Result:
         deadline = self._deadline("narrow", timeout)
         if self._http is not None:
             self._http.check("narrow", params)
@@ -462,7 +441,7 @@ class Client(CallRules[Dispatch], Methods):
             for one in self._streaming:
                 one.is_leaving = True
         try:
-            return self._invoke("narrow", params, Nothing.from_json, timeout, traceparent)
+            return read("narrow", decode, self.call("narrow", params, timeout=timeout, traceparent=traceparent))
         except PosternError as error:
             if error.data.get("outcome") in (None, "not_sent"):  # rejected, or not sent
                 self._narrowings.remove(params)

@@ -22,13 +22,13 @@ import logging
 import socket
 from collections.abc import AsyncIterable, Mapping
 from datetime import datetime, timezone
-from typing import Any, cast
+from typing import Any, Callable, TypeVar, cast
 
 from . import _bodies
 from ._arguments import without_body
 from ._async_streams import AsyncResourceStream
 from ._bodies import AsyncBody, Body, Target
-from ._calls import bounded, parameters
+from ._calls import bounded, parameters, read
 from ._chunks import ResponseHead
 from ._endpoints import Endpoint
 from ._expectations import Expectations
@@ -41,7 +41,9 @@ from .client import Call, Client
 from .delegates import ADVICE_RECEIVED
 from .errors import ClientClosed, PosternError
 from .events import checked
-from .types import CreatedEndpoint, EventName, FetchResult, Nothing, Session
+from .types import CreatedEndpoint, EventName, FetchResult, Session
+
+_Result = TypeVar("_Result")
 
 __all__ = [
     "Answer",
@@ -220,8 +222,14 @@ class FakePostern(_Fake, Client):
         answer = self.call("createEndpoint", params, timeout=timeout, traceparent=traceparent)
         return Endpoint.of(CreatedEndpoint.from_json(answer))
 
-    def _narrow(self, params: dict[str, Any], timeout: float | None, traceparent: str | None) -> Nothing:
-        return self._invoke("narrow", params, Nothing.from_json, timeout, traceparent)
+    def _narrow(
+        self,
+        params: dict[str, Any],
+        decode: Callable[[Any], _Result],
+        timeout: float | None,
+        traceparent: str | None,
+    ) -> _Result:
+        return read("narrow", decode, self.call("narrow", params, timeout=timeout, traceparent=traceparent))
 
 
 class AsyncFakePostern(_Fake, AsyncClient):
@@ -304,8 +312,14 @@ class AsyncFakePostern(_Fake, AsyncClient):
         stream.complete(head_of(answer), FetchResult.from_json(answer).content, without_body(answer))
         return stream
 
-    async def _narrow(self, params: dict[str, Any], timeout: float | None, traceparent: str | None) -> Nothing:
-        return await self._invoke("narrow", params, Nothing.from_json, timeout, traceparent)
+    async def _narrow(
+        self,
+        params: dict[str, Any],
+        decode: Callable[[Any], _Result],
+        timeout: float | None,
+        traceparent: str | None,
+    ) -> _Result:
+        return read("narrow", decode, await self.call("narrow", params, timeout=timeout, traceparent=traceparent))
 
 
 class _FinishedCall(Call):
