@@ -9,6 +9,8 @@ from typing import Any
 
 from typing_extensions import assert_type
 
+from postern_auth import AsyncClient, Client, FetchResult, PosternError, Session
+from postern_auth.testing import AsyncFakePostern, FakePostern, FetchExpectation
 from postern_auth.types import (
     IntrospectionVerdict,
     InvalidToken,
@@ -43,3 +45,25 @@ def of_other_methods(introspected: IntrospectionVerdict, signed: JWSVerdict, enc
     second = signed.content.decode() if signed else signed.error.code
     third = encrypted.content.decode() if encrypted else encrypted.error.code
     return [first, second, third]
+
+
+def of_reasons(error: PosternError) -> str:
+    """A reason that is mistyped is an error of both type checkers."""
+    if error.reason == "session_expired":
+        return "log in"
+    if error.reason == "sesion_expired":  # type: ignore[comparison-overlap]  # pyright: ignore[reportUnnecessaryComparison]
+        return "never"
+    if error.outcome == "not_send":  # type: ignore[comparison-overlap]  # pyright: ignore[reportUnnecessaryComparison]
+        return "never"
+    return "fail"
+
+
+def of_fakes(fake: FakePostern, asynchronous: AsyncFakePostern) -> tuple[Client, AsyncClient]:
+    """Fakes are clients, and their answers have the types of the methods."""
+    orders = fake.when.fetch_resource("orders").fails("not_authenticated").returns(FetchResult.of(200, json=[]))
+    assert_type(orders, FetchExpectation)
+    fake.when.fetch_resource("orders").fails("not_autenticated")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    fake.when.get_session("s").returns(Session.of("alice"))
+    fake.when.get_session("s").returns(FetchResult.of(200))  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    assert_type(fake.fetch_resource("orders"), FetchResult)
+    return fake, asynchronous

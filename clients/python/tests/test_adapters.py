@@ -28,7 +28,7 @@ from test_delegates import PASSWORD
 
 import postern_auth
 from postern_auth import AsyncClient, Client
-from postern_auth._http import MOST_BODY, Target, collected, timeout_of
+from postern_auth._http import Target, timeout_of
 from postern_auth.aiohttp import PosternResponse, PosternSession
 from postern_auth.httpx import AsyncPosternTransport, PosternTransport
 from postern_auth.requests import PosternAdapter
@@ -371,14 +371,6 @@ async def test_aiohttp_with_step_up(sidecar: Sidecar, playground: Playground) ->
 
 
 # All
-
-
-@pytest.mark.parametrize(
-    "body", [b"x" * (MOST_BODY + 1), iter([b"x" * (1 << 20)] * 100), io.BytesIO(b"x" * (20 << 20))]
-)
-def test_bodies_have_a_limit(body: Any) -> None:
-    with pytest.raises(postern_auth.RequestError, match="more than"):
-        collected(body)
 
 
 def test_a_resource_that_cannot_be_streamed_is_fetched_whole(double: Double) -> None:

@@ -93,11 +93,8 @@ def test_control(caller: Any) -> None:
     assert caller.unsubscribe(["event.keysRotated"]).subscribed == []
 
 
-@pytest.fixture(params=["Client", "AsyncClient"])
-def television(
-    request: pytest.FixtureRequest, start: Callable[..., Sidecar], directory: Path, playground: Playground
-) -> Iterator[Any]:
-    """Either client of a sidecar with a provider `tv`, at the playground's double of Adobe Pass."""
+def television_sidecar(start: Callable[..., Sidecar], directory: Path, playground: Playground) -> Sidecar:
+    """A sidecar with a provider `tv`, at the playground's double of Adobe Pass."""
     playground.request("DELETE", "/playground/adobe")
     playground.request("POST", "/playground/adobe", b'{"throttle": false}')
     provider = {
@@ -109,7 +106,15 @@ def television(
         "domainNames": ["example.com"],
         "redirectUrls": ["https://example.com/done"],
     }
-    sidecar = start({"preauthorization": {"tv": provider}})
+    return start({"preauthorization": {"tv": provider}})
+
+
+@pytest.fixture(params=["Client", "AsyncClient"])
+def television(
+    request: pytest.FixtureRequest, start: Callable[..., Sidecar], directory: Path, playground: Playground
+) -> Iterator[Any]:
+    """Either client of that sidecar."""
+    sidecar = television_sidecar(start, directory, playground)
     client: Any = Client(sidecar.path, timeout=20) if request.param == "Client" else Awaiting(sidecar.path)
     yield client
     client.close()

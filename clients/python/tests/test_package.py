@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -29,7 +30,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_wheel_holds_the_package(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
-    modules = {"__init__.py", "py.typed", "types.py", "requests.py"}
+    modules = {"__init__.py", "py.typed", "types.py", "requests.py", "testing.py", "_openrpc.json"}
     assert {f"postern_auth/{name}" for name in modules} <= set(names)
     assert {name.partition("/")[0] for name in names} == {"postern_auth", "postern_auth-0.1.0.dist-info"}
 
@@ -61,6 +62,18 @@ def test_the_license_is_in_both_archives(wheel: Path) -> None:
     with tarfile.open(source) as archive:
         member = archive.extractfile("postern_auth-0.1.0/LICENSE")
         assert member is not None and member.read() == license_text
+
+
+def test_pytest_finds_the_fixtures(wheel: Path, tmp_path: Path) -> None:
+    """An entry point that is missing, or names another module."""
+    zipfile.ZipFile(wheel).extractall(tmp_path / "packages")
+    (tmp_path / "test_it.py").write_text("def test_it(postern, async_postern):\n    assert postern.calls == []\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False,
+        env={**os.environ, "PYTHONPATH": str(tmp_path / "packages")},
+    )  # fmt: skip
+    assert "1 passed" in done.stdout, done.stdout + done.stderr
 
 
 def test_the_wheel_installs_and_works(wheel: Path, tmp_path: Path, sidecar: Sidecar) -> None:

@@ -33,7 +33,10 @@ TIMEOUTS = {
     "decision_timeout": "decision_timeout: Seconds, at most 600; the resources left then are network_error.",
 }
 #: How the bodies of `fetchResource` are documented here.
-BODY = "body: Text or bytes, or a path, a file in binary mode or a socket to be read to its end; overrides parameters."
+BODY = (
+    "body: Text or bytes; or a path, a file in binary mode, a socket or an iterable of bytes, read to its end; "
+    "overrides parameters."
+)
 FORMS = {
     "params": (
         "Query",
@@ -54,6 +57,7 @@ from typing import Any, Callable, Literal, Optional, Protocol, TypeVar, Union
 from .{streams} import {stream}
 from ._arguments import Data, Query, compose, milliseconds
 from ._bodies import Body, Target
+{opening}
 from ._wire import as_object, present, wire, wires
 from .types import (
 {types}
@@ -145,14 +149,128 @@ def methods_module(methods: list[Method], types: Types, asynchronous: bool) -> s
     body = "\n".join(bodies) + "\n" + heading + "\n" + "\n".join(grouped)
     readers = [verdict.reader for verdict in VERDICTS.values()]
     used = [name for name in [*types.classes, *types.aliases, *readers] if re.search(rf"\b{name}\b", body)]
-    return HEADER.format(
+    text = HEADER.format(
         title="The methods of `AsyncClient`." if asynchronous else "The methods of `Client`.",
         **group,
         property=GROUP_PROPERTY,
         streams="_async_streams" if asynchronous else "_streams",
         stream="AsyncResourceStream" if asynchronous else "ResourceStream",
+        opening="from ._opening import Opening" if asynchronous else "",
         types="\n".join(f"    {name}," for name in sorted(used)),
     ) + "\n" + body  # fmt: skip
+    # An asynchronous client takes asynchronous iterators, too.
+    return re.sub(r"\b(Body|Data)\b", r"Async\1", text) if asynchronous else text
+
+
+EXPECTATIONS_HEADER = '''"""{title} Generated from proto-docs/openrpc.json by tools/generate.py: do not edit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Callable, Literal, Optional, Union
+
+from ._arguments import Data, Query, compose
+from ._bodies import Body
+from ._fake import Core, Expectation, FetchExpectation, with_body
+from ._wire import as_object, present, wire, wires
+from .types import (
+{types}
+)
+
+
+class Expectations:
+    """The methods of a client. Each returns an `Expectation`, which you give answers for the calls that it describes.
+
+    It describes the calls that have the arguments you name: `fake.when.fetch_resource("orders")` describes each fetch
+    of that resource, `fake.when.fetch_resource()` each fetch.
+    """
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    @property
+    def {property}(self) -> {group}Expectations:
+        """The methods of Adobe Pass."""
+        return {group}Expectations(self._core)
+'''
+
+EXPECTATIONS_GROUP = '''
+
+class {group}Expectations:
+    """The methods of Adobe Pass, in the same way."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+'''
+
+
+def expectations_module(methods: list[Method], types: Types) -> str:
+    """The methods of `fake.when`: all parameters are optional."""
+    bodies: list[str] = []
+    grouped: list[str] = []
+    for method in methods:
+        if method["name"] not in BY_HAND:
+            (grouped if method["name"].startswith(GROUP) else bodies).append(_expectation(method, types))
+    group = EXPECTATIONS_GROUP.format(group=GROUP_CLASS)
+    body = "\n".join(bodies) + "\n" + group + "\n" + "\n".join(grouped)
+    readers = [verdict.reader for verdict in VERDICTS.values()]
+    used = [name for name in [*types.classes, *types.aliases, *readers] if re.search(rf"\b{name}\b", body)]
+    header = EXPECTATIONS_HEADER.format(
+        title="The methods of `fake.when`.",
+        types="\n".join(f"    {name}," for name in sorted(used)),
+        property=GROUP_PROPERTY,
+        group=GROUP_CLASS,
+    )
+    return header + "\n" + body
+
+
+def names_module(methods: list[Method]) -> str:
+    """The names of methods and parameters in Python."""
+    parameters = sorted({parameter["name"] for method in methods for parameter in method["params"]})
+    return "".join([
+        '"""Names in Python. Generated from proto-docs/openrpc.json by tools/generate.py: do not edit."""',
+        "\n\nfrom __future__ import annotations\n\n",
+        "#: Methods, as they are written after `client.`.\nMETHODS: dict[str, str] = {\n",
+        *[f'    "{method["name"]}": "{method_name(method["name"])}",\n' for method in methods],
+        "}\n\n#: Parameters.\nPARAMETERS: dict[str, str] = {\n",
+        *[f'    "{name}": "{snake(name)}",\n' for name in parameters],
+        "}\n",
+    ])  # fmt: skip
+
+
+def _expectation(method: Method, types: Types) -> str:
+    name: str = method["name"]
+    positional: list[str] = []
+    keywords: list[str] = []
+    members: list[str] = []
+    for parameter in parameters(method):
+        own, annotation, member = _parameter(name, parameter, types)
+        if not annotation.startswith("Optional["):
+            annotation = f"Optional[{annotation}]"
+        given = parameter.get("required") or parameter["name"] in BY_POSITION.get(name, [])
+        (positional if given else keywords).append(f"{own}: {annotation} = None")
+        if member:
+            members.append(member)
+        else:
+            for form, (kind, _) in FORMS.items():
+                keywords.append(f"{form}: {'Any' if kind == 'Any' else f'Optional[{kind}]'} = None")
+    result, decode = _result(method, types)
+    local = "members" if name == "fetchResource" or any(p["name"] == "params" for p in method["params"]) else "params"
+    signature = ", ".join(["self", *positional, *(["*", *keywords] if keywords else [])])
+    kind = "FetchExpectation" if name == "fetchResource" else f"Expectation[{result}]"
+    own_name = method_name(name).rpartition(".")[2]
+    lines = [
+        f"    def {own_name}({signature}{',' if len(signature) > 4 else ''}) -> {kind}:",
+        f'        """Calls of `{method_name(name)}`."""',
+        f"        {local}: dict[str, Any] = " + ("present({" + ", ".join(members) + "})" if members else "{}"),
+    ]
+    if name == "fetchResource":
+        lines.append("        found = compose(members, body, params=params, json=json, data=data)")
+        # The `Content-Type` that goes with `json` and `data` does not describe a call.
+        lines.append('        return self._core.expect_fetch(with_body({**members, "headers": headers}, found))')
+    else:
+        lines.append(f'        return self._core.expect("{name}", {local}, {decode})')
+    return "\n".join([*lines, ""])
 
 
 def parameters(method: Method) -> list[dict[str, Any]]:
@@ -180,7 +298,7 @@ def _method(method: Method, types: Types, asynchronous: bool, streaming: bool) -
             members.append(member)
             documented.append(f"{own}: {types.sentence(parameter.get('summary', ''))}")
             continue
-        documented.append(BODY)
+        documented.append(BODY.replace("an iterable", "a (possibly asynchronous) iterable") if asynchronous else BODY)
         for form, (kind, text) in FORMS.items():
             keywords.append(f"{form}: {'Any' if kind == 'Any' else f'Optional[{kind}]'} = None")
             documented.append(text)
@@ -197,7 +315,7 @@ def _method(method: Method, types: Types, asynchronous: bool, streaming: bool) -
     keywords.append("traceparent: Optional[str] = None")
     result, decode = _result(method, types)
     if streaming:
-        result = "AsyncResourceStream" if asynchronous else "ResourceStream"
+        result = "Opening[AsyncResourceStream]" if asynchronous else "ResourceStream"
     signature = ", ".join(["self", *positional, "*", *keywords])
     own_name = "stream_resource" if streaming else method_name(name).rpartition(".")[2]
     # `params` is an argument of these.
@@ -209,11 +327,12 @@ def _method(method: Method, types: Types, asynchronous: bool, streaming: bool) -
         call = f"self._fetch(members, {composed}, body_to, timeout, traceparent)"
         if streaming:
             call = f"self._stream(members, {composed}, timeout, traceparent)"
-    awaited = "await " if asynchronous else ""
+            call = f"Opening({call})" if asynchronous else call
+    awaited = "await " if asynchronous and not streaming else ""
     params = "present({" + ", ".join(members) + "})" if members else "{}"
     return "\n".join([
-        f"    {'async ' if asynchronous else ''}def {own_name}({signature},) -> {result}:",
-        textwrap.indent(_docstring(method, types, documented, streaming), "        "),
+        f"    {'async ' if asynchronous and not streaming else ''}def {own_name}({signature},) -> {result}:",
+        textwrap.indent(_docstring(method, types, documented, streaming, asynchronous), "        "),
         f"        {local}: dict[str, Any] = {params}",
         f"        return {awaited}{call}",
         "",
@@ -242,13 +361,14 @@ def _result(method: Method, types: Types) -> tuple[str, str]:
     return name, "as_object" if name.startswith("dict[") else f"{name}.from_json"
 
 
-def _docstring(method: Method, types: Types, documented: list[str], streaming: bool) -> str:
+def _docstring(method: Method, types: Types, documented: list[str], streaming: bool, asynchronous: bool) -> str:
     summary = "Fetches a protected resource whose body comes in pieces" if streaming else method["summary"]
     paragraphs = [types.sentence(summary)]
     if streaming:
         paragraphs.append(
             "Read the body from what this returns; status and headers are in its `result` when the body has ended. "
             "`timeout` bounds each wait for a piece, `total_timeout` the whole."
+            + (" Use it in `async with`, or await it and close the stream yourself." if asynchronous else "")
         )
     elif description := DESCRIPTIONS.get(method["name"]) or method.get("description"):
         paragraphs.append(types.sentence(description))

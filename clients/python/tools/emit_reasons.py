@@ -36,7 +36,7 @@ def reasons_module(methods: list[dict[str, Any]]) -> str:
         HEADER,
         "#: What `PosternError.reason` may be; a newer sidecar may know more.\n",
         "Reason = Literal[" + ", ".join(f'"{reason}"' for reason in reasons) + ",]\n\n",
-        "#: The reason of each code.\nREASONS: dict[int, str] = {\n",
+        "#: The reason of each code.\nREASONS: dict[int, Reason] = {\n",
         *[f'    {code}: "{reason}",\n' for code, (reason, _) in ordered],
         "}\n\n#: What each code means, for people.\nMEANINGS: dict[int, str] = {\n",
         *[f'    {code}: "{meaning}",\n' for code, (_, meaning) in ordered],

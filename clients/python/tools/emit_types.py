@@ -25,8 +25,8 @@ from datetime import datetime
 from typing import Any, Literal, Optional, Union
 
 from ._conveniences import (
-    DecisionsTruth, DecisionTruth, FetchedBody, GrantForms, JourneyAnswers, JWEPlaintext, JWSPayload, PartForms,
-    PreauthorizationTruth,
+    DecisionsTruth, DecisionTruth, FetchResultForms, GrantForms, JourneyAnswers, JWEPlaintext, JWSPayload, PartForms,
+    PreauthorizationTruth, SessionForms,
 )
 from ._headers import Headers
 from ._wire import items, mapping, optional, optional_time, present, time, wire

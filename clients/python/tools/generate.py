@@ -16,7 +16,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
-from emit_methods import methods_module  # noqa: E402
+from emit_methods import expectations_module, methods_module, names_module  # noqa: E402
 from emit_reasons import reasons_module  # noqa: E402
 from emit_types import Types  # noqa: E402
 
@@ -35,6 +35,9 @@ def generate(document: dict[str, Any]) -> dict[str, str]:
         "_async_methods.py": asynchronous,
         "types.py": types.module(),
         "reasons.py": reasons_module(methods),
+        "_expectations.py": expectations_module(methods, types),
+        "_names.py": names_module(methods),
+        "_openrpc.json": json.dumps(document, ensure_ascii=False, separators=(",", ":")) + "\n",
     }
 
 
@@ -77,7 +80,7 @@ def main() -> int:
     status = 0
     for name, text in generate(document).items():
         path = PACKAGE / name
-        content = formatted(text)
+        content = formatted(text) if path.suffix == ".py" else text
         if path.exists() and path.read_text() == content:
             continue
         if check:

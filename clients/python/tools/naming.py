@@ -155,7 +155,8 @@ VERDICTS = {
 
 #: Hand-written bases that add conveniences.
 BASES = {
-    "FetchResult": "FetchedBody",
+    "FetchResult": "FetchResultForms",
+    "Session": "SessionForms",
     "JWSVerdict": "JWSPayload",
     "JWEVerdict": "JWEPlaintext",
     "JourneyStep": "JourneyAnswers",
@@ -186,6 +187,8 @@ TYPES = {
 DESCRIPTIONS = {
     "suspendTask": "No bytes move while it is suspended, and the fetch's own timeout is paused. Only a running task is "
     "suspended; any other stays as it is.",
+    "narrow": "It holds for all connections of this client, also for those that come later. The lists are those of "
+    "createEndpoint.",
     "fetchResource.result.headers": 'By name, in any case: `headers["Content-Type"]`; `get_list` has each line',
 }
 

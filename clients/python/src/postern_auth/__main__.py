@@ -9,9 +9,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from ._address import socket_path
+from ._rpc_over_http import is_address
 from ._wire import members
 from .client import Client
 from .errors import ConnectionFailed, ConnectionLost, DeadlineExceeded, PosternError
+from .types import FetchResult
 
 #: The exit codes of `postern call`: a result; an error; no response. Wrong usage is 64.
 DONE, FAILED, NO_RESPONSE, USAGE = 0, 1, 2, 64
@@ -82,10 +84,15 @@ def _version(client: Client, _: argparse.Namespace) -> int:
 
 
 def _get(client: Client, options: argparse.Namespace) -> int:
-    with client.stream_resource(options.resource, options.path, session=options.session) as stream:
-        while data := stream.read(1 << 16):
-            sys.stdout.buffer.write(data)
-        result = stream.result
+    result: FetchResult
+    if is_address(client.path):  # there are no streams
+        to = sys.stdout.buffer
+        result = client.fetch_resource(options.resource, options.path, session=options.session, body_to=to)
+    else:
+        with client.stream_resource(options.resource, options.path, session=options.session) as stream:
+            while data := stream.read(1 << 16):
+                sys.stdout.buffer.write(data)
+            result = stream.result
     sys.stdout.flush()
     if not result.ok:
         print(f"{result.status} {result.reason or ''}".rstrip(), file=sys.stderr)

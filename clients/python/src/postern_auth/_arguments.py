@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json as _json
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Union, cast
+from collections.abc import AsyncIterable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar, Union, cast
 from urllib.parse import quote, urlencode
 
-from ._bodies import Body
+from ._bodies import AsyncBody, Body
 
 #: A value of a query or a form; None is left out, a sequence has a pair for each value.
 Value = Union[str, int, float, bool, None, Sequence[Union[str, int, float, bool, None]]]
@@ -16,14 +16,22 @@ Value = Union[str, int, float, bool, None, Sequence[Union[str, int, float, bool,
 Query = Union[Mapping[str, Value], Sequence["tuple[str, Value]"], str]
 #: A form, or a body as it is.
 Data = Union[Mapping[str, Value], Sequence["tuple[str, Value]"], Body]
+#: The same for `AsyncClient`.
+AsyncData = Union[Data, AsyncIterable[bytes]]
+_Body = TypeVar("_Body", bound=AsyncBody)
 
 #: The longest `timeoutMs` that the sidecar takes, in seconds.
 LONGEST_TIMEOUT = 600.0
 
 
 def compose(
-    members: dict[str, Any], body: Body | None, *, params: Query | None, json: Any, data: Data | None
-) -> Body | None:
+    members: dict[str, Any],
+    body: _Body | None,
+    *,
+    params: Query | None,
+    json: Any,
+    data: Mapping[str, Value] | Sequence[tuple[str, Value]] | _Body | None,
+) -> _Body | str | None:
     """Adds `params`, `json` and `data` to the members of a request, and returns its body.
 
     :raises TypeError: Several arguments are the body.
@@ -43,7 +51,7 @@ def compose(
     if isinstance(data, (Mapping, list, tuple)):
         _default_type(members, "application/x-www-form-urlencoded")
         return urlencode(_pairs(data))
-    return cast("Body", data)
+    return cast("_Body", data)
 
 
 def with_query(path: str, params: Query) -> str:
@@ -94,3 +102,8 @@ def milliseconds(seconds: float | None, name: str) -> int | None:
     if not seconds > 0:
         raise ValueError(f"{name} must be more than 0 seconds")
     return max(1, math.ceil(min(seconds, LONGEST_TIMEOUT) * 1000))
+
+
+def without_body(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """A result of a fetch whose body came before it."""
+    return {name: value for name, value in answer.items() if name not in ("body", "bodyBase64")}

@@ -82,6 +82,12 @@ class AsyncDispatch:
                 if name in stream.names:
                     stream.put(message)
 
+    def publish(self, message: Message) -> None:
+        """Gives an event to the streams of all loops. Of a fake, which has no connection."""
+        for stream in self._all():
+            if message["method"] in stream.names:
+                _in_loop(stream.loop, functools.partial(stream.put, message))
+
     def on_end(self, connection: AsyncConnection, error: PosternError) -> None:
         for stream in self._of(connection):
             stream.interrupt(error)
@@ -120,7 +126,11 @@ class AsyncDispatch:
 
 def _in_loop(loop: asyncio.AbstractEventLoop, work: Callable[[], object]) -> None:
     """Runs the work at once in this loop, or soon in another one."""
-    if loop is asyncio.get_running_loop():
+    try:
+        is_here = loop is asyncio.get_running_loop()
+    except RuntimeError:
+        is_here = False
+    if is_here:
         work()
         return
     with contextlib.suppress(RuntimeError):  # it is closed

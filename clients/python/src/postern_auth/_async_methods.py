@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Callable, Literal, Protocol, TypeVar
 
-from ._arguments import Data, Query, compose, milliseconds
+from ._arguments import AsyncData, Query, compose, milliseconds
 from ._async_streams import AsyncResourceStream
-from ._bodies import Body, Target
+from ._bodies import AsyncBody, Target
+from ._opening import Opening
 from ._wire import as_object, present, wire, wires
 from .types import (
     AccessToken,
@@ -89,7 +90,7 @@ class AsyncMethods:
     async def _fetch(
         self,
         params: dict[str, Any],
-        body: Body | None,
+        body: AsyncBody | None,
         body_to: Target | None,
         timeout: float | None,
         traceparent: str | None,
@@ -97,7 +98,7 @@ class AsyncMethods:
         raise NotImplementedError
 
     async def _stream(
-        self, params: dict[str, Any], body: Body | None, timeout: float | None, traceparent: str | None
+        self, params: dict[str, Any], body: AsyncBody | None, timeout: float | None, traceparent: str | None
     ) -> AsyncResourceStream:
         raise NotImplementedError
 
@@ -303,8 +304,8 @@ class AsyncMethods:
     ) -> Nothing:
         """Gives up a part of what this connection can do, for good.
 
-        The lists are those of create_endpoint. It holds for everything behind it, also in the same write; calls
-        that came before go on.
+        It holds for all connections of this client, also for those that come later. The lists are those of
+        create_endpoint.
 
         :param resources: The names of resources.
         :param methods: Methods of this interface, as in `peers`.
@@ -358,10 +359,10 @@ class AsyncMethods:
         on_behalf_of: OnBehalfOf | Mapping[str, Any] | None = None,
         parameters: Mapping[str, Any] | None = None,
         parameters_encoding: Literal["json", "formUrl"] | None = None,
-        body: Body | None = None,
+        body: AsyncBody | None = None,
         params: Query | None = None,
         json: Any = None,
-        data: Data | None = None,
+        data: AsyncData | None = None,
         body_to: Target | None = None,
         multipart: Sequence[Part | Mapping[str, Any]] | None = None,
         headers: Mapping[str, str | Sequence[str]] | None = None,
@@ -386,8 +387,8 @@ class AsyncMethods:
         :param on_behalf_of: The inbound token that is exchanged for the resource's token, with auth on_behalf_of.
         :param parameters: With GET, HEAD and DELETE the query string, otherwise the body in parameters_encoding.
         :param parameters_encoding: json (default) or formUrl.
-        :param body: Text or bytes, or a path, a file in binary mode or a socket to be read to its end; overrides
-            parameters.
+        :param body: Text or bytes; or a path, a file in binary mode, a socket or a (possibly asynchronous) iterable
+            of bytes, read to its end; overrides parameters.
         :param params: The query, with any method: a mapping, pairs, or text; added to that of `path`.
         :param json: The body, as JSON, with its `Content-Type`.
         :param data: The body: a mapping or pairs as a form with its `Content-Type`, or what `body` takes.
@@ -425,7 +426,7 @@ class AsyncMethods:
             members, compose(members, body, params=params, json=json, data=data), body_to, timeout, traceparent
         )
 
-    async def stream_resource(
+    def stream_resource(
         self,
         resource: str | None = None,
         path: str | None = None,
@@ -436,10 +437,10 @@ class AsyncMethods:
         on_behalf_of: OnBehalfOf | Mapping[str, Any] | None = None,
         parameters: Mapping[str, Any] | None = None,
         parameters_encoding: Literal["json", "formUrl"] | None = None,
-        body: Body | None = None,
+        body: AsyncBody | None = None,
         params: Query | None = None,
         json: Any = None,
-        data: Data | None = None,
+        data: AsyncData | None = None,
         multipart: Sequence[Part | Mapping[str, Any]] | None = None,
         headers: Mapping[str, str | Sequence[str]] | None = None,
         follow_redirects: bool | None = None,
@@ -447,11 +448,12 @@ class AsyncMethods:
         total_timeout: float | None = None,
         timeout: float | None = None,
         traceparent: str | None = None,
-    ) -> AsyncResourceStream:
+    ) -> Opening[AsyncResourceStream]:
         """Fetches a protected resource whose body comes in pieces.
 
         Read the body from what this returns; status and headers are in its `result` when the body has ended.
-        `timeout` bounds each wait for a piece, `total_timeout` the whole.
+        `timeout` bounds each wait for a piece, `total_timeout` the whole. Use it in `async with`, or await it and
+        close the stream yourself.
 
         :param resource: A configured resource server; may be left out when only one is configured.
         :param path: Appended to the resource's base URL; or an absolute URL whose origin the resource allows.
@@ -463,8 +465,8 @@ class AsyncMethods:
         :param on_behalf_of: The inbound token that is exchanged for the resource's token, with auth on_behalf_of.
         :param parameters: With GET, HEAD and DELETE the query string, otherwise the body in parameters_encoding.
         :param parameters_encoding: json (default) or formUrl.
-        :param body: Text or bytes, or a path, a file in binary mode or a socket to be read to its end; overrides
-            parameters.
+        :param body: Text or bytes; or a path, a file in binary mode, a socket or a (possibly asynchronous) iterable
+            of bytes, read to its end; overrides parameters.
         :param params: The query, with any method: a mapping, pairs, or text; added to that of `path`.
         :param json: The body, as JSON, with its `Content-Type`.
         :param data: The body: a mapping or pairs as a form with its `Content-Type`, or what `body` takes.
@@ -492,8 +494,8 @@ class AsyncMethods:
                 "timeoutMs": milliseconds(total_timeout, "total_timeout"),
             }
         )
-        return await self._stream(
-            members, compose(members, body, params=params, json=json, data=data), timeout, traceparent
+        return Opening(
+            self._stream(members, compose(members, body, params=params, json=json, data=data), timeout, traceparent)
         )
 
     async def get_task(

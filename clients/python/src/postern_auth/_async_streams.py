@@ -200,6 +200,13 @@ class AsyncResourceStream:
             self._settled = future.result() if found is None or found is error else found
         self._news.set()
 
+    def complete(self, head: ResponseHead, body: bytes, result: dict[str, Any]) -> None:
+        """The whole response is there, and came over no connection."""
+        self._head, self._settled = head, {"result": result}
+        if body:
+            self._pieces.append(body)
+        self._news.set()
+
     def close_bodies(self) -> None:
         """No request of it is in progress, and none follows."""
         if self._beginning is not None and (self._pending is None or self._pending.future.done()):

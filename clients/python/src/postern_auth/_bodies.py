@@ -7,6 +7,7 @@ bytes into memory (a memfd), the rest through a socket by a thread.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import io
 import os
@@ -15,10 +16,10 @@ import socket
 import stat
 import tempfile
 import threading
-from collections.abc import Iterable
-from typing import Any, Protocol, Union
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping
+from typing import Any, Callable, Protocol, Union, cast
 
-from ._http import MOST_BODY, within
+from ._http import MOST_BODY, iterator_of, may_step_up, within
 from ._wire import body_members
 from .errors import PosternError
 
@@ -41,8 +42,10 @@ class Writable(Protocol):
     def write(self, data: bytes, /) -> Any: ...
 
 
-#: A request's body.
-Body = Union[str, bytes, bytearray, memoryview, "os.PathLike[str]", Readable, socket.socket]
+#: A request's body. An iterable, such as a generator, has its pieces.
+Body = Union[str, bytes, bytearray, memoryview, "os.PathLike[str]", Readable, socket.socket, Iterable[bytes]]
+#: The same for `AsyncClient`.
+AsyncBody = Union[Body, AsyncIterable[bytes]]
 #: Where a response's body goes.
 Target = Union["os.PathLike[str]", Writable, socket.socket]
 
@@ -75,18 +78,21 @@ class Upload:
     def is_repeatable(self) -> bool:
         return self.length is not None
 
-    def inline(self) -> dict[str, str]:
-        """The body as members of the params, for a sidecar that takes no descriptor."""
+    def inline(self, most: int | None = MOST_BODY) -> dict[str, str]:
+        """The body as members of the params, for a sidecar that takes no descriptor.
+
+        :param most: How many bytes it may have; None: any number.
+        """
         data = bytearray()
         try:
-            while (self.length is None or len(data) < self.length) and len(data) <= MOST_BODY:
+            while (self.length is None or len(data) < self.length) and (most is None or len(data) <= most):
                 piece = self._read(len(data))
                 if not piece:
                     break
                 data += piece
         except OSError as error:
             raise self.error or error from None
-        return body_members(within(bytes(data)))
+        return body_members(bytes(data) if most is None else within(bytes(data)))
 
     def _read(self, done: int) -> bytes:
         if self.length is not None:
@@ -96,6 +102,10 @@ class Upload:
                 return os.read(self.descriptor, 1 << 20)
             except BlockingIOError:
                 _wait(self.descriptor, select.POLLIN)
+
+    def on_close(self, close: Callable[[], None]) -> None:
+        """Calls `close` when it is not needed any more."""
+        self._close = close
 
     def belongs_to(self, file: Any) -> Upload:
         """`file` is at the body's end when the body has been sent."""
@@ -168,7 +178,12 @@ class Bodies:
     """
 
     def __init__(
-        self, params: dict[str, Any], body: Body | None, target: Target | None = None, *, has_delegate: bool = False
+        self,
+        params: dict[str, Any],
+        body: Body | Upload | None,
+        target: Target | None = None,
+        *,
+        has_delegate: bool = False,
     ) -> None:
         self.upload: Upload | None = None
         self.sink: Sink | None = None
@@ -180,10 +195,7 @@ class Bodies:
         try:
             if target is not None:
                 self.sink = _sink(target)
-            # The sidecar does not keep a descriptor for a fetch that continues after a step-up: what was given as bytes
-            # goes as it always went where there may be one.
-            may_step_up = has_delegate or params.get("auth") == "user" or "session" in params
-            found = _members_or_upload(body, MOST_BODY if may_step_up else DIRECT)
+            found = _members_or_upload(body, most_inline(params, has_delegate))
             if isinstance(found, Upload):
                 self.upload = found
                 if not may_pass:
@@ -216,9 +228,15 @@ class Bodies:
             self._take_in()
         return dict(self._members)
 
-    def _take_in(self) -> None:
+    def everything(self) -> dict[str, str]:
+        """The request's body as members of the params, of any size. May block."""
+        if self.upload is not None:
+            self._take_in(None)
+        return dict(self._members)
+
+    def _take_in(self, most: int | None = MOST_BODY) -> None:
         assert self.upload is not None
-        self._members = self.upload.inline()
+        self._members = self.upload.inline(most)
         self.upload.sent()
         self.upload.close()
         self.upload = None
@@ -275,17 +293,28 @@ def knows_bodies(document: Any) -> bool:
     )
 
 
-def is_small(body: Body | None) -> bool:
+def most_inline(params: Mapping[str, Any], has_delegate: bool) -> int:
+    """How many bytes that have no file go through a message.
+
+    The sidecar does not keep a descriptor for a fetch that continues after a step-up: these bodies go through a message
+    if there may be one.
+    """
+    return MOST_BODY if may_step_up(params, has_delegate) else DIRECT
+
+
+def is_small(body: AsyncBody | None) -> bool:
     """Whether a body goes through a message, and is there without any reading."""
     return body is None or (isinstance(body, (str, bytes)) and len(body) <= DIRECT)
 
 
-def _members_or_upload(body: Body | None, most: int) -> dict[str, str] | Upload:
+def _members_or_upload(body: Body | Upload | None, most: int) -> dict[str, str] | Upload:
     """A body as members of the params, with at most so many bytes, else as a descriptor."""
     if body is None:
         return {}
+    if isinstance(body, Upload):
+        return body
     if isinstance(body, (str, bytes, bytearray, memoryview)):
-        return _of_data(body, most)
+        return _of_data(cast("str | bytes | bytearray | memoryview", body), most)
     if isinstance(body, os.PathLike):
         return _of_path(body)
     if isinstance(body, socket.socket):
@@ -293,7 +322,7 @@ def _members_or_upload(body: Body | None, most: int) -> dict[str, str] | Upload:
         return Upload(body.fileno()) if type(body) is socket.socket else _pumped(b"", _SocketFile(body))
     if isinstance(body, io.BytesIO):
         return _of_data(body.read(), most)
-    return _of_readable(body)
+    return _of_readable(body, most)
 
 
 def _of_path(path: os.PathLike[str]) -> dict[str, str] | Upload:
@@ -310,17 +339,17 @@ def _of_path(path: os.PathLike[str]) -> dict[str, str] | Upload:
     return found
 
 
-def _of_readable(body: Readable) -> dict[str, str] | Upload:
+def _of_readable(body: Any, most: int) -> dict[str, str] | Upload:
     if isinstance(body, io.TextIOBase):
         raise TypeError("a body's file must be opened in binary mode")
     real = _real(body)
     if real is not None:
         return _of_file(real, body)
     if not hasattr(body, "read"):
-        raise TypeError(f"{type(body).__name__} is no body: text, bytes, a path or a file")
+        body = _Pieces(iterator_of(body))
     begun = bytearray()
-    while len(begun) <= DIRECT:
-        piece = _piece(body, DIRECT + 1 - len(begun))
+    while len(begun) <= most:
+        piece = _piece(body, most + 1 - len(begun))
         if not piece:
             return body_members(bytes(begun))
         begun += piece
@@ -408,6 +437,71 @@ def _pump(upload: Upload, ours: socket.socket, begun: bytes, file: Any) -> None:
             upload.error = error
             return
         ours.recv(1)
+
+
+class _Pieces:
+    """The pieces of an iterable, as a file."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+        self._rest = memoryview(b"")
+
+    def read(self, size: int) -> bytes:
+        while not self._rest:
+            piece = next(self._pieces, None)
+            if piece is None:
+                return b""
+            self._rest = memoryview(_checked(piece))
+        taken, self._rest = self._rest[:size], self._rest[size:]
+        return bytes(taken)
+
+
+async def gathered(pieces: AsyncIterable[bytes], most: int) -> bytes | Upload:
+    """A body from an asynchronous iterator: its bytes if these are few, else what a task sends through a socket."""
+    begun, iterator = bytearray(), pieces.__aiter__()
+    async for piece in iterator:
+        begun += _checked(piece)
+        if len(begun) > most:
+            break
+    else:
+        return bytes(begun)
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    theirs.send(b"!")  # as in `_pumped`
+    loop = asyncio.get_running_loop()
+    upload = Upload(theirs.fileno())
+    task = loop.create_task(_pump_async(upload, ours, bytes(begun), iterator))
+
+    def close() -> None:
+        theirs.close()
+        with contextlib.suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(task.cancel)
+
+    upload.on_close(close)
+    return upload
+
+
+async def _pump_async(upload: Upload, ours: socket.socket, begun: bytes, pieces: AsyncIterator[bytes]) -> None:
+    loop = asyncio.get_running_loop()
+    with ours:
+        try:
+            await loop.sock_sendall(ours, begun)
+            async for piece in pieces:
+                await loop.sock_sendall(ours, _checked(piece))
+        except (BrokenPipeError, ConnectionResetError):  # there is no reader any more
+            return
+        except asyncio.CancelledError:
+            return  # the fetch has ended
+        except BaseException as error:
+            upload.error = error
+            return
+        ours.recv(1)
+
+
+def _checked(piece: Any) -> bytes:
+    if not isinstance(piece, (bytes, bytearray, memoryview)):
+        raise TypeError(f"a piece of a body is {type(piece).__name__}: yield bytes")
+    return bytes(cast("bytes", piece))
 
 
 class _SocketFile:

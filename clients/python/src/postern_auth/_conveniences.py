@@ -5,7 +5,10 @@ from __future__ import annotations
 import base64
 import copy
 import json
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
+from json import dumps as _dumps
+from typing import Any, Literal, TypeVar
 
 from ._headers import Headers
 from ._wire import present, text_or_base64
@@ -75,6 +78,94 @@ class FetchedBody(ResponseStatus):
     def json(self) -> Any:
         """The body as JSON."""
         return json.loads(self.content)
+
+
+class FetchResultForms(FetchedBody, _Readable):
+    """How a result is made, for tests."""
+
+    @classmethod
+    def of(
+        cls: type[_T],
+        status: int = 200,
+        *,
+        json: Any = None,
+        text: str | None = None,
+        content: bytes | None = None,
+        headers: Mapping[str, str | Sequence[str]] | None = None,
+        reason: str | None = None,
+        url: str = "https://resource.invalid/",
+        task: str = "fake-task",
+        retry_after: float | None = None,
+    ) -> _T:
+        """A response for tests of your own code.
+
+        :param json: The body, as JSON; at most one of `json`, `text` and `content`.
+        :param text: The body, as text.
+        :param content: The body, as bytes.
+        :param headers: Name to value, or to several values. `Content-Type` fits to the body, unless it is there.
+        :param retry_after: Seconds that the server wants no requests, with 429 and 503.
+        """
+        if sum(one is not None for one in (json, text, content)) > 1:
+            raise TypeError("`json`, `text` and `content` exclude each other: each of them is the body")
+        lines = {
+            name.lower(): [value] if isinstance(value, str) else list(value) for name, value in (headers or {}).items()
+        }
+        if json is not None:
+            text = _dumps(json, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+            lines.setdefault("content-type", ["application/json"])
+        elif text is not None:
+            lines.setdefault("content-type", ["text/plain; charset=utf-8"])
+        elif content is not None:
+            lines.setdefault("content-type", ["application/octet-stream"])
+        members: dict[str, Any] = {
+            "task": task,
+            "status": status,
+            "reason": reason,
+            "url": url,
+            "headers": lines,
+            **text_or_base64("body", content if text is None else text),
+            "attempts": 1,
+            "tokenRefreshed": False,
+            "advicesSatisfied": [],
+            "timing": {"totalMs": 0, "queueMs": 0, "connectMs": 0, "firstByteMs": 0},
+            "retryAfterMs": None if retry_after is None else int(retry_after * 1000),
+        }
+        made: _T = cls.from_json(present(members))
+        return made
+
+
+class SessionForms(_Readable):
+    """How a session is made, for tests."""
+
+    @classmethod
+    def of(
+        cls: type[_T],
+        subject: str,
+        *,
+        issuer: str = "fake",
+        session: str = "fake-session-of-forty-three-characters-long",
+        kind: Literal["user", "implicit"] = "user",
+        scope: str = "",
+        claims: Mapping[str, Any] | None = None,
+        acr: str | None = None,
+    ) -> _T:
+        """A session of that user for tests of your own code.
+
+        :param session: The handle.
+        """
+        created = datetime.now(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        members = {
+            "session": session,
+            "issuer": issuer,
+            "subject": subject,
+            "kind": kind,
+            "scope": scope,
+            "createdAt": created,
+            "claims": None if claims is None else dict(claims),
+            "acr": acr,
+        }
+        made: _T = cls.from_json(present(members))
+        return made
 
 
 class JWSPayload:

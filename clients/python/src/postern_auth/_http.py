@@ -7,8 +7,9 @@ resource allows; the library follows redirects, which are handled here again if 
 
 from __future__ import annotations
 
+import io
 import math
-from collections.abc import AsyncIterable, Iterable, Mapping
+from collections.abc import AsyncIterable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Callable, Optional, Union, cast
 from urllib.parse import unquote, urlsplit
@@ -65,12 +66,20 @@ class Target:
     on_behalf_of: InboundToken | None = field(default=None, repr=False)
 
     def params(
-        self, method: str, url: str, headers: Iterable[tuple[str, str]], body: bytes, session: str | None
+        self,
+        method: str,
+        url: str,
+        headers: Iterable[tuple[str, str]],
+        body: Any,
+        session: str | None,
+        *,
+        has_delegate: bool = False,
     ) -> dict[str, Any]:
         """The members of a fetch, for `fetch` and `stream`.
 
-        :param body: Bytes.
+        :param body: As the library has it.
         :param session: What the request itself names.
+        :param has_delegate: Whether policy advice has a delegate.
         """
         parts = urlsplit(url)
         by_name = parts.scheme.lower() == SCHEME
@@ -89,12 +98,13 @@ class Target:
             "auth": self.auth,
             "session": named(self.session, session),
             "headers": request_headers(headers) or None,
-            "body": body or None,
             "followRedirects": follow,
             "timeoutMs": self.timeout_ms,
             "onBehalfOf": self._inbound(),
         }
-        return present(members)
+        own = present(members)
+        found = uploaded(body, may_step_up=may_step_up(own, has_delegate))
+        return {**own, "body": found} if found else own
 
     def _inbound(self) -> dict[str, str] | None:
         token = self.on_behalf_of() if callable(self.on_behalf_of) else self.on_behalf_of
@@ -127,7 +137,7 @@ async def stream_async(client: AsyncClient, members: dict[str, Any], timeout: fl
     return await client._stream(own, body, timeout, None)  # pyright: ignore[reportPrivateUsage]
 
 
-def _split(members: dict[str, Any]) -> tuple[dict[str, Any], bytes | None]:
+def _split(members: dict[str, Any]) -> tuple[dict[str, Any], Any]:
     own = dict(members)
     return own, own.pop("body", None)
 
@@ -141,40 +151,57 @@ def request_headers(headers: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     return chosen
 
 
-def collected(body: Any) -> bytes:
-    """A request's body: bytes, text, a file or an iterable."""
-    if body is None:
-        return b""
-    if isinstance(body, (bytes, bytearray, memoryview)):
-        data = bytes(cast("bytes | bytearray", body))
-    elif isinstance(body, str):
-        data = body.encode("utf-8")
-    elif hasattr(body, "read"):
-        read = body.read(MOST_BODY + 1)
-        data = read.encode("utf-8") if isinstance(read, str) else bytes(read)
-    else:
-        gathered = bytearray()
-        for piece in body:
-            gathered += piece.encode("utf-8") if isinstance(piece, str) else piece
-            if len(gathered) > MOST_BODY:
-                break
-        data = bytes(gathered)
-    return within(data)
+def uploaded(body: Any, *, may_step_up: bool) -> Any:
+    """A request's body as `fetch_resource` takes it: without a copy of a large file or of an iterable's pieces.
+
+    :param may_step_up: Whether the fetch may have to be continued, for which the sidecar keeps no file.
+    """
+    if body is None or isinstance(body, (str, bytes, bytearray, memoryview)):
+        return b"" if body is None else _encoded(body)
+    if hasattr(body, "__aiter__"):
+        return cast("AsyncIterable[bytes]", body)
+    if not hasattr(body, "read"):
+        return _encoded_pieces(iterator_of(body))
+    if isinstance(body, io.TextIOBase):
+        return _encoded_pieces(iter(lambda: body.read(1 << 16), ""))
+    return _encoded_pieces(iter(lambda: body.read(1 << 16), b"")) if may_step_up else body
 
 
-async def collected_async(body: AsyncIterable[bytes]) -> bytes:
-    gathered = bytearray()
-    async for piece in body:
-        gathered += piece
-        if len(gathered) > MOST_BODY:
-            break
-    return within(bytes(gathered))
+def iterator_of(body: Any) -> Iterator[Any]:
+    """The pieces of a body; raises the error for what is not one."""
+    name = type(body).__name__
+    if hasattr(body, "__aiter__"):
+        raise TypeError(f"{name} is asynchronous: pass it to an AsyncClient, or pass a generator")
+    if hasattr(body, "keys") or not hasattr(body, "__iter__"):
+        raise TypeError(
+            f"{name} is not a body: pass text, bytes, a path, a file in binary mode, a socket or an iterable of bytes; "
+            "json= takes what becomes JSON, data= a form"
+        )
+    return iter(cast("Iterable[Any]", body))
+
+
+def _encoded(piece: Any) -> bytes:
+    return piece.encode("utf-8") if isinstance(piece, str) else bytes(piece)
+
+
+def _encoded_pieces(pieces: Iterable[str | bytes]) -> Iterator[bytes]:
+    return (_encoded(piece) for piece in pieces)
+
+
+def may_step_up(params: Mapping[str, Any], has_delegate: bool) -> bool:
+    """Whether a fetch may need the user first. It continues without the files that came with it."""
+    return has_delegate or params.get("auth") == "user" or "session" in params
+
+
+def is_repeatable(members: Mapping[str, Any]) -> bool:
+    """Whether the fetch may be made once more: its body is not one that is read once."""
+    return isinstance(members.get("body", b""), bytes)
 
 
 def within(data: bytes) -> bytes:
     if len(data) > MOST_BODY:
         raise RequestError(
-            f"the body has more than {MOST_BODY} bytes",
+            f"the body has more than {MOST_BODY} bytes, and this sidecar takes it in a message only",
             -32007,
             {"reason": "message_too_large", "outcome": "not_sent", "path": "/body"},
         )

@@ -65,6 +65,11 @@ class Deadline:
         #: The client waits a little longer than the sidecar, whose error has more information.
         self.last = moment + (2.0 if seconds >= 15 else 0.5 + seconds / 10)
 
+    @property
+    def seconds_or_none(self) -> float | None:
+        """How long it was from the beginning; None: without end."""
+        return None if self.seconds == math.inf else self.seconds
+
     def left(self) -> float:
         """Seconds until then, infinite without one, never negative."""
         left = self.moment - time.monotonic()

@@ -303,8 +303,8 @@ class Methods:
     ) -> Nothing:
         """Gives up a part of what this connection can do, for good.
 
-        The lists are those of create_endpoint. It holds for everything behind it, also in the same write; calls
-        that came before go on.
+        It holds for all connections of this client, also for those that come later. The lists are those of
+        create_endpoint.
 
         :param resources: The names of resources.
         :param methods: Methods of this interface, as in `peers`.
@@ -386,8 +386,8 @@ class Methods:
         :param on_behalf_of: The inbound token that is exchanged for the resource's token, with auth on_behalf_of.
         :param parameters: With GET, HEAD and DELETE the query string, otherwise the body in parameters_encoding.
         :param parameters_encoding: json (default) or formUrl.
-        :param body: Text or bytes, or a path, a file in binary mode or a socket to be read to its end; overrides
-            parameters.
+        :param body: Text or bytes; or a path, a file in binary mode, a socket or an iterable of bytes, read to its
+            end; overrides parameters.
         :param params: The query, with any method: a mapping, pairs, or text; added to that of `path`.
         :param json: The body, as JSON, with its `Content-Type`.
         :param data: The body: a mapping or pairs as a form with its `Content-Type`, or what `body` takes.
@@ -463,8 +463,8 @@ class Methods:
         :param on_behalf_of: The inbound token that is exchanged for the resource's token, with auth on_behalf_of.
         :param parameters: With GET, HEAD and DELETE the query string, otherwise the body in parameters_encoding.
         :param parameters_encoding: json (default) or formUrl.
-        :param body: Text or bytes, or a path, a file in binary mode or a socket to be read to its end; overrides
-            parameters.
+        :param body: Text or bytes; or a path, a file in binary mode, a socket or an iterable of bytes, read to its
+            end; overrides parameters.
         :param params: The query, with any method: a mapping, pairs, or text; added to that of `path`.
         :param json: The body, as JSON, with its `Content-Type`.
         :param data: The body: a mapping or pairs as a form with its `Content-Type`, or what `body` takes.

@@ -286,6 +286,14 @@ class ResourceStream(io.RawIOBase):
             self._error = self._error or own
             self._changed.notify_all()
 
+    def complete(self, head: ResponseHead, body: bytes, result: dict[str, Any]) -> None:
+        """The whole response is there, and came over no connection."""
+        with self._changed:
+            self._head, self._answer = head, {"result": result}
+            if body:
+                self._pieces.append(body)
+            self._changed.notify_all()
+
     def close_bodies(self) -> None:
         """No request of it is in progress, and none follows."""
         pending = self._pending

@@ -10,8 +10,8 @@ import math
 import os
 import time
 import warnings
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
-from typing import Any, Callable, Literal, TypeVar
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Mapping, Sequence
+from typing import Any, Callable, Literal, TypeVar, cast
 
 from . import delegates
 from ._address import Path, socket_path
@@ -19,15 +19,16 @@ from ._async_connection import AsyncConnection, result_of
 from ._async_dispatch import AsyncAsking, AsyncDispatch, AsyncEventStream
 from ._async_methods import AsyncMethods
 from ._async_streams import AsyncBeginning, AsyncResourceStream, blocking
-from ._bodies import Bodies, Body, Target, Unpassable, is_small, knows_bodies
+from ._bodies import AsyncBody, Bodies, Body, Target, Unpassable, Upload, gathered, is_small, knows_bodies, most_inline
 from ._calls import CallRules, bounded, chosen_for, new_task, parameters, read
 from ._connection import CannotPass
 from ._dial import PASSING, pauses
 from ._endpoints import Endpoint
 from ._exchange import lost
 from ._limits import STREAMS_EACH, Deadline, Limits
+from ._opening import Opening
 from ._retry import Retries
-from ._wire import present, wire
+from ._rpc_over_http import RPCOverHTTP, is_address, unavailable
 from .errors import ClientClosed, ConnectionFailed, DeadlineExceeded, PosternError
 from .events import checked
 from .types import (
@@ -35,7 +36,6 @@ from .types import (
     EndpointRate,
     EventName,
     FetchResult,
-    Nothing,
     Session,
     Subscription,
     Task,
@@ -44,6 +44,7 @@ from .types import (
 __all__ = ["AsyncClient"]
 
 _Result = TypeVar("_Result")
+_Client = TypeVar("_Client", bound="AsyncClient")
 
 
 class _Home:
@@ -69,7 +70,8 @@ class AsyncClient(CallRules[AsyncDispatch], AsyncMethods):
 
     Everything else is as with `Client`. Cancelling the task that waits for a call cancels the call.
 
-    :param path: The socket; default: $POSTERN_SOCKET, $XDG_RUNTIME_DIR/postern.sock, /run/postern/postern.sock.
+    :param path: The socket, or for development `http://127.0.0.1:PORT` with the key in $POSTERN_KEY_FILE; default:
+        $POSTERN_SOCKET, $XDG_RUNTIME_DIR/postern.sock, /run/postern/postern.sock.
     :param timeout: Seconds that a call without its own timeout may take; None: no limit.
     :param limits: Limits of sizes, and timeouts for connecting.
     """
@@ -79,6 +81,7 @@ class AsyncClient(CallRules[AsyncDispatch], AsyncMethods):
         self.path = socket_path(path)
         self.timeout = timeout
         self._limits = limits or Limits()
+        self._http = RPCOverHTTP(self.path, self._limits) if is_address(self.path) else None
         self._dispatch = AsyncDispatch()
         #: By loop; those of closed loops, and of a parent process, are removed when another one is added.
         self._homes: dict[asyncio.AbstractEventLoop, _Home] = {}
@@ -100,6 +103,13 @@ class AsyncClient(CallRules[AsyncDispatch], AsyncMethods):
         """Calls a method by its name in the protocol and returns its result unchanged."""
         deadline = self._deadline(method, timeout)
         own = parameters(method, params)
+        if self._http is not None:
+            over_http = self._http.start(method, own, deadline, traceparent)
+            try:
+                return await asyncio.to_thread(over_http.run)
+            except asyncio.CancelledError:
+                over_http.abandon()
+                raise
         retries: Retries | None = None
         while True:
             connection: AsyncConnection | None = None
@@ -141,6 +151,8 @@ class AsyncClient(CallRules[AsyncDispatch], AsyncMethods):
         timeout: float | None,
         traceparent: str | None,
     ) -> _Result:
+        if method == "narrow":
+            return await self._narrow(params, decode, timeout, traceparent)
         return read(method, decode, await self.call(method, params, timeout=timeout, traceparent=traceparent))
 
     # Bodies: as in `Client`, but what may block does it in a thread
@@ -148,17 +160,18 @@ class AsyncClient(CallRules[AsyncDispatch], AsyncMethods):
     async def _fetch(
         self,
         params: dict[str, Any],
-        body: Body | None,
+        body: AsyncBody | None,
         body_to: Target | None,
         timeout: float | None,
         traceparent: str | None,
     ) -> FetchResult:
         if body_to is None and is_small(body):
-            return await self._whole({**params, **Bodies(params, body).inline()}, timeout, traceparent)
+            small = Bodies(params, cast("Body | None", body))
+            return await self._whole({**params, **small.inline()}, timeout, traceparent)
         deadline = self._deadline("fetchResource", timeout)
         with await self._bodies(params, body, body_to) as bodies:
             try:
-                if not bodies.descriptors:
+                if not bodies.descriptors or self._http is not None:
                     raise Unpassable
                 result = await self._passed(params, bodies, deadline, traceparent)
             except (Unpassable, CannotPass):
@@ -170,9 +183,15 @@ class AsyncClient(CallRules[AsyncDispatch], AsyncMethods):
             bodies.done()
         return result
 
-    async def _bodies(self, params: dict[str, Any], body: Body | None, target: Target | None) -> Bodies:
+    async def _bodies(self, params: dict[str, Any], body: AsyncBody | None, target: Target | None) -> Bodies:
+        own: Body | Upload | None
+        if isinstance(body, AsyncIterable):
+            own = await gathered(body, most_inline(params, self._has_advice_delegate))
+        else:
+            own = body
         make = functools.partial(Bodies, has_delegate=self._has_advice_delegate)
-        bodies: Bodies = await blocking(make, params, body, target, is_short=target is None and is_small(body))
+        is_short = target is None and (isinstance(own, bytes) or is_small(body))
+        bodies: Bodies = await blocking(make, params, own, target, is_short=is_short)
         return bodies
 
     async def _whole(self, params: dict[str, Any], timeout: float | None, traceparent: str | None) -> FetchResult:
@@ -248,7 +267,7 @@ class AsyncClient(CallRules[AsyncDispatch], AsyncMethods):
     ) -> FetchResult:
         assert bodies.sink is not None
         count = 0
-        if "continuation" in params:
+        if "continuation" in params or self._http is not None:
             result = await self._whole(params, timeout, traceparent)
             count = len(result.content)
             await blocking(bodies.sink.write, result.content)
@@ -264,12 +283,14 @@ class AsyncClient(CallRules[AsyncDispatch], AsyncMethods):
     async def _stream(
         self,
         params: dict[str, Any],
-        body: Body | None,
+        body: AsyncBody | None,
         timeout: float | None,
         traceparent: str | None,
         timeout_ms: int | None = None,
     ) -> AsyncResourceStream:
         plan = self._stream_plan(params, timeout, traceparent, timeout_ms)
+        if self._http is not None:
+            self._http.check("fetchResource", plan.members)
         bodies = await self._bodies(params, body, None)
         window, has_ended = self._limits.reconnect, lambda: self._is_closed
         connect = self._stream_connection
@@ -369,35 +390,15 @@ class AsyncClient(CallRules[AsyncDispatch], AsyncMethods):
             with contextlib.suppress(PosternError):  # it has ended, or ends with the connection
                 await self.revoke_endpoint(made.endpoint)
 
-    async def narrow(
+    async def _narrow(
         self,
-        *,
-        resources: Sequence[str] | None = None,
-        methods: Sequence[str] | None = None,
-        http_methods: Sequence[str] | None = None,
-        paths: Sequence[str] | None = None,
-        sessions: Sequence[str] | None = None,
-        rate: EndpointRate | Mapping[str, Any] | None = None,
-        concurrency: int | None = None,
-        timeout: float | None = None,
-        traceparent: str | None = None,
-    ) -> Nothing:
-        """Gives up a part of what this client can do, for good: on this connection, and on all that come later.
-
-        The lists are those of `create_endpoint`.
-        """
-        own = {
-            "resources": resources,
-            "methods": methods,
-            "httpMethods": http_methods,
-            "paths": paths,
-            "sessions": sessions,
-            "rate": wire(rate),
-            "concurrency": concurrency,
-        }
-        return await self._narrow(present(own), timeout, traceparent)
-
-    async def _narrow(self, params: dict[str, Any], timeout: float | None, traceparent: str | None) -> Nothing:
+        params: dict[str, Any],
+        decode: Callable[[Any], _Result],
+        timeout: float | None,
+        traceparent: str | None,
+    ) -> _Result:
+        if self._http is not None:
+            self._http.check("narrow", params)
         await self._connected(self._deadline("narrow", timeout))  # whose narrowings are those of before
         # From now on new connections are narrowed, and those for streams are left.
         self._narrowings.append(params)
@@ -405,7 +406,7 @@ class AsyncClient(CallRules[AsyncDispatch], AsyncMethods):
             for one in home.streaming:
                 one.is_leaving = True
         try:
-            return await self._invoke("narrow", params, Nothing.from_json, timeout, traceparent)
+            return read("narrow", decode, await self.call("narrow", params, timeout=timeout, traceparent=traceparent))
         except PosternError as error:
             if error.data.get("outcome") in (None, "not_sent"):  # rejected, or not sent
                 self._narrowings.remove(params)
@@ -430,6 +431,8 @@ class AsyncClient(CallRules[AsyncDispatch], AsyncMethods):
         decided by the sidecar. `approve_call` is for calls through the endpoints that this client makes with
         `approval`; without an answer within 60 s: "no".
         """
+        if self._http is not None:
+            self._http.check("registerDelegate", {})
         self._dispatch.delegates = delegates.chosen(
             on_policy_advice_received,
             evaluate_authorization_policy,
@@ -440,13 +443,18 @@ class AsyncClient(CallRules[AsyncDispatch], AsyncMethods):
         answer = await self.call("registerDelegate", {"methods": sorted(self._dispatch.delegates)}, timeout=timeout)
         return read("registerDelegate", lambda result: list(result["registered"]), answer)
 
-    async def events(self, *names: str, size: int = 256) -> AsyncEventStream:
+    def events(self, *names: str, size: int = 256) -> Opening[AsyncEventStream]:
         """The named events from now on, all without a name, as an iterator to be closed after use.
+
+        Use it in `async with`, or await it and close the stream yourself.
 
         :param names: `event.sessionEnded` or `sessionEnded`.
         :param size: How many events are buffered; beyond that the oldest are dropped and counted.
         """
-        stream = AsyncEventStream(checked(names), size, self._restore, self._ended, self._forgotten)
+        return Opening(self._events(checked(names), size))
+
+    async def _events(self, names: frozenset[str], size: int) -> AsyncEventStream:
+        stream = AsyncEventStream(names, size, self._restore, self._ended, self._forgotten)
         self._dispatch.open(stream)
         try:
             await self.subscribe(sorted(stream.names))  # type: ignore[arg-type]
@@ -544,6 +552,8 @@ class AsyncClient(CallRules[AsyncDispatch], AsyncMethods):
     @contextlib.asynccontextmanager
     async def _door(self, home: _Home, deadline: Deadline) -> AsyncGenerator[float, None]:
         """Admits one caller at a time, and none after the end. Yields the time of its arrival."""
+        if self._http is not None:
+            raise unavailable("this")
         begun = time.monotonic()
         left = deadline.left()
         try:
@@ -629,6 +639,8 @@ class AsyncClient(CallRules[AsyncDispatch], AsyncMethods):
     async def aclose(self) -> None:
         """Closes the connection; its waiting calls end with `ClientClosed`."""
         self._is_closed = True
+        if self._http is not None:
+            self._http.close()
         self._dispatch.end()
         for connection in self._connections():
             if connection.loop is asyncio.get_running_loop():
@@ -645,7 +657,7 @@ class AsyncClient(CallRules[AsyncDispatch], AsyncMethods):
         homes = [home for home in list(self._homes.values()) if home.process == os.getpid()]
         return [one for home in homes for one in home.connections()]
 
-    async def __aenter__(self) -> AsyncClient:
+    async def __aenter__(self: _Client) -> _Client:
         return self
 
     async def __aexit__(self, *exception: object) -> None:

@@ -22,7 +22,7 @@ from ._arguments import milliseconds
 from ._async_streams import AsyncResourceStream
 from ._chunks import ResponseHead
 from ._conveniences import decoded
-from ._http import InboundToken, Target, cannot_stream, collected, timeout_of
+from ._http import InboundToken, Target, cannot_stream, is_repeatable, timeout_of
 from ._sessions import HEADER, SessionSource, one_of
 from .aio import AsyncClient
 from .errors import DeadlineExceeded, LoginRequired, PosternError
@@ -302,7 +302,9 @@ class PosternSession:
         target = Target(resource, auth, session, allow_redirects, self._timeout_ms, self._on_behalf_of)
         try:
             own = one_of([value for name, value in sent.items() if name.lower() == HEADER])
-            arguments = target.params(method, url, sent.items(), collected(data), own)
+            arguments = target.params(
+                method, url, sent.items(), data, own, has_delegate=bool(self.client.step_up_seconds)
+            )
             response = await self._sent(arguments, bound)
         except PosternError as error:
             raise _translated(error) from error
@@ -325,7 +327,7 @@ class PosternSession:
                 return PosternResponse(method, await stream.head(), stream)
             except BaseException as error:
                 stream.close()
-                if not (isinstance(error, PosternError) and cannot_stream(error)):
+                if not (isinstance(error, PosternError) and cannot_stream(error) and is_repeatable(arguments)):
                     raise
         whole = None if timeout is None else timeout + self.client.step_up_seconds
         return PosternResponse(method, await _http.fetch_async(self.client, arguments, whole))

@@ -25,6 +25,7 @@ from ._limits import STREAMS_EACH, Deadline, Limits
 from ._methods import Methods
 from ._pending import Pending
 from ._retry import Retries
+from ._rpc_over_http import RPCOverHTTP, is_address, unavailable
 from ._streams import Beginning, ResourceStream
 from ._wire import present, wire
 from .errors import ClientClosed, ConnectionFailed, DeadlineExceeded, PosternError, ProtocolViolation
@@ -35,7 +36,6 @@ from .types import (
     EndpointRate,
     EventName,
     FetchResult,
-    Nothing,
     Session,
     Subscription,
     Task,
@@ -44,6 +44,7 @@ from .types import (
 __all__ = ["Call", "Client"]
 
 _Result = TypeVar("_Result")
+_Client = TypeVar("_Client", bound="Client")
 #: Locked while a client of a parent process is adopted by a forked child.
 _adopting = threading.Lock()
 
@@ -63,8 +64,8 @@ class Client(CallRules[Dispatch], Methods):
     retried if it was certainly not sent, or only reads; otherwise `ConnectionLost` is raised with the outcome
     `unknown`.
 
-    :param path: The socket; default: the connection of $POSTERN_FD, $POSTERN_SOCKET, $XDG_RUNTIME_DIR/postern.sock,
-        /run/postern/postern.sock.
+    :param path: The socket, or for development `http://127.0.0.1:PORT` with the key in $POSTERN_KEY_FILE; default: the
+        connection of $POSTERN_FD, $POSTERN_SOCKET, $XDG_RUNTIME_DIR/postern.sock, /run/postern/postern.sock.
     :param timeout: Seconds that a call without its own timeout may take; None: no limit.
     :param limits: Limits of sizes, and timeouts for connecting.
     """
@@ -75,6 +76,7 @@ class Client(CallRules[Dispatch], Methods):
         self.path = socket_path(path) if self._descriptor is None else f"descriptor {self._descriptor}"
         self.timeout = timeout
         self._limits = limits or Limits()
+        self._http = RPCOverHTTP(self.path, self._limits) if is_address(self.path) else None
         self._dispatch = Dispatch()
         self._connection: Connection | None = None
         self._retired: list[Connection] = []
@@ -122,6 +124,8 @@ class Client(CallRules[Dispatch], Methods):
         """Calls a method by its name in the protocol and returns its result unchanged."""
         deadline = self._deadline(method, timeout)
         own = parameters(method, params)
+        if self._http is not None:
+            return self._http.start(method, own, deadline, traceparent).run()
         retries: Retries | None = None
         while True:
             connection: Connection | None = None
@@ -149,6 +153,8 @@ class Client(CallRules[Dispatch], Methods):
         """Sends a request and does not wait for its response. Such a call is never retried."""
         deadline = self._deadline(method, timeout)
         own = parameters(method, params)
+        if self._http is not None:
+            raise unavailable("start", "use call in a thread")
         connection = self._connected(deadline)
         connection.keep()
         slots = connection.take_slot(method, deadline)
@@ -169,6 +175,8 @@ class Client(CallRules[Dispatch], Methods):
         timeout: float | None,
         traceparent: str | None,
     ) -> _Result:
+        if method == "narrow":
+            return self._narrow(params, decode, timeout, traceparent)
         return read(method, decode, self.call(method, params, timeout=timeout, traceparent=traceparent))
 
     # Bodies
@@ -186,7 +194,7 @@ class Client(CallRules[Dispatch], Methods):
         deadline = self._deadline("fetchResource", timeout)
         with Bodies(params, body, body_to, has_delegate=self._has_advice_delegate) as bodies:
             try:
-                if not bodies.descriptors or self._descriptor is not None:
+                if not bodies.descriptors or self._is_one_connection:
                     raise Unpassable
                 result = self._passed(params, bodies, deadline, traceparent)
             except (Unpassable, CannotPass):
@@ -269,7 +277,7 @@ class Client(CallRules[Dispatch], Methods):
         """The same for a body that comes in messages."""
         assert bodies.sink is not None
         count = 0
-        if "continuation" in params or self._descriptor is not None:
+        if "continuation" in params or self._is_one_connection:
             result = self._whole(params, timeout, traceparent)
             count = len(result.content)
             bodies.sink.write(result.content)
@@ -282,6 +290,11 @@ class Client(CallRules[Dispatch], Methods):
                 result = stream.result
         return dataclasses.replace(result, body=None, body_base64=None, body_bytes=count)
 
+    @property
+    def _is_one_connection(self) -> bool:
+        """Whether there are no streams, and no connections that descriptors go over."""
+        return self._descriptor is not None or self._http is not None
+
     def _stream(
         self,
         params: dict[str, Any],
@@ -291,6 +304,8 @@ class Client(CallRules[Dispatch], Methods):
         timeout_ms: int | None = None,
     ) -> ResourceStream:
         plan = self._stream_plan(params, timeout, traceparent, timeout_ms)
+        if self._http is not None:
+            self._http.check("fetchResource", plan.members)
         bodies = Bodies(params, body, has_delegate=self._has_advice_delegate)
         window = self._limits.reconnect
         beginning = Beginning(self._stream_connection, self._paused, plan.members, plan.patience, window, bodies=bodies)
@@ -395,6 +410,9 @@ class Client(CallRules[Dispatch], Methods):
 
     def _made_endpoint(self, params: dict[str, Any], timeout: float | None, traceparent: str | None) -> Endpoint:
         deadline = self._deadline("createEndpoint", timeout)
+        if self._http is not None:
+            self._http.check("createEndpoint", params)
+            return Endpoint.of(CreatedEndpoint.from_json(self.call("createEndpoint", params, timeout=timeout)))
         connection = self._connected(deadline)
         slots = connection.take_slot("createEndpoint", deadline)
         sent, left = bounded(params, deadline, traceparent)
@@ -406,36 +424,16 @@ class Client(CallRules[Dispatch], Methods):
             raise ProtocolViolation("no descriptor came with the endpoint", data={"outcome": "replied"})
         return Endpoint.of(made, pending.descriptor.take())
 
-    def narrow(
+    def _narrow(
         self,
-        *,
-        resources: Sequence[str] | None = None,
-        methods: Sequence[str] | None = None,
-        http_methods: Sequence[str] | None = None,
-        paths: Sequence[str] | None = None,
-        sessions: Sequence[str] | None = None,
-        rate: EndpointRate | Mapping[str, Any] | None = None,
-        concurrency: int | None = None,
-        timeout: float | None = None,
-        traceparent: str | None = None,
-    ) -> Nothing:
-        """Gives up a part of what this client can do, for good: on this connection, and on all that come later.
-
-        The lists are those of `create_endpoint`.
-        """
-        own = {
-            "resources": resources,
-            "methods": methods,
-            "httpMethods": http_methods,
-            "paths": paths,
-            "sessions": sessions,
-            "rate": wire(rate),
-            "concurrency": concurrency,
-        }
-        return self._narrow(present(own), timeout, traceparent)
-
-    def _narrow(self, params: dict[str, Any], timeout: float | None, traceparent: str | None) -> Nothing:
+        params: dict[str, Any],
+        decode: Callable[[Any], _Result],
+        timeout: float | None,
+        traceparent: str | None,
+    ) -> _Result:
         deadline = self._deadline("narrow", timeout)
+        if self._http is not None:
+            self._http.check("narrow", params)
         self._connected(deadline)  # whose narrowings are those of before
         with self._door(deadline):
             # From now on new connections are narrowed, and those for streams are left.
@@ -443,7 +441,7 @@ class Client(CallRules[Dispatch], Methods):
             for one in self._streaming:
                 one.is_leaving = True
         try:
-            return self._invoke("narrow", params, Nothing.from_json, timeout, traceparent)
+            return read("narrow", decode, self.call("narrow", params, timeout=timeout, traceparent=traceparent))
         except PosternError as error:
             if error.data.get("outcome") in (None, "not_sent"):  # rejected, or not sent
                 self._narrowings.remove(params)
@@ -467,6 +465,8 @@ class Client(CallRules[Dispatch], Methods):
         given, raises, or takes longer than the sidecar waits (180 s), is decided by the sidecar. `approve_call` is for
         calls through the endpoints that this client makes with `approval`; without an answer within 60 s: "no".
         """
+        if self._http is not None:
+            self._http.check("registerDelegate", {})
         self._dispatch.delegates = delegates.chosen(
             on_policy_advice_received,
             evaluate_authorization_policy,
@@ -587,6 +587,8 @@ class Client(CallRules[Dispatch], Methods):
     @contextlib.contextmanager
     def _door(self, deadline: Deadline) -> Generator[float, None, None]:
         """Admits one caller at a time, and none after the end. Yields the time of its arrival."""
+        if self._http is not None:
+            raise unavailable("this")
         if self._process != os.getpid():
             self._adopt()
         begun = time.monotonic()
@@ -689,11 +691,13 @@ class Client(CallRules[Dispatch], Methods):
             own.close()
         if self._descriptor is not None:
             released(self._descriptor)
+        if self._http is not None:
+            self._http.close()
         for connection in self._connections():
             connection.close(ClientClosed("the client was closed"))
         self._dispatch.end()
 
-    def __enter__(self) -> Client:
+    def __enter__(self: _Client) -> _Client:
         return self
 
     def __exit__(self, *exception: object) -> None:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal, Union, cast
 
 from ._conveniences import ResponseStatus
 from ._wire import members, optional, optional_time, present
-from .reasons import REASONS
+from .reasons import REASONS, Reason
 from .types import Advice, FetchResult, Status
 
 __all__ = [
@@ -45,11 +45,28 @@ __all__ = [
 ]
 
 
+#: The reasons of errors of the client itself.
+ClientReason = Literal[
+    "client_closed",
+    "connection_failed",
+    "connection_lost",
+    "http_status",
+    "protocol_violation",
+    "unavailable_over_http",
+    "unknown",
+]
+#: What `PosternError.reason` may be. A newer sidecar may know more reasons: compare with those that you handle, and
+#: treat any other as the error's class says.
+ErrorReason = Union[Reason, ClientReason]
+#: Whether a request may have had an effect.
+Outcome = Literal["not_sent", "sent_no_reply", "replied", "unknown"]
+
+
 class PosternError(Exception):
     """Base of all exceptions. An error with a reason unknown to this release has this class or its family's."""
 
     #: The reason of errors of the client itself.
-    _own_reason = "unknown"
+    _own_reason: ErrorReason = "unknown"
 
     def __init__(self, message: str, code: int = 0, data: Mapping[str, Any] | None = None) -> None:
         super().__init__(message)
@@ -61,10 +78,11 @@ class PosternError(Exception):
         self.data: dict[str, Any] = dict(data or {})
 
     @property
-    def reason(self) -> str:
-        """The stable symbol to switch on."""
+    def reason(self) -> ErrorReason:
+        """The stable symbol to switch on. A type checker rejects a comparison with a text that is not a reason."""
         reason = self.data.get("reason")
-        return reason if isinstance(reason, str) else REASONS.get(self.code, self._own_reason)
+        found = reason if isinstance(reason, str) else REASONS.get(self.code, self._own_reason)
+        return cast("ErrorReason", found)
 
     @property
     def retryable(self) -> bool:
@@ -78,13 +96,13 @@ class PosternError(Exception):
         return after / 1000 if isinstance(after, (int, float)) else None
 
     @property
-    def outcome(self) -> str | None:
+    def outcome(self) -> Outcome | None:
         """Whether the request may have had an effect: `not_sent`, `sent_no_reply`, `replied`.
 
         `unknown`: the sidecar took the call, and its answer was lost. None: nothing upstream was concerned.
         """
         outcome = self.data.get("outcome")
-        return outcome if isinstance(outcome, str) else None
+        return cast("Outcome", outcome) if isinstance(outcome, str) else None
 
     @property
     def path(self) -> str | None:
@@ -132,13 +150,13 @@ class InternalError(PosternError):
 class Cancelled(PosternError):
     """The call was cancelled, by `cancel` or `cancel_task`."""
 
-    _own_reason = "request_cancelled"
+    _own_reason: ErrorReason = "request_cancelled"
 
 
 class DeadlineExceeded(PosternError, TimeoutError):
     """The call timed out, in the sidecar or here."""
 
-    _own_reason = "deadline_exceeded"
+    _own_reason: ErrorReason = "deadline_exceeded"
 
 
 class Unavailable(PosternError):
@@ -221,7 +239,7 @@ class InteractionRequired(FetchError):
 class StatusError(FetchError):
     """`raise_for_status`: the response has a status of 400 or above."""
 
-    _own_reason = "http_status"
+    _own_reason: ErrorReason = "http_status"
     #: The response. None after copying between processes.
     response: Any = None
 
@@ -308,13 +326,13 @@ class PassNotConfigured(PassError):
 class ConnectionFailed(PosternError, ConnectionError):
     """No connection to the sidecar; nothing was sent."""
 
-    _own_reason = "connection_failed"
+    _own_reason: ErrorReason = "connection_failed"
 
 
 class ConnectionLost(PosternError, ConnectionError):
     """The connection ended before the response; `outcome` shows whether the call may have been executed."""
 
-    _own_reason = "connection_lost"
+    _own_reason: ErrorReason = "connection_lost"
 
 
 def inherited(what: str) -> ConnectionLost:
@@ -325,14 +343,22 @@ def inherited(what: str) -> ConnectionLost:
 class ProtocolViolation(ConnectionLost):
     """A message from the socket violates the protocol. The connection was closed."""
 
-    _own_reason = "protocol_violation"
+    _own_reason: ErrorReason = "protocol_violation"
 
 
 class ClientClosed(ConnectionLost):
     """The client was closed while, or before, it was called."""
 
-    _own_reason = "client_closed"
+    _own_reason: ErrorReason = "client_closed"
 
+
+#: The classes of the client's own reasons, without those that need a response or an address.
+OWN_CLASSES: dict[str, type[PosternError]] = {
+    "connection_failed": ConnectionFailed,
+    "connection_lost": ConnectionLost,
+    "protocol_violation": ProtocolViolation,
+    "client_closed": ClientClosed,
+}
 
 _CLASSES: dict[int, type[PosternError]] = {
     -32700: RequestError,

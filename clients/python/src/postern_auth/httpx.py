@@ -17,7 +17,7 @@ from . import _http
 from ._arguments import milliseconds
 from ._async_streams import AsyncResourceStream
 from ._chunks import ResponseHead
-from ._http import InboundToken, Target, cannot_stream, collected, collected_async, timeout_of
+from ._http import InboundToken, Target, cannot_stream, is_repeatable, timeout_of
 from ._sessions import HEADER, SessionSource, one_of
 from ._streams import ResourceStream
 from ._tokens import Origins, TokenSource, TokenSources, credentials, explained
@@ -144,9 +144,11 @@ class _Transport:
         self._target = target
         self._streaming = streaming
 
-    def _params(self, request: httpx.Request, body: bytes) -> tuple[dict[str, Any], float]:
-        own = _named_session(request)
-        params = self._target.params(request.method, str(request.url), request.headers.multi_items(), body, own)
+    def _params(self, request: httpx.Request, body: Any, has_delegate: bool) -> tuple[dict[str, Any], float]:
+        own, headers = _named_session(request), request.headers.multi_items()
+        if isinstance(request.stream, httpx.ByteStream):
+            body = b"".join(request.stream)
+        params = self._target.params(request.method, str(request.url), headers, body, own, has_delegate=has_delegate)
         return params, timeout_of(request.extensions.get("timeout"))
 
 
@@ -191,12 +193,12 @@ class PosternTransport(_Transport, httpx.BaseTransport):
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         try:
             assert isinstance(request.stream, httpx.SyncByteStream)
-            params, timeout = self._params(request, collected(request.stream))
+            params, timeout = self._params(request, iter(request.stream), bool(self.client.step_up_seconds))
             if self._streaming:
                 try:
                     return self._streamed(request, params, timeout)
                 except PosternError as error:
-                    if not cannot_stream(error):
+                    if not (cannot_stream(error) and is_repeatable(params)):
                         raise
             return _whole(_http.fetch(self.client, params, timeout + self.client.step_up_seconds))
         except PosternError as error:
@@ -234,12 +236,12 @@ class AsyncPosternTransport(_Transport, httpx.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         try:
             assert isinstance(request.stream, httpx.AsyncByteStream)
-            params, timeout = self._params(request, await collected_async(request.stream))
+            params, timeout = self._params(request, request.stream.__aiter__(), bool(self.client.step_up_seconds))
             if self._streaming:
                 try:
                     return await self._streamed(request, params, timeout)
                 except PosternError as error:
-                    if not cannot_stream(error):
+                    if not (cannot_stream(error) and is_repeatable(params)):
                         raise
             return _whole(await _http.fetch_async(self.client, params, timeout + self.client.step_up_seconds))
         except PosternError as error:

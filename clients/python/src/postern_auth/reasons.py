@@ -69,7 +69,7 @@ Reason = Literal[
 ]
 
 #: The reason of each code.
-REASONS: dict[int, str] = {
+REASONS: dict[int, Reason] = {
     -32800: "request_cancelled",
     -32700: "parse_error",
     -32603: "internal_error",

@@ -28,7 +28,7 @@ from urllib3.util import parse_url
 from . import _http
 from ._arguments import milliseconds
 from ._chunks import ResponseHead
-from ._http import InboundToken, Target, cannot_stream, collected, timeout_of
+from ._http import InboundToken, Target, cannot_stream, is_repeatable, timeout_of
 from ._sessions import HEADER, SessionSource, one_of
 from ._streams import ResourceStream
 from ._tokens import Origins, TokenSource, TokenSources, credentials, explained
@@ -193,8 +193,9 @@ class PosternAdapter(BaseAdapter):
                 request.method or "GET",
                 request.url or "",
                 request.headers.items(),
-                collected(request.body),
+                request.body,
                 _named_session(request),
+                has_delegate=bool(self.client.step_up_seconds),
             )
             return self._streamed(request, params, bound) if stream else self._whole(request, params, bound)
         except PosternError as error:
@@ -210,7 +211,7 @@ class PosternAdapter(BaseAdapter):
             return self._response(request, stream.head, _StreamedResponse, _Body(stream), stream)
         except BaseException as error:
             stream.close()
-            if not (isinstance(error, PosternError) and cannot_stream(error)):
+            if not (isinstance(error, PosternError) and cannot_stream(error) and is_repeatable(params)):
                 raise
         return self._whole(request, params, timeout)
 

@@ -15,13 +15,14 @@ from typing import Any, Literal, Union
 from ._conveniences import (
     DecisionsTruth,
     DecisionTruth,
-    FetchedBody,
+    FetchResultForms,
     GrantForms,
     JourneyAnswers,
     JWEPlaintext,
     JWSPayload,
     PartForms,
     PreauthorizationTruth,
+    SessionForms,
 )
 from ._headers import Headers
 from ._wire import items, mapping, optional, optional_time, present, time, wire
@@ -905,7 +906,7 @@ class Timing:
 
 
 @dataclass(frozen=True)
-class FetchResult(FetchedBody):
+class FetchResult(FetchResultForms):
     """A resource's response; any status is one."""
 
     #: The task's name.
@@ -1954,7 +1955,7 @@ class Grant(GrantForms):
 
 
 @dataclass(frozen=True)
-class Session:
+class Session(SessionForms):
     """A user's login at an issuer; never a token."""
 
     #: The handle: keep it, and keep it to yourself.
