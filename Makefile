@@ -445,6 +445,7 @@ docc: deps build ## Swift reference of PosternKit and the engine: .build/docc (s
 .PHONY: docs
 docs: release ## Regenerate the generated documents in proto-docs/, and the site
 	$(RELEASE)/postern openrpc > proto-docs/openrpc.json
+	cp proto-docs/openrpc.json clients/node/lib/testing/openrpc.json
 	$(RELEASE)/postern configuration --schema > proto-docs/configuration.schema.json
 	$(RELEASE)/postern configuration --example > proto-docs/postern.example.yaml
 	$(PYTHON) proto-docs/tool/reference.py
@@ -468,5 +469,6 @@ docs-check: release ## Fail when a generated document differs from the code
 	$(RELEASE)/postern configuration --example > $$scratch/postern.example.yaml; \
 	for file in $(GENERATED); do diff -u proto-docs/$$file $$scratch/$$file || \
 	  { echo "proto-docs/$$file is out of date: run make docs"; exit 1; }; done
+	@cmp proto-docs/openrpc.json clients/node/lib/testing/openrpc.json || { echo "run make docs"; exit 1; }
 	@$(PYTHON) proto-docs/tool/reference.py --check
 	@echo "Generated documents are up to date."

@@ -29,6 +29,7 @@ test("import and require give the same names and the same classes", async () => 
     console.log(names.length);`;
   assert.ok(Number(await run("both.mjs", source("postern-auth"))) >= 17);
   assert.equal(Number(await run("express.mjs", source("postern-auth/express"))), 1);
+  assert.equal(Number(await run("testing.mjs", source("postern-auth/testing"))), 4);
   assert.equal(await run("one.cjs", 'console.log(typeof require("postern-auth").createFetch)'), "function");
 });
 
@@ -44,7 +45,8 @@ test("the package has its license, what a registry shows, and no file that users
   const packed = await packedFiles();
   assert.deepEqual([...new Set(packed.map((file) => file.replace(/\/.*/, "/")))], [
     ...["LICENSE", "README.md", "bin/", "express.d.mts", "express.d.ts", "express.mjs"],
-    ...["index.d.mts", "index.d.ts", "index.mjs", "lib/", "package.json", "types/"],
+    ...["index.d.mts", "index.d.ts", "index.mjs", "lib/", "package.json"],
+    ...["testing.d.mts", "testing.d.ts", "testing.mjs", "types/"],
   ]);
   assert.equal(await read(packageRoot, "LICENSE"), await read(repositoryRoot, "LICENSE"), "LICENSE is another text");
   const description = JSON.parse(await read(packageRoot, "package.json"));
