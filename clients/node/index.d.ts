@@ -31,8 +31,13 @@ declare global {
 }
 
 export interface ClientOptions {
-  /** Default: `POSTERN_SOCKET`, `$XDG_RUNTIME_DIR/postern.sock`, `/run/postern/postern.sock`. */
+  /**
+   * Default: `POSTERN_SOCKET`, `$XDG_RUNTIME_DIR/postern.sock`, `/run/postern/postern.sock`. For development also the
+   * gateway's address, `http://127.0.0.1:PORT`: without events, delegates, streams and narrowing.
+   */
   socketPath?: string;
+  /** With an address: the file with the gateway's key. Default: `POSTERN_KEY_FILE`. */
+  keyFile?: string;
   /** The timeout of calls without one of their own; none by default. */
   timeoutMs?: number;
   /** How long calls wait for a sidecar that was never connected; 0: not at all. */
@@ -98,7 +103,7 @@ export class Client {
 
   /** A call by the method's name on the wire. */
   call(method: string, params?: object, options?: CallOptions): Promise<any>;
-  /** `fetchResource` with its body as a stream, on a connection of its own. */
+  /** `fetchResource` with its body as a stream, on a connection of its own. Throws when `socketPath` is an address. */
   stream(params: FetchResourceParams, options?: CallOptions): StreamedFetch;
 
   /**

@@ -43,7 +43,23 @@ declare module "node:fs/promises" {
   function rm(path: string, options: { recursive: boolean; force: boolean }): Promise<void>;
 }
 
+declare module "node:fs" {
+  function readFileSync(path: string, encoding: "utf8"): string;
+}
+
 declare module "node:http" {
+  interface ClientRequest {
+    on(name: string, listener: (...values: any[]) => void): this;
+    end(text: string): this;
+  }
+  class Agent {
+    constructor(options: { keepAlive: boolean; maxSockets: number });
+    destroy(): void;
+  }
+  function request(
+    url: URL,
+    options: { method: string; agent: Agent; headers: Record<string, string | number>; signal: AbortSignal },
+  ): ClientRequest;
   const STATUS_CODES: { [status: number]: string | undefined };
 }
 
