@@ -199,6 +199,25 @@ export interface PosternFetch<Answer extends Response = PosternResponse> {
 export function createFetch(options: FetchOptions & { streaming: true }): PosternFetch<StreamingResponse>;
 export function createFetch(options?: FetchOptions): PosternFetch;
 
+/** The type of `dispatcher` in the options of the platform's `fetch`, where it has one. */
+type NativeDispatcher = RequestInit extends { dispatcher?: infer One } ? NonNullable<One> : unknown;
+
+/** A dispatcher of undici, by its interface: `dispatch`, `close` and `destroy`. */
+export type PosternDispatcher = NativeDispatcher & {
+  dispatch(options: any, handler: any): boolean;
+  /** Ends when all requests have; closes the client that it made itself. */
+  close(): Promise<void>;
+  /** Ends now: requests of the client that it made itself fail. */
+  destroy(error?: any): Promise<void>;
+  readonly client: Client;
+};
+
+/**
+ * A dispatcher for `fetch(url, { dispatcher })`, and for libraries that take one: its requests are fetches of the sidecar.
+ * URLs are absolute, and the resource must allow them. A failed fetch has the sidecar's error as its `cause`.
+ */
+export function createDispatcher(options?: FetchOptions): PosternDispatcher;
+
 /**
  * A middleware for Express and `node:http` that lets requests through whose access token the sidecar accepts, with an
  * `Accepted` in `req.postern`. Others get the sidecar's response, with its challenge; where it cannot decide, 503.

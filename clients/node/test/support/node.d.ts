@@ -10,6 +10,7 @@ declare const process: {
 };
 
 declare class Buffer extends Uint8Array {
+  static from(data: ArrayBuffer, byteOffset: number, length: number): Buffer;
   static from(data: string | ArrayBuffer | Uint8Array, encoding?: "base64" | "base64url" | "latin1" | "utf8"): Buffer;
   static byteLength(text: string, encoding?: "base64"): number;
   equals(other: Uint8Array): boolean;
@@ -65,6 +66,10 @@ declare module "node:http" {
 
 declare module "node:os" {
   function tmpdir(): string;
+}
+
+declare module "node:querystring" {
+  function stringify(query: object): string;
 }
 
 declare module "node:path" {

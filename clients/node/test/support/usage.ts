@@ -1,5 +1,5 @@
 // Compiled, never run: what a program may write, and (@ts-expect-error) what it may not.
-import { AdviceRequired, Client, createFetch, FetchFailed, LoginRequired, PosternError, protect, SessionError } from "postern-auth";
+import { AdviceRequired, Client, createDispatcher, createFetch, FetchFailed, LoginRequired, PosternError, protect, SessionError } from "postern-auth";
 import { adviceRequired, failure, FakePostern, FetchResult } from "postern-auth/testing";
 import type { Accepted, GetInfoResult, Grant, Journey } from "postern-auth";
 
@@ -93,6 +93,11 @@ export async function usage(signal: AbortSignal): Promise<void> {
   for (const session of [storage, () => request.session, async () => request.session, "only", undefined, null]) {
     createFetch({ client, session });
   }
+  const dispatcher = createDispatcher({ client, resource: "billing", session: "only" });
+  dispatcher.client.socketPath.toUpperCase();
+  await dispatcher.close();
+  // @ts-expect-error not an option
+  createDispatcher({ sesion: "only" });
   // @ts-expect-error not a session
   createFetch({ client, session: 1 });
 
