@@ -57,7 +57,7 @@ test("a user's fetch names the session, and without one the cause is LoginRequir
 });
 
 test("a URL that the resource does not allow is an error with its reason", async () => {
-  const { cause } = await rejection(fetch("http://192.0.2.1/secret", { dispatcher: orders }));
+  const { cause } = await rejection(fetch("https://192.0.2.1/secret", { dispatcher: orders }));
   assert.equal(cause.reason, "origin_not_allowed");
 });
 
