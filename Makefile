@@ -44,8 +44,8 @@ TEST_PACKAGES := $(DEMO_PACKAGES) bubblewrap glewlwyd netcat-openbsd nginx-light
 # Everything else: a browser, the site, the package and the image, systemd's tools, other languages, front proxies, and
 # the servers that read requests and judge tokens in comparison (Tests/Differential).
 ALL_PACKAGES := $(TEST_PACKAGES) apache2 buildah caddy chromium debhelper dpkg-dev gcc haproxy libapache2-mod-oauth2 \
-  libc6-dev libjsonrpccpp-dev lintian lua-socket man-db node-typescript openjdk-17-jdk-headless perl procps \
-  python3-markdown python3-pygments squid systemd util-linux
+  golang-go libc6-dev libjsonrpccpp-dev lintian lua-socket man-db node-typescript openjdk-17-jdk-headless perl php-cli \
+  php-curl procps python3-markdown python3-pygments ruby squid systemd util-linux
 # The example with Express (`test-node`, `test-documents`, `test-examples`): with two hundred small ones that nothing
 # else needs.
 NODE_PACKAGES := node-express
