@@ -2,7 +2,7 @@ import { Auth, OnBehalfOf, SessionName } from "./types/common";
 import { EventName, RegisterDelegateResult } from "./types/control";
 import { DelegateFunctions, Events, PosternEvent } from "./types/events";
 import { CreateEndpointParams, CreateEndpointResult } from "./types/endpoints";
-import { FetchResourceParams, FetchResourceResult, ListTasksParams, Task } from "./types/fetch-resource";
+import { FetchResourceParams, FetchResourceResult, FetchWithContent, ListTasksParams, Task } from "./types/fetch-resource";
 import { CallOptions, Methods } from "./types/methods";
 import { ConnectionError, PosternError } from "./types/errors";
 import { AbortSignal, ByteStream, RequestInit, Response, URL } from "./types/platform";
@@ -104,7 +104,7 @@ export class Client {
   /** A call by the method's name on the wire. */
   call(method: string, params?: object, options?: CallOptions): Promise<any>;
   /** `fetchResource` with its body as a stream, on a connection of its own. Throws when `socketPath` is an address. */
-  stream(params: FetchResourceParams, options?: CallOptions): StreamedFetch;
+  stream(params: FetchResourceParams | FetchWithContent, options?: CallOptions): StreamedFetch;
 
   /**
    * A socket for one child, which can do a part of what this client can, until it is revoked. It also ends with this

@@ -1,6 +1,7 @@
 "use strict";
 
 const { EventEmitter } = require("node:events");
+const { hasContent, withBytes } = require("./body.js");
 const { Channel } = require("./channel.js");
 const { Delegates } = require("./delegates.js");
 const { ClientClosed, ConnectionError } = require("./errors.js");
@@ -83,7 +84,13 @@ class Client extends EventEmitter {
   /** A call by the method's name on the wire. */
   call(method, params, options) {
     if (method === "fetchResource" && params?.stream) return Promise.reject(new TypeError("streams: client.stream"));
+    if (method === "fetchResource" && hasContent(params)) return this.#upload(params, options);
     return this.#channel.call(method, params, options);
+  }
+
+  /** A fetch whose body is read first. */
+  async #upload(params, options) {
+    return this.#channel.call("fetchResource", await withBytes(params, this.#options.maxRequestBytes, options?.signal), options);
   }
 
   /** `registerDelegate` with these functions, replacing earlier ones; repeated on every new connection. */

@@ -2,7 +2,7 @@ import { Client } from "../index";
 import { Advice, JsonObject } from "./common";
 import { Reason } from "./errors";
 import { Events } from "./events";
-import { FetchResourceResult } from "./fetch-resource";
+import { FetchResourceParams, FetchResourceResult } from "./fetch-resource";
 import { Methods } from "./methods";
 import { PassMethods } from "./pass";
 import { AbortSignal } from "./platform";
@@ -17,8 +17,10 @@ type CallOf<Name extends MethodName> = Name extends keyof Methods
     ? PassMethods[Own]
     : never;
 
-/** The params of a method. */
-export type ParamsOf<Name extends MethodName> = NonNullable<Parameters<CallOf<Name>>[0]>;
+/** The params of a method, as the sidecar gets them. */
+export type ParamsOf<Name extends MethodName> = Name extends "fetchResource"
+  ? FetchResourceParams
+  : NonNullable<Parameters<CallOf<Name>>[0]>;
 /** The result of a method. */
 export type ResultOf<Name extends MethodName> = Awaited<ReturnType<CallOf<Name>>>;
 

@@ -12,6 +12,11 @@ export async function usage(signal: AbortSignal): Promise<void> {
 
   const result = await client.fetchResource({ resource: "billing", headers: { a: "b", c: ["d"] } }, { signal });
   result.headers["content-type"]?.[0]?.toUpperCase();
+  await client.fetchResource({ method: "POST", body: new Blob(["a"]) });
+  await client.fetchResource({ method: "POST", body: new FormData(), headers: { a: "b" } });
+  await client.stream({ method: "POST", body: new Uint8Array(3) }).result;
+  // @ts-expect-error a plain object is no body
+  await client.fetchResource({ method: "POST", body: { a: 1 } });
   // @ts-expect-error no such param
   await client.fetchResource({ resorce: "billing" });
   // @ts-expect-error session is needed
