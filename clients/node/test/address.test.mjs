@@ -1,7 +1,7 @@
 // A client of an address, for development: POST /rpc with the gateway's key.
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import http from "node:http";
 import net from "node:net";
 import { after, before, test } from "node:test";
@@ -56,6 +56,14 @@ async function startFront(socketPath) {
   return { server, place, stop: () => new Promise((resolve) => (server.closeAllConnections(), server.close(resolve))) };
 }
 
+async function freePort() {
+  const free = net.createServer().listen(0, "127.0.0.1");
+  await once(free, "listening");
+  const { port } = free.address();
+  await new Promise((resolve) => free.close(resolve));
+  return port;
+}
+
 function clientOf(t, options = {}) {
   const client = new Client({ socketPath: front.place, keyFile, ...options });
   t.after(() => {
@@ -75,6 +83,24 @@ test("calls and errors are those of the socket", async (t) => {
   assert.deepEqual([error.name, error.reason, error.path], ["FetchError", "task_not_found", "/task"]);
   const many = await Promise.all(Array.from({ length: 50 }, () => client.listSessions()));
   assert.equal(many.length, 50);
+});
+
+test("the gateway's own address takes the same calls", async (t) => {
+  const port = await freePort();
+  const listen = { path: `${directory}/http.sock`, address: `127.0.0.1:${port}`, keyFile };
+  await chmod(keyFile, 0o600);
+  await writeFile(keyFile, `${KEY}${KEY}\n`);
+  t.after(() => writeFile(keyFile, `${KEY}\n`));
+  const own = await Sidecar.start(playground, { gateway: { listen } });
+  t.after(() => own.stop());
+  const client = clientOf(t, { socketPath: `http://127.0.0.1:${port}` });
+  assert.equal((await client.getInfo()).name, "postern");
+  const response = await createFetch({ client, resource: "orders" })("orders");
+  assert.equal((await response.json()).orders.length, 2);
+  assert.equal((await rejection(client.getTask({ task: "none" }))).reason, "task_not_found");
+  const other = clientOf(t, { socketPath: `http://127.0.0.1:${port}`, keyFile: `${directory}/other` });
+  await writeFile(`${directory}/other`, "another-key-of-24-chars!");
+  assert.match((await rejection(other.getInfo())).message, /does not accept the key/);
 });
 
 test("a program finds it by POSTERN_SOCKET and POSTERN_KEY_FILE", async (t) => {
@@ -130,10 +156,7 @@ test("an address that is not loopback, or has more than a port, and a key that i
 });
 
 test("a sidecar that is missing is waited for, and is an error then", async (t) => {
-  const free = net.createServer().listen(0, "127.0.0.1");
-  await once(free, "listening");
-  const { port } = free.address();
-  await new Promise((resolve) => free.close(resolve));
+  const port = await freePort();
   const socketPath = `http://127.0.0.1:${port}`;
   const error = await rejection(clientOf(t, { socketPath }).getInfo());
   assert.deepEqual([error.reason, error.retryable], ["connection_failed", true]);

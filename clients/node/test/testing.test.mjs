@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import http from "node:http";
+import net from "node:net";
 import path from "node:path";
 import { after, before, test } from "node:test";
 import { AdviceRequired, Client, createFetch, FetchFailed, InternalError, LoginRequired, RequestError } from "postern-auth";
@@ -348,4 +349,19 @@ test("the Express glue logs a user in and out, unchanged", async (t) => {
   assert.equal(await (await visit("/")).text(), "nobody");
   const again = (await visit("/login")).headers.get("location");
   assert.match(await (await visit(fake.callbackUrl(again, { error: "access_denied" }))).text(), /<html/i);
+});
+
+test("what is no message has an error, or ends the connection, and ends no test", async (t) => {
+  fake.reset();
+  const socket = net.createConnection(fake.socketPath);
+  t.after(() => socket.destroy());
+  const lines = [];
+  socket.setEncoding("utf8").on("data", (text) => lines.push(...text.trim().split("\n")));
+  socket.write('{"jsonrpc": oops}\n[1]\n{"jsonrpc":"2.0","id":1,"method":"none"}\n{"jsonrpc":"2.0","id":2,"method":"listSessions","params":null}\n');
+  while (lines.length < 4) await new Promise((resolve) => setImmediate(resolve));
+  assert.deepEqual(lines.map(JSON.parse).map(({ id, error }) => [id, error?.code]), [[null, -32700], [null, -32700], [1, -32601], [2, undefined]]);
+  const framed = net.createConnection(fake.socketPath);
+  framed.on("error", () => {});
+  framed.write("Content-Type: none\r\n\r\n");
+  await within(new Promise((resolve) => framed.on("close", resolve)));
 });

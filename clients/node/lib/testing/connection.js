@@ -26,7 +26,12 @@ class ServedConnection {
     this.asked = new Map();
     this.nextId = 1;
     this.isFramed = false;
-    const onMessage = (text) => owner.onMessage(this, JSON.parse(text));
+    const onMessage = (text) => {
+      const message = parsed(text);
+      if (message !== undefined) return owner.onMessage(this, message);
+      const data = { reason: "parse_error" };
+      this.send({ id: null, error: { code: -32700, message: "a message is an object of JSON; the fake takes no batches", data } });
+    };
     socket.on("error", () => {});
     socket.on("close", () => {
       for (const answered of this.asked.values()) answered(undefined);
@@ -41,7 +46,12 @@ class ServedConnection {
           ? new FrameSplitter(MAX_MESSAGE_BYTES, onMessage, pieceless)
           : new Splitter(MAX_MESSAGE_BYTES, onMessage);
       }
-      this.splitter.push(data);
+      try {
+        this.splitter.push(data);
+      } catch (error) {
+        if (!(error instanceof RangeError)) throw error;
+        socket.destroy(); // a frame that is none, or is too large
+      }
     });
   }
 
@@ -75,6 +85,16 @@ class ServedConnection {
       const fields = ["Content-Type: application/octet-stream", `Postern-Task: ${encodeURIComponent(task)}`];
       this.socket.write(Buffer.concat([Buffer.from([`Content-Length: ${piece.length}`, ...fields, "", ""].join("\r\n")), piece]));
     }
+  }
+}
+
+/** The object in a text; undefined when there is none. */
+function parsed(text) {
+  try {
+    const message = JSON.parse(text);
+    return typeof message === "object" && message !== null && !Array.isArray(message) ? message : undefined;
+  } catch {
+    return undefined;
   }
 }
 

@@ -223,7 +223,8 @@ class FakePostern {
   }
 
   async #message(connection, message) {
-    const { id, method: wireName, params = {} } = message;
+    const { id, method: wireName, params: given } = message;
+    const params = given ?? {};
     if (wireName === undefined) return connection.asked.get(id)?.(message.result);
     if (wireName === "$/cancelRequest") return connection.running.get(params.id)?.("request_cancelled");
     const method = BY_WIRE_NAME.get(wireName);
