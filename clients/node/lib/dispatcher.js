@@ -121,7 +121,7 @@ class Receiver {
   head({ status, statusText, headers }) {
     /** @type {Record<string, string | string[]>} */
     const fields = Object.fromEntries(headers);
-    const cookies = headers.getSetCookie();
+    const cookies = headers.getSetCookie?.() ?? []; // Node 18 has it since 18.14
     if (cookies.length > 0) fields["set-cookie"] = cookies;
     this.handler.onResponseStart?.(this.controller, status, fields, statusText);
   }

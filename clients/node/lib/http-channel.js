@@ -4,7 +4,15 @@ const { readFileSync } = require("node:fs");
 const http = require("node:http");
 const { GRACE_MS, checkOptions, checkedTimeout, withMeta } = require("./call-options.js");
 const { fromAnswer, notSent } = require("./error-codes.js");
-const { ClientClosed, ConnectionFailed, ConnectionLost, DeadlineExceeded, ProtocolViolation, RequestError, Unavailable } = require("./errors.js");
+const {
+  ClientClosed,
+  ConnectionFailed,
+  ConnectionLost,
+  DeadlineExceeded,
+  ProtocolViolation,
+  RequestError,
+  Unavailable,
+} = require("./errors.js");
 const { requestTail, requestText } = require("./message.js");
 const { onlyReads } = require("./methods.js");
 const { onAbort } = require("./signals.js");
@@ -18,29 +26,32 @@ const KEY = /^[\x21-\x7e]+$/;
 /** What lasts as long as a connection, and an exchange over HTTP has none. */
 const OF_A_CONNECTION = new Set(["subscribe", "unsubscribe", "registerDelegate", "narrow"]);
 
-/** Whether the place of a sidecar is an address, and no path of a socket. */
-function isAddress(place) {
-  return /^https?:/i.test(place);
+/** Whether a sidecar is named by an address, and not by the path of a socket. */
+function isAddress(address) {
+  return /^https?:/i.test(address);
 }
 
 /** Why an address cannot be used; undefined when it can. */
-function faultOf(place) {
+function faultOf(address) {
   let url;
   try {
-    url = new URL(place);
+    url = new URL(address);
   } catch {
     return "it is not a URL";
   }
   if (url.protocol !== "http:") return "it has another scheme than http";
   if (!LOOPBACK.test(url.hostname)) return "its host is not a loopback address, and the key would be sent in clear";
-  if (url.username !== "" || url.password !== "") return "it has a user or a password: the key is in the file that POSTERN_KEY_FILE names";
+  if (url.username !== "" || url.password !== "") {
+    return "it has a user or a password: the key is in the file that POSTERN_KEY_FILE names";
+  }
   if (url.pathname !== "/" || url.search !== "" || url.hash !== "") return "it has more than a host and a port";
   return undefined;
 }
 
 /** The error for what needs a Unix socket. */
-function needsSocket(what, place, method) {
-  const message = `${what} needs the sidecar's Unix socket: ${place} (POSTERN_SOCKET) is for development, without events, delegates, streams and narrowing`;
+function needsSocket(what, address, method) {
+  const limits = "is for development, without events, delegates, streams and narrowing";
+  const message = `${what} needs the sidecar's Unix socket: ${withoutUser(address)} (POSTERN_SOCKET) ${limits}`;
   return notSent(RequestError, "invalid_request", message, { method, code: -32600 });
 }
 
@@ -52,7 +63,7 @@ class HttpChannel {
   /** @param {Record<string, any>} options */
   constructor(options) {
     this.options = options;
-    this.place = options.path;
+    this.address = options.path;
     this.fault = faultOf(options.path);
     // Not kept alive: a call on a connection that the other side closes at that moment would be lost.
     this.agent = new http.Agent({ keepAlive: false, maxSockets: options.maxInFlight });
@@ -75,16 +86,17 @@ class HttpChannel {
       checkOptions(options);
       const { signal } = options;
       if (signal?.aborted) throw signal.reason;
-      if (OF_A_CONNECTION.has(method)) throw needsSocket(method, this.place, method);
+      if (OF_A_CONNECTION.has(method)) throw needsSocket(method, this.address, method);
       if (method === "createEndpoint" && (params.bindTo ?? "connection") === "connection") {
-        throw needsSocket("an endpoint that is bound to this connection", this.place, method);
+        throw needsSocket("an endpoint that is bound to this connection", this.address, method);
       }
       const timeoutMs = checkedTimeout(options.timeoutMs ?? this.options.timeoutMs);
       const tail = requestTail(method, withMeta(params, options, timeoutMs), this.options.maxRequestBytes);
       if (this.running.size >= this.options.maxInFlight + this.options.maxQueued) {
         throw notSent(Unavailable, "overloaded", `${this.running.size} calls are waiting already`, { method, retryable: true });
       }
-      const call = { method, reads: onlyReads(method, params), text: requestText({ id: this.nextId++, tail }), sends: 0, losses: 0 };
+      const text = requestText({ id: this.nextId++, tail });
+      const call = { method, reads: onlyReads(method, params), text, sends: 0, losses: 0 };
       const settle = (act) => (value) => {
         if (!this.running.delete(entry)) return;
         clearTimeout(timer);
@@ -145,7 +157,8 @@ class HttpChannel {
         if (response.error === undefined) return response.result;
         throw fromAnswer(response.error, call.method);
       } catch (error) {
-        const isUnsent = error.outcome === "not_sent" && (error.code === SHUTTING_DOWN || (error instanceof ConnectionFailed && error.retryable));
+        const isAway = error.code === SHUTTING_DOWN || (error instanceof ConnectionFailed && error.retryable);
+        const isUnsent = isAway && error.outcome === "not_sent";
         call.losses += isUnsent ? 0 : 1;
         const isLost = error.reason === "connection_lost" && call.reads && call.losses <= MAX_LOSSES;
         const mayGoAgain = (isUnsent && Date.now() < giveUpAt) || isLost;
@@ -170,7 +183,7 @@ class HttpChannel {
       throw this.#violation(call, `status ${status} without a response of JSON-RPC`);
     }
     if (status === 401) {
-      const text = `${this.place} does not accept the key in POSTERN_KEY_FILE: it must be that of gateway.listen.keyFile`;
+      const text = `${this.address} does not accept the key in POSTERN_KEY_FILE: it must be that of gateway.listen.keyFile`;
       throw notSent(ConnectionFailed, "connection_failed", text, { method: call.method });
     }
     if (status === 404) throw this.#violation(call, "status 404 to POST /rpc: the sidecar is older than this client");
@@ -183,7 +196,7 @@ class HttpChannel {
     const { maxMessageBytes, stallMs } = this.options;
     call.sends += 1;
     return new Promise((resolve, reject) => {
-      const request = http.request(new URL("/rpc", this.place), { method: "POST", agent: this.agent, headers, signal });
+      const request = http.request(new URL("/rpc", this.address), { method: "POST", agent: this.agent, headers, signal });
       let wasConnected = false;
       request.on("socket", (socket) => {
         if (socket.connecting) socket.once("connect", () => (wasConnected = true));
@@ -213,9 +226,11 @@ class HttpChannel {
   /** The key of the gateway. Read for each call: the operator may replace it. */
   #key(method) {
     const failed = (message) => notSent(ConnectionFailed, "connection_failed", message, { method });
-    if (this.fault !== undefined) throw failed(`${JSON.stringify(withoutUser(this.place))} is not an address of a sidecar: ${this.fault}`);
+    if (this.fault !== undefined) {
+      throw failed(`${JSON.stringify(withoutUser(this.address))} is not an address of a sidecar: ${this.fault}`);
+    }
     const file = this.options.keyFile;
-    if (!file) throw failed(`${this.place} needs a key: POSTERN_KEY_FILE is the path of gateway.listen.keyFile`);
+    if (!file) throw failed(`${this.address} needs a key: POSTERN_KEY_FILE is the path of gateway.listen.keyFile`);
     let key;
     try {
       key = readFileSync(file, "utf8").trim();
@@ -227,23 +242,23 @@ class HttpChannel {
   }
 
   #violation({ method }, what) {
-    const message = `the other side of ${this.place} sent ${what}`;
+    const message = `the other side of ${this.address} sent ${what}`;
     return new ProtocolViolation(message, { reason: "protocol_violation", method, data: { outcome: "unknown" } });
   }
 
   #lost({ method }, cause) {
     const data = { outcome: "unknown", retryable: true };
-    return new ConnectionLost(`the connection to ${this.place} was lost`, { reason: "connection_lost", method, cause, data });
+    return new ConnectionLost(`the connection to ${this.address} was lost`, { reason: "connection_lost", method, cause, data });
   }
 
   #unreachable({ method }, cause) {
-    const message = `no sidecar responds at ${this.place}: ${cause.message}; is it running, with gateway.listen.address?`;
+    const message = `no sidecar responds at ${this.address}: ${cause.message}; is it running, with gateway.listen.address?`;
     return notSent(ConnectionFailed, "connection_failed", message, { method, cause, retryable: true });
   }
 }
 
-function withoutUser(place) {
-  return place.replace(/\/\/[^/]*@/, "//…@");
+function withoutUser(address) {
+  return address.replace(/\/\/[^/]*@/, "//…@");
 }
 
 function late({ method, sends }) {

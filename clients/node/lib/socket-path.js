@@ -1,6 +1,9 @@
 "use strict";
 
-/** Where the sidecar listens, a path or, for development, an address: the caller's choice, `POSTERN_SOCKET`, the user's runtime directory, the system's. */
+/**
+ * Where the sidecar listens: the caller's choice, `POSTERN_SOCKET`, the user's runtime directory, the system's. A path, or
+ * for development an address.
+ */
 function socketPath(given, environment = process.env) {
   if (given !== undefined) {
     if (typeof given !== "string") throw new TypeError("socketPath must be a path");

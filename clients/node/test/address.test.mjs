@@ -52,8 +52,8 @@ async function startFront(socketPath) {
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
-  const place = `http://127.0.0.1:${server.address().port}`;
-  return { server, place, stop: () => new Promise((resolve) => (server.closeAllConnections(), server.close(resolve))) };
+  const address = `http://127.0.0.1:${server.address().port}`;
+  return { server, address, stop: () => new Promise((resolve) => (server.closeAllConnections(), server.close(resolve))) };
 }
 
 async function freePort() {
@@ -65,7 +65,7 @@ async function freePort() {
 }
 
 function clientOf(t, options = {}) {
-  const client = new Client({ socketPath: front.place, keyFile, ...options });
+  const client = new Client({ socketPath: front.address, keyFile, ...options });
   t.after(() => {
     front.answer = undefined;
     client.destroy();
@@ -93,7 +93,8 @@ test("the gateway's own address takes the same calls", async (t) => {
   t.after(() => writeFile(keyFile, `${KEY}\n`));
   const own = await Sidecar.start(playground, { gateway: { listen } });
   t.after(() => own.stop());
-  const client = clientOf(t, { socketPath: `http://127.0.0.1:${port}` });
+  // It may listen a little later than the sidecar's socket.
+  const client = clientOf(t, { socketPath: `http://127.0.0.1:${port}`, connectWaitMs: 10_000 });
   assert.equal((await client.getInfo()).name, "postern");
   const response = await createFetch({ client, resource: "orders" })("orders");
   assert.equal((await response.json()).orders.length, 2);
@@ -108,7 +109,7 @@ test("a program finds it by POSTERN_SOCKET and POSTERN_KEY_FILE", async (t) => {
   t.after(() => consumer.remove());
   const source = `import { Client } from "postern-auth"; console.log((await new Client().getInfo()).name);`;
   await writeFile(`${consumer.directory}/main.mjs`, source);
-  const env = { POSTERN_SOCKET: front.place, POSTERN_KEY_FILE: keyFile };
+  const env = { POSTERN_SOCKET: front.address, POSTERN_KEY_FILE: keyFile };
   const { stdout, stderr } = await runNode(["main.mjs"], { cwd: consumer.directory, env });
   assert.equal(stdout, "postern\n", stderr);
 });
@@ -120,7 +121,7 @@ test("what needs a connection says that it needs the Unix socket", async (t) => 
     ["subscribe", () => client.events(["event.sessionEnded"]).next()],
     ["registerDelegate", () => client.registerDelegate({ methods: [] })],
     ["a delegate", () => client.setDelegates({ updateRequest: () => ({}) })],
-    ["a delegate", async () => new Client({ socketPath: front.place, keyFile, delegates: { updateRequest: () => ({}) } })],
+    ["a delegate", async () => new Client({ socketPath: front.address, keyFile, delegates: { updateRequest: () => ({}) } })],
     ["narrow", () => client.narrow({ resources: [] })],
     ["a stream", async () => client.stream({ resource: "orders", path: "orders" })],
     ["an endpoint that is bound to this connection", () => client.endpoint({ resources: [] })],
@@ -128,7 +129,7 @@ test("what needs a connection says that it needs the Unix socket", async (t) => 
     const error = await rejection(call());
     assert.ok(error instanceof RequestError, `${error}`);
     assert.deepEqual([error.reason, error.outcome], ["invalid_request", "not_sent"]);
-    assert.ok(error.message.startsWith(`${what} needs the sidecar's Unix socket: ${front.place}`), error.message);
+    assert.ok(error.message.startsWith(`${what} needs the sidecar's Unix socket: ${front.address}`), error.message);
   }
   const error = await rejection(createFetch({ client, streaming: true, resource: "orders" })("orders"));
   assert.ok(error instanceof FetchFailed && /a stream needs/.test(error.message), error.message);
@@ -153,6 +154,11 @@ test("an address that is not loopback, or has more than a port, and a key that i
     assert.match(error.message, message);
     assert.ok(!/s3cret|another-key|two/.test(error.message), error.message);
   }
+});
+
+test("an error about what needs the socket shows no password either", async (t) => {
+  const client = clientOf(t, { socketPath: "http://user:s3cret@127.0.0.1:7080" });
+  assert.ok(!(await rejection(client.subscribe({ events: [] }))).message.includes("s3cret"));
 });
 
 test("a sidecar that is missing is waited for, and is an error then", async (t) => {

@@ -5,7 +5,7 @@ import http from "node:http";
 import net from "node:net";
 import path from "node:path";
 import { after, before, test } from "node:test";
-import { AdviceRequired, Client, createFetch, FetchFailed, InternalError, LoginRequired, RequestError } from "postern-auth";
+import { AdviceRequired, Client, createFetch, FetchFailed, InternalError, LoginRequired, protect } from "postern-auth";
 import { createLogin } from "postern-auth/express";
 import { adviceRequired, failure, FakePostern, FetchResult } from "postern-auth/testing";
 import { repositoryRoot } from "./support/consumer.mjs";
@@ -349,6 +349,20 @@ test("the Express glue logs a user in and out, unchanged", async (t) => {
   assert.equal(await (await visit("/")).text(), "nobody");
   const again = (await visit("/login")).headers.get("location");
   assert.match(await (await visit(fake.callbackUrl(again, { error: "access_denied" }))).text(), /<html/i);
+});
+
+test("protect decides as the rule says", async (t) => {
+  fake.reset();
+  fake.when("validateRequest").fails("jwks_fetch_failed");
+  const check = protect(fake.client, { issuer: "corp", audience: "https://api.example" });
+  const server = http.createServer((req, res) => check(req, res, () => res.end(req.postern.claims.sub)));
+  server.listen(0, "127.0.0.1");
+  await new Promise((resolve) => server.once("listening", resolve));
+  t.after(() => server.close());
+  const ask = () => fetch(`http://127.0.0.1:${server.address().port}/`, { headers: { authorization: "Bearer t" } });
+  assert.equal((await ask()).status, 503);
+  fake.when("validateRequest").returns({ valid: true, claims: { sub: "alice" }, tokenType: "Bearer", cached: false });
+  assert.equal(await (await ask()).text(), "alice");
 });
 
 test("what is no message has an error, or ends the connection, and ends no test", async (t) => {

@@ -11,7 +11,7 @@ const MAX_PIECE_BYTES = 48 * 1024;
 class ServedConnection {
   /**
    * @param {import("node:net").Socket} socket
-   * @param {{onMessage: (connection: ServedConnection, message: any) => void, onEnd: (connection: ServedConnection) => void}} owner
+   * @param {{onMessage: (from: ServedConnection, message: any) => void, onEnd: (from: ServedConnection) => void}} owner
    */
   constructor(socket, owner) {
     this.socket = socket;
@@ -35,7 +35,7 @@ class ServedConnection {
     socket.on("error", () => {});
     socket.on("close", () => {
       for (const answered of this.asked.values()) answered(undefined);
-      for (const end of this.running.values()) end("connection_lost");
+      for (const end of this.running.values()) end("request_cancelled");
       owner.onEnd(this);
     });
     socket.on("data", (data) => {

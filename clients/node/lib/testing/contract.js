@@ -47,11 +47,11 @@ function check(schema, value, path) {
   if (schema.$ref) return check(document.components.schemas[schema.$ref.split("/").pop()], value, path);
   if (schema.oneOf) {
     if (schema.oneOf.some((one) => has(one, value, path))) return;
-    throw new Mismatch(path, `${place(path)} has none of the ${schema.oneOf.length} forms that the method knows`);
+    throw new Mismatch(path, `${named(path)} has none of the ${schema.oneOf.length} forms that the method knows`);
   }
-  if (schema.enum && !schema.enum.includes(value)) throw new Mismatch(path, `${place(path)} must be one of ${schema.enum.join(", ")}`);
+  if (schema.enum && !schema.enum.includes(value)) throw new Mismatch(path, `${named(path)} must be one of ${schema.enum.join(", ")}`);
   if (schema.type === undefined) return;
-  if (!KINDS[schema.type](value)) throw new Mismatch(path, `${place(path)} must be of type ${schema.type}, and is ${kindOf(value)}`);
+  if (!KINDS[schema.type](value)) throw new Mismatch(path, `${named(path)} must be of type ${schema.type}, and is ${kindOf(value)}`);
   if (schema.type === "array") value.forEach((item, index) => check(schema.items ?? {}, item, `${path}/${index}`));
   if (schema.type === "object") checkMembers(schema, value, path);
 }
@@ -81,7 +81,7 @@ function has(schema, value, path) {
   }
 }
 
-function place(path) {
+function named(path) {
   return path === "" ? "the value" : path;
 }
 

@@ -240,12 +240,13 @@ class FakePostern {
     const abort = new AbortController();
     /** @type {Promise<Failure>} */
     const ended = new Promise((resolve) => {
-      connection.running.set(id, (reason) => resolve(new Failure(reason === "connection_lost" ? "request_cancelled" : reason, {})));
+      connection.running.set(id, (reason) => resolve(new Failure(reason, {})));
     });
     const limits = [params.meta?.timeoutMs, params.timeoutMs].filter(Number.isInteger);
-    const timer = limits.length > 0 && setTimeout(() => connection.running.get(id)?.("deadline_exceeded"), Math.min(...limits));
+    const expire = () => connection.running.get(id)?.("deadline_exceeded");
+    const timer = limits.length > 0 ? setTimeout(expire, Math.min(...limits)) : undefined;
     ended.then(() => abort.abort());
-    return Promise.race([ended, this.#answer(connection, method, params, abort.signal)]).finally(() => clearTimeout(timer || undefined));
+    return Promise.race([ended, this.#answer(connection, method, params, abort.signal)]).finally(() => clearTimeout(timer));
   }
 
   async #answer(connection, method, params, signal) {
@@ -424,7 +425,8 @@ function urlOf({ resource = "resource", path: relative = "", parameters, method 
   const url = new URL(relative.replace(/^\/+/, ""), `https://${resource}.invalid/`);
   if (["GET", "HEAD"].includes(method.toUpperCase())) {
     for (const [name, value] of Object.entries(parameters ?? {})) {
-      for (const one of Array.isArray(value) ? value : [value]) url.searchParams.append(Array.isArray(value) ? `${name}[]` : name, String(one));
+      const [own, values] = Array.isArray(value) ? [`${name}[]`, value] : [name, [value]];
+      for (const one of values) url.searchParams.append(own, String(one));
     }
   }
   return url.href;
