@@ -445,8 +445,8 @@ docc: deps build ## Swift reference of PosternKit and the engine: .build/docc (s
 .PHONY: docs
 docs: release ## Regenerate the generated documents in proto-docs/, and the site
 	$(RELEASE)/postern openrpc > proto-docs/openrpc.json
-	cp proto-docs/openrpc.json clients/node/lib/testing/openrpc.json
 	$(RELEASE)/postern configuration --schema > proto-docs/configuration.schema.json
+	cp proto-docs/openrpc.json clients/node/lib/testing/openrpc.json
 	$(RELEASE)/postern configuration --example > proto-docs/postern.example.yaml
 	$(PYTHON) proto-docs/tool/reference.py
 	@$(MAKE) --no-print-directory site
