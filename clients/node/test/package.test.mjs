@@ -96,6 +96,17 @@ for (const [what, sources, lib] of [
   });
 }
 
+test("a program with users, uploads and tests compiles strictly, and its tests pass", async () => {
+  await copyFile(path.join(packageRoot, "test/support/program.mts"), path.join(consumer.directory, "program.mts"));
+  const tsc = path.join(path.dirname(typescriptPath), "tsc.js");
+  const options = ["--strict", "--noUncheckedIndexedAccess", "--target", "es2022", "--lib", "es2022,dom,dom.iterable"];
+  const modules = ["--module", "node16", "--moduleResolution", "node16"];
+  const { status, stdout } = await runNode([tsc, ...options, ...modules, "program.mts"], { cwd: consumer.directory, seconds: 120 });
+  assert.equal(status, 0, stdout);
+  const done = await runNode(["program.mjs"], { cwd: consumer.directory });
+  assert.equal(done.status, 0, done.stderr);
+});
+
 test("the sources keep to the types that they state", async () => {
   const tsc = path.join(path.dirname(typescriptPath), "tsc.js");
   const { status, stdout } = await runNode([tsc, "-p", "jsconfig.json"], { cwd: packageRoot, seconds: 120 });
