@@ -44,8 +44,8 @@ TEST_PACKAGES := $(DEMO_PACKAGES) bubblewrap glewlwyd netcat-openbsd nginx-light
 # Everything else: a browser, the site, the package and the image, systemd's tools, other languages, front proxies, and
 # the servers that read requests and judge tokens in comparison (Tests/Differential).
 ALL_PACKAGES := $(TEST_PACKAGES) apache2 buildah caddy chromium debhelper dpkg-dev gcc haproxy libapache2-mod-oauth2 \
-  libc6-dev libjsonrpccpp-dev lintian lua-socket man-db node-typescript openjdk-17-jdk-headless perl procps \
-  python3-markdown python3-pygments squid systemd util-linux
+  golang-go libc6-dev libjsonrpccpp-dev lintian lua-socket man-db node-typescript openjdk-17-jdk-headless perl php-cli \
+  php-curl procps python3-markdown python3-pygments ruby squid systemd util-linux
 # The example with Express (`test-node`, `test-documents`, `test-examples`): with two hundred small ones that nothing
 # else needs.
 NODE_PACKAGES := node-express
@@ -447,6 +447,7 @@ docs: release ## Regenerate the generated documents in proto-docs/, and the site
 	$(RELEASE)/postern openrpc > proto-docs/openrpc.json
 	$(RELEASE)/postern openapi > proto-docs/openapi.json
 	$(RELEASE)/postern configuration --schema > proto-docs/configuration.schema.json
+	cp proto-docs/openrpc.json clients/node/lib/testing/openrpc.json
 	$(RELEASE)/postern configuration --example > proto-docs/postern.example.yaml
 	$(PYTHON) proto-docs/tool/reference.py
 	$(PYTHON) proto-docs/tool/error_help.py
@@ -471,6 +472,7 @@ docs-check: release ## Fail when a generated document differs from the code
 	$(RELEASE)/postern configuration --example > $$scratch/postern.example.yaml; \
 	for file in $(GENERATED); do diff -u proto-docs/$$file $$scratch/$$file || \
 	  { echo "proto-docs/$$file is out of date: run make docs"; exit 1; }; done
+	@cmp proto-docs/openrpc.json clients/node/lib/testing/openrpc.json || { echo "run make docs"; exit 1; }
 	@$(PYTHON) proto-docs/tool/reference.py --check
 	@$(PYTHON) proto-docs/tool/error_help.py --check
 	@echo "Generated documents are up to date."

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import os
 import re
+import secrets
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,7 @@ sys.path.insert(0, str(ROOT / "Tests" / "EndToEnd"))
 
 from harness import settings  # noqa: E402
 from harness.playground import Playground  # noqa: E402
+from harness.ports import free_port  # noqa: E402
 from harness.sidecar import Sidecar  # noqa: E402
 
 PAGE = (ROOT / "proto-docs" / "other-languages.md").read_text(encoding="utf-8")
@@ -31,9 +33,18 @@ def environment() -> Iterator[Dict[str, str]]:
     directory.chmod(0o700)
     playground = Playground()
     try:
-        sidecar = Sidecar(directory, settings.standard(directory, playground))
+        key = directory / "key"
+        key.write_text(secrets.token_hex(32) + "\n")
+        key.chmod(0o600)
+        address = f"127.0.0.1:{free_port()}"
+        gateway = {"listen": {"path": str(directory / "http.sock"), "address": address, "keyFile": str(key)}}
+        sidecar = Sidecar(directory, {**settings.standard(directory, playground), "gateway": gateway})
         try:
-            yield {**os.environ, "POSTERN_SOCKET": sidecar.path, "PYTHONDONTWRITEBYTECODE": "1"}
+            yield {
+                **{name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")},
+                "POSTERN_SOCKET": sidecar.path, "POSTERN_KEY_FILE": str(key), "POSTERN_TEST_ADDRESS": f"http://{address}",
+                "PYTHONDONTWRITEBYTECODE": "1",
+            }
         finally:
             sidecar.stop()
     finally:
@@ -81,7 +92,9 @@ def matches(shown: str, printed: str) -> bool:
 
 
 def test_the_page_has_the_examples_this_file_knows() -> None:
-    assert [kind for kind, _ in BLOCKS] == ["console", "console", "python", "text", "cpp", "console", "perl", "text"]
+    over_http = [kind for language in ("go", "ruby", "php", "java") for kind in (language, "text")] + ["csharp"]
+    assert [kind for kind, _ in BLOCKS] == [
+        "console", "console", "python", "text", "cpp", "console", *over_http, "perl", "text"]
     assert matches("a…c\nd", "abc\nd") and not matches("a…c", "ab") and not matches("a…d", "a\nd")
     assert commands("$ a |\n  b\nx\ny\n$ c\n") == [("a |\n  b", "x\ny"), ("c", "")]
 
@@ -104,6 +117,26 @@ def test_libjson_rpc_cpp_works_unchanged(environment: Dict[str, str], tmp_path: 
     (tmp_path / "client.cpp").write_text(program, encoding="utf-8")
     for command, shown in commands(blocks("console")[2]):
         assert matches(shown, run(["bash", "-eu", "-c", command], environment, tmp_path))
+
+
+@pytest.mark.parametrize(("language", "file", "command"), [
+    ("go", "main.go", ["go", "run", "main.go"]),
+    ("ruby", "client.rb", ["ruby", "-W", "client.rb"]),
+    ("php", "client.php", ["php", "client.php"]),
+])
+def test_an_http_client_calls_over_the_socket(
+    language: str, file: str, command: List[str], environment: Dict[str, str], tmp_path: Path
+) -> None:
+    [program] = blocks(language)
+    (tmp_path / file).write_text(program, encoding="utf-8")
+    assert run(command, {**environment, "GOCACHE": str(tmp_path / "cache")}, tmp_path) == expected_after(program)
+
+
+def test_java_calls_over_the_address_with_its_key(environment: Dict[str, str], tmp_path: Path) -> None:
+    [program] = blocks("java")
+    (tmp_path / "Client.java").write_text(program, encoding="utf-8")
+    address = {**environment, "POSTERN_SOCKET": environment["POSTERN_TEST_ADDRESS"]}
+    assert run(["java", "Client.java"], address, tmp_path) == expected_after(program)
 
 
 def test_ten_lines_are_enough(environment: Dict[str, str], tmp_path: Path) -> None:

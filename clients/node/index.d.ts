@@ -2,7 +2,7 @@ import { Auth, OnBehalfOf, SessionName } from "./types/common";
 import { EventName, RegisterDelegateResult } from "./types/control";
 import { DelegateFunctions, Events, PosternEvent } from "./types/events";
 import { CreateEndpointParams, CreateEndpointResult } from "./types/endpoints";
-import { FetchResourceParams, FetchResourceResult, ListTasksParams, Task } from "./types/fetch-resource";
+import { FetchResourceParams, FetchResourceResult, FetchWithContent, ListTasksParams, Task } from "./types/fetch-resource";
 import { CallOptions, Methods } from "./types/methods";
 import { ConnectionError, PosternError } from "./types/errors";
 import { AbortSignal, ByteStream, RequestInit, Response, URL } from "./types/platform";
@@ -31,8 +31,13 @@ declare global {
 }
 
 export interface ClientOptions {
-  /** Default: `POSTERN_SOCKET`, `$XDG_RUNTIME_DIR/postern.sock`, `/run/postern/postern.sock`. */
+  /**
+   * Default: `POSTERN_SOCKET`, `$XDG_RUNTIME_DIR/postern.sock`, `/run/postern/postern.sock`. For development also the
+   * gateway's address, `http://127.0.0.1:PORT`: without events, delegates, streams and narrowing.
+   */
   socketPath?: string;
+  /** With an address: the file with the gateway's key. Default: `POSTERN_KEY_FILE`. */
+  keyFile?: string;
   /** The timeout of calls without one of their own; none by default. */
   timeoutMs?: number;
   /** How long calls wait for a sidecar that was never connected; 0: not at all. */
@@ -98,8 +103,8 @@ export class Client {
 
   /** A call by the method's name on the wire. */
   call(method: string, params?: object, options?: CallOptions): Promise<any>;
-  /** `fetchResource` with its body as a stream, on a connection of its own. */
-  stream(params: FetchResourceParams, options?: CallOptions): StreamedFetch;
+  /** `fetchResource` with its body as a stream, on a connection of its own. Throws when `socketPath` is an address. */
+  stream(params: FetchResourceParams | FetchWithContent, options?: CallOptions): StreamedFetch;
 
   /**
    * A socket for one child, which can do a part of what this client can, until it is revoked. It also ends with this
@@ -193,6 +198,25 @@ export interface PosternFetch<Answer extends Response = PosternResponse> {
 /** A function like `fetch` that uses the sidecar. */
 export function createFetch(options: FetchOptions & { streaming: true }): PosternFetch<StreamingResponse>;
 export function createFetch(options?: FetchOptions): PosternFetch;
+
+/** The type of `dispatcher` in the options of the platform's `fetch`, where it has one. */
+type NativeDispatcher = RequestInit extends { dispatcher?: infer One } ? NonNullable<One> : unknown;
+
+/** A dispatcher of undici, by its interface: `dispatch`, `close` and `destroy`. */
+export type PosternDispatcher = NativeDispatcher & {
+  dispatch(options: any, handler: any): boolean;
+  /** Ends when all requests have; closes the client that it made itself. */
+  close(): Promise<void>;
+  /** Ends now: requests of the client that it made itself fail. */
+  destroy(error?: any): Promise<void>;
+  readonly client: Client;
+};
+
+/**
+ * A dispatcher for `fetch(url, { dispatcher })`, and for libraries that take one: its requests are fetches of the sidecar.
+ * URLs are absolute, and the resource must allow them. A failed fetch has the sidecar's error as its `cause`.
+ */
+export function createDispatcher(options?: FetchOptions): PosternDispatcher;
 
 /**
  * A middleware for Express and `node:http` that lets requests through whose access token the sidecar accepts, with an

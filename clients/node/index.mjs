@@ -3,6 +3,7 @@ import postern from "./lib/index.js";
 
 export const {
   Client,
+  createDispatcher,
   createFetch,
   FetchFailed,
   protect,

@@ -7,6 +7,22 @@ const { onAbort } = require("./signals.js");
 /** @type {{params: {body?: string, bodyBase64?: string}, type?: string | null}} */
 const NULL_BODY = Object.freeze({ params: {} });
 
+/** The error for a body that no message can hold, with what can. */
+function tooLarge(maxBytes) {
+  const message =
+    `a body of more than ${maxBytes} bytes does not fit into a message: send it to the gateway ` +
+    "(gateway.listen in the configuration), which takes bodies of any size over HTTP";
+  return notSent(RequestError, "message_too_large", message, { method: "fetchResource", code: -32007 });
+}
+
+/** The size of a body that knows it before it is read. */
+function sizeOf(body) {
+  if (body instanceof Blob) return body.size;
+  if (body instanceof ArrayBuffer || ArrayBuffer.isView(body)) return body.byteLength;
+  if (!(body instanceof FormData)) return 0;
+  return [...body.values()].reduce((sum, value) => sum + (typeof value === "string" ? value.length : value.size), 0);
+}
+
 /** The bytes of a stream, at most so many. */
 async function readAll(stream, maxBytes, signal) {
   const reader = stream.getReader();
@@ -22,8 +38,7 @@ async function readAll(stream, maxBytes, signal) {
       size += value.byteLength;
       if (size > maxBytes) {
         reader.cancel().catch(() => {});
-        const details = { method: "fetchResource", code: -32007 };
-        throw notSent(RequestError, "message_too_large", `a body of more than ${maxBytes} bytes`, details);
+        throw tooLarge(maxBytes);
       }
       pieces.push(value);
     }
@@ -63,9 +78,26 @@ async function bodyParams(body, maxBytes, signal) {
   if (isWithoutText(body)) {
     throw new TypeError("a body cannot be an array or a plain object: JSON.stringify makes it a string");
   }
+  if (sizeOf(body) > maxBytes) throw tooLarge(maxBytes);
   const carrier = new Response(body);
   const bytes = await readAll(carrier.body, maxBytes, signal);
   return { params: { bodyBase64: bytes.toString("base64") }, type: carrier.headers.get("content-type") };
 }
 
-module.exports = { bodyParams };
+/** Whether params have a body that has to be read first: everything but a string. */
+function hasContent(params) {
+  return typeof params?.body === "object" && params.body !== null;
+}
+
+/**
+ * The params of `fetchResource` with the bytes of their body, and the media type that it implies.
+ * @param {Record<string, any>} params
+ */
+async function withBytes({ body, ...params }, maxMessageBytes, signal) {
+  const content = await bodyParams(body, Math.floor((maxMessageBytes * 3) / 4), signal);
+  const isTyped = Object.keys(params.headers ?? {}).some((name) => name.toLowerCase() === "content-type");
+  const headers = isTyped || !content.type ? params.headers : { ...params.headers, "content-type": content.type };
+  return { ...params, ...content.params, ...(headers === undefined ? {} : { headers }) };
+}
+
+module.exports = { bodyParams, hasContent, withBytes };

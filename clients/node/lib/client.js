@@ -1,13 +1,15 @@
 "use strict";
 
 const { EventEmitter } = require("node:events");
+const { hasContent, withBytes } = require("./body.js");
 const { Channel } = require("./channel.js");
 const { Delegates } = require("./delegates.js");
 const { ClientClosed, ConnectionError } = require("./errors.js");
 const { EventIterator } = require("./events.js");
+const { HttpChannel, isAddress, needsSocket } = require("./http-channel.js");
 const { METHODS, OWN_METHODS, PASS_METHODS } = require("./methods.js");
 const { checkNames, withSuggestions } = require("./names.js");
-const { socketPath } = require("./socket-path.js");
+const { keyFile, socketPath } = require("./socket-path.js");
 const { openStream } = require("./stream.js");
 
 const MiB = 1024 * 1024;
@@ -22,7 +24,7 @@ const DEFAULTS = {
   delegateTimeoutMs: 180_000,
 };
 
-const OPTIONS = new Set([...Object.keys(DEFAULTS), "socketPath", "timeoutMs", "delegates"]);
+const OPTIONS = new Set([...Object.keys(DEFAULTS), "socketPath", "keyFile", "timeoutMs", "delegates"]);
 const EVENT_OPTIONS = new Set(["signal", "maxBuffered"]);
 const MAY_BE_ZERO = new Set(["connectWaitMs", "reconnectWaitMs"]);
 
@@ -48,8 +50,14 @@ class Client extends EventEmitter {
 
   constructor(options = {}) {
     super();
-    this.#options = { path: socketPath(options.socketPath), ...checked(options), narrowings: this.#narrowings };
+    const path = socketPath(options.socketPath);
+    this.#options = { path, keyFile: keyFile(options.keyFile), ...checked(options), narrowings: this.#narrowings };
     this.#delegates = new Delegates(this.#options.delegateTimeoutMs);
+    if (isAddress(path)) {
+      if (options.delegates) throw this.#needsSocket("a delegate");
+      this.#channel = new HttpChannel(this.#options);
+      return;
+    }
     this.#channel = new Channel(this.#options, {
       onNotification: (_, method, params) => this.#notified(method, params),
       onRequest: (...request) => this.#delegates.answer(...request),
@@ -76,11 +84,18 @@ class Client extends EventEmitter {
   /** A call by the method's name on the wire. */
   call(method, params, options) {
     if (method === "fetchResource" && params?.stream) return Promise.reject(new TypeError("streams: client.stream"));
+    if (method === "fetchResource" && hasContent(params)) return this.#upload(params, options);
     return this.#channel.call(method, params, options);
+  }
+
+  /** A fetch whose body is read first. */
+  async #upload(params, options) {
+    return this.#channel.call("fetchResource", await withBytes(params, this.#options.maxRequestBytes, options?.signal), options);
   }
 
   /** `registerDelegate` with these functions, replacing earlier ones; repeated on every new connection. */
   async setDelegates(functions) {
+    if (isAddress(this.socketPath)) throw this.#needsSocket("a delegate");
     this.#delegates.set(functions);
     return this.registerDelegate({ methods: this.#delegates.methods });
   }
@@ -169,7 +184,12 @@ class Client extends EventEmitter {
 
   /** `fetchResource` with its body as a stream, on a connection of its own. */
   stream(params, options) {
+    if (isAddress(this.socketPath)) throw this.#needsSocket("a stream");
     return openStream(this.#options, this.#delegates, this.#sidecar, params, options);
+  }
+
+  #needsSocket(what) {
+    return needsSocket(what, this.socketPath);
   }
 
   ref() {
@@ -219,7 +239,8 @@ class Client extends EventEmitter {
     const again = [];
     if (this.#registered.length > 0) again.push(["registerDelegate", { methods: this.#registered }]);
     if (this.#subscribed.size > 0) again.push(["subscribe", { events: [...this.#subscribed] }]);
-    const calls = again.map(([method, params]) => this.#channel.callFirst(connection, method, params));
+    const channel = /** @type {Channel} */ (this.#channel);
+    const calls = again.map(([method, params]) => channel.callFirst(connection, method, params));
     const isFirst = !this.#hasConnected;
     this.#hasConnected = true;
     if (isFirst && calls.length > 0) this.#channel.keepConnected(true);

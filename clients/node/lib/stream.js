@@ -1,6 +1,7 @@
 "use strict";
 
 const { randomUUID } = require("node:crypto");
+const { hasContent, withBytes } = require("./body.js");
 const { Channel } = require("./channel.js");
 const { Cancelled, PosternError, ProtocolViolation, RequestError } = require("./errors.js");
 
@@ -261,7 +262,8 @@ function channelOf(hold, options, delegates) {
  * rejects the first member that it does not know, and does nothing.
  * @param {{isOlder: boolean}} sidecar What is known about it; found out once.
  */
-async function answerOf(channel, sidecar, request, options) {
+async function answerOf(channel, sidecar, given, options) {
+  const request = hasContent(given) ? await withBytes(given, channel.options.maxRequestBytes, options.signal) : given;
   if (sidecar.isOlder) return channel.call("fetchResource", request, options);
   try {
     return await channel.call("fetchResource", { bodyAs: "frames", ...request }, options);

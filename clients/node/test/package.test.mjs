@@ -29,6 +29,7 @@ test("import and require give the same names and the same classes", async () => 
     console.log(names.length);`;
   assert.ok(Number(await run("both.mjs", source("postern-auth"))) >= 17);
   assert.equal(Number(await run("express.mjs", source("postern-auth/express"))), 1);
+  assert.equal(Number(await run("testing.mjs", source("postern-auth/testing"))), 4);
   assert.equal(await run("one.cjs", 'console.log(typeof require("postern-auth").createFetch)'), "function");
 });
 
@@ -44,7 +45,8 @@ test("the package has its license, what a registry shows, and no file that users
   const packed = await packedFiles();
   assert.deepEqual([...new Set(packed.map((file) => file.replace(/\/.*/, "/")))], [
     ...["LICENSE", "README.md", "bin/", "express.d.mts", "express.d.ts", "express.mjs"],
-    ...["index.d.mts", "index.d.ts", "index.mjs", "lib/", "package.json", "types/"],
+    ...["index.d.mts", "index.d.ts", "index.mjs", "lib/", "package.json"],
+    ...["testing.d.mts", "testing.d.ts", "testing.mjs", "types/"],
   ]);
   assert.equal(await read(packageRoot, "LICENSE"), await read(repositoryRoot, "LICENSE"), "LICENSE is another text");
   const description = JSON.parse(await read(packageRoot, "package.json"));
@@ -93,6 +95,17 @@ for (const [what, sources, lib] of [
     assert.equal(status, 0, stdout);
   });
 }
+
+test("a program with users, uploads and tests compiles strictly, and its tests pass", async () => {
+  await copyFile(path.join(packageRoot, "test/support/program.mts"), path.join(consumer.directory, "program.mts"));
+  const tsc = path.join(path.dirname(typescriptPath), "tsc.js");
+  const options = ["--strict", "--noUncheckedIndexedAccess", "--target", "es2022", "--lib", "es2022,dom,dom.iterable"];
+  const modules = ["--module", "node16", "--moduleResolution", "node16"];
+  const { status, stdout } = await runNode([tsc, ...options, ...modules, "program.mts"], { cwd: consumer.directory, seconds: 120 });
+  assert.equal(status, 0, stdout);
+  const done = await runNode(["program.mjs"], { cwd: consumer.directory });
+  assert.equal(done.status, 0, done.stderr);
+});
 
 test("the sources keep to the types that they state", async () => {
   const tsc = path.join(path.dirname(typescriptPath), "tsc.js");

@@ -51,7 +51,7 @@ function readersPart(session) {
     };`;
 }
 
-test("there are as many programs as there were", () => assert.equal(programs.length, 12));
+test("there are as many programs as there were", () => assert.equal(programs.length, 15));
 
 for (const [number, program] of programs.entries()) {
   const [name] = program.match(/(?<=await )[a-z.]+\w*/i);
@@ -72,7 +72,7 @@ for (const [number, program] of programs.entries()) {
     assert.equal(status, 0, stderr);
     const said = [...program.matchAll(/console\.log\(.*\); \/\/ (.*)$/gm)].map(([, comment]) => comment);
     if (said.length > 0) assert.deepEqual(stdout.trim().split("\n"), said);
-    else assert.match(stdout, /^# pass 1$|pass 1$/m);
+    else assert.match(stdout, /pass [1-9]\d*$/m);
     await client.endSession({ session });
   });
 }

@@ -69,7 +69,9 @@ export type LocalReason =
   | "connection_lost"
   | "client_closed"
   | "protocol_violation"
-  | "events_overflowed";
+  | "events_overflowed"
+  /** The sidecar's error had no reason. */
+  | "unknown";
 
 /** Whether the request may have had an effect. `unknown`: it was sent, and there was no response. */
 export type Outcome = "not_sent" | "sent_no_reply" | "replied" | "unknown";
@@ -87,8 +89,8 @@ export interface ErrorData {
 
 /** An error of the sidecar, or of this client when there is no response. */
 export class PosternError extends Error {
-  /** Switch on this. A newer sidecar may return others. */
-  readonly reason: Reason | LocalReason | (string & {});
+  /** Switch on this. A newer sidecar may have others, which this version's types do not know: give the switch a default. */
+  readonly reason: Reason | LocalReason;
   /** The JSON-RPC code; none on errors of the connection. */
   readonly code?: number;
   /** The call that failed. */

@@ -1,4 +1,5 @@
 import { Advice, Auth, HeaderLines, JsonObject, OnBehalfOf, SessionName, WithMeta } from "./common";
+import { RequestInit } from "./platform";
 
 export interface Part {
   name: string;
@@ -40,6 +41,14 @@ export interface FetchResourceParams extends WithMeta {
   task?: string;
   continuation?: string;
 }
+
+/**
+ * `fetchResource` with a body of any kind that `fetch` takes: bytes, `Blob`, `FormData`, `URLSearchParams`, a
+ * `ReadableStream`, a `Readable`. It is read before the request is sent, and must fit into a message: about 12 MB.
+ */
+export type FetchWithContent = Omit<FetchResourceParams, "body" | "bodyBase64"> & {
+  body: NonNullable<RequestInit["body"]> | AsyncIterable<Uint8Array> | Uint8Array;
+};
 
 export interface Timing {
   totalMs: number;

@@ -53,7 +53,7 @@ export interface Methods {
   ): Promise<control.RegisterDelegateResult>;
   /** Fetches a protected resource with the token it needs. */
   fetchResource(
-    params?: fetchResource.FetchResourceParams,
+    params?: fetchResource.FetchResourceParams | fetchResource.FetchWithContent,
     options?: CallOptions,
   ): Promise<fetchResource.FetchResourceResult>;
   /** Returns a task. */

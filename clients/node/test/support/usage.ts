@@ -1,5 +1,6 @@
 // Compiled, never run: what a program may write, and (@ts-expect-error) what it may not.
-import { AdviceRequired, Client, createFetch, FetchFailed, LoginRequired, PosternError, protect, SessionError } from "postern-auth";
+import { AdviceRequired, Client, createDispatcher, createFetch, FetchFailed, LoginRequired, PosternError, protect, SessionError } from "postern-auth";
+import { adviceRequired, failure, FakePostern, FetchResult } from "postern-auth/testing";
 import type { Accepted, GetInfoResult, Grant, Journey } from "postern-auth";
 
 declare const request: { session?: string };
@@ -11,6 +12,11 @@ export async function usage(signal: AbortSignal): Promise<void> {
 
   const result = await client.fetchResource({ resource: "billing", headers: { a: "b", c: ["d"] } }, { signal });
   result.headers["content-type"]?.[0]?.toUpperCase();
+  await client.fetchResource({ method: "POST", body: new Blob(["a"]) });
+  await client.fetchResource({ method: "POST", body: new FormData(), headers: { a: "b" } });
+  await client.stream({ method: "POST", body: new Uint8Array(3) }).result;
+  // @ts-expect-error a plain object is no body
+  await client.fetchResource({ method: "POST", body: { a: 1 } });
   // @ts-expect-error no such param
   await client.fetchResource({ resorce: "billing" });
   // @ts-expect-error session is needed
@@ -92,6 +98,11 @@ export async function usage(signal: AbortSignal): Promise<void> {
   for (const session of [storage, () => request.session, async () => request.session, "only", undefined, null]) {
     createFetch({ client, session });
   }
+  const dispatcher = createDispatcher({ client, resource: "billing", session: "only" });
+  dispatcher.client.socketPath.toUpperCase();
+  await dispatcher.close();
+  // @ts-expect-error not an option
+  createDispatcher({ sesion: "only" });
   // @ts-expect-error not a session
   createFetch({ client, session: 1 });
 
@@ -103,6 +114,10 @@ export async function usage(signal: AbortSignal): Promise<void> {
     if (error instanceof SessionError && error.reason === "authorization_failed") error.upstream?.code;
     if (error instanceof PosternError && error.outcome === "not_sent" && error.retryable) error.path;
     if (error instanceof FetchFailed) error.cause.method;
+    // @ts-expect-error a misspelt reason
+    if (error instanceof PosternError && error.reason === "sesion_expired") error.path;
+    // @ts-expect-error a misspelt reason
+    if (error instanceof FetchFailed && error.reason === "conection_lost") error.code;
   }
   client.ref().unref();
   await client.close();
@@ -114,4 +129,32 @@ export async function usage(signal: AbortSignal): Promise<void> {
   await check(req, res, () => req.postern?.claims["sub"]);
   // @ts-expect-error not one of the kinds
   protect(client, { audience: "a", dpop: "maybe" });
+}
+
+export async function testing(): Promise<void> {
+  const fake = await FakePostern.start();
+  const { session } = fake.login({ subject: "alice", claims: { admin: true } });
+  fake.when("fetchResource", { resource: "orders", path: /^orders/ }).returns(FetchResult.of(200, { json: [1] }));
+  fake.when("fetchResource").returns(failure("server_unreachable"), async ({ path }) => FetchResult.of(path === "a" ? 200 : 404));
+  fake.when("fetchResource", ({ session: own }) => own === session).returns(
+    adviceRequired({ type: "AuthenticateToService" }, FetchResult.of(200, { text: "done" })),
+  );
+  fake.when("endSession").fails("store_unavailable", { retryable: true });
+  fake.when("pass.authorize").returns({ mvpd: "Cablevision", decisions: [] });
+  // @ts-expect-error no such reason
+  fake.when("endSession").fails("store_unavailabel");
+  // @ts-expect-error no such method
+  fake.when("fetchResorce");
+  // @ts-expect-error no such param
+  fake.when("endSession", { sesion: "s" });
+  // @ts-expect-error the result of another method
+  fake.when("endSession").returns(FetchResult.of(200));
+  const [first] = fake.callsTo("fetchResource");
+  first?.path?.toUpperCase();
+  for (const call of fake.calls) if (call.method === "endSession") call.params.session.toUpperCase();
+  fake.emit("event.sessionEnded", { session, issuer: "corp" });
+  const client: Client = fake.client;
+  await client.getInfo();
+  fake.verify();
+  await fake.stop();
 }
