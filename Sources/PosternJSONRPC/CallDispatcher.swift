@@ -67,6 +67,8 @@ public struct Call: Sendable {
   let position: Int
   /// The descriptors that it has claimed.
   public var descriptors: [PassedDescriptor] = []
+  /// The peer does not keep up with what is written for it: nothing of the call may be begun before it does.
+  public var mustWait = false
   /// The params were not read, because the call would be rejected in any case; it must not be carried out.
   public var isUnread = false
 

@@ -369,17 +369,22 @@ public final class JSONRPCConnection: Sendable {
     let key = call.key
     let isLong = call.byteCount >= Self.longText
     let executor = isLong ? output.longWork?() ?? output.executor : output.executor
+    var call = call
+    call.mustWait = !(output.isReady?() ?? true)
     switch dispatcher.dispatch(call) {
     case .answered(let outcome):
+      // Whoever gave rights up without waiting for the answer believes that they are gone.
+      if call.id == nil, case .failure(let fault) = outcome, dispatcher.bindsWhatFollows(call.method) {
+        finish(with: fault)
+      }
       finish(key, with: outcome)
-    case .begun(let call) where output.isReady?() ?? true:
+    case .begun(let call):
       note(.begun(call), of: key)
       call.run { [self] outcome in
         if !finishNow(key, with: outcome) {
           Task(executorPreference: executor) { await self.finishInTurn(key, with: outcome) }
         }
       }
-    case .begun(let call): perform(key, isLong: isLong, executor) { await call.outcome() }
     case .work(let work): perform(key, isLong: isLong, executor, work)
     }
   }

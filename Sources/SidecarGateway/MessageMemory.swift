@@ -1,13 +1,16 @@
 import PosternSupport
 
-/// The memory for messages of JSON-RPC that come over HTTP, until they are answered. It is bounded for each user; two of
+/// The memory for messages of JSON-RPC that come over HTTP, and for their answers, until those are taken. It is bounded for each user; two of
 /// the largest messages are always taken.
 package struct MessageMemory: Sendable {
   private static let bytesPerUID = 64 << 20
+  /// The most bytes of a message.
+  let messageBytes: Int
   private let budget: Locked<SharedBudget>
 
   /// `messageBytes`: the most bytes of a message.
   package init(messageBytes: Int) {
+    self.messageBytes = messageBytes
     let most = max(Self.bytesPerUID, 2 * messageBytes)
     budget = Locked(SharedBudget(capacity: 4 * most, capacityPerUID: most))
   }

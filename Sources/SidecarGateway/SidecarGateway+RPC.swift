@@ -64,7 +64,7 @@ extension SidecarGateway {
     defer { messages.giveBack(taken, for: caller.peer.uid) }
     let limits = service.snapshot.configuration.limits
     var framer = InboundFramer(
-      messageBytes: limits.messageBytes, depth: limits.depth, values: limits.jsonValues)
+      messageBytes: min(limits.messageBytes, messages.messageBytes), depth: limits.depth, values: limits.jsonValues)
     framer.limitMessages(to: service.messageBytes(for: caller.peer))
     var events: [InboundEvent] = []
     reading: while true {
@@ -96,6 +96,14 @@ extension SidecarGateway {
       await reply(to: events.first ?? .malformed(reason: "the request has no body", sharesLine: false), caller, request)
     }
     guard let text else { return await Self.send(204, ["Cache-Control": "no-store"], to: response) }
+    // Until the program has taken it.
+    guard messages.take(text.count, for: caller.peer.uid) else {
+      let fault = RPCFault(
+        .overloaded, "Too many bytes of answers that this user's programs have not taken",
+        outcome: .sentNoReply, isRetryable: false)
+      return await reject(fault, request, response)
+    }
+    taken += text.count
     await Self.send(200, Self.json, text, to: response)
   }
 

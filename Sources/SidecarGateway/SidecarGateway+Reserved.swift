@@ -9,6 +9,7 @@ import Sidecar
 
 /// The gateway's own paths, below `/.postern/`.
 extension SidecarGateway {
+  private static let pieceBytes = 64 << 10
   /// The largest form with a logout token.
   private static let maxFormBytes = 64 << 10
 
@@ -45,7 +46,10 @@ extension SidecarGateway {
   ) async {
     do throws(GatewayClientGone) {
       try await response.begin(status: status, fields: fields, length: Int64(body.count))
-      if !body.isEmpty { try await response.write(body) }
+      // In pieces: a program that does not read has one of them waiting.
+      for start in stride(from: 0, to: body.count, by: pieceBytes) {
+        try await response.write(Array(body[start..<min(body.count, start + pieceBytes)]))
+      }
       try await response.end()
     } catch {
       // The program has gone.

@@ -290,3 +290,73 @@ def test_requests_under_way_are_answered_when_the_process_ends(start: Start, hol
     connection.close()
     ending.join(20)
     assert not ending.is_alive() and not os.path.exists(sidecar.path)
+
+
+def test_a_call_over_http_ends_with_its_endpoint(start: Start, hold: Hold) -> None:
+    """Catches a child that gets a response after its maker has revoked the endpoint."""
+    sidecar = start({"resources": {"web": {"baseUrl": hold.base, "auth": "none"}}})
+    call = {"jsonrpc": "2.0", "id": 1, "method": "fetchResource", "params": {"resource": "web", "path": "x", "task": "t"}}
+    with sidecar.connect() as maker:
+        endpoint = maker.call("createEndpoint", {"resources": ["web"], "methods": ["fetchResource"]})
+        child = UnixConnection(endpoint["path"])
+        child.request("POST", "/rpc", json.dumps(call))
+        eventually(lambda: state_of("t", maker) == "running")
+        maker.call("revokeEndpoint", {"endpoint": endpoint["endpoint"]})
+        answer = child.getresponse()
+        problem = json.loads(answer.read())
+        assert answer.status == 403 and problem["reason"] == "peer_forbidden" and problem["outcome"] == "sent_no_reply"
+        eventually(lambda: state_of("t", maker) == "cancelled")
+        child.close()
+
+
+@needs_root
+def test_an_inherited_connection_ends_with_the_process_that_made_it(start: Start, directory: Path) -> None:
+    """Catches a process that uses the rights of another one, which has ended."""
+    sidecar = start({"listen": {"mode": "0666"}, "peers": [{"uid": 0, "methods": ["*"]}]})
+    open_to_all(directory)
+    ours, theirs = socket.socketpair()
+    if os.fork() == 0:
+        # The process that connects passes its connection on, and ends.
+        client = socket.socket(socket.AF_UNIX)
+        client.connect(str(sidecar.path))
+        client.sendall(b"GET /metrics HTTP/1.1\r\nHost: postern\r\n\r\n")
+        client.recv(1)
+        socket.send_fds(theirs, [b"x"], [client.fileno()])
+        os._exit(0)
+    os.wait()
+    _, [number], _, _ = socket.recv_fds(ours, 1, 1)
+    with socket.socket(fileno=number) as inherited:
+        inherited.settimeout(10)
+        while inherited.recv(65536):
+            pass
+
+
+def test_answers_that_nobody_reads_are_bounded(start: Start, echo: EchoServer) -> None:
+    """Catches memory for the answers to programs that do not read."""
+    sidecar = start({"resources": {"web": {"baseUrl": base(echo), "auth": "none"}}, "limits": {"messageBytes": "1MiB"}})
+    fetch = {"jsonrpc": "2.0", "method": "fetchResource", "params": {"resource": "web", "path": "pattern/1000000-1"}}
+    batch = json.dumps([{**fetch, "id": number} for number in range(16)]).encode()
+    silent: List[socket.socket] = []
+    for _ in range(12):
+        client = socket.socket(socket.AF_UNIX)
+        client.connect(str(sidecar.path))
+        client.sendall(b"POST /rpc HTTP/1.1\r\nHost: postern\r\nContent-Length: %d\r\n\r\n%s" % (len(batch), batch))
+        silent.append(client)
+    with sidecar.connect() as other:
+        eventually(lambda: not other.call("listTasks")["tasks"] or all(
+            task["state"] != "running" for task in other.call("listTasks")["tasks"]), seconds=60)
+    heads = []
+    for client in silent:
+        client.settimeout(20)
+        heads.append(client.recv(12))
+    assert heads.count(b"HTTP/1.1 503") >= 6 and heads.count(b"HTTP/1.1 200") >= 1, heads
+    for client in silent:
+        client.close()
+    eventually(lambda: post(str(sidecar.path), {**fetch, "id": 1}).get("result"))
+
+
+def test_a_narrow_that_is_notified_lets_nothing_pass_behind_it(sidecar: Sidecar) -> None:
+    """Catches a program that has given rights up, as it believes, and a call behind that with all of them."""
+    batch = [{"jsonrpc": "2.0", "method": "narrow", "params": {"methods": ["health"]}}, INFO]
+    status, body, _ = ask(str(sidecar.path), "POST", "/rpc", json.dumps(batch).encode())
+    assert b"libraries" not in body and (status == 204 or "error" in json.loads(body)[0]), body

@@ -5,7 +5,7 @@ import PosternSupport
 /// A further socket. Its requests are the maker's, whichever process connects to it.
 package struct GatewayEndpoint: Sendable {
   /// For a request that is under way at its end.
-  static let ended = RequestRejection("the endpoint has ended", status: 403, .peerForbidden)
+  static let ended = RequestRejection("the endpoint has ended", status: 403, .peerForbidden, isUnderWay: true)
   /// For a process that it is not for.
   static let otherProcess = RequestRejection(
     "the endpoint is for another process", status: 403, .peerForbidden)
@@ -73,6 +73,13 @@ extension GatewayServer {
     guard isThere else {
       await listener.stopAccepting()
       throw .eventLoop(reason: "the endpoint has ended")
+    }
+  }
+
+  /// Takes connections of the endpoint that another server has accepted, until `stopListening`.
+  package func expect(_ endpoint: GatewayEndpoint) {
+    state.withLock { state in
+      if state.endpoints[endpoint.id] == nil { state.endpoints[endpoint.id] = EndpointListener(file: nil) }
     }
   }
 

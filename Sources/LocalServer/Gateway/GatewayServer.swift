@@ -135,25 +135,29 @@ package final class GatewayServer: Sendable {
   }
 
   /// Serves a connection of another server, which has admitted and counts it, has read `received` from it, and is told
-  /// when it is closed. On its event loop. `responder`: nil for the server's own.
+  /// when it is closed. On its event loop. `endpoint`: the one that it is at; nil: none.
   func adopt(
     _ descriptor: CInt, _ received: ByteBuffer, of peer: PeerCredentials, on loop: ServingLoop, _ reader: SocketReader,
-    responder: (any GatewayResponder)?, onClosed: @escaping @Sendable () -> Void
+    at endpoint: GatewayEndpoint?, onClosed: @escaping @Sendable () -> Void
   ) {
     let id = state.withLock { $0.limits.newID() }
+    let origin = endpoint.map { Origin.endpoint($0) } ?? .file
     let link = HTTPConnection.Link(
-      id: id, caller: Self.program(peer), responder: responder ?? self.responder, hidesItsEnd: false)
+      id: id, caller: Self.program(peer), responder: endpoint?.responder ?? responder, hidesItsEnd: false,
+      isOfProcess: endpoint == nil)
     let connection = HTTPConnection(link, of: peer.uid, self, descriptor, on: loop, reader) { [self] in
-      state.withLock { $0.remove(id, from: .file) }
+      state.withLock { $0.remove(id, from: origin) }
       onClosed()
     }
-    _ = state.withLock { $0.add(connection, from: .file) }
+    let isServed = state.withLock { $0.add(connection, from: origin) }
     do throws(EpollError) {
-      try connection.start(with: received)
+      try connection.start(with: isServed ? received : ByteBuffer())
+      // Its endpoint has ended meanwhile.
+      if !isServed { connection.leave() }
     } catch {
       // No memory to watch it.
       reader.close(descriptor) { [self] in
-        state.withLock { $0.remove(id, from: .file) }
+        state.withLock { $0.remove(id, from: origin) }
         onClosed()
       }
     }
@@ -192,8 +196,8 @@ package final class GatewayServer: Sendable {
       }
     case .admitted(let id):
       let link = HTTPConnection.Link(
-        id: id, caller: Self.program(peer), responder: origin.endpoint?.responder ?? responder, hidesItsEnd: peer == nil
-      )
+        id: id, caller: Self.program(peer), responder: origin.endpoint?.responder ?? responder,
+        hidesItsEnd: peer == nil, isOfProcess: peer != nil && origin.endpoint == nil)
       let connection = HTTPConnection(link, of: peer?.uid ?? Self.keylessUid, self, descriptor, on: loop, reader) {
         [self] in
         state.withLock { state in
@@ -270,6 +274,15 @@ package final class GatewayServer: Sendable {
     for listener in listeners { await listener.stopAccepting() }
     for connection in state.withLock({ Array($0.open.values) }) { connection.perform { $0.drain() } }
   }
+
+  /// Ends every connection: a request without a response gets a 503.
+  package func endAll() {
+    for connection in state.withLock({ Array($0.open.values) }) { connection.perform { $0.cutOff(Self.shuttingDown) } }
+  }
+
+  private static let shuttingDown = RequestRejection(
+    "shutting down: there was no time left to finish the request, which may have had an effect", status: 503,
+    .shuttingDown, isUnderWay: true)
 
   /// Closes every connection now, and cancels what is being done for it.
   package func closeAll() {

@@ -21,6 +21,8 @@ final class HTTPConnection: ReadinessHandler, IterationEnd, ScheduledInput, @unc
     let responder: any GatewayResponder
     /// Whether a client that has closed the connection looks the same as one that has only finished sending.
     let hidesItsEnd: Bool
+    /// Whether its requests are those of the process that has connected.
+    let isOfProcess: Bool
   }
 
   enum Phase { case open, lingering, closed }
@@ -50,6 +52,11 @@ final class HTTPConnection: ReadinessHandler, IterationEnd, ScheduledInput, @unc
   /// What the server has counted of `heldBytes`.
   var countedBytes = 0
   private var isFlushOwed = false
+  /// Whether the process that connected was gone when it was last looked for.
+  private var processHasEnded = false
+
+  /// How often it is looked whether the process that connected still runs.
+  private static let processCheck = Duration.seconds(2)
 
   /// `onClosed` is called when the socket is closed, on any thread.
   init(
@@ -98,7 +105,21 @@ final class HTTPConnection: ReadinessHandler, IterationEnd, ScheduledInput, @unc
     pending = received
     // A connection that was accepted as the server began to drain is not in the server's list.
     setInputDeadline(server.isDraining ? timeouts.acceptGrace : timeouts.head)
+    watchProcess()
     if pending.isEmpty { update() } else { handleInput() }
+  }
+
+  /// Leaves when the process that connected is not there at two looks: another one that has inherited the connection is
+  /// not meant.
+  private func watchProcess() {
+    guard link.isOfProcess else { return }
+    socket.loop.schedule(in: Self.processCheck) { [weak self] in
+      guard let self, phase == .open else { return }
+      let isGone = socket.peerHasExited
+      if isGone, processHasEnded { return leave() }
+      processHasEnded = isGone
+      watchProcess()
+    }
   }
 
   func ready(_ readiness: Readiness) {

@@ -51,6 +51,16 @@ final class HTTPSocket {
     isOpen = true
   }
 
+  /// Whether the process that connected has exited, as far as the kernel shows it.
+  var peerHasExited: Bool {
+    guard isOpen else { return false }
+    switch PeerProcess.observe(socket: descriptor) {
+    case .unsupported: return false
+    case .observable(let process): return !process.isAlive
+    case .exited: return true
+    }
+  }
+
   /// Closes both directions now; `onClosed` is called when it is done, on any thread.
   func close(_ onClosed: @escaping @Sendable () -> Void) {
     guard isOpen else { return }

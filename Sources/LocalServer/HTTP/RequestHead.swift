@@ -9,12 +9,17 @@ package struct RequestRejection: Error, Sendable, Hashable {
   package let code: ErrorCode
   /// The reason, for people.
   package let detail: String
+  /// Whether the request was under way, and may have had an effect.
+  let isUnderWay: Bool
 
   /// Rejects a request that is not valid HTTP, by default with the status and code for that.
-  package init(_ detail: String, status: Int = 400, _ code: ErrorCode = .malformedRequest) {
+  package init(
+    _ detail: String, status: Int = 400, _ code: ErrorCode = .malformedRequest, isUnderWay: Bool = false
+  ) {
     self.status = status
     self.code = code
     self.detail = detail
+    self.isUnderWay = isUnderWay
   }
 
   static func tooLarge(_ detail: String, status: Int = 431) -> RequestRejection {

@@ -127,7 +127,7 @@ extension RequestRejection {
     var members = [
       ("type", "\"urn:postern:error:\(code.reason)\""), ("title", "\"\(code.summary)\""), ("status", "\(status)"),
       ("detail", "\"\(detail)\""), ("code", "\(code.number)"), ("reason", "\"\(code.reason)\""),
-      ("outcome", "\"not_sent\""), ("traceId", "\"\(traceID)\""),
+      ("outcome", isUnderWay ? "\"sent_no_reply\"" : "\"not_sent\""), ("traceId", "\"\(traceID)\""),
     ]
     if status == 503 { members.append(("retryAfterMs", "1000")) }
     return Array("{\(members.map { "\"\($0.0)\":\($0.1)" }.joined(separator: ","))}\n".utf8)

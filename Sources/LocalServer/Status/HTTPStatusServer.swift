@@ -87,7 +87,8 @@ public final class HTTPStatusServer: Sendable {
       state.lastID += 1
       return state.lastID
     }
-    let link = HTTPConnection.Link(id: id, caller: .loopback, responder: responder, hidesItsEnd: false)
+    let link = HTTPConnection.Link(
+      id: id, caller: .loopback, responder: responder, hidesItsEnd: false, isOfProcess: false)
     let reader = SocketReader(passed: passed, uid: Self.uid)
     let connection = HTTPConnection(link, of: Self.uid, self, descriptor, on: loop, reader) { [connections] in
       connections.remove(id)

@@ -105,6 +105,10 @@ package struct EndpointHandlers: Sendable {
         "bindTo with connection needs a JSON-RPC connection that stays: over HTTP bind it to a pid, or let it expire",
         path: "/bindTo")
     }
+    guard context.caller.stays || params.descriptor != true else {
+      throw .invalidParams(
+        "descriptor needs a JSON-RPC connection: over HTTP no descriptor can be passed", path: "/descriptor")
+    }
     if case .process(let pid) = params.bindTo {
       guard pid > 0 else { throw .invalidParams("pid is the number of a process", path: "/bindTo/pid") }
       // Any process that gets the descriptor could use it.

@@ -14,6 +14,8 @@ final class EndpointSocketFiles: EndpointSockets {
   private struct Parts: Sendable {
     let server: SocketServer
     let gateway: GatewayListener?
+    /// Serves the connections of `server` that speak HTTP.
+    let web: GatewayServer
     /// The main socket's path, where files can be made next to it.
     let mainPath: String?
   }
@@ -45,9 +47,9 @@ final class EndpointSocketFiles: EndpointSockets {
   }
 
   /// From here on there are sockets; `mayMakeFiles`: next to the main one.
-  func start(_ server: SocketServer, _ gateway: GatewayListener?, mayMakeFiles: Bool) {
+  func start(_ server: SocketServer, _ gateway: GatewayListener?, _ web: GatewayServer, mayMakeFiles: Bool) {
     let path = mayMakeFiles ? server.path.flatMap { EndpointName.fits(nextTo: $0) ? $0 : nil } : nil
-    state.withLock { $0.parts = Parts(server: server, gateway: gateway, mainPath: path) }
+    state.withLock { $0.parts = Parts(server: server, gateway: gateway, web: web, mainPath: path) }
   }
 
   /// Whether files can be made next to an inherited socket at `path`; to be called before the process is in its
@@ -80,10 +82,11 @@ final class EndpointSocketFiles: EndpointSockets {
   ) async throws(EndpointSocketError) -> OpenedEndpoint {
     let maker = PeerCredentials(request.maker)
     let accepts = Self.check(request, process)
-    let endpoint = SocketEndpoint(
-      id: request.narrowing.id, maker: maker, accepts: accepts,
-      responder: web.gateway(service, at: .rpcSocket, request.narrowing)
-    ) { [service, memory] in
+    let http = GatewayEndpoint(
+      id: request.narrowing.id, maker: maker, responder: web.gateway(service, at: .rpcSocket, request.narrowing),
+      accepts: accepts)
+    parts.web.expect(http)
+    let endpoint = SocketEndpoint(id: http.id, maker: maker, accepts: accepts, http: http) { [service, memory] in
       SocketBridge($0, service, memory, request.narrowing)
     }
     let path = parts.mainPath.map(EndpointName.path(nextTo:))
@@ -118,6 +121,7 @@ final class EndpointSocketFiles: EndpointSockets {
     }
     parts?.server.stopListening(id)
     parts?.gateway?.server.stopListening(id)
+    parts?.web.stopListening(id)
   }
 
   // MARK: - What they need

@@ -167,7 +167,7 @@ struct ServerProcess {
         loaded.configuration, passed.gateway, connections: shares.gateway, lock: gatewayLock, service, webMemory,
         replacements, logger)
       for missing in try hardening.endStart() { logger.notice("hardening: \(missing)") }
-      endpoints.start(server, gateway, mayMakeFiles: mayMakeSockets)
+      endpoints.start(server, gateway, web, mayMakeFiles: mayMakeSockets)
       if let path = server.path, !EndpointName.fits(nextTo: path) {
         logger.notice(
           "the socket's path is too long for socket files of endpoints next to it, which are left with descriptors")
@@ -304,7 +304,7 @@ struct ServerProcess {
     let handOver = StoreHandOver(storage) { await service.writeUnsavedSessions() }
     guard await !ends(service, servers, within: time) else { return await handOver.finish(by: end) }
     let count = service.finish() + servers.reduce(0) { $0 + $1.connectionCount }
-    for server in servers { server.closeAll() }
+    for server in servers { server.endAll() }
     logger.warning("calls were cut off", metadata: .of([.count: .stringConvertible(count)]))
     _ = await ends(service, servers, within: closingTime)
   }

@@ -135,7 +135,7 @@ final class ConnectionRegistry: Sendable {
       serveHTTP: configuration.web.map { web in
         { descriptor, received, onClosed in
           web.adopt(
-            descriptor, received, of: peer, on: loop, reader, responder: endpoint?.responder, onClosed: onClosed)
+            descriptor, received, of: peer, on: loop, reader, at: endpoint?.http, onClosed: onClosed)
         }
       }
     ) { [self] in release($0, of: party, at: endpoint?.id) }

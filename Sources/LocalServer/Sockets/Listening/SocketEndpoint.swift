@@ -13,19 +13,19 @@ package struct SocketEndpoint: Sendable {
   package let accepts: @Sendable (PeerCredentials) -> Bool
   /// Makes the delegate of a connection.
   package let delegate: @Sendable (Connection) -> any ConnectionDelegate
-  /// Responds to requests on a connection that speaks HTTP; nil: the one of the server's own socket does.
-  package let responder: (any GatewayResponder)?
+  /// The same endpoint for a connection that speaks HTTP; nil: it is none of the endpoint's.
+  package let http: GatewayEndpoint?
 
   package init(
     id: String, maker: PeerCredentials, accepts: @escaping @Sendable (PeerCredentials) -> Bool = { _ in true },
-    responder: (any GatewayResponder)? = nil,
+    http: GatewayEndpoint? = nil,
     delegate: @escaping @Sendable (Connection) -> any ConnectionDelegate
   ) {
     self.id = id
     self.maker = maker
     self.accepts = accepts
     self.delegate = delegate
-    self.responder = responder
+    self.http = http
   }
 }
 

@@ -30,12 +30,7 @@ package final class CallChain: CallDispatcher {
   }
 
   package func dispatch(_ call: Call) -> Dispatch {
-    let dispatch = dispatch(call, by: nil, preview: nil)
-    // Whoever gave rights up without waiting for the answer believes that they are gone.
-    if call.method == Narrow.name, call.id == nil, case .answered(.failure(let fault)) = dispatch {
-      caller.conversation?.finish(with: fault)
-    }
-    return dispatch
+    dispatch(call, by: nil, preview: nil)
   }
 
   /// Carries out a call that came in no message, by the same steps: `body` is run instead of the method's handler,
@@ -91,7 +86,7 @@ package final class CallChain: CallDispatcher {
         context.audit = environment.audit.entry(for: call.method, params, narrowing)
         context.needsApproval = environment.approval.requires(call.method, through: narrowing)
         // A long text is read where that harms no other call.
-        if let attempt, replacement == nil, call.byteCount < JSONRPCConnection.longText,
+        if let attempt, replacement == nil, !call.mustWait, call.byteCount < JSONRPCConnection.longText,
           let dispatch = atOnce(attempt, params, context, slot, end)
         {
           return dispatch
