@@ -250,7 +250,7 @@ def test_a_program_that_leaves_ends_its_call(start: Start, hold: Hold) -> None:
 @needs_root
 def test_the_rules_of_peers_are_those_of_the_process(start: Start, directory: Path) -> None:
     sidecar = start({"listen": {"mode": "0666"}, "peers": [{"uid": ALICE, "methods": ["getInfo"]}]})
-    open_to_all(directory)
+    open_to_all(sidecar.directory)
     with acting_as(ALICE):
         assert post(str(sidecar.path), INFO)["result"]
         assert ask(str(sidecar.path), "GET", "/metrics")[0] == 403
@@ -313,7 +313,7 @@ def test_a_call_over_http_ends_with_its_endpoint(start: Start, hold: Hold) -> No
 def test_an_inherited_connection_ends_with_the_process_that_made_it(start: Start, directory: Path) -> None:
     """Catches a process that uses the rights of another one, which has ended."""
     sidecar = start({"listen": {"mode": "0666"}, "peers": [{"uid": 0, "methods": ["*"]}]})
-    open_to_all(directory)
+    open_to_all(sidecar.directory)
     ours, theirs = socket.socketpair()
     if os.fork() == 0:
         # The process that connects passes its connection on, and ends.

@@ -5,6 +5,7 @@ import contextlib
 import ctypes
 import os
 import platform
+import tempfile
 from typing import Any, Callable, Iterator, Optional
 
 import pytest
@@ -62,10 +63,11 @@ def as_user(uid: int, work: Callable[[], Any]) -> Any:
 
 
 def open_to_all(sidecar_directory: os.PathLike) -> None:
-    """Lets every uid reach what lies in the directory and the one above it."""
+    """Lets every uid reach what lies in the directory and the one above it, which may be everybody's already."""
     path = os.fspath(sidecar_directory)
     for folder in (path, os.path.dirname(path)):
-        os.chmod(folder, 0o755)
+        if os.path.realpath(folder) != os.path.realpath(tempfile.gettempdir()):
+            os.chmod(folder, 0o755)
 
 
 #: What a sidecar needs that serves both, besides `open_to_all`.
