@@ -15,7 +15,7 @@ public enum Dispatch: Sendable {
 public protocol BegunCall: AnyObject, Sendable {
   /// Carries the call out; once. `end` is called with the outcome, once, on any thread, perhaps before this returns.
   func run(_ end: @escaping @Sendable (Result<RPCResult, RPCFault>) -> Void)
-  /// Has the call end soon, wherever it is; from any thread, also before it runs and when it has ended.
+  /// Cancels the call, which then ends soon. May be called from any thread, before the call runs and after it has ended.
   func cancel()
 }
 

@@ -183,6 +183,6 @@ public struct MethodTraits: OptionSet, Sendable, Hashable {
   public static let isProbe = MethodTraits(rawValue: 1 << 3)
   /// It gives up rights, even on a connection whose other calls are at their limit.
   public static let givesRightsUp = MethodTraits(rawValue: 1 << 4)
-  /// What it does lasts as long as its connection: it is of no use over HTTP, where there is none.
+  /// Its effect lasts only as long as the connection, so it is of no use over HTTP.
   public static let needsConnection = MethodTraits(rawValue: 1 << 5)
 }

@@ -1,7 +1,7 @@
 import PosternSupport
 
-/// The memory for messages of JSON-RPC that come over HTTP, and for their answers, until those are taken. It is bounded for each user; two of
-/// the largest messages are always taken.
+/// The memory for JSON-RPC messages over HTTP, and for their answers until the program has read them. Each user has a
+/// bound, which two of the largest messages fit into.
 package struct MessageMemory: Sendable {
   private static let bytesPerUID = 64 << 20
   /// The most bytes of a message.
@@ -15,7 +15,7 @@ package struct MessageMemory: Sendable {
     budget = Locked(SharedBudget(capacity: 4 * most, capacityPerUID: most))
   }
 
-  /// Takes memory for so many bytes; false when there is none for `uid`.
+  /// Takes that many bytes of the memory of `uid`; false when too few are left.
   func take(_ bytes: Int, for uid: UInt32) -> Bool { budget.withLock { $0.take(bytes, for: uid) } }
 
   /// Gives back what `take` took.

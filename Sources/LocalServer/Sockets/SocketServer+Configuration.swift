@@ -18,7 +18,7 @@ extension SocketServer {
     public var isStranger: @Sendable (PeerCredentials) -> Bool = { _ in false }
     /// Event loop threads; connections are dealt out to them in turn.
     public var eventLoops = min(ServingLoop.processors, 4)
-    /// Serves connections whose first bytes are an HTTP request; nil: there are no such.
+    /// Serves connections that begin with an HTTP request; nil: HTTP is not spoken here.
     package var web: GatewayServer?
     /// The message that a connection over a limit reads before it is closed, without a line feed.
     public var rejection: @Sendable (RejectionReason, PeerCredentials) -> [UInt8] = { _, _ in [] }

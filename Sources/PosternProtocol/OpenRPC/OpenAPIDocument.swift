@@ -75,7 +75,7 @@ public enum OpenAPIDocument {
           "operationId": "call", "tags": ["JSON-RPC"],
           "summary": "Carries out one call, or the calls of a batch",
           "description":
-            "Errors of a call are in its response, with status 200. There are no events, delegates or streams over HTTP.",
+            "The error of a call is part of its response, whose status is 200. There are no events, delegates or streams over HTTP.",
           "requestBody": [
             "required": true, "content": ["application/json": ["schema": reference("Message")]],
           ],

@@ -132,12 +132,15 @@ final class ConnectionRegistry: Sendable {
     let handler = ConnectionHandler(
       connection: connection, executor: executor, descriptor: descriptor, reader: reader,
       framer: configuration.limits.framer(), timeouts: timeouts, isAtEndpoint: endpoint != nil,
-      serveHTTP: configuration.web.map { web in
-        { descriptor, received, onClosed in
-          web.adopt(
-            descriptor, received, of: peer, on: loop, reader, at: endpoint?.http, onClosed: onClosed)
+      // Without its own responder an endpoint would have that of the main socket, with all of its maker's rights.
+      serveHTTP: endpoint != nil && endpoint?.http == nil
+        ? nil
+        : configuration.web.map { web in
+          { descriptor, received, onClosed in
+            web.adopt(
+              descriptor, received, of: peer, on: loop, reader, at: endpoint?.http, onClosed: onClosed)
+          }
         }
-      }
     ) { [self] in release($0, of: party, at: endpoint?.id) }
     do throws(EpollError) {
       try handler.start(endpoint?.delegate ?? makeDelegate)

@@ -13,7 +13,7 @@ package struct SocketEndpoint: Sendable {
   package let accepts: @Sendable (PeerCredentials) -> Bool
   /// Makes the delegate of a connection.
   package let delegate: @Sendable (Connection) -> any ConnectionDelegate
-  /// The same endpoint for a connection that speaks HTTP; nil: it is none of the endpoint's.
+  /// The endpoint as its HTTP connections see it; nil: HTTP is not spoken at it.
   package let http: GatewayEndpoint?
 
   package init(

@@ -24,7 +24,7 @@ struct AccessTokenHandler: Sendable {
     return .waits { () async throws(RPCFault) in try await self(params, context) }
   }
 
-  /// A token in memory; nil also where only the rest of the call can say why there is none.
+  /// A fresh token that is in memory; nil where the call has to go on, if only to find out why there is none.
   private func cachedToken(
     _ params: GetAccessToken.Params, _ target: Target, _ minimum: Int, _ context: CallContext
   ) throws(RPCFault) -> AccessToken? {
