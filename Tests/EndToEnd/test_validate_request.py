@@ -325,13 +325,15 @@ def pairs(client: Client, connections: List[Connection], count: int) -> List[Lis
     lock = threading.Lock()
 
     def run(connection: Connection) -> None:
-        identifiers = {connection.request("validateRequest", request(f"DPoP {bound}", proof)): index
-                       for index, proof in enumerate(proofs)}
-        for identifier, index in identifiers.items():
-            answer = connection.answer_to(identifier)
-            found = code(answer["result"]) if "result" in answer else str(answer["error"])
-            with lock:
-                results[index].append(found)
+        # Of more than 128 in flight the connection refuses the last ones (limits.inFlightPerConnection).
+        for start in range(0, count, 100):
+            identifiers = [(index, connection.request("validateRequest", request(f"DPoP {bound}", proofs[index])))
+                           for index in range(start, min(start + 100, count))]
+            for index, identifier in identifiers:
+                answer = connection.answer_to(identifier)
+                found = code(answer["result"]) if "result" in answer else str(answer["error"])
+                with lock:
+                    results[index].append(found)
 
     threads = [threading.Thread(target=run, args=(connection,)) for connection in connections]
     for thread in threads:
