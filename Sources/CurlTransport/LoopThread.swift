@@ -97,6 +97,12 @@ final class KeptBodies {
     if controls.last !== control { controls.append(control) }
   }
 
+  /// The exchange of `control` has ended: whoever has its response looks for what is left.
+  func remove(_ control: TransferControl) {
+    guard !controls.isEmpty else { return }
+    controls.removeAll { $0 === control }
+  }
+
   /// Wakes the readers.
   func handOn() {
     guard !controls.isEmpty else { return }

@@ -195,6 +195,7 @@ final class ResponseReception {
     if let exchange, let control = exchange.options.control, control.takesBodies,
       control.begins(responseHead(from: exchange.request.shownURL ?? exchange.request.url))
     {
+      resources.keptBodies.add(control)
       return beginStream(codings)
     }
     if CodedBody.knows(codings) { codingsToUndo = codings }

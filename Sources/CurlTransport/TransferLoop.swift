@@ -271,6 +271,7 @@ final class TransferLoop {
 
   private func end(_ exchange: Exchange, with result: Result<HTTPResponse, TransportError>) {
     guard let whenEnded = exchange.whenEnded.take() else { return }
+    if let control = exchange.options.control { resources.keptBodies.remove(control) }
     switch result {
     case .success: counts.exchanges.responses += 1
     case .failure(let error):

@@ -38,10 +38,7 @@ struct BytePipe {
     if let last = pieces.indices.last, pieces[last].count + bytes.count <= pieceBytes {
       return pieces[last].append(contentsOf: bytes)
     }
-    var piece: [UInt8] = []
-    piece.reserveCapacity(max(bytes.count, pieceBytes))
-    piece.append(contentsOf: bytes)
-    pieces.append(piece)
+    pieces.append(Array(bytes))
   }
 
   /// Ends the pipe; only the first end counts. What was written before can still be read.

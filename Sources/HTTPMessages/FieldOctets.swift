@@ -12,7 +12,7 @@ package enum FieldOctets {
   private static let lead: UInt8 = 0xF4
 
   /// The text of a value with these bytes.
-  package static func text(_ bytes: some Collection<UInt8>) -> String {
+  package static func text(_ bytes: UnsafeBufferPointer<UInt8>) -> String {
     if bytes.allSatisfy({ $0 < 0x80 }) { return String(decoding: bytes, as: UTF8.self) }
     if let text = String(validating: bytes, as: UTF8.self), !standsForBytes(text) { return text }
     var text = String.UnicodeScalarView()

@@ -20,8 +20,13 @@ public enum HTTPFieldRules {
   /// framing, hop-by-hop fields (RFC 9110 section 7.6.1), every `Proxy-…` and every `Postern-…`, one of which is a
   /// session's handle. Compared by `canonical(_:)`.
   public static func isReserved(_ name: String) -> Bool {
-    let canonical = canonical(name)
-    return reserved.contains(canonical) || ["proxy-", "postern-"].contains { canonical.startsWithBytes(of: $0) }
+    isReserved(canonical: canonical(name))
+  }
+
+  /// The same of a canonical name.
+  package static func isReserved(canonical: String) -> Bool {
+    reserved.contains(canonical) || canonical.startsWithBytes(of: "proxy-")
+      || canonical.startsWithBytes(of: "postern-")
   }
 
   /// Whether a credential may be sent as that field: `Authorization`, and every field that is not reserved and has no
@@ -49,9 +54,15 @@ public enum HTTPFieldRules {
   /// The name for comparisons: in lower case, with `-` for everything but letters and digits. CGI and its successors
   /// make one variable of `X-Original-URL` and `X_Original_URL` (RFC 3875 section 4.1.18).
   public static func canonical(_ name: String) -> String {
-    String(
-      decoding: name.utf8.map { ASCII.isLetter($0) || ASCII.isDigit($0) ? ASCII.lowercased($0) : UInt8(ascii: "-") },
-      as: UTF8.self)
+    ASCII.withBytes(of: name) { bytes in
+      String(unsafeUninitializedCapacity: bytes.count) { result in
+        for (index, byte) in bytes.enumerated() {
+          let isKept = ASCII.isLetter(byte) || ASCII.isDigit(byte)
+          result.initializeElement(at: index, to: isKept ? ASCII.lowercased(byte) : UInt8(ascii: "-"))
+        }
+        return bytes.count
+      }
+    }
   }
 
   /// Whether the field may be sent to another origin after a redirect: fields that describe the content and the trace,

@@ -126,7 +126,8 @@ extension HTTPURL {
   }
 
   /// `bytes`, of a path and query, with every such character percent-encoded.
-  package static func encodingRawCharacters(in bytes: some Collection<UInt8>) -> [UInt8] {
+  package static func encodingRawCharacters(in bytes: ArraySlice<UInt8>) -> [UInt8] {
+    guard bytes.contains(where: mustBeEncoded) else { return Array(bytes) }
     var result: [UInt8] = []
     result.reserveCapacity(bytes.count + 16)
     for byte in bytes {

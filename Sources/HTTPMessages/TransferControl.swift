@@ -42,6 +42,8 @@ public final class TransferControl: Sendable {
     var pipe = BytePipe(window: TransferControl.window)
     var isActive = false
     var reader: CheckedContinuation<Part?, Never>?
+    /// Called once, when a part waits and nobody reads.
+    var whenPending: (@Sendable () -> Void)?
   }
 
   private struct State {
@@ -134,11 +136,14 @@ public final class TransferControl: Sendable {
   // MARK: - The reader of the body
 
   /// Streams the body of each later response whose status `decides` accepts, in pieces of at most `bytes`, with the
-  /// response's head before it if `withHead`. `decides` is called on the transport's thread.
+  /// response's head before it if `withHead`. `decides` is called on the transport's thread; so is `whenPending`, once,
+  /// when a part waits for its reader while the exchange goes on: before that nobody need read.
   public func takeBodies(
-    piecesOf bytes: Int = pieceBytes, withHead: Bool = false, where decides: @escaping @Sendable (_ status: Int) -> Bool
+    piecesOf bytes: Int = pieceBytes, withHead: Bool = false, whenPending: (@Sendable () -> Void)? = nil,
+    where decides: @escaping @Sendable (_ status: Int) -> Bool
   ) {
     state.withLock { state in
+      state.stream.whenPending = whenPending
       state.stream.pieceBytes = bytes
       state.stream.decides = decides
       state.stream.wantsHead = withHead
@@ -171,6 +176,16 @@ public final class TransferControl: Sendable {
 
   /// Ends the stream: no more pieces will come.
   public func finish() { handOn(isOver: true) }
+
+  /// All bytes of the body, for an exchange that has ended before anything was read. Its head is that of the response.
+  package func takeWholeBody() -> [UInt8] {
+    state.withLock { state in
+      state.stream.head = nil
+      var body = state.stream.pipe.read() ?? []
+      while let piece = state.stream.pipe.read() { body += piece }
+      return body
+    }
+  }
 
   // MARK: - The transport
 
@@ -230,13 +245,18 @@ public final class TransferControl: Sendable {
     }
   }
 
-  /// Passes the first of the pieces that were kept to the reader, where it waits for one.
+  /// Passes the first of the pieces that were kept to the reader, where it waits for one. Called also behind a head.
   public func handOn() { handOn(isOver: false) }
 
   private func handOn(isOver: Bool) {
     var wake: (@Sendable () -> Void)?
     let (reader, piece) = state.withLock { state -> (CheckedContinuation<Part?, Never>?, [UInt8]?) in
-      if isOver { state.stream.pipe.finish(.complete) }
+      if isOver {
+        state.stream.pipe.finish(.complete)
+        state.stream.whenPending = nil
+      } else if state.stream.head != nil || state.stream.pipe.isReadable {
+        wake = state.stream.whenPending.take()
+      }
       guard state.stream.pipe.isReadable, let reader = state.stream.reader.take() else { return (nil, nil) }
       let wasFull = state.stream.pipe.isFull
       let piece = state.stream.pipe.read()

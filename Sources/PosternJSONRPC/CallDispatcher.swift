@@ -9,6 +9,15 @@ public enum Dispatch: Sendable {
   case work(@Sendable () async -> Result<RPCResult, RPCFault>)
   /// Work without a task.
   case begun(any BegunCall)
+
+  /// Carries the call out, where nothing else has, and returns its outcome. Cancelling the calling task cancels the call.
+  public func outcome() async -> Result<RPCResult, RPCFault> {
+    switch self {
+    case .answered(let outcome): outcome
+    case .work(let work): await work()
+    case .begun(let call): await call.outcome()
+    }
+  }
 }
 
 /// A call that comes to its end without a task of its own.

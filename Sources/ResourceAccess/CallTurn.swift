@@ -68,7 +68,8 @@ final class CallTurn: Sendable {
 
   /// Starts `work` in a task that runs beside the call.
   func accompany(_ work: @escaping @Sendable () async -> Void) -> Task<Void, Never> {
-    let task = start(work)
+    // Not on the calling thread, which may be the transport's.
+    let task = Task(executorPreference: executor) { await work() }
     let isCancelled = state.withLock { state in
       state.companion = task
       return state.isCancelled

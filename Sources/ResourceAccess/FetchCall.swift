@@ -246,14 +246,15 @@ package final class FetchCall: TransferHandle, PostedWork, @unchecked Sendable {
     if server.authentication == .user { use = tokens?.session?.beginUse() }
     advice = fetcher.adviceRounds(options, server, tokens?.session?.handle)
     if let task = options.task, let deliver = options.deliver {
-      task.control.takeBodies(
-        piecesOf: options.pieceBytes, withHead: options.deliverHead != nil,
-        where: server.streams(consultsDelegate: options.consultsDelegate))
-      delivery = BodyDelivery.Running(
+      let delivery = BodyDelivery.Running(
         BodyDelivery(
           task: task, deliver: deliver, deliverHead: options.deliverHead, largest: options.pieceBytes,
           echo: exchange.echo),
         in: turn)
+      task.control.takeBodies(
+        piecesOf: options.pieceBytes, withHead: options.deliverHead != nil, whenPending: delivery.begin,
+        where: server.streams(consultsDelegate: options.consultsDelegate))
+      self.delivery = delivery
     }
     message = original
     guard var rounds = advice else { return next(.token) }
@@ -428,6 +429,10 @@ package final class FetchCall: TransferHandle, PostedWork, @unchecked Sendable {
   /// The end: what is left of a body that is taken in pieces.
   private func deliver() -> Progress {
     guard let delivery = delivery.take(), let result else { return .end }
+    if options.mayReturnWhole, let whole = delivery.whole(result) {
+      self.result = .success(whole)
+      return .end
+    }
     return wait(then: .delivery) { () async throws(ResourceError) in self.result = await delivery.finish(result) }
   }
 

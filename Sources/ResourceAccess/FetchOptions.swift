@@ -48,6 +48,7 @@ public struct FetchOptions: Sendable {
     var deliver: (@Sendable ([UInt8]) async -> Bool)?
     var deliverHead: (@Sendable (HTTPResponseHead) async -> Bool)?
     var pieceBytes: Int = TransferControl.pieceBytes
+    var mayReturnWhole: Bool = false
     var supply: BodySupply?
     var isForwarded: Bool = false
     var gatewayURL: HTTPURL?
@@ -155,6 +156,12 @@ public struct FetchOptions: Sendable {
   public var pieceBytes: Int {
     get { contents.values.pieceBytes }
     set { own.values.pieceBytes = newValue }
+  }
+  /// With `deliver`: whether a response that has come as a whole before any of it was delivered is returned with its
+  /// body instead.
+  package var mayReturnWhole: Bool {
+    get { contents.values.mayReturnWhole }
+    set { own.values.mayReturnWhole = newValue }
   }
   /// The request's body, in place of the request's own; nil: that one.
   public var supply: BodySupply? {

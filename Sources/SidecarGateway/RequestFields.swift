@@ -56,6 +56,9 @@ struct RequestFields {
       })
   }
 
+  /// Whether a field names another resource.
+  var namesSecondURL: Bool { others.lines.contains { SecondURLField.isOne($0.name) } }
+
   /// The fields that go to `server`: without those that programs send by themselves and that no caller may send. What
   /// is left is checked as the headers of `fetchResource` are.
   func forwarded(to server: ResourceServer) -> HTTPFields {
@@ -74,7 +77,7 @@ struct RequestFields {
 
   /// Whether a field is not left out whatever the resource server.
   private static func mayBeSent(_ canonical: String) -> Bool {
-    !HTTPFieldRules.isReserved(canonical) && !hops.contains(canonical) && !canonical.startsWithBytes(of: "x-forwarded-")
+    !HTTPFieldRules.isReserved(canonical: canonical) && !hops.contains(canonical) && !canonical.startsWithBytes(of: "x-forwarded-")
   }
 
   /// Fields by which proxies state who their client is.

@@ -53,9 +53,9 @@ struct ResponseFields {
     return result
   }
 
-  /// The length of the body of `head`, the response to a request of `method`; nil where there is none, or it is not
-  /// known before its end.
-  static func length(of head: HTTPResponseHead, to method: String) -> Int64? {
+  /// The length of the body of `head`, of a response to `HEAD` that of the one to `GET`; nil where there is none, or it
+  /// is not known before its end.
+  static func length(of head: HTTPResponseHead) -> Int64? {
     guard head.status != 204, head.status != 304, head.fields["Transfer-Encoding"] == nil else { return nil }
     // The transport has compared them, if there are several.
     return head.fields["Content-Length"].flatMap { Int64($0) }.flatMap { $0 >= 0 ? $0 : nil }

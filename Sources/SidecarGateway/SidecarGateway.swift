@@ -42,7 +42,7 @@ package struct SidecarGateway: GatewayResponder {
 
   package func respond(to request: GatewayRequest, with response: any GatewayResponse) async {
     if let page = RPCPage(path: request.path, at: site) { return await serve(page, request, response) }
-    guard site == .gateway || service.snapshot.configuration.gateway.isUsed else {
+    guard hasResources else {
       let fault = RPCFault.invalidParams(
         "Without `gateway` in the configuration this socket has POST /rpc, GET /health and GET /metrics", path: "/path")
       return await reject(fault, status: 404, request, response)
@@ -56,6 +56,20 @@ package struct SidecarGateway: GatewayResponder {
     }
   }
 
+  package func begin(_ request: GatewayRequest, _ response: any GatewayResponse) -> (any BegunResponse)? {
+    guard request.body.length == 0, RPCPage(path: request.path, at: site) == nil, hasResources,
+      case .resource(let name, let path) = GatewayRoute(path: request.path, query: request.query)
+    else { return nil }
+    // A request with an error is rejected in a task.
+    guard let fields = try? RequestFields(request.fields) else { return nil }
+    let caller = connection(of: request)
+    return BodilessRequest(
+      forwarded(name, path, request, fields), exchange(request, fields, response, nil, caller), service, caller,
+      on: request.executor)
+  }
+
+  private var hasResources: Bool { site == .gateway || service.snapshot.configuration.gateway.isUsed }
+
   private func fetch(
     _ name: String, _ path: String, _ request: GatewayRequest, _ response: any GatewayResponse
   ) async {
@@ -65,6 +79,17 @@ package struct SidecarGateway: GatewayResponder {
     } catch {
       return await reject(error, request, response)
     }
+    let fetch = forwarded(name, path, request, fields)
+    let caller = connection(of: request)
+    let body = UploadBody(request.body, in: uploads, for: caller.peer.uid, clock: clock)
+    defer { body.close() }
+    let exchange = exchange(request, fields, response, body, caller)
+    await exchange.end(with: outcome(of: fetch, exchange, body, caller))
+  }
+
+  private func forwarded(
+    _ name: String, _ path: String, _ request: GatewayRequest, _ fields: RequestFields
+  ) -> ForwardedFetch {
     var fetch = ForwardedFetch(resource: name, path: path, method: request.method)
     fetch.session = fields.session
     fetch.onBehalfOf = fields.onBehalfOf.map { Secret($0) }
@@ -72,30 +97,28 @@ package struct SidecarGateway: GatewayResponder {
     fetch.traceparent = fields.traceparent
     fetch.byteCount = Int(clamping: request.body.length ?? 0)
     fetch.bodyBytes = request.body.length
-    fetch.gatewayURL = try? HTTPURL("http://\(request.authority)/\(name)")
     fetch.shownFields = fields.shown
-    let caller = connection(of: request)
-    let body = UploadBody(request.body, in: uploads, for: caller.peer.uid, clock: clock)
-    defer { body.close() }
-    let exchange = ForwardedExchange(
-      request, fields, response, body, longWork: service.longWork(from: Self.longHead, for: caller)
+    if fields.namesSecondURL { fetch.gatewayURL = try? HTTPURL("http://\(request.authority)/\(name)") }
+    return fetch
+  }
+
+  private func exchange(
+    _ request: GatewayRequest, _ fields: RequestFields, _ response: any GatewayResponse, _ body: UploadBody?,
+    _ caller: PeerConnection
+  ) -> ForwardedExchange {
+    ForwardedExchange(
+      request, fields, response, body, longWork: service.longWork(from: ForwardedExchange.longHead, for: caller)
     ) { [service] in
       service.traced($0, continuing: fields.traceparent, of: caller.peer.uid)
     }
-    await exchange.end(
-      with: request.body.length == 0
-        ? service.fetch(fetch, for: exchange, by: caller) : outcome(of: fetch, exchange, body, caller))
   }
-
-  /// A head of so many bytes is not translated on the thread that serves the connections of all users.
-  private static let longHead = 4 << 10
 
   /// The outcome of a fetch with a body; an error when the server stalls while that is sent.
   private func outcome(
     of fetch: ForwardedFetch, _ exchange: ForwardedExchange, _ body: UploadBody, _ caller: PeerConnection
   ) async -> Result<Void, RPCFault> {
     await withTaskGroup(of: Result<Void, RPCFault>?.self) { [service] group in
-      group.addTask { await service.fetch(fetch, for: exchange, by: caller) }
+      group.addTask { await service.begin(fetch, for: exchange, by: caller).outcome().map { _ in } }
       group.addTask {
         await body.run()
         return nil

@@ -2,6 +2,10 @@ import Testing
 
 @testable import HTTPMessages
 
+extension FieldOctets {
+  fileprivate static func text(_ bytes: [UInt8]) -> String { bytes.withUnsafeBufferPointer { text($0) } }
+}
+
 @Suite("Field values are bytes")
 struct FieldOctetsTests {
   static let values: [[UInt8]] = [

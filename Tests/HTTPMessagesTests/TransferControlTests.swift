@@ -92,6 +92,30 @@ import Testing
     }
   }
 
+  @Test("who reads only where a part waits is called once, for a head and for a piece, and not behind the end")
+  func pending() throws {
+    for parts in ["head", "piece", "none"] {
+      let calls = Locked(0)
+      let control = TransferControl()
+      control.takeBodies(withHead: parts == "head", whenPending: { calls.withLock { $0 += 1 } }) { _ in true }
+      #expect(control.begins(try head(200)))
+      #expect(calls.withLock { $0 } == 0, "the exchange may end at once")
+      if parts == "piece" { control.give([1]) } else { control.handOn() }
+      #expect(calls.withLock { $0 } == (parts == "none" ? 0 : 1))
+      control.give([2])
+      #expect(calls.withLock { $0 } == 1)
+      control.finish()
+      control.give([3])
+      #expect(calls.withLock { $0 } == 1)
+    }
+    let control = TransferControl()
+    control.takeBodies(whenPending: { Issue.record("the exchange has ended") }) { _ in true }
+    #expect(control.begins(try head(200)))
+    [UInt8](repeating: 1, count: 9).withUnsafeBufferPointer { control.keep($0) }
+    control.finish()
+    #expect(control.takeWholeBody() == [UInt8](repeating: 1, count: 9))
+  }
+
   @Test("what waits is one piece as far as it fits, and no byte is lost between two")
   func pieces() async {
     let control = TransferControl()

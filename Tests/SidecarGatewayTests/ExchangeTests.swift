@@ -32,6 +32,17 @@ private final class KeptResponse: GatewayResponse {
 
   func end() async throws(GatewayClientGone) { try change { $0.hasEnded = true } }
 
+  func answer(
+    status: Int, fields: HTTPFields, length: Int64?, body: [UInt8], whenTaken: @escaping @Sendable () -> Void
+  ) {
+    try? change { contents in
+      (contents.status, contents.fields, contents.length) = (status, fields, length)
+      contents.body += body
+      contents.hasEnded = true
+    }
+    whenTaken()
+  }
+
   private func change(_ body: (inout Contents) -> Void) throws(GatewayClientGone) {
     let isGone = contents.withLock { contents in
       if !contents.isGone { body(&contents) }

@@ -41,6 +41,8 @@ struct ChainPropertyTests {
   ]
 
   private final class Program: ForwardingProgram {
+    func fields(for server: ResourceServer) -> HTTPFields { [:] }
+    func take(_ response: ResourceResponse, from server: ResourceServer) {}
     func content(for server: ResourceServer) async throws(RPCFault) -> ForwardedFetch.Content {
       ForwardedFetch.Content(fields: [:])
     }
@@ -115,12 +117,13 @@ struct ChainPropertyTests {
       isAllowed ? nil : chain.model.allows(method: "fetchResource") ? .invalidParams : .peerForbidden
     let params: JSONTree = ["resource": .string(resource), "method": .string(method), "path": .string(path.given)]
     let before = bench.transport.requests.count
-    let result = await calls.carryOut(Call(key: 1, id: nil, method: "fetchResource", params: params))
+    let result = await calls.dispatch(Call(key: 1, id: nil, method: "fetchResource", params: params)).outcome()
     #expect(Self.code(of: result) == expected, "\(params) through \(chain.model.levels)")
     // A program's path is what is behind the base URL, with a slash.
     let given = path.given.isEmpty || path.given.hasPrefix("/") ? path.given : "/\(path.given)"
-    let forwarded = await bench.service.fetch(
-      ForwardedFetch(resource: resource, path: given, method: method), for: Program(), by: caller)
+    let forwarded = await bench.service.begin(
+      ForwardedFetch(resource: resource, path: given, method: method), for: Program(), by: caller
+    ).outcome()
     #expect(Self.code(of: forwarded) == expected, "forwarded \(params) through \(chain.model.levels)")
     #expect(bench.transport.requests.count - before == (isAllowed ? 2 : 0))
   }

@@ -23,9 +23,25 @@ private final class Program: ForwardingProgram {
 
   init(_ content: ForwardedFetch.Content = ForwardedFetch.Content(fields: [:])) { given = content }
 
+  var bodyBytes: Int64? { given.supply == nil ? Int64(given.body?.count ?? 0) : nil }
+
+  func fields(for server: ResourceServer) -> HTTPFields {
+    received.withLock { $0.reads += 1 }
+    return given.fields
+  }
+
   func content(for server: ResourceServer) async throws(RPCFault) -> ForwardedFetch.Content {
     received.withLock { $0.reads += 1 }
     return given
+  }
+
+  func take(_ response: ResourceResponse, from server: ResourceServer) {
+    guard !response.isStreamed else { return }
+    received.withLock { received in
+      received.head = HTTPResponseHead(
+        status: response.status, reason: response.reason, url: response.url, fields: response.fields)
+      received.body = response.body
+    }
   }
 
   func begin(_ head: HTTPResponseHead, from server: ResourceServer) async -> Bool {
@@ -72,8 +88,11 @@ struct ForwardedFetchTests {
   private func fetch(
     _ fetch: ForwardedFetch, for program: Program = Program(), uid: UInt32 = SidecarBench.ownUID
   ) async -> Result<Void, RPCFault> {
-    await bench.service.fetch(
-      fetch, for: program, by: bench.service.forwardingConnection(1, of: Peer(uid: uid, gid: 0)))
+    var fetch = fetch
+    fetch.bodyBytes = program.bodyBytes
+    return await bench.service.begin(
+      fetch, for: program, by: bench.service.forwardingConnection(1, of: Peer(uid: uid, gid: 0))
+    ).outcome().map { _ in }
   }
 
   private func fault(
@@ -124,7 +143,7 @@ struct ForwardedFetchTests {
       call.onBehalfOf = token.map { Secret($0) }
       return Task { [call] in
         let caller = service.forwardingConnection(1, of: peer, narrowing)
-        guard case .success = await service.fetch(call, for: Program(), by: caller) else { return false }
+        guard case .success = await service.begin(call, for: Program(), by: caller).outcome() else { return false }
         return true
       }
     }
@@ -154,7 +173,7 @@ struct ForwardedFetchTests {
     call.bodyBytes = nil
     let program = Program(ForwardedFetch.Content(fields: call.shownFields, body: [1]))
     let caller = bench.service.forwardingConnection(1, of: Peer(uid: SidecarBench.ownUID, gid: 0), narrowing)
-    let outcome = Task { [call, service = bench.service] in await service.fetch(call, for: program, by: caller) }
+    let outcome = Task { [call, service = bench.service] in await service.begin(call, for: program, by: caller).outcome() }
     let question = await maker.next()
     #expect(
       question?["params"]?["otherUrls"] == [

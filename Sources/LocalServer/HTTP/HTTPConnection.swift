@@ -29,7 +29,7 @@ final class HTTPConnection: ReadinessHandler, IterationEnd, ScheduledInput, @unc
 
   /// What happens once the client has received everything.
   enum AfterOutput {
-    case end(HTTPExchange, CheckedContinuation<Bool, Never>)
+    case end(HTTPExchange, @Sendable (Bool) -> Void)
     case endOutput
   }
 
@@ -160,7 +160,7 @@ final class HTTPConnection: ReadinessHandler, IterationEnd, ScheduledInput, @unc
     guard phase != .closed else { return }
     phase = .closed
     timer.cancel(on: socket.loop)
-    if case .end(_, let continuation) = afterOutput { continuation.resume(returning: false) }
+    let whenTaken = if case .end(_, let whenTaken) = afterOutput { whenTaken } else { nil as (@Sendable (Bool) -> Void)? }
     afterOutput = nil
     pending = ByteBuffer()
     let exchange = exchange
@@ -168,13 +168,14 @@ final class HTTPConnection: ReadinessHandler, IterationEnd, ScheduledInput, @unc
     exchange?.abandon()
     socket.close(onClosed)
     countHeldBytes()
+    whenTaken?(false)
   }
 
   // MARK: - Reading
 
   /// Handles the received bytes: at once if no other connection waits for its turn.
   private func handleInput() {
-    guard !input.isQueued else { return }
+    guard !input.isQueued, !input.isAdvancing else { return }
     guard let begin = executor.scheduler.beginHere() else { return queueInput() }
     let flow = executor.flow
     advance()
@@ -248,11 +249,15 @@ final class HTTPConnection: ReadinessHandler, IterationEnd, ScheduledInput, @unc
       body: ExchangeBody(connection: self, exchange: exchange, length: head.framing.length), executor: executor)
     let response = ExchangeResponse(connection: self, exchange: exchange)
     server.responderStarts(on: self)
-    exchange.task = Task(executorPreference: executor) { [server, link] in
-      await link.responder.respond(to: request, with: response)
-      self.perform { $0.responderEnded(exchange) }
-      server.responderEnds(on: self)
+    if let begun = link.responder.begin(request, response) {
+      exchange.cancel = begun.cancel
+      return begun.run { [server] in self.responderEnded(exchange, server) }
     }
+    let task = Task(executorPreference: executor) { [server, link] in
+      await link.responder.respond(to: request, with: response)
+      self.responderEnded(exchange, server)
+    }
+    exchange.cancel = task.cancel
   }
 
   /// Takes bytes of a body, which had `size` bytes with their framing.
@@ -397,10 +402,10 @@ final class HTTPConnection: ReadinessHandler, IterationEnd, ScheduledInput, @unc
     if socket.unwrittenBytes == 0, let next = afterOutput {
       afterOutput = nil
       switch next {
-      case .end(let exchange, let continuation):
+      case .end(let exchange, let whenTaken):
         timer.output = nil
         finish(exchange)
-        continuation.resume(returning: true)
+        whenTaken(true)
       case .endOutput:
         input.isAnswered = true
         socket.endOutput()

@@ -50,7 +50,8 @@ final class HTTPExchange: @unchecked Sendable {
   var isReading = false
   var reader: CheckedContinuation<GatewayBodyPiece, Never>?
   var writer: CheckedContinuation<Bool, Never>?
-  var task: Task<Void, Never>?
+  /// Ends what makes the response; nil: that has ended.
+  var cancel: (() -> Void)?
   /// How long, in all, the responder has waited for the body's last 64 KiB.
   var progress = BodyProgress()
 
@@ -71,7 +72,8 @@ final class HTTPExchange: @unchecked Sendable {
     body.finish(.failed("ended before its end"))
     resumeReader(at: MonotonicInstant(nanoseconds: 0))
     resumeWriter(false)
-    task?.cancel()
+    cancel?()
+    cancel = nil
   }
 
   /// Passes on what there is to who waits for it.
@@ -146,7 +148,18 @@ struct ExchangeResponse: GatewayResponse {
 
   func write(_ bytes: [UInt8]) async throws(GatewayClientGone) { try await run { $0.write(exchange, bytes, $1) } }
 
-  func end() async throws(GatewayClientGone) { try await run { $0.end(exchange, $1) } }
+  func end() async throws(GatewayClientGone) {
+    try await run { (connection, continuation) in connection.end(exchange) { continuation.resume(returning: $0) } }
+  }
+
+  func answer(
+    status: Int, fields: HTTPFields, length: Int64?, body: [UInt8], whenTaken: @escaping @Sendable () -> Void
+  ) {
+    let isThere = connection.perform { connection in
+      connection.answer(exchange, (status, fields, length), body) { _ in whenTaken() }
+    }
+    if !isThere { whenTaken() }
+  }
 
   private func run(
     _ step: @escaping @Sendable (HTTPConnection, CheckedContinuation<Bool, Never>) -> Void
@@ -195,41 +208,70 @@ extension HTTPConnection {
   ) {
     guard isCurrent(exchange) else { return continuation.resume(returning: false) }
     do throws(ResponseFraming.Violation) {
-      let bytes = try exchange.response.begin(
-        status: status, fields: fields, length: length,
-        mustClose: server.isDraining || requestGuard.hasFailed || exchange.needsContinue)
-      send(bytes)
+      send(try head(of: exchange, (status, fields, length)))
       waitForCapacity(exchange, continuation)
     } catch {
-      breakOff(continuation)
+      leave()
+      continuation.resume(returning: false)
     }
+  }
+
+  private func head(
+    of exchange: HTTPExchange, _ head: (status: Int, fields: HTTPFields, length: Int64?)
+  ) throws(ResponseFraming.Violation) -> [UInt8] {
+    try exchange.response.begin(
+      status: head.status, fields: head.fields, length: head.length,
+      mustClose: server.isDraining || requestGuard.hasFailed || exchange.needsContinue)
+  }
+
+  /// The bytes of a piece of the body, with their framing.
+  private func parts(of bytes: [UInt8], _ exchange: HTTPExchange) throws(ResponseFraming.Violation) -> [[UInt8]] {
+    guard let (before, behind) = try exchange.response.write(bytes.count) else { return [] }
+    return before.isEmpty && behind.isEmpty ? [bytes] : [before, bytes, behind]
+  }
+
+  /// Sends a whole response.
+  func answer(
+    _ exchange: HTTPExchange, _ head: (status: Int, fields: HTTPFields, length: Int64?), _ body: [UInt8],
+    _ whenTaken: @escaping @Sendable (Bool) -> Void
+  ) {
+    guard isCurrent(exchange) else { return whenTaken(false) }
+    do throws(ResponseFraming.Violation) {
+      socket.write(try self.head(of: exchange, head))
+      for part in try parts(of: body, exchange) { socket.write(part) }
+    } catch {
+      leave()
+      return whenTaken(false)
+    }
+    end(exchange, whenTaken)
   }
 
   func write(_ exchange: HTTPExchange, _ bytes: [UInt8], _ continuation: CheckedContinuation<Bool, Never>) {
     guard isCurrent(exchange) else { return continuation.resume(returning: false) }
     do throws(ResponseFraming.Violation) {
-      guard let (before, behind) = try exchange.response.write(bytes.count) else {
-        return continuation.resume(returning: true)
-      }
-      for part in [before, bytes, behind] where !part.isEmpty { send(part) }
+      let parts = try parts(of: bytes, exchange)
+      for part in parts { send(part) }
+      guard !parts.isEmpty else { return continuation.resume(returning: true) }
       waitForCapacity(exchange, continuation)
     } catch {
-      breakOff(continuation)
+      leave()
+      continuation.resume(returning: false)
     }
   }
 
-  func end(_ exchange: HTTPExchange, _ continuation: CheckedContinuation<Bool, Never>) {
-    guard isCurrent(exchange) else { return continuation.resume(returning: false) }
+  func end(_ exchange: HTTPExchange, _ whenTaken: @escaping @Sendable (Bool) -> Void) {
+    guard isCurrent(exchange) else { return whenTaken(false) }
     do throws(ResponseFraming.Violation) {
-      let bytes = try exchange.response.end()
-      socket.write(bytes)
-      awaitOutput()
-      afterOutput = .end(exchange, continuation)
-      flush()
-      update()
+      socket.write(try exchange.response.end())
     } catch {
-      breakOff(continuation)
+      // Its client must not take it for a whole one.
+      leave()
+      return whenTaken(false)
     }
+    awaitOutput()
+    afterOutput = .end(exchange, whenTaken)
+    flush()
+    update()
   }
 
   private func waitForCapacity(_ exchange: HTTPExchange, _ continuation: CheckedContinuation<Bool, Never>) {
@@ -244,12 +286,6 @@ extension HTTPConnection {
 
   private func isCurrent(_ exchange: HTTPExchange) -> Bool { self.exchange === exchange && phase == .open }
 
-  /// A response that does not keep to its framing: its client must not take it for a whole one.
-  private func breakOff(_ continuation: CheckedContinuation<Bool, Never>) {
-    leave()
-    continuation.resume(returning: false)
-  }
-
   func finish(_ exchange: HTTPExchange) {
     self.exchange = nil
     guard !exchange.response.closes, !requestGuard.hasFailed, !exchange.needsContinue else { return linger() }
@@ -259,9 +295,13 @@ extension HTTPConnection {
     advance()
   }
 
-  func responderEnded(_ exchange: HTTPExchange) {
-    // Half a response must not look like a whole one.
-    if isCurrent(exchange) { leave() }
+  func responderEnded(_ exchange: HTTPExchange, _ server: any HTTPServer) {
+    perform { connection in
+      exchange.cancel = nil
+      // Half a response must not look like a whole one.
+      if connection.isCurrent(exchange) { connection.leave() }
+    }
+    server.responderEnds(on: self)
   }
 }
 

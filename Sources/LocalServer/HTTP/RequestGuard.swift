@@ -114,7 +114,12 @@ package struct RequestGuard: Sendable {
   // MARK: - The header section
 
   private mutating func readHead(_ bytes: UnsafeRawBufferPointer) throws(RequestRejection) -> (Int, Event?) {
-    for (index, byte) in bytes.enumerated() {
+    var index = 0
+    while index < bytes.count {
+      index += takeCharacters(UnsafeRawBufferPointer(rebasing: bytes[index...]))
+      guard index < bytes.count else { break }
+      let byte = bytes[index]
+      index += 1
       guard try isLineEnd(byte) else {
         try checkSizes()
         continue
@@ -127,7 +132,7 @@ package struct RequestGuard: Sendable {
           continue
         }
         let head = try RequestHead(line, HTTPFields(fields), replacesHost: limits.replacesHost)
-        return (index + 1, finishHead(head))
+        return (index, finishHead(head))
       }
       guard content.isEmpty else {
         line = try RequestLine(content, targetLimit: limits.target)
@@ -142,6 +147,22 @@ package struct RequestGuard: Sendable {
     return (bytes.count, nil)
   }
 
+  /// Adds the bytes up to the end of a line, to a faulty one, or to the one that is too many; returns how many.
+  private mutating func takeCharacters(_ bytes: UnsafeRawBufferPointer) -> Int {
+    guard !hasCR else { return 0 }
+    let count = section.count - lineStart
+    let left = min(
+      line == nil ? limits.target + Self.aroundTarget - count : limits.field - count, limits.section - section.count)
+    let characters = bytes.prefix(max(0, left)).prefix(while: Self.isCharacter)
+    section.append(contentsOf: characters)
+    return characters.count
+  }
+
+  private static func isCharacter(_ byte: UInt8) -> Bool { byte >= 0x20 && byte != 0x7F || byte == 0x09 }
+
+  /// Bytes of a request line beside the target.
+  private static let aroundTarget = 300
+
   /// Adds a byte of a line; true when it is the last one.
   private mutating func isLineEnd(_ byte: UInt8) throws(RequestRejection) -> Bool {
     section.append(byte)
@@ -153,15 +174,14 @@ package struct RequestGuard: Sendable {
     switch byte {
     case 0x0D: hasCR = true
     case 0x0A: throw RequestRejection("LF without CR")
-    case 0x09, 0x20...0x7E, 0x80...0xFF: break
-    default: throw RequestRejection("a control character")
+    default: guard Self.isCharacter(byte) else { throw RequestRejection("a control character") }
     }
     return false
   }
 
   private func checkSizes() throws(RequestRejection) {
     let count = section.count - lineStart
-    if line == nil, count > limits.target + 300 { throw .tooLarge("the request line is too long", status: 414) }
+    if line == nil, count > limits.target + Self.aroundTarget { throw .tooLarge("the request line is too long", status: 414) }
     if line != nil, count > limits.field { throw .tooLarge("a field is too long") }
     if section.count > limits.section { throw .tooLarge("the header section is too long") }
   }
@@ -250,7 +270,7 @@ package struct RequestGuard: Sendable {
   /// Trailers are dropped; those that would be fields of framing or of rights are not even accepted.
   private func checkTrailer(_ content: ArraySlice<UInt8>) throws(RequestRejection) -> State {
     let name = HTTPFieldRules.canonical(try HTTPFields.Field(line: content).name)
-    guard !HTTPFieldRules.isReserved(name), name != "cookie" else {
+    guard !HTTPFieldRules.isReserved(canonical: name), name != "cookie" else {
       throw RequestRejection("a trailer has the name of a field that decides about the request")
     }
     return .chunk(.trailer)

@@ -173,7 +173,7 @@ extension HTTPFields.Field {
     guard let colon = line.firstIndex(of: UInt8(ascii: ":")) else { throw RequestRejection("a field has no colon") }
     let name = String(decoding: line[..<colon], as: UTF8.self)
     guard HTTPFieldRules.isName(name) else { throw RequestRejection("a field's name is not a token") }
-    let text = FieldOctets.text(line[(colon + 1)...])
+    let text = line[(colon + 1)...].withUnsafeBufferPointer { FieldOctets.text($0) }
     // What servers of the CGI family take for the real one, and proxies do not.
     let lowercased = name.lowercasedASCII()
     let canonical = HTTPFieldRules.canonical(name)
@@ -184,7 +184,7 @@ extension HTTPFields.Field {
   }
 
   private static func isSignificant(_ canonical: String) -> Bool {
-    HTTPFieldRules.isReserved(canonical) || canonical == "cookie" || canonical == "origin"
+    HTTPFieldRules.isReserved(canonical: canonical) || canonical == "cookie" || canonical == "origin"
   }
 }
 

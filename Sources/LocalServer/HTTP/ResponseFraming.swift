@@ -45,19 +45,33 @@ package struct ResponseFraming: Sendable {
     guard (200...599).contains(status) else { throw Violation(detail: "\(status) is not the status of a response") }
     guard length ?? 0 >= 0 else { throw Violation(detail: "the length is negative") }
     if mustClose { closes = true }
-    var bytes = Array("HTTP/1.1 \(status) \(Self.phrase(of: status))\r\n".utf8)
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(512)
+    bytes += "HTTP/1.1 ".utf8
+    bytes += String(status).utf8
+    bytes += " ".utf8
+    bytes += Self.phrase(of: status).utf8
+    bytes += "\r\n".utf8
     for field in fields.lines {
-      guard HTTPFieldRules.isName(field.name), HTTPFieldRules.isValue(field.value),
-        !Self.framingFields.contains(field.name.lowercasedASCII())
+      let name = field.name
+      guard HTTPFieldRules.isName(name), HTTPFieldRules.isValue(field.value),
+        !Self.framingFields.contains(where: { name.hasSameASCIILetters(as: $0) })
       else { throw Violation(detail: "a field cannot be sent") }
-      bytes += "\(field.name): ".utf8
-      bytes += FieldOctets.bytes(field.value)
+      bytes += name.utf8
+      bytes += ": ".utf8
+      if FieldOctets.standsForBytes(field.value) {
+        bytes += FieldOctets.bytes(field.value)
+      } else {
+        bytes += field.value.utf8
+      }
       bytes += "\r\n".utf8
     }
     if status == 204 || status == 304 {
       state = .withoutBody
     } else if let length {
-      bytes += "Content-Length: \(length)\r\n".utf8
+      bytes += "Content-Length: ".utf8
+      bytes += String(length).utf8
+      bytes += "\r\n".utf8
       state = isHead ? .withoutBody : .length(length)
     } else if isHead {
       state = .withoutBody
@@ -69,7 +83,8 @@ package struct ResponseFraming: Sendable {
       state = .untilClose
     }
     if closes { bytes += "Connection: close\r\n".utf8 }
-    return bytes + "\r\n".utf8
+    bytes += "\r\n".utf8
+    return bytes
   }
 
   /// The bytes before and behind `count` bytes of the body; nil when they are not sent.
@@ -101,7 +116,7 @@ package struct ResponseFraming: Sendable {
     }
   }
 
-  private static let framingFields: Set<String> = ["connection", "content-length", "transfer-encoding"]
+  private static let framingFields = ["connection", "content-length", "transfer-encoding"]
 
   private static func phrase(of status: Int) -> String { phrases[status] ?? "Status" }
 

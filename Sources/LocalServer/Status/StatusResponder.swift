@@ -8,13 +8,7 @@ struct StatusResponder: GatewayResponder {
   func respond(to request: GatewayRequest, with response: any GatewayResponse) async {
     let page: StatusPage
     if let error = Self.error(for: request) { page = error } else { page = await pages(request.path) ?? .missing }
-    do throws(GatewayClientGone) {
-      try await response.begin(status: page.status, fields: page.fields, length: Int64(page.body.count))
-      try await response.write(page.body)
-      try await response.end()
-    } catch {
-      // The client has gone.
-    }
+    await response.answer(status: page.status, fields: page.fields, body: page.body)
   }
 
   private static func error(for request: GatewayRequest) -> StatusPage? {

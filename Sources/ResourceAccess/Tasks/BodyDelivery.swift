@@ -11,19 +11,44 @@ struct BodyDelivery {
     var hasHead = false
   }
 
-  /// A delivery that has begun.
+  /// The delivery of one call: beside its exchange where that goes on while a part waits, else behind it.
   final class Running: Sendable {
-    private let delivery: BodyDelivery
-    private let taken = Locked(Taken())
-    private let pump: Task<Void, Never>
+    private struct State {
+      var taken = Taken()
+      var pump: Task<Void, Never>?
+    }
 
-    /// Delivers parts beside the call of `turn`.
+    private let delivery: BodyDelivery
+    private let turn: CallTurn
+    private let state = Locked(State())
+
     init(_ delivery: BodyDelivery, in turn: CallTurn) {
       self.delivery = delivery
-      pump = turn.accompany { [taken] in
-        let outcome = await delivery.pump()
-        taken.withLock { $0 = outcome }
+      self.turn = turn
+    }
+
+    /// Begins to deliver beside the exchange; at most once, and before that has ended.
+    func begin() {
+      let pump = turn.accompany { [delivery, state] in
+        let taken = await delivery.pump()
+        state.withLock { $0.taken = taken }
       }
+      state.withLock { $0.pump = pump }
+    }
+
+    /// The response of the exchange with its body; nil where there is none, or some of it is being delivered.
+    func whole(_ result: Result<ResourceResponse, ResourceError>) -> ResourceResponse? {
+      guard case .success(var response) = result, state.withLock({ $0.pump == nil }) else { return nil }
+      delivery.task.control.finish()
+      let body = delivery.task.control.takeWholeBody()
+      if !body.isEmpty { response.body = body }
+      return response
+    }
+
+    private func delivered() async -> Taken {
+      guard let pump = state.withLock({ $0.pump }) else { return await delivery.pump() }
+      await pump.value
+      return state.withLock { $0.taken }
     }
 
     /// Delivers what is left behind `result`, the exchange's.
@@ -31,13 +56,17 @@ struct BodyDelivery {
       delivery.task.control.finish()
       do throws(ResourceError) {
         let response = try result.get()
-        await pump.value
-        return .success(try await delivery.finish(response, after: taken.withLock { $0 }))
+        return .success(try await delivery.finish(response, after: await delivered()))
       } catch {
         // The pieces that came before the server broke off are delivered before the error; a fetch that fails otherwise
         // has no use for the rest of the body.
-        if error.outcome != .replied || [.requestCancelled, .deadlineExceeded].contains(error.code) { pump.cancel() }
-        await pump.value
+        if error.outcome != .replied || [.requestCancelled, .deadlineExceeded].contains(error.code) {
+          let pump = state.withLock { $0.pump }
+          pump?.cancel()
+          await pump?.value
+        } else {
+          _ = await delivered()
+        }
         return .failure(error)
       }
     }

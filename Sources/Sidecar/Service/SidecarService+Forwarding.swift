@@ -47,19 +47,21 @@ extension SidecarService {
     return trace.traceID
   }
 
-  /// Fetches a resource for `program`, with all rules, limits and records of `fetchResource`. Without an error the
-  /// program has the whole response.
-  package func fetch(
+  /// Begins a fetch of a resource for `program`, with all rules, limits and records of `fetchResource`. Where that ends
+  /// without an error the program has the response.
+  package func begin(
     _ fetch: ForwardedFetch, for program: any ForwardingProgram, by caller: PeerConnection
-  ) async -> Result<Void, RPCFault> {
+  ) -> Dispatch {
     let handler = lifetime.fetches
-    return await carryOut(
+    return dispatch(
       fetch.call, by: caller,
-      { (_, context) async throws(RPCFault) in
-        try await handler.carryOut(fetch, for: program, context)
-        return .value(.null)
-      }, preview: { (_, context) async throws(RPCFault) in try await handler.preview(fetch, context) }
-    ).map { _ in }
+      CallChain.Replacement(
+        body: { (_, context) async throws(RPCFault) in
+          try await handler.carryOut(fetch, for: program, context)
+          return .value(.null)
+        },
+        attempt: { (_, context) throws(RPCFault) in try handler.begin(fetch, for: program, context) },
+        preview: { (_, context) async throws(RPCFault) in try await handler.preview(fetch, context) }))
   }
 
   /// Where work for `caller` is done, on `bytes` and more on threads that all users share fairly.
@@ -74,26 +76,50 @@ extension SidecarService {
   package func call(
     _ method: String, _ params: JSONValue?, endingWith fault: RPCFault? = nil, by caller: PeerConnection
   ) async -> Result<RPCResult, RPCFault> {
-    var ending: MethodTable.WaitingHandler?
+    var ending: CallChain.Replacement?
     if let fault {
-      ending = { [callersLog] (_, context) async throws(RPCFault) in
+      ending = CallChain.Replacement { [callersLog] (_, context) async throws(RPCFault) in
         callersLog.of(context.scope).log(
           .notice, "forwarded request rejected", .of([.reason: .string(fault.message)]))
         throw fault
       }
     }
-    return await carryOut(Call(key: 0, id: nil, method: method, params: params.map(JSONTree.init)), by: caller, ending)
+    return await dispatch(
+      Call(key: 0, id: nil, method: method, params: params.map(JSONTree.init)), by: caller, ending
+    ).outcome()
   }
 
-  private func carryOut(
-    _ call: Call, by caller: PeerConnection, _ body: MethodTable.WaitingHandler? = nil,
-    preview: MethodTable.Preview? = nil
-  ) async -> Result<RPCResult, RPCFault> {
+  private func dispatch(
+    _ call: Call, by caller: PeerConnection, _ replacement: CallChain.Replacement?
+  ) -> Dispatch {
     guard !lifetime.isDraining else {
-      return .failure(RPCFault(.shuttingDown, outcome: .notSent, isRetryable: true))
+      return .answered(.failure(RPCFault(.shuttingDown, outcome: .notSent, isRetryable: true)))
     }
-    return await hub.counted {
-      await CallChain(caller: caller, environment: calls).carryOut(call, by: body, preview: preview)
+    switch CallChain(caller: caller, environment: calls).dispatch(call, by: replacement) {
+    case .answered(let outcome): return .answered(outcome)
+    case .work(let work): return .work { [hub] in await hub.counted(work) }
+    case .begun(let call): return .begun(OtherCall(call, in: hub))
     }
   }
+}
+
+/// A call without a task that came in no message of a connection: counted while it runs.
+private final class OtherCall: BegunCall {
+  private let call: any BegunCall
+  private let hub: EventHub
+
+  init(_ call: any BegunCall, in hub: EventHub) {
+    self.call = call
+    self.hub = hub
+  }
+
+  func run(_ end: @escaping @Sendable (Result<RPCResult, RPCFault>) -> Void) {
+    hub.otherCallBegins()
+    call.run { [hub] outcome in
+      hub.otherCallEnds()
+      end(outcome)
+    }
+  }
+
+  func cancel() { call.cancel() }
 }

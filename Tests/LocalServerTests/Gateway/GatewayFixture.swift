@@ -1,5 +1,6 @@
 import Glibc
 import HTTPMessages
+import PosternSupport
 
 @testable import LocalServer
 
@@ -21,13 +22,62 @@ struct Responder: GatewayResponder {
   }
 }
 
+/// A responder that answers without tasks: each path at once, but `/later`, which waits until its client has gone.
+final class TasklessResponder: GatewayResponder {
+  /// How many answers were cancelled, how many ended, and how many are in memory.
+  let counts = Locked((cancelled: 0, ended: 0, kept: 0))
+
+  private final class Answer: BegunResponse {
+    private let counts: Locked<(cancelled: Int, ended: Int, kept: Int)>
+    let body: @Sendable (@escaping @Sendable () -> Void) -> Void
+    let onCancel: @Sendable () -> Void
+
+    init(
+      _ counts: Locked<(cancelled: Int, ended: Int, kept: Int)>, onCancel: @escaping @Sendable () -> Void,
+      _ body: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void
+    ) {
+      self.counts = counts
+      counts.withLock { $0.kept += 1 }
+      self.body = body
+      self.onCancel = onCancel
+    }
+
+    deinit { counts.withLock { $0.kept -= 1 } }
+
+    func run(whenEnded: @escaping @Sendable () -> Void) { body(whenEnded) }
+    func cancel() { onCancel() }
+  }
+
+  func begin(_ request: GatewayRequest, _ response: any GatewayResponse) -> (any BegunResponse)? {
+    guard request.path != "/task" else { return nil }
+    let counts = counts
+    let later = Locked<(@Sendable () -> Void)?>(nil)
+    return Answer(counts, onCancel: {
+      counts.withLock { $0.cancelled += 1 }
+      later.withLock { $0.take() }?()
+    }) { whenEnded in
+      let end: @Sendable () -> Void = {
+        counts.withLock { $0.ended += 1 }
+        whenEnded()
+      }
+      guard request.path != "/later" else { return later.withLock { $0 = end } }
+      let body = Array(request.path.utf8)
+      response.answer(status: 200, fields: [:], length: Int64(body.count), body: body, whenTaken: end)
+    }
+  }
+
+  func respond(to request: GatewayRequest, with response: any GatewayResponse) async {
+    await response.answer(status: 200, fields: [:], body: Array("in a task".utf8))
+  }
+}
+
 /// A server on a socket in a directory of its own, and its clients.
 final class Fixture: Sendable {
   let server: GatewayServer
   let path: String
 
   init(
-    _ responder: Responder = .echo, address: String? = nil,
+    _ responder: any GatewayResponder = Responder.echo, address: String? = nil,
     change: (inout GatewayServer.Configuration) -> Void = { _ in }
   ) async throws {
     path = "/tmp/gateway-\(getpid())-\(UInt64.random(in: 0 ... .max)).sock"

@@ -106,6 +106,39 @@ struct GatewayServerTests {
     await fixture.server.shutdown()
   }
 
+  // Catches answers without a task that overtake each other, run into each other's connection, or are not counted.
+  @Test("Requests that are answered without a task are answered in their order, and one in a task among them")
+  func withoutTasks() async throws {
+    let responder = TasklessResponder()
+    let fixture = try await Fixture(responder)
+    let paths = (0..<300).map { $0 % 50 == 7 ? "/task" : "/\($0)" }
+    let client = try fixture.connect()
+    client.send(paths.map { "GET \($0) HTTP/1.1\r\nHost: postern\r\n\r\n" }.joined())
+    shutdown(client.descriptor, Int32(SHUT_WR))
+    let bodies = client.receive().components(separatedBy: "\r\n\r\n").dropFirst().map {
+      $0.components(separatedBy: "HTTP/1.1")[0]
+    }
+    #expect(bodies == paths.map { $0 == "/task" ? "in a task" : $0 })
+    #expect(responder.counts.withLock { $0.ended } == paths.filter { $0 != "/task" }.count)
+    #expect(await eventually { responder.counts.withLock { $0.kept } == 0 }, "what has ended is still in memory")
+    #expect(fixture.server.responderCount == 0)
+    await fixture.server.shutdown()
+  }
+
+  // Catches a fetch that goes on for a client that has gone.
+  @Test("A client that goes has its answer without a task cancelled")
+  func goneWithoutTask() async throws {
+    let responder = TasklessResponder()
+    let fixture = try await Fixture(responder)
+    do {
+      let client = try fixture.connect()
+      client.send("GET /later HTTP/1.1\r\nHost: postern\r\n\r\n")
+      #expect(await eventually { fixture.server.responderCount == 1 })
+    }
+    #expect(await eventually { responder.counts.withLock { $0 } == (1, 1, 0) && fixture.server.responderCount == 0 })
+    await fixture.server.shutdown()
+  }
+
   // Catches work that goes on for clients that have gone, whether they are sending, waiting, or not reading.
   @Test("A client that goes has its task cancelled", arguments: ["waiting", "sending", "reading"])
   func gone(what: String) async throws {

@@ -25,10 +25,16 @@ package final class EventHub: Sendable {
 
   /// Carries out a call that came on none of these connections.
   package func counted<Outcome>(_ call: () async -> Outcome) async -> Outcome {
-    otherCalls.withLock { $0 += 1 }
-    defer { otherCalls.withLock { $0 -= 1 } }
+    otherCallBegins()
+    defer { otherCallEnds() }
     return await call()
   }
+
+  /// A call begins that came on none of these connections.
+  func otherCallBegins() { otherCalls.withLock { $0 += 1 } }
+
+  /// Such a call has ended.
+  func otherCallEnds() { otherCalls.withLock { $0 -= 1 } }
 
   /// From here on `rules` say which connections may hear of what.
   package func use(_ rules: AccessRules) { access.withLock { $0 = rules } }

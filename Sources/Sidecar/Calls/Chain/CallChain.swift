@@ -29,25 +29,21 @@ package final class CallChain: CallDispatcher {
     self.environment = environment
   }
 
-  package func dispatch(_ call: Call) -> Dispatch {
-    dispatch(call, by: nil, preview: nil)
+  /// What carries out a call that came in no message.
+  package struct Replacement: Sendable {
+    /// Runs instead of the method's handler.
+    var body: MethodTable.WaitingHandler
+    /// Begins the call where it came; nil: it has a task.
+    var attempt: MethodTable.Attempt?
+    /// Shows the call to people; nil: as the method does.
+    var preview: MethodTable.Preview?
   }
 
-  /// Carries out a call that came in no message, by the same steps: `body` is run instead of the method's handler,
-  /// which has to be one that may wait, and `preview` instead of the method's.
-  package func carryOut(
-    _ call: Call, by body: MethodTable.WaitingHandler? = nil, preview: MethodTable.Preview? = nil
-  ) async -> Result<RPCResult, RPCFault> {
-    switch dispatch(call, by: body, preview: preview) {
-    case .answered(let outcome): outcome
-    case .work(let work): await work()
-    case .begun(let call): await call.outcome()
-    }
-  }
+  package func dispatch(_ call: Call) -> Dispatch { dispatch(call, by: nil) }
 
-  private func dispatch(
-    _ call: Call, by replacement: MethodTable.WaitingHandler?, preview: MethodTable.Preview?
-  ) -> Dispatch {
+  /// Dispatches a call that came in no message, by the same steps: `replacement` is run instead of the method's handler,
+  /// which has to be one that may wait.
+  package func dispatch(_ call: Call, by replacement: Replacement?) -> Dispatch {
     let handler = environment.methods[call.method]
     let end = CallEnd(of: call, isKnown: handler != nil, from: caller, environment)
     let snapshot = environment.snapshot()
@@ -86,14 +82,14 @@ package final class CallChain: CallDispatcher {
         context.audit = environment.audit.entry(for: call.method, params, narrowing)
         context.needsApproval = environment.approval.requires(call.method, through: narrowing)
         // A long text is read where that harms no other call.
-        if let attempt, replacement == nil, !call.mustWait, call.byteCount < JSONRPCConnection.longText,
+        if let attempt = replacement.map(\.attempt) ?? attempt, !call.mustWait, call.byteCount < JSONRPCConnection.longText,
           let dispatch = atOnce(attempt, params, context, slot, end)
         {
           return dispatch
         }
         return work(
-          call.method, CallParams(params), replacement ?? body,
-          preview ?? environment.methods.preview(of: call.method), context, slot, end)
+          call.method, CallParams(params), replacement?.body ?? body,
+          replacement?.preview ?? environment.methods.preview(of: call.method), context, slot, end)
       }
     } catch {
       // Only an error shows its trace: such a call causes nothing upstream.

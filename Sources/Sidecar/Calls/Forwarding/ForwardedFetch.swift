@@ -73,9 +73,14 @@ package struct ForwardedFetch: Sendable {
 
 /// The program behind a forwarded fetch.
 package protocol ForwardingProgram: Sendable {
+  /// The fields of its request for `server`.
+  func fields(for server: ResourceServer) -> HTTPFields
   /// The request's content for `server`; called once, when the program may send it.
   func content(for server: ResourceServer) async throws(RPCFault) -> ForwardedFetch.Content
-  /// Takes the head of the response, once. False ends the fetch.
+  /// Takes the response at its end: all of it, unless it has begun to come in pieces. It goes on to the program when the
+  /// call has ended.
+  func take(_ response: ResourceResponse, from server: ResourceServer)
+  /// Takes the head of a response that comes in pieces, once. False ends the fetch.
   func begin(_ head: HTTPResponseHead, from server: ResourceServer) async -> Bool
   /// Takes the next bytes of the response, and returns when it can take more. False ends the fetch.
   func deliver(_ piece: [UInt8]) async -> Bool

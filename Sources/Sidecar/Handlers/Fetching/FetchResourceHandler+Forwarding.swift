@@ -7,21 +7,51 @@ import PosternProtocol
 import PosternSupport
 
 extension FetchResourceHandler {
-  /// Carries out a fetch of `program`. When it returns the program has all of the response.
+  /// Begins a fetch of `program`. It needs no task where its request has no body, and its session is known.
+  func begin(
+    _ forwarded: ForwardedFetch, for program: any ForwardingProgram, _ context: CallContext
+  ) throws(RPCFault) -> MethodTable.Beginning<RPCResult> {
+    let rest: @Sendable () async throws(RPCFault) -> RPCResult = { () async throws(RPCFault) in
+      try await self.carryOut(forwarded, for: program, context)
+      return .value(.null)
+    }
+    guard forwarded.continuation == nil, forwarded.onBehalfOf == nil, forwarded.bodyBytes == 0 else {
+      return .waits(rest)
+    }
+    var (server, options) = try plan(forwarded, context)
+    guard server.authentication != .onBehalfOf,
+      case .known(let session) = try knownSession(forwarded.session, server, context)
+    else { return .waits(rest) }
+    use(session, server, &options, context)
+    let content = ForwardedFetch.Content(fields: program.fields(for: server))
+    let fetch = Fetch(
+      request: forwarded.request(with: content), server: server, options: options,
+      task: NetworkTask.generatedIdentifier())
+    let running = try RunningFetch(fetch, context, by: self) { Self.deliver(to: program, from: server, &$0) }
+    return .begun(BegunFetch(running, for: program))
+  }
+
+  /// The resource server and the options of a fetch that continues no other one.
+  private func plan(
+    _ forwarded: ForwardedFetch, _ context: CallContext
+  ) throws(RPCFault) -> (ResourceServer, FetchOptions) {
+    try checkForDebugger(context)
+    try context.runtime.check(resource: forwarded.resource)
+    let server = try server(forwarded.resource, context)
+    let options = options(of: forwarded, context)
+    try context.check(forwarded.shownRequest, to: server, options)
+    return (server, options)
+  }
+
+  /// Carries out a fetch of `program`. When it returns the program has the response.
   func carryOut(
     _ forwarded: ForwardedFetch, for program: any ForwardingProgram, _ context: CallContext
   ) async throws(RPCFault) {
-    try checkForDebugger(context)
-    try context.runtime.check(resource: forwarded.resource)
     if let continuation = forwarded.continuation {
       return try await resume(continuation, forwarded, for: program, context)
     }
-    let server = try server(forwarded.resource, context)
-    var options = options(of: forwarded, context)
-    try context.check(forwarded.shownRequest, to: server, options)
-    options.session = try await session(forwarded.session, server, context)
-    context.audit?.note(server, options.session)
-    options.cookieScope = CookieScope(uid: context.uid, session: options.session?.handle)
+    var (server, options) = try plan(forwarded, context)
+    use(try await session(forwarded.session, server, context), server, &options, context)
     let content = try await program.content(for: server)
     let inbound = forwarded.onBehalfOf.map { OnBehalfOf(token: $0.reveal()) }
     let fetch = Fetch(
@@ -44,6 +74,8 @@ extension FetchResourceHandler {
   private func resume(
     _ continuation: String, _ forwarded: ForwardedFetch, for program: any ForwardingProgram, _ context: CallContext
   ) async throws(RPCFault) {
+    try checkForDebugger(context)
+    try context.runtime.check(resource: forwarded.resource)
     guard forwarded.onBehalfOf == nil else {
       throw .invalidParams("continuation excludes onBehalfOf", path: "/onBehalfOf")
     }
@@ -72,25 +104,26 @@ extension FetchResourceHandler {
     _ fetch: Fetch, _ supply: BodySupply?, for program: any ForwardingProgram, _ context: CallContext
   ) async throws(RPCFault) {
     let server = fetch.server
-    // What is encrypted as a whole is decrypted as a whole.
-    let streams = server.payloadEncryption?.decryptsAnswers != true
     let outcome = try await run(fetch, context) { options in
       options.supply = supply
-      guard streams else { return }
-      options.deliverHead = { await program.begin($0, from: server) }
-      options.deliver = program.deliver
-      options.pieceBytes = TransferControl.window
+      Self.deliver(to: program, from: server, &options)
     }
     switch outcome {
     case .failure(let error): throw await fault(error, of: fetch, context)
-    case .success(let response):
-      guard !streams else { return }
-      let head = HTTPResponseHead(
-        status: response.status, reason: response.reason, url: response.url, fields: response.fields)
-      guard await program.begin(head, from: server), await program.deliver(response.body) else {
-        throw RPCFault(.requestCancelled, outcome: TransportError.Outcome.replied)
-      }
+    case .success(let response): program.take(response, from: server)
     }
+  }
+
+  /// Sets where the response goes while it comes.
+  private static func deliver(
+    to program: any ForwardingProgram, from server: ResourceServer, _ options: inout FetchOptions
+  ) {
+    // What is encrypted as a whole is decrypted as a whole.
+    guard server.payloadEncryption?.decryptsAnswers != true else { return }
+    options.deliverHead = { await program.begin($0, from: server) }
+    options.deliver = program.deliver
+    options.pieceBytes = TransferControl.window
+    options.mayReturnWhole = true
   }
 }
 

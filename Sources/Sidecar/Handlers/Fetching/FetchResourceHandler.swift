@@ -112,13 +112,18 @@ final class FetchResourceHandler: Sendable {
   private func complete(
     _ fetch: inout Fetch, _ params: FetchResource.Params, _ session: SessionRef?, _ context: CallContext
   ) throws(RPCFault) {
-    fetch.options.session = session
-    context.audit?.note(fetch.server, session)
-    fetch.options.cookieScope = CookieScope(uid: context.uid, session: session?.handle)
+    use(session, fetch.server, &fetch.options, context)
     guard params.task.map({ (1...128).contains($0.utf8.count) }) ?? true else {
       throw .invalidParams("A task's name has 1 to 128 bytes", path: "/task")
     }
     fetch.task = params.task ?? NetworkTask.generatedIdentifier()
+  }
+
+  /// Sets the session of a fetch.
+  func use(_ session: SessionRef?, _ server: ResourceServer, _ options: inout FetchOptions, _ context: CallContext) {
+    options.session = session
+    context.audit?.note(server, session)
+    options.cookieScope = CookieScope(uid: context.uid, session: session?.handle)
   }
 
   /// Throws when a debugger is attached, and the configuration wants nothing fetched then.
@@ -279,7 +284,7 @@ final class FetchResourceHandler: Sendable {
   }
 
   /// The same as far as the store is not needed for it.
-  private func knownSession(
+  func knownSession(
     _ handle: String?, _ server: ResourceServer, _ context: CallContext
   ) throws(RPCFault) -> SessionChoice {
     guard let kind = server.authentication.session else { return handle?.isEmpty ?? true ? .known(nil) : .inStore }
@@ -345,7 +350,7 @@ extension FetchResource.Params {
 }
 
 /// A fetch that is a task of its caller's, and has its share of memory, until `end`.
-private final class RunningFetch: Sendable {
+final class RunningFetch: Sendable {
   let fetch: FetchResourceHandler.Fetch
   let context: CallContext
   let handler: FetchResourceHandler
@@ -393,23 +398,29 @@ private final class RunningFetch: Sendable {
   }
 }
 
-/// A `fetchResource` call without a task, whose request and response are in messages.
-private final class BegunFetch: BegunCall {
+/// A fetch without a task, whose request is in a message, or has no body.
+final class BegunFetch: BegunCall {
   private let running: RunningFetch
   private let call: FetchCall
+  private let program: (any ForwardingProgram)?
 
-  init(_ running: RunningFetch) {
+  /// The response goes to `program`; nil: it becomes the call's result.
+  init(_ running: RunningFetch, for program: (any ForwardingProgram)? = nil) {
     self.running = running
+    self.program = program
     call = running.handler.engine.fetcher.call(
       running.fetch.request, from: running.fetch.server, options: running.options, on: running.context.caller.poster)
   }
 
   func run(_ end: @escaping @Sendable (Result<RPCResult, RPCFault>) -> Void) {
-    call.start { [running] result in
+    call.start { [running, program] result in
       running.end()
       let (handler, fetch, context) = (running.handler, running.fetch, running.context)
       if case .success(let response) = result { context.audit?.note(response) }
       switch result {
+      case .success(let response) where program != nil:
+        program?.take(response, from: fetch.server)
+        end(.success(.value(.null)))
       case .success(let response) where response.isLong:
         context.scope.task { end(.success(.text(await handler.written(response, fetch.task, context).text))) }
       case .success(let response):
