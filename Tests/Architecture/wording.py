@@ -24,6 +24,7 @@ COLUMNS = 120
 GENERATED = {
     "clients/python/src/postern_auth/_async_methods.py",
     "clients/python/src/postern_auth/_auth.py",
+    "clients/python/src/postern_auth/_base.py",
     "clients/python/src/postern_auth/_httpx.py",
     "clients/python/src/postern_auth/_methods.py",
     "clients/python/src/postern_auth/reasons.py",

@@ -13,6 +13,7 @@ RULES = [
     (r"\bhttpx\.AsyncByteStream\b", "httpx.SyncByteStream"),
     (r"\bAsyncGenerator\[([\w.]+), None\]", r"Generator[\1, None, None]"),
     (r"\bAsyncGenerator\[([\w.]+, [\w.]+)\]", r"Generator[\1, None]"),
+    (r"\bAbstractAsync(?=ContextManager)", "Abstract"),
     (r"\ban (`?)Async(?=[A-Z])", r"a \1"),
     (r"\bAsync(?=[A-Z])", ""),
     (r"\b(\w*)_async(?=_|\b)", r"\1"),

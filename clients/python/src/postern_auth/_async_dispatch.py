@@ -57,8 +57,9 @@ class AsyncDispatch:
     def drop(self, stream: AsyncEventStream) -> None:
         self._streams.pop(id(stream), None)
 
-    def wanted(self, loop: asyncio.AbstractEventLoop) -> frozenset[str]:
-        """The events that any stream of the loop has subscribed to."""
+    def wanted(self) -> frozenset[str]:
+        """The events that any stream of the running loop has subscribed to."""
+        loop = asyncio.get_running_loop()
         return frozenset(name for stream in self._all() if stream.loop is loop for name in stream.names)
 
     def _all(self) -> list[AsyncEventStream]:
