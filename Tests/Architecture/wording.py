@@ -25,6 +25,7 @@ GENERATED = {
     "clients/python/src/postern_auth/_async_methods.py",
     "clients/python/src/postern_auth/_auth.py",
     "clients/python/src/postern_auth/_base.py",
+    "clients/python/src/postern_auth/_fake_client.py",
     "clients/python/src/postern_auth/_httpx.py",
     "clients/python/src/postern_auth/_methods.py",
     "clients/python/src/postern_auth/reasons.py",

@@ -14,7 +14,7 @@ RULES = [
     (r"\bAsyncGenerator\[([\w.]+), None\]", r"Generator[\1, None, None]"),
     (r"\bAsyncGenerator\[([\w.]+, [\w.]+)\]", r"Generator[\1, None]"),
     (r"\bAbstractAsync(?=ContextManager)", "Abstract"),
-    (r"\ban (`?)Async(?=[A-Z])", r"a \1"),
+    (r"\b([Aa])n (`?)Async(?=[A-Z])", r"\1 \2"),
     (r"\bAsync(?=[A-Z])", ""),
     (r"\b(\w*)_async(?=_|\b)", r"\1"),
     (r"\basync(contextmanager)\b", r"\1"),
@@ -25,9 +25,14 @@ RULES = [
 ]
 
 
-def blocking_module(source: str, name: str) -> str:
-    """The blocking twin of an asynchronous module of that name."""
+def blocking(source: str) -> str:
+    """The blocking twin of asynchronous code."""
     for pattern, replacement in RULES:
         source = re.sub(pattern, replacement, source)
-    title, quotes, rest = source.partition('"""\n')
+    return source
+
+
+def blocking_module(source: str, name: str) -> str:
+    """The blocking twin of an asynchronous module of that name."""
+    title, quotes, rest = blocking(source).partition('"""\n')
     return f"{title}\n\nGenerated from {name} by tools/generate.py: do not edit.\n{quotes}{rest}"

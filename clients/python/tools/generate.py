@@ -24,7 +24,7 @@ from emit_types import Types  # noqa: E402
 ROOT = HERE.parents[2]
 PACKAGE = HERE.parent / "src" / "postern_auth"
 #: Asynchronous modules whose blocking twins are generated: `_async_auth.py` becomes `_auth.py`.
-ASYNCHRONOUS = ["_async_auth.py", "_async_base.py", "_async_httpx.py"]
+ASYNCHRONOUS = ["_async_auth.py", "_async_base.py", "_async_fake_client.py", "_async_httpx.py"]
 
 
 def generate(document: dict[str, Any]) -> dict[str, str]:

@@ -8,7 +8,7 @@ import dataclasses
 import math
 import os
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from typing import Any, Callable, TypeVar
 
 from . import delegates
@@ -19,12 +19,13 @@ from ._async_streams import AsyncBeginning, AsyncResourceStream, blocking
 from ._bodies import AsyncBody, Bodies, Target, Unpassable, is_small, knows_bodies
 from ._calls import CallRules, bounded, chosen_for, new_task, read
 from ._connection import CannotPass
+from ._endpoints import Endpoint
 from ._exchange import lost
 from ._limits import Deadline
 from ._retry import Retries
 from ._rpc_over_http import RPCOverHTTP
 from .errors import ClientClosed, ConnectionFailed, PosternError
-from .types import DelegateName, EventName, FetchResult, Session, Subscription, Task
+from .types import CreatedEndpoint, DelegateName, EventName, FetchResult, Session, Subscription, Task
 
 _Result = TypeVar("_Result")
 
@@ -281,6 +282,26 @@ class AsyncBase(CallRules[AsyncDispatch], AsyncMethods):
             cursor = page.next_cursor
             if cursor is None:
                 return
+
+    # Endpoints
+
+    @contextlib.asynccontextmanager
+    async def _endpoint(
+        self, params: dict[str, Any], timeout: float | None, traceparent: str | None
+    ) -> AsyncGenerator[Endpoint, None]:
+        made = await self._made_endpoint(params, timeout, traceparent)
+        try:
+            yield made
+        finally:
+            if made.descriptor is not None:
+                with contextlib.suppress(OSError):
+                    os.close(made.descriptor)
+            with contextlib.suppress(PosternError):  # it has ended, or ends with the connection
+                await self.revoke_endpoint(made.id)
+
+    async def _made_endpoint(self, params: dict[str, Any], timeout: float | None, traceparent: str | None) -> Endpoint:
+        answer = await self.call("createEndpoint", params, timeout=timeout, traceparent=traceparent)
+        return Endpoint.of(read("createEndpoint", CreatedEndpoint.from_json, answer))
 
     # Delegates and events
 

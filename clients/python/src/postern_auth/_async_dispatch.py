@@ -107,6 +107,15 @@ class AsyncDispatch:
             self._running.add(task)
             task.add_done_callback(self._running.discard)
 
+    async def satisfied(self, request: delegates.AdviceReceived) -> bool | None:
+        """Whether the delegate has policy advice satisfied; None when it fails. Of a fake, which has no connection."""
+        try:
+            value = self.delegates[delegates.ADVICE_RECEIVED](request)
+            return (await value if inspect.isawaitable(value) else value) is True
+        except Exception:
+            log.exception("postern: the delegate for %s failed", delegates.ADVICE_RECEIVED)
+            return None
+
     async def _ask(
         self, connection: AsyncConnection, delegate: Callable[[Any], Any], name: str, message: Message
     ) -> None:

@@ -62,6 +62,8 @@ class AsyncPosternTransport(Transport, httpx.AsyncBaseTransport):
         the one of the request in progress, called for each request.
     """
 
+    __module__ = "postern_auth.httpx"
+
     def __init__(
         self,
         client: AsyncClient,
@@ -113,6 +115,8 @@ class AsyncPosternAuth(AsyncTokenAuth, OneFlow):
     Without `origins` the token goes to every URL that the program requests: name them wherever a URL can come from
     elsewhere.
     """
+
+    __module__ = "postern_auth.httpx"
 
     async def async_auth_flow(self, request: httpx.Request) -> AsyncGenerator[httpx.Request, httpx.Response]:
         wanted = source(self._sources, self._origins, request)

@@ -11,7 +11,7 @@ import math
 import os
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import Any, Callable, TypeVar
 
 from . import delegates
@@ -19,6 +19,7 @@ from ._bodies import Bodies, Body, Target, Unpassable, is_small, knows_bodies
 from ._calls import CallRules, bounded, chosen_for, new_task, read
 from ._connection import CannotPass, Connection
 from ._dispatch import Asking, Dispatch
+from ._endpoints import Endpoint
 from ._exchange import lost
 from ._limits import Deadline
 from ._methods import Methods
@@ -26,7 +27,7 @@ from ._retry import Retries
 from ._rpc_over_http import RPCOverHTTP
 from ._streams import Beginning, ResourceStream, blocking
 from .errors import ClientClosed, ConnectionFailed, PosternError
-from .types import DelegateName, EventName, FetchResult, Session, Subscription, Task
+from .types import CreatedEndpoint, DelegateName, EventName, FetchResult, Session, Subscription, Task
 
 _Result = TypeVar("_Result")
 
@@ -279,6 +280,26 @@ class Base(CallRules[Dispatch], Methods):
             cursor = page.next_cursor
             if cursor is None:
                 return
+
+    # Endpoints
+
+    @contextlib.contextmanager
+    def _endpoint(
+        self, params: dict[str, Any], timeout: float | None, traceparent: str | None
+    ) -> Generator[Endpoint, None, None]:
+        made = self._made_endpoint(params, timeout, traceparent)
+        try:
+            yield made
+        finally:
+            if made.descriptor is not None:
+                with contextlib.suppress(OSError):
+                    os.close(made.descriptor)
+            with contextlib.suppress(PosternError):  # it has ended, or ends with the connection
+                self.revoke_endpoint(made.id)
+
+    def _made_endpoint(self, params: dict[str, Any], timeout: float | None, traceparent: str | None) -> Endpoint:
+        answer = self.call("createEndpoint", params, timeout=timeout, traceparent=traceparent)
+        return Endpoint.of(read("createEndpoint", CreatedEndpoint.from_json, answer))
 
     # Delegates and events
 

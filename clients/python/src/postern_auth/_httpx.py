@@ -65,6 +65,8 @@ class PosternTransport(Transport, httpx.BaseTransport):
         the one of the request in progress, called for each request.
     """
 
+    __module__ = "postern_auth.httpx"
+
     def __init__(
         self,
         client: Client,
@@ -116,6 +118,8 @@ class PosternAuth(TokenAuth, OneFlow):
     Without `origins` the token goes to every URL that the program requests: name them wherever a URL can come from
     elsewhere.
     """
+
+    __module__ = "postern_auth.httpx"
 
     def sync_auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
         wanted = source(self._sources, self._origins, request)

@@ -9,8 +9,8 @@ import math
 import os
 import time
 import warnings
-from collections.abc import AsyncGenerator, AsyncIterable, Mapping, Sequence
-from typing import Any, Literal, TypeVar
+from collections.abc import AsyncGenerator, AsyncIterable, Mapping
+from typing import Any, TypeVar
 
 from ._address import Path, socket_path
 from ._async_base import AsyncBase, AsyncHome
@@ -20,16 +20,12 @@ from ._async_streams import blocking
 from ._bodies import AsyncBody, Bodies, Body, Target, Upload, gathered, is_small, most_inline
 from ._calls import bounded, parameters
 from ._dial import PASSING, pauses
-from ._endpoints import Endpoint
 from ._limits import STREAMS_EACH, Deadline, Limits
 from ._opening import Opening
 from ._retry import Retries
 from ._rpc_over_http import RPCOverHTTP, is_address, unavailable
 from .errors import ClientClosed, ConnectionFailed, DeadlineExceeded, PosternError
 from .events import checked
-from .types import (
-    EndpointRate,
-)
 
 __all__ = ["AsyncClient"]
 
@@ -125,61 +121,6 @@ class AsyncClient(AsyncBase):
         is_short = target is None and (isinstance(own, bytes) or is_small(body))
         bodies: Bodies = await blocking(make, params, own, target, is_short=is_short)
         return bodies
-
-    # Endpoints
-
-    @contextlib.asynccontextmanager
-    async def endpoint(
-        self,
-        *,
-        resources: Sequence[str] | None = None,
-        methods: Sequence[str] | None = None,
-        http_methods: Sequence[str] | None = None,
-        paths: Sequence[str] | None = None,
-        sessions: Sequence[str] | None = None,
-        rate: EndpointRate | Mapping[str, Any] | None = None,
-        concurrency: int | None = None,
-        expires_in_ms: int | None = None,
-        bind_to: Literal["connection"] | Mapping[str, int] | None = "connection",
-        label: str | None = None,
-        session: str | None = None,
-        approval: Literal["ask"] | None = None,
-        http: bool | None = None,
-        timeout: float | None = None,
-        traceparent: str | None = None,
-    ) -> AsyncGenerator[Endpoint, None]:
-        """A socket for one child, which can do a part of what this client can; revoked at the end of the block.
-
-        The lists are those of `create_endpoint`. It also ends with this connection, also when this process is killed,
-        unless `bind_to` is another.
-
-        For one with a descriptor use `Client`.
-
-        :param session: The session of its calls, which need not name one then: a handle, or `only`, this user id's only
-            live one now.
-        """
-        made = await self.create_endpoint(
-            resources=resources,
-            methods=methods,
-            http_methods=http_methods,
-            paths=paths,
-            sessions=sessions,
-            rate=rate,
-            concurrency=concurrency,
-            expires_in_ms=expires_in_ms,
-            bind_to=bind_to,
-            label=label,
-            session=session,
-            approval=approval,
-            http=http,
-            timeout=timeout,
-            traceparent=traceparent,
-        )
-        try:
-            yield Endpoint.of(made)
-        finally:
-            with contextlib.suppress(PosternError):  # it has ended, or ends with the connection
-                await self.revoke_endpoint(made.endpoint)
 
     # Delegates and events
 

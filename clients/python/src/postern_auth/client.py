@@ -7,8 +7,8 @@ import os
 import threading
 import time
 import warnings
-from collections.abc import Generator, Mapping, Sequence
-from typing import Any, Literal, TypeVar
+from collections.abc import Generator, Mapping
+from typing import Any, TypeVar
 
 from ._address import Path, socket_path
 from ._base import Base, Home
@@ -22,12 +22,10 @@ from ._limits import STREAMS_EACH, Deadline, Limits
 from ._pending import Pending
 from ._retry import Retries
 from ._rpc_over_http import RPCOverHTTP, is_address, unavailable
-from ._wire import present, wire
 from .errors import ClientClosed, ConnectionFailed, DeadlineExceeded, PosternError, ProtocolViolation
 from .events import checked
 from .types import (
     CreatedEndpoint,
-    EndpointRate,
 )
 
 __all__ = ["Call", "Client"]
@@ -156,74 +154,15 @@ class Client(Base):
 
     # Endpoints
 
-    @contextlib.contextmanager
-    def endpoint(
-        self,
-        *,
-        resources: Sequence[str] | None = None,
-        methods: Sequence[str] | None = None,
-        http_methods: Sequence[str] | None = None,
-        paths: Sequence[str] | None = None,
-        sessions: Sequence[str] | None = None,
-        rate: EndpointRate | Mapping[str, Any] | None = None,
-        concurrency: int | None = None,
-        expires_in_ms: int | None = None,
-        bind_to: Literal["connection"] | Mapping[str, int] | None = "connection",
-        label: str | None = None,
-        session: str | None = None,
-        approval: Literal["ask"] | None = None,
-        http: bool | None = None,
-        descriptor: bool = False,
-        timeout: float | None = None,
-        traceparent: str | None = None,
-    ) -> Generator[Endpoint, None, None]:
-        """A socket for one child, which can do a part of what this client can; revoked at the end of the block.
-
-        The lists are those of `create_endpoint`. It also ends with this connection, also when this process is killed,
-        unless `bind_to` is another.
-
-        :param session: The session of its calls, which need not name one then: a handle, or `only`, this user id's only
-            live one now.
-        :param descriptor: Whether it comes as a connected socket, too, for a child that cannot reach its path.
-        """
-        own = {
-            "resources": resources,
-            "methods": methods,
-            "httpMethods": http_methods,
-            "paths": paths,
-            "sessions": sessions,
-            "rate": wire(rate),
-            "concurrency": concurrency,
-            "expiresInMs": expires_in_ms,
-            "bindTo": bind_to,
-            "label": label,
-            "session": session,
-            "approval": approval,
-            "http": http,
-            "descriptor": True if descriptor else None,
-        }
-        made = self._made_endpoint(present(own), timeout, traceparent)
-        try:
-            yield made
-        finally:
-            if made.descriptor is not None:
-                with contextlib.suppress(OSError):
-                    os.close(made.descriptor)
-            with contextlib.suppress(PosternError):  # it has ended, or ends with the connection
-                self.revoke_endpoint(made.id)
-
     def _made_endpoint(self, params: dict[str, Any], timeout: float | None, traceparent: str | None) -> Endpoint:
+        if self._http is not None or "descriptor" not in params:
+            return super()._made_endpoint(params, timeout, traceparent)
         deadline = self._deadline("createEndpoint", timeout)
-        if self._http is not None:
-            self._http.check("createEndpoint", params)
-            return Endpoint.of(CreatedEndpoint.from_json(self.call("createEndpoint", params, timeout=timeout)))
         connection = self._connected(deadline)
         slots = connection.take_slot("createEndpoint", deadline)
         sent, left = bounded(params, deadline, traceparent)
         pending = connection.start("createEndpoint", sent, left, deadline, None, slots)
         made = read("createEndpoint", CreatedEndpoint.from_json, connection.result(pending, deadline))
-        if params.get("descriptor") is None:
-            return Endpoint.of(made)
         if pending.descriptor is None:
             raise ProtocolViolation("no descriptor came with the endpoint", data={"outcome": "replied"})
         return Endpoint.of(made, pending.descriptor.take())
