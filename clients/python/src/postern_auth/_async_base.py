@@ -13,7 +13,7 @@ from typing import Any, Callable, TypeVar
 
 from . import delegates
 from ._async_connection import AsyncConnection
-from ._async_dispatch import AsyncAsking, AsyncDispatch
+from ._async_dispatch import AsyncDispatch
 from ._async_methods import AsyncMethods
 from ._async_streams import AsyncBeginning, AsyncResourceStream, blocking
 from ._bodies import AsyncBody, Bodies, Target, Unpassable, is_small, knows_bodies
@@ -22,12 +22,27 @@ from ._connection import CannotPass
 from ._endpoints import Endpoint
 from ._exchange import lost
 from ._limits import Deadline
+from ._pending import Message
 from ._retry import Retries
 from ._rpc_over_http import RPCOverHTTP
 from .errors import ClientClosed, ConnectionFailed, PosternError
 from .types import CreatedEndpoint, DelegateName, EventName, FetchResult, Session, Subscription, Task
 
 _Result = TypeVar("_Result")
+
+
+class AsyncAsking:
+    """Handler of the connections of streams: delegates, but no events."""
+
+    def __init__(self, dispatch: AsyncDispatch) -> None:
+        self._dispatch = dispatch
+
+    def on_request(self, connection: AsyncConnection, message: Message) -> None:
+        self._dispatch.on_request(connection, message)
+
+    def on_notification(self, connection: AsyncConnection, message: Message) -> None: ...
+
+    def on_end(self, connection: AsyncConnection, error: PosternError) -> None: ...
 
 
 class AsyncHome:

@@ -25,20 +25,6 @@ from .events import Backlog, Event
 log = logging.getLogger("postern_auth")
 
 
-class AsyncAsking:
-    """Handler of the connections of streams: delegates, but no events."""
-
-    def __init__(self, dispatch: AsyncDispatch) -> None:
-        self._dispatch = dispatch
-
-    def on_request(self, connection: AsyncConnection, message: Message) -> None:
-        self._dispatch.on_request(connection, message)
-
-    def on_notification(self, connection: AsyncConnection, message: Message) -> None: ...
-
-    def on_end(self, connection: AsyncConnection, error: PosternError) -> None: ...
-
-
 class AsyncDispatch:
     """Delegates and event streams of a client; outlives its connections."""
 

@@ -18,11 +18,12 @@ from . import delegates
 from ._bodies import Bodies, Body, Target, Unpassable, is_small, knows_bodies
 from ._calls import CallRules, bounded, chosen_for, new_task, read
 from ._connection import CannotPass, Connection
-from ._dispatch import Asking, Dispatch
+from ._dispatch import Dispatch
 from ._endpoints import Endpoint
 from ._exchange import lost
 from ._limits import Deadline
 from ._methods import Methods
+from ._pending import Message
 from ._retry import Retries
 from ._rpc_over_http import RPCOverHTTP
 from ._streams import Beginning, ResourceStream, blocking
@@ -30,6 +31,20 @@ from .errors import ClientClosed, ConnectionFailed, PosternError
 from .types import CreatedEndpoint, DelegateName, EventName, FetchResult, Session, Subscription, Task
 
 _Result = TypeVar("_Result")
+
+
+class Asking:
+    """Handler of the connections of streams: delegates, but no events."""
+
+    def __init__(self, dispatch: Dispatch) -> None:
+        self._dispatch = dispatch
+
+    def on_request(self, connection: Connection, message: Message) -> None:
+        self._dispatch.on_request(connection, message)
+
+    def on_notification(self, connection: Connection, message: Message) -> None: ...
+
+    def on_end(self, connection: Connection, error: PosternError) -> None: ...
 
 
 class Home:

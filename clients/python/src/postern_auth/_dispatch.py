@@ -24,20 +24,6 @@ from .events import Backlog, Event
 log = logging.getLogger("postern_auth")
 
 
-class Asking:
-    """Handler of the connections of streams: delegates, but no events."""
-
-    def __init__(self, dispatch: Dispatch) -> None:
-        self._dispatch = dispatch
-
-    def on_request(self, connection: Connection, message: Message) -> None:
-        self._dispatch.on_request(connection, message)
-
-    def on_notification(self, connection: Connection, message: Message) -> None: ...
-
-    def on_end(self, connection: Connection, error: PosternError) -> None: ...
-
-
 class Dispatch:
     """Delegates and event streams of a client; outlives its connections."""
 

@@ -13,9 +13,9 @@ from collections.abc import AsyncGenerator, AsyncIterable, Mapping
 from typing import Any, TypeVar
 
 from ._address import Path, socket_path
-from ._async_base import AsyncBase, AsyncHome
+from ._async_base import AsyncAsking, AsyncBase, AsyncHome
 from ._async_connection import AsyncConnection, result_of
-from ._async_dispatch import AsyncAsking, AsyncDispatch, AsyncEventStream
+from ._async_dispatch import AsyncDispatch, AsyncEventStream
 from ._async_streams import blocking
 from ._bodies import AsyncBody, Bodies, Body, Target, Upload, gathered, is_small, most_inline
 from ._calls import bounded, parameters

@@ -11,12 +11,12 @@ from collections.abc import Generator, Mapping
 from typing import Any, TypeVar
 
 from ._address import Path, socket_path
-from ._base import Base, Home
+from ._base import Asking, Base, Home
 from ._bodies import Bodies, Body, Target
 from ._calls import bounded, parameters, read
 from ._connection import Connection, seconds
 from ._dial import PASSING, pauses
-from ._dispatch import Asking, Dispatch, EventStream
+from ._dispatch import Dispatch, EventStream
 from ._endpoints import Endpoint, adopted, inherited_descriptor, no_second, released
 from ._limits import STREAMS_EACH, Deadline, Limits
 from ._pending import Pending
