@@ -164,11 +164,7 @@ def without_host() -> Answer:
 
 
 def _lines(headers: Mapping[str, Any]) -> list[tuple[str, str]]:
-    lines: list[tuple[str, str]] = []
-    for name, values in headers.items():
-        if name.lower() not in _OWN:
-            lines += [(name, str(value)) for value in ([values] if isinstance(values, str) else values)]
-    return lines
+    return [(name, str(value)) for name, value in headers.items() if name.lower() not in _OWN]
 
 
 def _body(lines: Iterable[tuple[str, str]]) -> bytes:
