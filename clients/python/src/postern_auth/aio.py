@@ -29,7 +29,6 @@ from .events import checked
 
 __all__ = ["AsyncClient"]
 
-_Result = TypeVar("_Result")
 _Client = TypeVar("_Client", bound="AsyncClient")
 
 

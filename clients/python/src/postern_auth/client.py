@@ -30,7 +30,6 @@ from .types import (
 
 __all__ = ["Call", "Client"]
 
-_Result = TypeVar("_Result")
 _Client = TypeVar("_Client", bound="Client")
 #: Locked while a client of a parent process is adopted by a forked child.
 _adopting = threading.Lock()
