@@ -298,7 +298,7 @@ class Client(Base):
 
     def close(self) -> None:
         """Closes the connection; its waiting calls end with `ClientClosed`."""
-        self._home()
+        self._home()  # those of the parent process are not a forked child's to close
         self._closed.set()
         own, self._own = self._own, None
         if own is not None:
