@@ -19,9 +19,14 @@ GLOSSARY = ROOT / "proto-docs" / "glossary.md"
 HEADING = "## Words not used here"
 COLUMNS = 120
 
-# Made from what is scanned elsewhere: the configuration, the protocol, the examples, the benchmark's report.
+# Made from what is scanned elsewhere: the configuration, the protocol, the examples, the benchmark's report, the
+# asynchronous modules of the Python client.
 GENERATED = {
     "clients/python/src/postern_auth/_async_methods.py",
+    "clients/python/src/postern_auth/_auth.py",
+    "clients/python/src/postern_auth/_base.py",
+    "clients/python/src/postern_auth/_fake_client.py",
+    "clients/python/src/postern_auth/_httpx.py",
     "clients/python/src/postern_auth/_methods.py",
     "clients/python/src/postern_auth/reasons.py",
     "clients/python/src/postern_auth/types.py",

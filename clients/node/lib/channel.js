@@ -1,18 +1,13 @@
 "use strict";
 
-const { GRACE_MS, checkOptions, checkedTimeout, withMeta } = require("./call-options.js");
+const { MAX_LOSSES, SHUTTING_DOWN, closed, late, prepared, tooMany } = require("./calls.js");
 const { Connection } = require("./connection.js");
-const { fromAnswer, notSent } = require("./error-codes.js");
-const { ClientClosed, ConnectionError, DeadlineExceeded, Unavailable } = require("./errors.js");
+const { fromAnswer } = require("./error-codes.js");
+const { ConnectionError } = require("./errors.js");
 const { requestTail, requestText, sizeOf } = require("./message.js");
-const { onlyReads, URGENT } = require("./methods.js");
+const { URGENT } = require("./methods.js");
 const { onAbort } = require("./signals.js");
 
-// The sidecar ends every call by itself, a fetch after ten minutes at most. This timeout is for one that does not.
-const BACKSTOP_MS = 11 * 60 * 1000;
-const SHUTTING_DOWN = -32021;
-// How often a call that may have been executed, or whose connection was lost, is retried.
-const MAX_LOSSES = 2;
 const MAX_BACKOFF_MS = 2000;
 
 /** Sends calls over one connection at a time: pipelined, bounded, and retried by the rule of wire.md. */
@@ -40,22 +35,14 @@ class Channel {
    */
   call(method, params = {}, options = {}) {
     return new Promise((resolve, reject) => {
-      if (this.closing) throw closed(method);
-      checkOptions(options);
-      const { signal } = options;
-      if (signal?.aborted) throw signal.reason;
-      const timeoutMs = checkedTimeout(options.timeoutMs ?? this.options.timeoutMs);
-      const tail = requestTail(method, withMeta(params, options, timeoutMs), this.options.maxRequestBytes);
       const urgent = URGENT.has(method);
-      if (!urgent && this.queue.size >= this.options.maxQueued) {
-        const message = `${this.queue.size} calls are waiting already`;
-        throw notSent(Unavailable, "overloaded", message, { method, retryable: true });
-      }
-      const reads = onlyReads(method, params);
-      const call = { method, tail, urgent, resolve, reject, sends: 0, losses: 0, reads };
+      /** @type {Record<string, any>} */
+      const call = { ...prepared(method, params, options, this), urgent, resolve, reject };
+      if (!urgent && this.queue.size >= this.options.maxQueued) throw tooMany(this.queue.size, method);
+      const { signal } = options;
       this.#live(1);
       if (signal) call.stopListening = onAbort(signal, () => this.#abandon(call, signal.reason));
-      this.#watch(call, timeoutMs === undefined ? BACKSTOP_MS : timeoutMs + GRACE_MS);
+      this.#watch(call, call.waitMs);
       const mayGo = this.connection?.isReady && !this.connection.isWaiting && (urgent || this.queue.size === 0);
       if (mayGo && this.#hasSlot(call)) this.#send(this.connection, call);
       else this.#enqueue(call);
@@ -297,9 +284,7 @@ class Channel {
   }
 
   #expire(call) {
-    const data = { outcome: call.sends > 0 ? "unknown" : "not_sent", retryable: true };
-    const details = { reason: "deadline_exceeded", code: -32022, data, method: call.method };
-    this.#abandon(call, new DeadlineExceeded(`no response to ${call.method} in time`, details));
+    this.#abandon(call, late(call));
   }
 
   /** The caller leaves; the call is cancelled, and its response still frees a slot for the next call. */
@@ -341,10 +326,6 @@ class Channel {
     if (this.live > 0) connection?.ref();
     else connection?.unref();
   }
-}
-
-function closed(method) {
-  return notSent(ClientClosed, "client_closed", "the client is closed", { method });
 }
 
 /** The rule of wire.md, section 3: a call that was certainly not sent, or reads, is retried, but not for ever. */

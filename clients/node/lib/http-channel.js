@@ -2,24 +2,12 @@
 
 const { readFileSync } = require("node:fs");
 const http = require("node:http");
-const { GRACE_MS, checkOptions, checkedTimeout, withMeta } = require("./call-options.js");
+const { MAX_LOSSES, SHUTTING_DOWN, closed, late, prepared, tooMany } = require("./calls.js");
 const { fromAnswer, notSent } = require("./error-codes.js");
-const {
-  ClientClosed,
-  ConnectionFailed,
-  ConnectionLost,
-  DeadlineExceeded,
-  ProtocolViolation,
-  RequestError,
-  Unavailable,
-} = require("./errors.js");
-const { requestTail, requestText } = require("./message.js");
-const { onlyReads } = require("./methods.js");
+const { ConnectionFailed, ConnectionLost, ProtocolViolation, RequestError } = require("./errors.js");
+const { requestText } = require("./message.js");
 const { onAbort } = require("./signals.js");
 
-const BACKSTOP_MS = 11 * 60 * 1000;
-const SHUTTING_DOWN = -32021;
-const MAX_LOSSES = 2;
 const RETRY_PAUSE_MS = 100;
 const LOOPBACK = /^(?:127(?:\.\d{1,3}){3}|\[::1\]|localhost)$/;
 const KEY = /^[\x21-\x7e]+$/;
@@ -82,21 +70,14 @@ class HttpChannel {
    */
   call(method, params = {}, options = {}) {
     return new Promise((resolve, reject) => {
-      if (this.closing) throw closed(method);
-      checkOptions(options);
-      const { signal } = options;
-      if (signal?.aborted) throw signal.reason;
+      const { waitMs, tail, ...own } = prepared(method, params, options, this);
       if (OF_A_CONNECTION.has(method)) throw needsSocket(method, this.address, method);
       if (method === "createEndpoint" && (params.bindTo ?? "connection") === "connection") {
         throw needsSocket("an endpoint that is bound to this connection", this.address, method);
       }
-      const timeoutMs = checkedTimeout(options.timeoutMs ?? this.options.timeoutMs);
-      const tail = requestTail(method, withMeta(params, options, timeoutMs), this.options.maxRequestBytes);
-      if (this.running.size >= this.options.maxInFlight + this.options.maxQueued) {
-        throw notSent(Unavailable, "overloaded", `${this.running.size} calls are waiting already`, { method, retryable: true });
-      }
-      const text = requestText({ id: this.nextId++, tail });
-      const call = { method, reads: onlyReads(method, params), text, sends: 0, losses: 0 };
+      if (this.running.size >= this.options.maxInFlight + this.options.maxQueued) throw tooMany(this.running.size, method);
+      const { signal } = options;
+      const call = { ...own, text: requestText({ id: this.nextId++, tail }) };
       const settle = (act) => (value) => {
         if (!this.running.delete(entry)) return;
         clearTimeout(timer);
@@ -109,7 +90,7 @@ class HttpChannel {
         entry.end(error);
         entry.abort.abort();
       };
-      const timer = setTimeout(() => leave(late(call)), timeoutMs === undefined ? BACKSTOP_MS : timeoutMs + GRACE_MS).unref();
+      const timer = setTimeout(() => leave(late(call)), waitMs).unref();
       const stopListening = signal && onAbort(signal, () => leave(signal.reason));
       this.running.add(entry);
       this.#send(call, entry.abort.signal).then(settle(resolve), entry.end);
@@ -259,15 +240,6 @@ class HttpChannel {
 
 function withoutUser(address) {
   return address.replace(/\/\/[^/]*@/, "//…@");
-}
-
-function late({ method, sends }) {
-  const data = { outcome: sends > 0 ? "unknown" : "not_sent", retryable: true };
-  return new DeadlineExceeded(`no response to ${method} in time`, { reason: "deadline_exceeded", code: -32022, data, method });
-}
-
-function closed(method) {
-  return notSent(ClientClosed, "client_closed", "the client is closed", { method });
 }
 
 module.exports = { HttpChannel, isAddress, needsSocket };

@@ -30,7 +30,7 @@ function protect(client, options = {}) {
   if (!(Number.isFinite(timeoutMs) && timeoutMs > 0)) throw new TypeError("timeoutMs must be a number over 0");
   const base = publicUrl === undefined ? undefined : baseOf(publicUrl);
 
-  /** @returns {Promise<{accepted: object} | {status: number, headers: [string, string[]][], body: string}>} */
+  /** @returns {Promise<{accepted: object} | {status: number, headers: [string, string][], body: string}>} */
   async function verdict(req) {
     const lines = linesOf(req.rawHeaders);
     const url = urlOf(req, base, lines);
@@ -54,15 +54,15 @@ function protect(client, options = {}) {
       return next();
     }
     res.statusCode = found.status;
-    for (const [name, values] of found.headers) res.setHeader(name, values);
+    for (const [name, value] of found.headers) res.setHeader(name, value);
     if (found.body) res.setHeader("Content-Type", "application/json");
     res.setHeader("Content-Length", Buffer.byteLength(found.body));
     res.end(found.body);
   };
 }
 
-/** @type {[string, string[]]} */
-const NO_STORE = ["Cache-Control", ["no-store"]];
+/** @type {[string, string]} */
+const NO_STORE = ["Cache-Control", "no-store"];
 
 /** The verdict of the sidecar. What is no verdict lets nothing pass. */
 function judged(result) {
@@ -75,10 +75,10 @@ function judged(result) {
   if (result?.valid !== false || !Number.isInteger(status) || status < 400 || status > 499) {
     throw new TypeError(`the sidecar's answer to ${METHOD} is no verdict`);
   }
-  /** @type {[string, string[]][]} */
+  /** @type {[string, string][]} */
   const headers = Object.entries(given ?? {})
     .filter(([name]) => !OWN_HEADERS.has(name.toLowerCase()))
-    .map(([name, values]) => [name, [values].flat().map(String)]);
+    .map(([name, value]) => [name, String(value)]);
   if (!headers.some(([name]) => name.toLowerCase() === "cache-control")) headers.push(NO_STORE);
   return { status, headers, body: bodyOf(headers) };
 }
@@ -86,15 +86,15 @@ function judged(result) {
 /** 503, never a challenge: clients would give up a good token. */
 function undecided(retryAfterMs) {
   const seconds = Number.isFinite(retryAfterMs) ? Math.max(1, Math.ceil(retryAfterMs / 1000)) : 1;
-  /** @type {[string, string[]][]} */
-  const headers = [["Retry-After", [String(seconds)]], NO_STORE];
+  /** @type {[string, string][]} */
+  const headers = [["Retry-After", String(seconds)], NO_STORE];
   return { status: 503, headers, body: "" };
 }
 
 /** The error of the challenge as JSON; empty where the request had no token at all. */
 function bodyOf(headers) {
-  const challenges = headers.filter(([name]) => name.toLowerCase() === "www-authenticate").flatMap(([, values]) => values);
-  const found = [...challenges.join(", ").matchAll(/\b(error|error_description)="([^"\\]*)"/g)];
+  const [, challenge = ""] = headers.find(([name]) => name.toLowerCase() === "www-authenticate") ?? [];
+  const found = [...challenge.matchAll(/\b(error|error_description)="([^"\\]*)"/g)];
   const members = Object.fromEntries(found.map(([, name, value]) => [name, value]));
   return "error" in members ? JSON.stringify(members) : "";
 }

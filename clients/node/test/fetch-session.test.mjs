@@ -4,32 +4,25 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { after, beforeEach, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import { Client, createFetch, FetchError, LoginRequired } from "postern-auth";
-import { FakeSidecar, answer, refuse } from "./support/fake.mjs";
+import { FakePostern, FetchResult } from "postern-auth/testing";
 import { Playground, Sidecar, login } from "./support/upstream.mjs";
 import { rejection } from "./support/waiting.mjs";
 
-const result = { task: "t", status: 200, url: "https://api.example/x", headers: {}, attempts: 1 };
-const fake = await FakeSidecar.start({
-  onRequest: ({ id, method, params }, socket) => {
-    if (method === "getTask") answer(socket, id, { url: result.url });
-    else if (params.session === undefined && params.resource === "users") refuse(socket, id, 1001, { reason: "not_authenticated" });
-    else answer(socket, id, { ...result, body: params.session ?? "nobody" });
-  },
-});
-const client = new Client({ socketPath: fake.socketPath });
+const fake = await FakePostern.start();
+const { client } = fake;
+fake.when("fetchResource").returns(({ session }) => FetchResult.of(200, { text: session ?? "nobody" }));
+fake.when("fetchResource", ({ session, resource }) => session === undefined && resource === "users").fails("not_authenticated");
+const [alice, bob] = ["alice", "bob"].map((subject) => fake.login({ subject }).session);
 const open = createFetch({ client });
 const users = createFetch({ client, resource: "users" });
-after(async () => {
-  await client.close();
-  await fake.stop();
-});
-beforeEach(() => (fake.requests.length = 0));
+after(() => fake.stop());
+beforeEach(() => (fake.calls.length = 0));
 
-const fetched = () => fake.requests.filter(({ method }) => method === "fetchResource").map(({ params }) => params);
+const fetched = () => fake.callsTo("fetchResource");
 const header = (session) => ({ headers: { "Postern-Session": session, "X-Own": "1" } });
 
 test("a fetch is for the session of its own init, and of nobody where it names nobody, in whatever way", async () => {
-  assert.equal(await (await users("x", { session: "alice" })).text(), "alice");
+  assert.equal(await (await users("x", { session: alice })).text(), alice);
   for (const init of [undefined, {}, { session: undefined }, { session: null }, { session: "" }]) {
     const error = await rejection(users("x", init));
     assert.ok(error instanceof LoginRequired && error instanceof FetchError, error.stack);
@@ -40,23 +33,23 @@ test("a fetch is for the session of its own init, and of nobody where it names n
 });
 
 test("the header Postern-Session names the session, and goes no further", async () => {
-  assert.equal(await (await users("x", header("alice"))).text(), "alice");
-  assert.equal(await (await users(new Request("https://api.example/x", header("bob")))).text(), "bob");
+  assert.equal(await (await users("x", header(alice))).text(), alice);
+  assert.equal(await (await users(new Request("https://api.example/x", header(bob)))).text(), bob);
   for (const { headers } of fetched()) assert.deepEqual([headers["postern-session"], headers["x-own"]], [undefined, "1"]);
-  assert.equal(await (await users("x", { ...header("alice"), session: "alice" })).text(), "alice");
-  const mine = createFetch({ client, resource: "users", session: "alice" });
+  assert.equal(await (await users("x", { ...header(alice), session: alice })).text(), alice);
+  const mine = createFetch({ client, resource: "users", session: alice });
   const asked = createFetch({ client, resource: "users", session: () => undefined });
-  fake.requests.length = 0;
-  for (const [fetch, init] of [[users, { ...header("bob"), session: "alice" }], [mine, header("bob")], [mine, header("")], [asked, header("bob")]]) {
+  fake.calls.length = 0;
+  for (const [fetch, init] of [[users, { ...header(bob), session: alice }], [mine, header(bob)], [mine, header("")], [asked, header(bob)]]) {
     assert.match((await rejection(fetch("x", init))).message, /Postern-Session names another session/);
   }
   assert.deepEqual(fetched(), [], "nothing is sent");
 });
 
 test("a fetch with a session of its own is for nobody else: a call that names nobody is nobody's", async () => {
-  const mine = createFetch({ client, resource: "users", session: "alice" });
-  assert.equal(await (await mine("x")).text(), "alice");
-  assert.equal(await (await mine("x", { session: "bob" })).text(), "bob");
+  const mine = createFetch({ client, resource: "users", session: alice });
+  assert.equal(await (await mine("x")).text(), alice);
+  assert.equal(await (await mine("x", { session: bob })).text(), bob);
   for (const session of [undefined, null, ""]) assert.ok((await rejection(mine("x", { session }))) instanceof LoginRequired);
 });
 
@@ -69,7 +62,7 @@ const sources = [
 for (const [what, session] of sources) {
   test(`${what} is asked for each fetch, and two users at a time are two`, async () => {
     const fetch = createFetch({ client, resource: "users", session });
-    const names = Array.from({ length: 100 }, (_, number) => `user-${number}`);
+    const names = Array.from({ length: 100 }, (_, number) => fake.login({ subject: `user-${number}` }).session);
     const texts = names.map((name) => storage.run(name, async () => {
       await pause(Math.random() * 5);
       return (await fetch("x")).text();
@@ -79,19 +72,19 @@ for (const [what, session] of sources) {
 
   test(`${what} that has nothing means nobody, though others are logged in`, async () => {
     const fetch = createFetch({ client, resource: "users", session });
-    const alice = storage.run("alice", () => fetch("x"));
+    const hers = storage.run(alice, () => fetch("x"));
     for (const nothing of [undefined, null, ""]) {
       const error = await storage.run(nothing, () => rejection(fetch("x")));
       assert.ok(error instanceof LoginRequired, error.stack);
       assert.deepEqual([error.code, error.outcome, error.data.detail], [1001, "not_sent", "session_missing"]);
     }
-    assert.equal(await (await alice).text(), "alice");
+    assert.equal(await (await hers).text(), alice);
     assert.equal(fetched().length, 1, "nothing is sent for nobody");
   });
 
   test(`${what} with another value is an error of the program, and "only" is nobody's own`, async () => {
     const fetch = createFetch({ client, resource: "users", session });
-    for (const wrong of [{ session: "alice" }, 1, true]) {
+    for (const wrong of [{ session: alice }, 1, true]) {
       assert.match((await storage.run(wrong, () => rejection(fetch("x")))).message, /a session must be a string/);
     }
     assert.match((await storage.run("only", () => rejection(fetch("x")))).message, /whose uid is the user/);
@@ -102,8 +95,8 @@ for (const [what, session] of sources) {
 test("\"only\" is an option of createFetch, and not a call's or a request's", async () => {
   const fetch = createFetch({ client, resource: "users", session: "only" });
   assert.equal(await (await fetch("x")).text(), "only");
-  fake.requests.length = 0;
-  const mine = createFetch({ client, resource: "users", session: "alice" });
+  fake.calls.length = 0;
+  const mine = createFetch({ client, resource: "users", session: alice });
   for (const each of [users, fetch, mine, createFetch({ client, resource: "users", streaming: true })]) {
     for (const init of [{ session: "only" }, { ...header("only"), session: "only" }]) {
       assert.match((await rejection(each("x", init))).message, /whose uid is the user/);

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { Client } from "postern-auth";
-import { answer, FakeSidecar } from "./support/fake.mjs";
+import { FakePostern } from "postern-auth/testing";
 import { Playground, Sidecar } from "./support/upstream.mjs";
 import { eventually, rejection, within } from "./support/waiting.mjs";
 
@@ -40,22 +40,18 @@ test("every session and every task comes once, whatever their number", async () 
 });
 
 test("a page is asked for when it is needed, and a signal ends the walk", async (t) => {
-  const fake = await FakeSidecar.start({
-    onRequest: ({ id, params }, socket) =>
-      answer(socket, id, { sessions: [{ session: params.cursor ?? "first" }], nextCursor: "next" }),
-  });
+  const fake = await FakePostern.start();
   t.after(() => fake.stop());
-  const own = new Client({ socketPath: fake.socketPath });
-  t.after(() => own.destroy());
+  const [first] = ["first", "second", "third"].map((subject) => fake.login({ subject }));
   const abort = new AbortController();
-  const sessions = own.sessions({ limit: 1 }, { signal: abort.signal });
-  assert.equal(fake.requests.length, 0);
-  assert.equal((await sessions.next()).value.session, "first");
-  assert.equal(fake.requests.length, 1);
-  assert.equal((await sessions.next()).value.session, "next");
+  const sessions = fake.client.sessions({ limit: 1 }, { signal: abort.signal });
+  assert.equal(fake.calls.length, 0);
+  assert.equal((await sessions.next()).value.subject, "first");
+  assert.equal(fake.calls.length, 1);
+  assert.equal((await sessions.next()).value.subject, "second");
   abort.abort(new Error("enough"));
   assert.equal((await rejection(sessions.next())).message, "enough");
-  assert.deepEqual(fake.requests.map(({ params }) => params), [{ limit: 1 }, { limit: 1, cursor: "next" }]);
+  assert.deepEqual(fake.callsTo("listSessions"), [{ limit: 1 }, { limit: 1, cursor: first.session }]);
 });
 
 // The sidecar answers what it cannot parse without an id, which ended the calls of everybody on the connection.

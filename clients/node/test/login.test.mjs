@@ -1,15 +1,15 @@
-// The login of a web application: with a server of node:http, browsers that send what they like, and a sidecar that
-// answers what a test wants. With the real one: express.test.mjs.
+// The login of a web application: with a server of node:http, browsers that send what they like, and a fake sidecar.
+// With the real one: express.test.mjs.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
 import http from "node:http";
 import { createRequire } from "node:module";
 import net from "node:net";
-import { after, beforeEach, test } from "node:test";
+import { after, afterEach, beforeEach, test } from "node:test";
 import { AdviceRequired, Client, createFetch, LoginRequired } from "postern-auth";
 import { createLogin } from "postern-auth/express";
-import { FakeSidecar, answer, refuse } from "./support/fake.mjs";
+import { FakePostern, FetchResult, failure } from "postern-auth/testing";
 
 const { localPath } = createRequire(import.meta.url)("../lib/local-path.js");
 const { fromAnswer } = createRequire(import.meta.url)("../lib/error-codes.js");
@@ -19,40 +19,36 @@ const BOB = "B".repeat(43);
 const NEW = "N".repeat(43);
 const FORM = "application/x-www-form-urlencoded";
 
-/** What the sidecar answers: a result, or `[code, data]` of an error. */
-let answers, begun, asked;
+let begun;
+const session = (handle, more = {}) =>
+  ({ session: handle, issuer: "corp", kind: "user", scope: "", subject: handle[0], createdAt: new Date().toISOString(), ...more });
 const standard = {
-  getSession: ({ session }) =>
-    [ALICE, BOB, NEW].includes(session)
-      ? { session, issuer: "corp", kind: "user", subject: session[0], createdAt: new Date().toISOString() }
-      : [5001, { reason: "session_not_found" }],
+  getSession: ({ session: handle }) => ([ALICE, BOB, NEW].includes(handle) ? session(handle) : failure("session_not_found")),
   beginAuthorization: () => {
     const state = `state-${(begun += 1)}`;
-    return { state, authorizationUrl: `https://idp.example/authorize?state=${state}` };
+    const authorizationUrl = `https://idp.example/authorize?state=${state}`;
+    return { state, authorizationUrl, cookie: "c=1", expiresAt: new Date().toISOString() };
   },
   completeAuthorization: ({ callbackUrl, state }) =>
     new URL(callbackUrl).searchParams.get("state") === state
-      ? { session: NEW, issuer: "corp", kind: "user" }
-      : [5005, { reason: "authorization_failed", detail: "state_mismatch" }],
+      ? session(NEW)
+      : failure("authorization_failed", { detail: "state_mismatch" }),
   endSession: () => ({ ended: true, upstream: "ended" }),
 };
-const fake = await FakeSidecar.start({
-  onRequest: ({ id, method, params: { meta, ...params } }, socket) => {
-    asked.push([method, params]);
-    const found = (answers[method] ?? standard[method])(params);
-    if (Array.isArray(found)) refuse(socket, id, ...found);
-    else answer(socket, id, found);
-  },
+const fake = await FakePostern.start();
+const { client } = fake;
+after(() => fake.stop());
+const asUsual = (method) => fake.when(method).returns(standard[method]);
+beforeEach(() => {
+  fake.reset();
+  begun = 0;
+  for (const method of Object.keys(standard)) asUsual(method);
 });
-const client = new Client({ socketPath: fake.socketPath });
-after(async () => {
-  await client.close();
-  await fake.stop();
-});
-beforeEach(() => [answers, begun, asked] = [{}, 0, []]);
+afterEach(() => fake.verify());
 
+const asked = () => fake.calls.map(({ method, params: { meta, ...params } }) => [method, params]);
+const calls = (method) => asked().filter(([name]) => name === method).map(([, params]) => params);
 const publicUrl = "https://shop.example";
-const calls = (method) => asked.filter(([name]) => name === method).map(([, params]) => params);
 
 /** A server with the middlewares, and a page that `handler` answers, or throws. */
 async function serve(t, { options = {}, handler = () => {}, sidecar = client } = {}) {
@@ -176,7 +172,7 @@ test("a callback that another browser has begun logs nobody in, with and without
 
 test("what the sidecar finds about the state is a page, too, and leaves the login", async (t) => {
   const server = await serve(t);
-  answers.completeAuthorization = () => [5005, { reason: "authorization_failed", detail: "state_mismatch" }];
+  fake.when("completeAuthorization").fails("authorization_failed", { detail: "state_mismatch" });
   const found = await send(server, "/callback?state=state-1", { cookies: await beginLogin(server) });
   assert.deepEqual([found.status, found.set[SESSION]], [400, undefined]);
   assert.match(found.text, /Please log in again.*href="\/login"/);
@@ -218,13 +214,13 @@ test("an unknown callback leads a user home, and changes nothing; without a live
   const home = await unknown({ [SESSION]: ALICE });
   assert.deepEqual([home.status, home.headers.location, home.set], [303, "/", {}]);
   for (const cookies of [{}, { [SESSION]: "only" }, { [SESSION]: "C".repeat(43) }]) assert.equal((await unknown(cookies)).status, 400);
-  answers.getSession = (params) => ({ ...standard.getSession(params), issuer: "other" });
+  fake.when("getSession").returns((params) => ({ ...standard.getSession(params), issuer: "other" }));
   assert.equal((await unknown({ [SESSION]: ALICE })).status, 400);
-  answers.getSession = () => [5008, { reason: "store_unavailable", retryable: true }];
+  fake.when("getSession").fails("store_unavailable", { retryable: true });
   assert.equal((await unknown({ [SESSION]: ALICE })).status, 503);
-  delete answers.getSession;
+  asUsual("getSession");
   // Sent twice by the browser, whose second request is the one that it shows.
-  answers.completeAuthorization = () => [5006, { reason: "state_unknown" }];
+  fake.when("completeAuthorization").fails("state_unknown");
   const cookies = { [SESSION]: ALICE, ...(await beginLogin(server, "/orders")) };
   const twice = await send(server, "/callback?state=state-1", { cookies });
   assert.deepEqual([twice.status, twice.headers.location, removedIn(twice)], [303, "/orders", [begunCookie("state-1")]]);
@@ -266,30 +262,30 @@ for (const around of ["\xa0", "\x85", "\xc2\xa0", "\xe2\x80\x80", "\xef\xbb\xbf"
 }
 
 for (const [what, error, status, title] of [
-  ["access_denied", [5005, { reason: "authorization_failed", upstream: { code: "access_denied" } }], 403, /login was cancelled/],
-  ["another error", [5005, { reason: "authorization_failed", upstream: { code: "invalid_scope" } }], 403, /did not succeed/],
-  ["a login that was used", [5006, { reason: "state_unknown" }], 400, /Please log in again/],
-  ["a code that the issuer rejects", [5003, { reason: "token_endpoint_error", retryable: false }], 502, /does not work/],
+  ["access_denied", ["authorization_failed", { upstream: { code: "access_denied" } }], 403, /login was cancelled/],
+  ["another error", ["authorization_failed", { upstream: { code: "invalid_scope" } }], 403, /did not succeed/],
+  ["a login that was used", ["state_unknown"], 400, /Please log in again/],
+  ["a code that the issuer rejects", ["token_endpoint_error", { retryable: false }], 502, /does not work/],
 ]) {
   test(`${what} at the provider is a page without details, and the login is over`, async (t) => {
     const server = await serve(t);
-    answers.completeAuthorization = () => error;
+    fake.when("completeAuthorization").fails(...error);
     const found = await send(server, "/callback?error=x&state=state-1", { cookies: await beginLogin(server, "/orders") });
     assert.deepEqual([found.status, found.set[SESSION], removedIn(found)], [status, undefined, [begunCookie("state-1")]]);
     assert.match(found.text, title);
     assert.match(found.text, /href="\/login\?next=%2Forders"/);
-    assert.deepEqual(server.errors.map(({ code }) => code), [error[0]]);
+    assert.deepEqual(server.errors.map(({ reason }) => reason), [error[0]]);
     assert.match(found.headers["content-security-policy"], /default-src 'none'/);
   });
 }
 
 test("an issuer that does not answer leaves the login: the page can be loaded again", async (t) => {
   const server = await serve(t);
-  answers.completeAuthorization = () => [5004, { reason: "token_endpoint_unreachable", retryable: true }];
+  fake.when("completeAuthorization").fails("token_endpoint_unreachable", { retryable: true });
   const cookies = await beginLogin(server);
   const found = await send(server, "/callback?state=state-1", { cookies });
   assert.deepEqual([found.status, found.set], [503, {}]);
-  delete answers.completeAuthorization;
+  asUsual("completeAuthorization");
   assert.equal((await send(server, "/callback?state=state-1", { cookies })).status, 303);
 });
 
@@ -365,11 +361,11 @@ test("the session before a login is worth nothing after it, though it is live: t
   ]) {
     begun = 0;
     const cookies = { ...(await beginLogin(server)), ...earlier };
-    asked.length = 0;
+    fake.calls.length = 0;
     const done = await send(server, "/callback?code=c&state=state-1", { cookies });
     assert.deepEqual([done.status, value(done.set[SESSION])], [303, NEW]);
     const callbackUrl = `${publicUrl}/callback?code=c&state=state-1`;
-    assert.deepEqual(asked, [["completeAuthorization", { callbackUrl, state: "state-1", ...named }]], "and nothing else is asked");
+    assert.deepEqual(asked(), [["completeAuthorization", { callbackUrl, state: "state-1", ...named }]], "and nothing else is asked");
   }
 });
 
@@ -377,21 +373,19 @@ test("each browser is its own user, and what is no live session of this issuer i
   const server = await serve(t);
   const who = async (cookie) => (await send(server, "/", { headers: { cookie } })).text;
   assert.deepEqual(await Promise.all([ALICE, BOB].map((handle) => who(`${SESSION}=${handle}`))), ["A", "B"]);
-  const count = asked.length;
+  const count = fake.calls.length;
   for (const cookie of [
     ...["only", "", "null", "undefined", `${ALICE}x`, `"${ALICE}"`, "A B"].map((text) => `${SESSION}=${text}`),
     ...[`${SESSION}=${ALICE}; ${SESSION}=${BOB}`, `postern-session=${ALICE}`, `x${SESSION}=${ALICE}`, SESSION],
   ]) {
     assert.equal(await who(cookie), "nobody", cookie);
   }
-  assert.equal(asked.length, count, "and the sidecar is not asked");
+  assert.equal(fake.calls.length, count, "and the sidecar is not asked");
   assert.equal(await who(`${SESSION}=${"C".repeat(43)}`), "nobody");
   for (const change of [{ issuer: "other" }, { kind: "implicit" }]) {
-    answers.getSession = (params) => ({ ...standard.getSession(params), ...change });
+    fake.when("getSession").returns((params) => ({ ...standard.getSession(params), ...change }));
     assert.equal(await who(`${SESSION}=${ALICE}`), "nobody");
   }
-  answers.getSession = () => [5002, { reason: "session_expired" }];
-  assert.equal(await who(`${SESSION}=${ALICE}`), "nobody");
 });
 
 for (const [what, seconds, isLive] of [
@@ -405,7 +399,7 @@ for (const [what, seconds, isLive] of [
     };
     const server = await serve(t, { handler });
     const expiresAt = () => (Number.isNaN(seconds) ? "soon" : new Date(Date.now() + seconds * 1000).toISOString());
-    answers.getSession = (params) => ({ ...standard.getSession(params), ...(seconds !== undefined && { expiresAt: expiresAt() }) });
+    fake.when("getSession").returns((params) => ({ ...standard.getSession(params), ...(seconds !== undefined && { expiresAt: expiresAt() }) }));
     const cookies = { [SESSION]: ALICE };
     const page = await send(server, "/", { cookies });
     assert.deepEqual([page.text, page.headers["cache-control"]], isLive ? ["A", "no-store"] : ["nobody", undefined]);
@@ -441,7 +435,7 @@ test("a session that is too old ends", async (t) => {
   const cookies = { [SESSION]: ALICE };
   assert.equal((await send(server, "/", { cookies })).text, "A");
   const createdAt = new Date(Date.now() - 61_000).toISOString();
-  answers.getSession = (params) => ({ ...standard.getSession(params), createdAt });
+  fake.when("getSession").returns((params) => ({ ...standard.getSession(params), createdAt }));
   assert.equal((await send(server, "/", { cookies })).text, "nobody");
   assert.deepEqual(calls("endSession"), [{ session: ALICE }]);
   const done = await send(server, "/callback?state=state-1", { cookies: await beginLogin(server) });
@@ -478,14 +472,14 @@ test("a logout clears the cookie whatever the sidecar answers, and without it", 
   const found = await logout(away);
   assert.deepEqual([found.status, value(found.set[SESSION]), away.errors.length], [303, "", 1]);
   const server = await serve(t);
-  for (const [code, reason, reported] of [[5001, "session_not_found", 0], [5002, "session_expired", 0], [5008, "store_unavailable", 1]]) {
-    answers.endSession = () => [code, { reason }];
+  for (const [reason, reported] of [["session_not_found", 0], ["store_unavailable", 1]]) {
+    fake.when("endSession").fails(reason);
     server.errors.length = 0;
     assert.deepEqual([(await logout(server)).status, server.errors.length], [303, reported]);
   }
-  asked.length = 0;
+  fake.calls.length = 0;
   assert.equal((await logout(server, { [SESSION]: "only" })).status, 303);
-  assert.deepEqual(asked, [], "only would be whoever is logged in");
+  assert.deepEqual(asked(), [], "only would be whoever is logged in");
   // A page that needs a user is an error then, and no page of somebody.
   assert.equal((await send(away, "/", { cookies: { [SESSION]: ALICE } })).status, 500);
   assert.equal((await send(away, "/login")).status, 503);
@@ -494,7 +488,7 @@ test("a logout clears the cookie whatever the sidecar answers, and without it", 
 test("back-channel logout: 200 for a valid token, 400 for what is none, 503 where nobody can judge, and nothing for a cache", async (t) => {
   const server = await serve(t);
   const post = (body, headers = { "content-type": FORM }) => send(server, "/backchannel-logout", { method: "POST", headers, body });
-  answers.validateLogoutToken = () => ({ valid: true, ended: 2 });
+  fake.when("validateLogoutToken").returns(() => ({ valid: true, ended: 2 }));
   const good = await post("logout_token=a.b.c", { "content-type": `${FORM}; charset=utf-8` });
   assert.deepEqual([good.status, good.text, good.headers["cache-control"]], [200, "", "no-store"]);
   assert.deepEqual(calls("validateLogoutToken"), [{ issuer: "corp", logoutToken: "a.b.c", end: true }]);
@@ -507,9 +501,9 @@ test("back-channel logout: 200 for a valid token, 400 for what is none, 503 wher
     assert.deepEqual([found.status, found.headers["cache-control"], JSON.parse(found.text).error], [400, "no-store", "invalid_request"]);
   }
   assert.equal(calls("validateLogoutToken").length, 1);
-  answers.validateLogoutToken = () => ({ valid: false, error: { code: "jti_replayed", message: "used before" } });
+  fake.when("validateLogoutToken").returns(() => ({ valid: false, error: { code: "jti_replayed", message: "used before" } }));
   assert.deepEqual(JSON.parse((await post("logout_token=a")).text), { error: "invalid_request", error_description: "used before" });
-  answers.validateLogoutToken = () => [5008, { reason: "store_unavailable" }];
+  fake.when("validateLogoutToken").fails("store_unavailable");
   const failed = await post("logout_token=a");
   assert.deepEqual([failed.status, JSON.parse(failed.text).error, server.errors.length], [503, "temporarily_unavailable", 1]);
   const away = await serve(t, { sidecar: new Client({ socketPath: "/tmp/no-such-directory/s" }) });
@@ -519,7 +513,7 @@ test("back-channel logout: 200 for a valid token, 400 for what is none, 503 wher
 });
 
 test("a form that another middleware has read, and one that is too large or breaks off", async (t) => {
-  answers.validateLogoutToken = () => ({ valid: true, ended: 0 });
+  fake.when("validateLogoutToken").returns(() => ({ valid: true, ended: 0 }));
   const { login, port } = await serve(t);
   const given = { method: "POST", url: "/backchannel-logout", headers: { "content-type": FORM }, readableEnded: true };
   for (const [body, status] of [[{ logout_token: "a" }, 200], [{ logout_token: ["a", "b"] }, 400], [{}, 400], [undefined, 400]]) {
@@ -567,7 +561,7 @@ test("requireSession lets users through, with and without currentSession before 
   };
   assert.deepEqual(await reached(`${SESSION}=${ALICE}`), ["A", undefined]);
   assert.deepEqual(await reached(""), ["not reached", 303]);
-  answers.getSession = () => [5008, { reason: "store_unavailable" }];
+  fake.when("getSession").fails("store_unavailable");
   assert.deepEqual(await reached(`${SESSION}=${ALICE}`), ["SessionError", undefined]);
 });
 
@@ -592,12 +586,12 @@ test("step-up: the browser goes to the issuer and back to its page; a login that
   assert.ok(advice("c") instanceof AdviceRequired);
   const server = await serve(t, { handler: () => Promise.reject(advice("fetch-1")) });
   // With a pushed request the URL has no state.
-  answers.authenticateWithAdvice = () => redirectStep("step-1", "https://idp.example/authorize?request_uri=x");
+  fake.when("authenticateWithAdvice").returns(() => redirectStep("step-1", "https://idp.example/authorize?request_uri=x"));
   const away = await send(server, "/vault?x", { cookies: { [SESSION]: ALICE } });
   assert.deepEqual([away.status, away.headers.location], [303, "https://idp.example/authorize?request_uri=x"]);
   const cookies = { [SESSION]: ALICE, ...loginsIn(away) };
-  answers.authenticateWithAdvice = ({ answers: { RedirectCallback: url } }) =>
-    url.endsWith("state=right") ? { state: "completed" } : [5006, { reason: "state_unknown" }];
+  fake.when("authenticateWithAdvice").returns(({ answers: { RedirectCallback: url } }) =>
+    url.endsWith("state=right") ? { state: "completed" } : failure("state_unknown"));
   const foreign = await send(server, "/callback?state=wrong", { cookies });
   assert.deepEqual([foreign.headers.location, foreign.set], ["/", {}], "the step-up goes on");
   const other = await send(server, "/callback?state=right", { cookies: { [SESSION]: BOB } });
@@ -605,7 +599,7 @@ test("step-up: the browser goes to the issuer and back to its page; a login that
   const back = await send(server, "/callback?state=right", { cookies });
   assert.deepEqual([back.status, back.headers.location, back.set[SESSION]], [303, "/vault?x", undefined]);
   const callbackUrl = `${publicUrl}/callback?state=right`;
-  assert.deepEqual(asked.at(-1)[1], { continuation: "step-1", answers: { RedirectCallback: callbackUrl } });
+  assert.deepEqual(asked().at(-1)[1], { continuation: "step-1", answers: { RedirectCallback: callbackUrl } });
   assert.deepEqual(removedIn(back), [begunCookie("step-1")]);
   const weak = await send(server, "/vault?x", { cookies: { [SESSION]: ALICE, ...loginsIn(back) } });
   assert.deepEqual([weak.status, removedIn(weak)], [403, Object.keys(loginsIn(back))]);
@@ -617,11 +611,11 @@ test("step-up: another user, another kind of step, and a script", async (t) => {
   const cookies = { [SESSION]: ALICE };
   const script = await send(server, "/vault", { cookies, headers: { "sec-fetch-mode": "cors" } });
   assert.deepEqual([script.status, JSON.parse(script.text)], [403, { error: "stronger_login_required" }]);
-  answers.authenticateWithAdvice = () => ({ state: "callbacks", callbacks: [{ type: "PasswordCallback" }], continuation: "c" });
+  fake.when("authenticateWithAdvice").returns(() => ({ state: "callbacks", callbacks: [{ type: "PasswordCallback" }], continuation: "c" }));
   assert.equal((await send(server, "/vault", { cookies })).status, 403);
-  answers.authenticateWithAdvice = () => redirectStep("step-1", "https://idp.example/authorize?state=s");
+  fake.when("authenticateWithAdvice").returns(() => redirectStep("step-1", "https://idp.example/authorize?state=s"));
   const away = await send(server, "/vault", { cookies });
-  answers.authenticateWithAdvice = () => [5005, { reason: "authorization_failed", upstream: { code: "other_user" } }];
+  fake.when("authenticateWithAdvice").fails("authorization_failed", { upstream: { code: "other_user" } });
   const found = await send(server, "/callback?state=s", { cookies: { ...cookies, ...loginsIn(away) } });
   assert.deepEqual([found.status, removedIn(found), found.set[SESSION]], [403, [begunCookie("step-1")], undefined]);
 });
@@ -657,18 +651,19 @@ test("options that are not right are refused", () => {
 });
 
 test("two users at a time: a fetch with the session of its request is for nobody else", async (t) => {
-  answers.fetchResource = ({ session }) =>
-    session === undefined
-      ? [1001, { reason: "not_authenticated", detail: "session_missing" }]
-      : { task: "t", status: 200, url: "https://api.example/", headers: {}, body: `data of ${session[0]}`, attempts: 1 };
-  answers.getTask = () => ({ url: "https://api.example/" });
+  fake.reset(); // the fake's own sessions
+  const [alice, bob] = ["alice", "bob"].map((subject) => fake.login({ subject }));
+  fake.when("fetchResource").fails("not_authenticated", { detail: "session_missing" });
+  for (const { session, subject } of [alice, bob]) {
+    fake.when("fetchResource", { session }).returns(FetchResult.of(200, { text: `data of ${subject}` }));
+  }
   const fetch = createFetch({ client });
   const handler = async ({ posternSession }) => (await fetch("x", { session: posternSession?.session })).text();
   const server = await serve(t, { handler });
-  const users = Array.from({ length: 40 }, (_, number) => [ALICE, BOB, undefined][number % 3]);
-  const found = await Promise.all(users.map((one) => send(server, "/x", { cookies: one ? { [SESSION]: one } : {} })));
+  const users = Array.from({ length: 40 }, (_, number) => [alice, bob, undefined][number % 3]);
+  const found = await Promise.all(users.map((one) => send(server, "/x", { cookies: one ? { [SESSION]: one.session } : {} })));
   found.forEach(({ status, text }, number) => {
     if (users[number] === undefined) assert.equal(status, 303);
-    else assert.equal(text, `data of ${users[number][0]}`);
+    else assert.equal(text, `data of ${users[number].subject}`);
   });
 });

@@ -5,7 +5,7 @@ import { createRequire } from "node:module";
 import { test } from "node:test";
 import { inspect } from "node:util";
 import { Client, createFetch } from "postern-auth";
-import { FakeSidecar, answer } from "./support/fake.mjs";
+import { FakePostern } from "postern-auth/testing";
 import { rejection } from "./support/waiting.mjs";
 
 const { METHODS, OWN_METHODS } = createRequire(import.meta.url)("../lib/methods.js");
@@ -72,16 +72,16 @@ test("an option that is misspelt is an error that has the right one", async () =
 });
 
 test("console.log of a client shows its socket and state, and nothing that passes through it", async (t) => {
-  const fake = await FakeSidecar.start({
-    onRequest: ({ id, method }, socket) => method === "getInfo" && answer(socket, id, { name: "secret" }),
-  });
+  const fake = await FakePostern.start();
   t.after(() => fake.stop());
+  fake.login({ subject: "secret" });
+  fake.when("introspectToken").returns(() => new Promise(() => {}));
   const { socketPath } = fake;
   const client = new Client({ socketPath, delegates: { updateRequest: () => ({ headers: { a: "secret" } }) } });
   const shown = () => inspect(client, { depth: 9, showHidden: true }).replace(/\s+/g, " ");
   const inState = (state) => `Client { socketPath: '${socketPath}', state: '${state}' }`;
   assert.equal(shown(), inState("not connected"));
-  const call = client.getInfo();
+  const call = client.listSessions();
   assert.equal(shown(), inState("connecting"));
   await call;
   const waiting = rejection(client.introspectToken({ token: "secret", issuer: "corp" }));

@@ -6,7 +6,8 @@ import { createRequire } from "node:module";
 import path from "node:path";
 import { after, test } from "node:test";
 import { makeConsumer, packageRoot, packedFiles, repositoryRoot, runNode, typescriptPath } from "./support/consumer.mjs";
-import { FakeSidecar, answer, refuse } from "./support/fake.mjs";
+import { FakePostern } from "postern-auth/testing";
+import { FakeSidecar, answer } from "./support/fake.mjs";
 
 const consumer = await makeConsumer();
 after(() => consumer.remove());
@@ -124,7 +125,7 @@ test("the socket is where wire.md says", () => {
 });
 
 test("a program that is done ends, though its client is not closed", async (t) => {
-  const fake = await FakeSidecar.start({ onRequest: ({ id }, socket) => answer(socket, id, { subscribed: [] }) });
+  const fake = await FakePostern.start();
   t.after(() => fake.stop());
   const source = `
     const { Client } = require("postern-auth");
@@ -177,18 +178,15 @@ test("what a listener throws is the program's, and ends neither the connection n
 });
 
 test("postern-call prints results, and exits with 1 for an error, 2 without a sidecar, 64 when misused", async (t) => {
-  const fake = await FakeSidecar.start({
-    onRequest: ({ id, method, params }, socket) => {
-      if (method === "health") refuse(socket, id, -32020, { reason: "peer_forbidden" });
-      else answer(socket, id, { method, params });
-    },
-  });
+  const fake = await FakePostern.start();
   t.after(() => fake.stop());
+  const { session } = fake.login();
+  fake.when("health").fails("peer_forbidden");
   const call = (args, socket = fake.socketPath) =>
     runNode([path.join(packageRoot, "bin/postern-call.mjs"), ...args], { env: { POSTERN_SOCKET: socket } });
-  const good = await call(["getTask", '{"task":"t"}']);
+  const good = await call(["getSession", JSON.stringify({ session })]);
   assert.equal(good.status, 0, good.stderr);
-  assert.deepEqual(JSON.parse(good.stdout), { method: "getTask", params: { task: "t" } });
+  assert.equal(JSON.parse(good.stdout).subject, "user-1");
   const refused = await call(["health"]);
   assert.deepEqual([refused.status, JSON.parse(refused.stderr).data.reason], [1, "peer_forbidden"]);
   assert.equal((await call(["health"], "/tmp/no-such-socket")).status, 2);

@@ -1,12 +1,11 @@
-// The middleware that checks who calls an API: with a server of node:http, real connections, and a sidecar that
-// answers what a test wants.
+// The middleware that checks who calls an API: with a server of node:http, real connections, and a fake sidecar.
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import http from "node:http";
 import net from "node:net";
 import { after, beforeEach, test } from "node:test";
 import { Client, protect } from "postern-auth";
-import { FakeSidecar, answer, refuse } from "./support/fake.mjs";
+import { FakePostern } from "postern-auth/testing";
 import { Playground, Sidecar } from "./support/upstream.mjs";
 
 const audience = "https://orders.example.com";
@@ -15,22 +14,19 @@ const challenge = 'Bearer realm="corp", error="invalid_token", error_description
 const rejected = {
   valid: false,
   error: { code: "token_expired", message: "expired" },
-  response: { status: 401, headers: { "WWW-Authenticate": [challenge], "DPoP-Nonce": "n1" } },
+  response: { status: 401, headers: { "WWW-Authenticate": challenge, "DPoP-Nonce": "n1" } },
 };
 
-let result, code, data, reached;
-const fake = await FakeSidecar.start({
-  onRequest: ({ id }, socket) => (code === undefined ? answer(socket, id, result) : refuse(socket, id, code, data)),
-});
-const client = new Client({ socketPath: fake.socketPath });
-after(async () => {
-  await client.close();
-  await fake.stop();
-});
+let reached;
+const fake = await FakePostern.start();
+const { client } = fake;
+after(() => fake.stop());
 beforeEach(() => {
-  [result, code, data, reached] = [valid, undefined, undefined, undefined];
-  fake.requests.length = 0;
+  fake.reset();
+  fake.when("validateRequest").returns(valid);
+  reached = undefined;
 });
+const asked = () => fake.callsTo("validateRequest");
 
 /** A server whose handler is behind the middleware; `change` is what a framework does to a request before. */
 async function serve(t, options = {}, change = () => {}, sidecar = client) {
@@ -69,19 +65,15 @@ test("a valid token reaches the handler with its claims, and the sidecar saw the
   const found = await send(port, request("POST /a%2Fb?q=%2F&r HTTP/1.1", "Authorization: Bearer t", "X-Name: J\xf6rg"));
   assert.deepEqual([found.status, found.body.includes("inside")], [200, true]);
   assert.deepEqual(reached, { claims: { sub: "alice" }, tokenType: "Bearer", confirmation: {} });
-  const [{ method, params }] = fake.requests;
-  const { headers, ...rest } = params;
-  assert.equal(method, "validateRequest");
+  const [{ headers, meta: _, ...rest }] = asked();
   assert.deepEqual([headers.authorization, headers["x-name"]], [["Bearer t"], ["J\xf6rg"]]);
   const own = { issuer: "corp", audience, requiredScopes: ["orders:read"] };
-  delete rest.meta;
-  delete rest.timeoutMs;
   assert.deepEqual(rest, { ...own, method: "POST", url: "http://api.example.com/a%2Fb?q=%2F&r" });
 });
 
 for (const method of ["GET", "HEAD", "POST"]) {
   test(`a rejection is passed on as it is: ${method}`, async (t) => {
-    result = rejected;
+    fake.when("validateRequest").returns(rejected);
     const found = await send(await serve(t), request(`${method} /orders HTTP/1.1`));
     assert.deepEqual([found.status, reached], [401, undefined]);
     assert.deepEqual(value(found, "www-authenticate"), [challenge]);
@@ -92,26 +84,30 @@ for (const method of ["GET", "HEAD", "POST"]) {
   });
 }
 
-test("a request without a token gets the bare challenges, on lines of their own, and no body", async (t) => {
-  result = { ...rejected, response: { status: 401, headers: { "WWW-Authenticate": ["Bearer", "DPoP"] } } };
+test("a request without a token gets the bare challenges, and no body", async (t) => {
+  const response = { status: 401, headers: { "WWW-Authenticate": "Bearer, DPoP" } };
+  fake.when("validateRequest").returns({ ...rejected, response });
   const found = await send(await serve(t), request());
-  assert.deepEqual([value(found, "www-authenticate"), found.body], [["Bearer", "DPoP"], ""]);
+  assert.deepEqual([value(found, "www-authenticate"), found.body], [["Bearer, DPoP"], ""]);
 });
 
 const noVerdicts = [
   ...[{}, null, [], { valid: true }, { valid: true, claims: [], tokenType: "Bearer" }, { ...valid, valid: 1 }],
   ...[{ valid: false }, { valid: false, response: { status: 200, headers: {} } }, { ...rejected, valid: "false" }],
 ];
-for (const [what, after, set] of [
-  ["an error with a time", "3", () => ([code, data] = [2003, { reason: "jwks_fetch_failed", retryAfterMs: 2500 }])],
-  ["the store", "1", () => ([code, data] = [5008, { reason: "store_unavailable" }])],
-  ["a wrong issuer", "1", () => ([code, data] = [-32602, { reason: "invalid_params" }])],
-  ...noVerdicts.map((one) => [JSON.stringify(one), "1", () => (result = one)]),
+// A fake gives no answer that the sidecar never gives.
+const wrong = (answer) => ({ call: async () => answer });
+for (const [what, after, sidecar] of [
+  ["jwks_fetch_failed", "3", client],
+  ["store_unavailable", "1", client],
+  ["invalid_params", "1", client],
+  ...noVerdicts.map((one) => [JSON.stringify(one), "1", wrong(one)]),
 ]) {
   test(`what is no verdict lets nothing through, and is no challenge: ${what}`, async (t) => {
-    set();
+    if (sidecar === client) fake.when("validateRequest").fails(what, after === "3" ? { retryAfterMs: 2500 } : {});
     const errors = [];
-    const found = await send(await serve(t, { onError: (error) => errors.push(error) }), request(undefined, "Authorization: Bearer t"));
+    const options = { onError: (error) => errors.push(error) };
+    const found = await send(await serve(t, options, undefined, sidecar), request(undefined, "Authorization: Bearer t"));
     assert.deepEqual([found.status, value(found, "retry-after"), value(found, "www-authenticate")], [503, [after], []]);
     assert.deepEqual([found.body, reached, errors.length], ["", undefined, 1]);
   });
@@ -128,14 +124,14 @@ test("without a sidecar nothing gets through", async (t) => {
 
 test("two lines of one name stay two: node:http itself would drop the second", async (t) => {
   await send(await serve(t), request(undefined, "Authorization: Bearer a", "Authorization: Bearer b"));
-  assert.deepEqual(fake.requests[0].params.headers.authorization, ["Bearer a", "Bearer b"]);
+  assert.deepEqual(asked()[0].headers.authorization, ["Bearer a", "Bearer b"]);
 });
 
 test("the public URL takes precedence over the host, and the original URL over a router's", async (t) => {
   const change = (req) => Object.assign(req, { originalUrl: req.url, url: "/7" });
   const options = { audience: undefined, publicUrl: "https://api.example.com/shop/", dpop: "required", maxAge: 60 };
   await send(await serve(t, options, change), request("GET /orders/7?x HTTP/1.1", "X-Forwarded-Host: evil.example"));
-  const { params } = fake.requests[0];
+  const [params] = asked();
   assert.equal(params.url, "https://api.example.com/shop/orders/7?x");
   assert.deepEqual([params.dpop, params.maxAge, "audience" in params], ["required", 60, false]);
 });
@@ -151,7 +147,7 @@ test("a request without one host, or with another form of target, is 400 before 
   ]) {
     assert.equal((await send(port, text)).status, 400, text);
   }
-  assert.deepEqual([fake.requests.length, reached], [0, undefined]);
+  assert.deepEqual([asked().length, reached], [0, undefined]);
 });
 
 test("the certificate of the client's connection goes along, and no field that looks like one", async () => {
@@ -160,16 +156,16 @@ test("the certificate of the client's connection goes along, and no field that l
   const socket = { encrypted: true, getPeerCertificate: () => ({ raw: der }) };
   const req = { method: "GET", url: "/", rawHeaders: ["Host", "a.example", "X-Client-Cert", "mine"], socket };
   await check(req, {}, () => {});
-  const { url, clientCertificate } = fake.requests[0].params;
+  const [{ url, clientCertificate }] = asked();
   const [first, ...lines] = clientCertificate.trim().split("\n");
   assert.deepEqual([url, first, lines.pop()], ["https://a.example/", "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"]);
   assert.deepEqual([Buffer.from(lines.join(""), "base64"), lines[0].length], [der, 64]);
   await check({ ...req, socket: { encrypted: true, getPeerCertificate: () => ({}) } }, {}, () => {});
-  assert.equal("clientCertificate" in fake.requests[1].params, false);
+  assert.equal("clientCertificate" in asked()[1], false);
 });
 
 test("claims that a request brings along do not count", async (t) => {
-  result = rejected;
+  fake.when("validateRequest").returns(rejected);
   const change = (req) => Object.assign(req, { postern: { claims: { sub: "root" } } });
   let left;
   const check = protect(client, { audience });

@@ -1,5 +1,6 @@
 import { Client } from "../index";
-import { Session } from "./sessions";
+import { WithMeta } from "./common";
+import { BeginAuthorizationParams, Session } from "./sessions";
 
 /** Why a browser gets a page of the login instead of the application's. It has nothing secret. */
 export interface LoginProblem {
@@ -62,14 +63,7 @@ export interface LoginOptions {
   /** Seconds after which a user has to log in again; default: the browser keeps the cookie until it is closed. */
   maxAgeSeconds?: number;
   /** More members of each `beginAuthorization`. */
-  authorization?: {
-    scope?: string;
-    prompt?: string;
-    acrValues?: string[];
-    maxAge?: number;
-    loginHint?: string;
-    resource?: string;
-  };
+  authorization?: Omit<BeginAuthorizationParams, "issuer" | "redirectUri" | keyof WithMeta>;
   /** How long a call to the sidecar may take; 10,000. */
   timeoutMs?: number;
   /** Returns the HTML of a page, in place of the own plain one. */

@@ -18,7 +18,7 @@ import httpx
 import pytest
 import requests
 import urllib3
-from double import Double, Peer
+from fakes import Fakes
 from harness import journeys
 from harness.playground import Playground
 from harness.sidecar import Sidecar
@@ -27,11 +27,12 @@ from loop import in_loop
 from test_delegates import PASSWORD
 
 import postern_auth
-from postern_auth import AsyncClient, Client
+from postern_auth import AsyncClient, Client, FetchResult
 from postern_auth._http import Target, timeout_of
 from postern_auth.aiohttp import PosternResponse, PosternSession
 from postern_auth.httpx import AsyncPosternTransport, PosternTransport
 from postern_auth.requests import PosternAdapter
+from postern_auth.testing import FakePostern, RecordedCall
 
 
 @pytest.fixture
@@ -373,28 +374,20 @@ async def test_aiohttp_with_step_up(sidecar: Sidecar, playground: Playground) ->
 # All
 
 
-def test_a_resource_that_cannot_be_streamed_is_fetched_whole(double: Double) -> None:
-    result = {
-        "task": "t", "status": 200, "url": "http://u/", "headers": {}, "body": "whole", "attempts": 1,
-        "tokenRefreshed": False, "advicesSatisfied": [],
-        "timing": {"totalMs": 1, "queueMs": 0, "connectMs": 0, "firstByteMs": 0},
-    }  # fmt: skip
+def test_a_resource_that_cannot_be_streamed_is_fetched_whole() -> None:
+    postern = FakePostern()
 
-    def script(peer: Peer) -> None:
-        for message in peer.messages():
-            if message["params"].get("stream"):
-                error = {"code": -32602, "message": "m", "data": {"reason": "invalid_params", "path": "/stream"}}
-                peer.send({"id": message["id"], "error": error})
-            else:
-                peer.answer(message, result)
+    def answer(call: RecordedCall) -> FetchResult:
+        if call.params.get("stream"):
+            raise postern_auth.RequestError("m", -32602, {"reason": "invalid_params", "path": "/stream"})
+        return FetchResult.of(text="whole")
 
-    double.scripts = [script]
-    with Client(double.path) as client:
-        with requests.Session() as session:
-            session.mount("http+postern://", PosternAdapter(client))
-            assert session.get("http+postern://r/p", stream=True).text == "whole"
-        with httpx.Client(transport=PosternTransport(client, streaming=True)) as plain:
-            assert plain.get("http+postern://r/p").text == "whole"
+    postern.when.fetch_resource("r", "p").answers(answer)
+    with requests.Session() as session:
+        session.mount("http+postern://", PosternAdapter(postern))
+        assert session.get("http+postern://r/p", stream=True).text == "whole"
+    with httpx.Client(transport=PosternTransport(postern, streaming=True)) as plain:
+        assert plain.get("http+postern://r/p").text == "whole"
 
 
 class Feed:
@@ -523,40 +516,25 @@ def test_nothing_of_these_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     subprocess.run([sys.executable, "-c", code], check=True, timeout=30)
 
 
-def test_the_inbound_token_is_that_of_each_request(double: Double) -> None:
+def test_the_inbound_token_is_that_of_each_request() -> None:
     """A session with the token of its first user for all that come later, or one that leaves as a header."""
-    seen: list[dict[str, Any]] = []
-
-    def script(peer: Peer) -> None:
-        for message in peer.messages():
-            if "id" in message:
-                seen.append(message["params"])
-                peer.reject(message, "/resource")
-
-    double.scripts = [script]
+    fakes = Fakes(lambda fake: fake.when.fetch_resource("billing", "orders").returns(FetchResult.of()))
     tokens = iter(["a", None, "b", "c"])
-    with Client(double.path) as client:
-        session = requests.Session()
-        session.mount("http+postern://", PosternAdapter(client, on_behalf_of=lambda: next(tokens)))
-        for _ in range(2):
-            with pytest.raises(requests.RequestException):
-                session.get("http+postern://billing/orders")
-        with httpx.Client(transport=PosternTransport(client, on_behalf_of=lambda: next(tokens))) as http:
-            with pytest.raises(httpx.TransportError):
-                http.get("http+postern://billing/orders")
+    session = requests.Session()
+    session.mount("http+postern://", PosternAdapter(fakes.blocking, on_behalf_of=lambda: next(tokens)))
+    for _ in range(2):
+        session.get("http+postern://billing/orders")
+    with httpx.Client(transport=PosternTransport(fakes.blocking, on_behalf_of=lambda: next(tokens))) as http:
+        http.get("http+postern://billing/orders")
 
     async def awaited() -> None:
-        async with AsyncClient(double.path) as client:
-            own = PosternSession(client, resource="billing", on_behalf_of=lambda: next(tokens))
-            with pytest.raises(aiohttp.ClientError):
-                await own.get("orders")
-            transport = AsyncPosternTransport(client, on_behalf_of="fixed")
-            async with httpx.AsyncClient(transport=transport) as http:
-                with pytest.raises(httpx.TransportError):
-                    await http.get("http+postern://billing/orders")
+        await PosternSession(fakes.asynchronous, resource="billing", on_behalf_of=lambda: next(tokens)).get("orders")
+        transport = AsyncPosternTransport(fakes.asynchronous, on_behalf_of="fixed")
+        async with httpx.AsyncClient(transport=transport) as http:
+            await http.get("http+postern://billing/orders")
 
     asyncio.run(awaited())
-    assert [params.get("onBehalfOf") for params in seen] == [
+    assert [params.get("onBehalfOf") for params in fakes.params] == [
         {"token": "a"},
         None,
         {"token": "b"},

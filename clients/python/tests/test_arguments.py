@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-from collections.abc import Callable
 from typing import Any
 
 import pytest
-from double import Double, Peer
+from fakes import Fakes
 
-from postern_auth import AsyncClient, Client
+import postern_auth
+from postern_auth import AsyncClient, Client, FetchResult
 from postern_auth._arguments import compose, milliseconds, with_query
 
 
@@ -99,40 +99,23 @@ def test_seconds_become_milliseconds() -> None:
             milliseconds(wrong, "total_timeout")
 
 
-def test_the_protocol_gets_them(double: Double) -> None:
+def test_the_protocol_gets_them() -> None:
     """Arguments that one of the two clients, or one of the methods, leaves out."""
-    received: list[dict[str, Any]] = []
-
-    def record(peer: Peer) -> None:
-        for message in peer.messages():
-            received.append(message["params"])
-            peer.reject(message, "/resource")
-
-    double.scripts = [record]
+    fakes = Fakes(lambda fake: fake.when.fetch_resource("r").returns(FetchResult.of()))
+    decisions = fakes.blocking.when.preauthorize().fails("overloaded")
     arguments: dict[str, Any] = {"method": "POST", "params": {"a": 1}, "json": {"b": 2}, "timeout": 5}
 
-    async def awaited() -> None:
-        async with AsyncClient(double.path) as client:
-            with pytest.raises(Exception, match="invalid_params"):
-                await client.fetch_resource("r", "p", **arguments)
-
-    with Client(double.path) as client:
-        calls: list[Callable[[], object]] = [
-            lambda: client.fetch_resource("r", "p", **arguments),
-            lambda: asyncio.run(awaited()),
-            lambda: client.fetch_resource("r", "p"),
-            lambda: client.preauthorize(["x"], decision_timeout=2),
-        ]
-        for call in (calls[0], *calls[2:]):
-            with pytest.raises(Exception, match="invalid_params"):
-                call()
-    calls[1]()
-    first, second = received[0], received[-1]
+    fakes.blocking.fetch_resource("r", "p", **arguments)
+    fakes.blocking.fetch_resource("r", "p")
+    asyncio.run(fakes.asynchronous.fetch_resource("r", "p", **arguments))
+    with pytest.raises(postern_auth.PosternError):
+        fakes.blocking.preauthorize(["x"], decision_timeout=2)
+    first, plain, _, second = fakes.params
     assert {**first, "meta": None} == {**second, "meta": None}
     assert first["path"] == "p?a=1" and json.loads(first["body"]) == {"b": 2} and first["timeoutMs"] == 5000
     assert first["headers"] == {"Content-Type": "application/json"}
-    assert "timeoutMs" not in received[1], "the resource's own timeout"
-    assert received[2]["timeoutMs"] == 2000
+    assert "timeoutMs" not in plain, "the resource's own timeout"
+    assert decisions.calls[0].params["timeoutMs"] == 2000
 
 
 def test_the_resource_gets_them(client: Client) -> None:

@@ -266,8 +266,8 @@ def test_an_end_that_the_reader_has_not_noticed_yet_costs_nothing(
     monkeypatch.setattr(_connection.Connection, "close", late)
     with Client(double.path, limits=Limits(reconnect=10)) as client:
         assert client.call("getInfo")
-        assert client._connection is not None
-        client._connection.keep()
+        assert client._here.connection is not None
+        client._here.connection.keep()
         double.stop()
         double.listen()
         assert client.call("createSession", timeout=10)["method"] == "createSession"

@@ -134,7 +134,7 @@ def test_registrations_are_kept_over_reconnections(double: Double) -> None:
     double.scripts = [once, then]
     with Client(double.path) as client:
         client.register_delegate(evaluate_token_refresh=lambda _: True)
-        eventually(lambda: client._connection is None or not client._connection.is_open)
+        eventually(lambda: client._here.connection is None or not client._here.connection.is_open)
         client.call("getInfo")
     assert [message["method"] for message in heard] == ["registerDelegate", "getInfo"]
 

@@ -14,12 +14,14 @@ from typing import Any
 
 import pytest
 from double import Double, Peer, obliging
+from fakes import Fakes
 from harness.waiting import eventually
 from loop import in_loop
 
 from postern_auth import AsyncClient, CallToApprove, Client, ConnectionFailed, Endpoint, errors
 from postern_auth._connection import Connection
 from postern_auth._limits import Deadline, Limits
+from postern_auth.testing import AsyncFakePostern, FakePostern
 
 MADE = {"endpoint": "e-1", "path": "/run/postern.sock.e-1"}
 
@@ -51,46 +53,55 @@ def methods(calls: list[dict[str, Any]]) -> list[str]:
     return [call["method"] for call in calls]
 
 
-def test_an_endpoint_lives_as_long_as_its_block(double: Double) -> None:
+def making(made: dict[str, Any]) -> Fakes:
+    def set_up(fake: FakePostern | AsyncFakePostern) -> None:
+        fake.when.create_endpoint().returns(made)
+        fake.when.revoke_endpoint("e-1").returns({"revoked": 1})
+
+    return Fakes(set_up)
+
+
+def test_an_endpoint_lives_as_long_as_its_block() -> None:
     """Would catch lists that are changed on their way, `[]` as a list that is left out, and an endpoint that stays."""
-    calls: list[dict[str, Any]] = []
-    double.scripts = [recorded(calls, {**MADE, "expiresAt": "2026-01-05T10:15:00.000Z", "http": {"path": "/h"}})]
-    with Client(double.path) as client:
-        with client.endpoint(resources=["orders"], paths=[], rate={"perSecond": 1, "burst": 2}, http=True) as made:
-            assert (made.id, made.path, made.http_path, made.descriptor) == ("e-1", MADE["path"], "/h", None)
-            assert made.expires_at is not None
-            assert made.environment() == {"POSTERN_SOCKET": MADE["path"], "POSTERN_HTTP_SOCKET": "/h"}
-            assert methods(calls) == ["createEndpoint"]
-    sent = {name: value for name, value in calls[0]["params"].items() if name != "meta"}
+    fake = making({**MADE, "expiresAt": "2026-01-05T10:15:00.000Z", "http": {"path": "/h"}}).blocking
     rate = {"perSecond": 1, "burst": 2}
-    assert sent == {"resources": ["orders"], "paths": [], "rate": rate, "bindTo": "connection", "http": True}
-    assert methods(calls) == ["createEndpoint", "revokeEndpoint"]
-    assert calls[1]["params"]["endpoint"] == "e-1"
+    with fake.endpoint(resources=["orders"], paths=[], rate=rate, http=True) as made:
+        assert (made.id, made.path, made.http_path, made.descriptor) == ("e-1", MADE["path"], "/h", None)
+        assert made.expires_at is not None
+        assert made.environment() == {"POSTERN_SOCKET": MADE["path"], "POSTERN_HTTP_SOCKET": "/h"}
+        [creation] = fake.calls
+    sent = {"resources": ["orders"], "paths": [], "rate": rate, "bindTo": "connection", "http": True}
+    assert creation.params == sent
+    assert [call.method for call in fake.calls] == ["createEndpoint", "revokeEndpoint"]
 
 
-def test_an_endpoint_is_revoked_when_its_block_fails(double: Double) -> None:
+def test_an_endpoint_is_revoked_when_its_block_fails() -> None:
+    fake = making(MADE).blocking
+    with pytest.raises(ZeroDivisionError), fake.endpoint(resources=["orders"], bind_to={"pid": 7}):
+        raise ZeroDivisionError
+    assert fake.calls[0].params["bindTo"] == {"pid": 7}
+    assert [call.method for call in fake.calls] == ["createEndpoint", "revokeEndpoint"]
+
+
+@in_loop
+async def test_an_endpoint_of_the_asynchronous_client() -> None:
+    fake = making(MADE).asynchronous
+    async with fake.endpoint(methods=["getInfo"], label="x") as made:
+        assert isinstance(made, Endpoint) and made.path == MADE["path"]
+    assert fake.calls[0].params["methods"] == ["getInfo"]
+    assert [call.method for call in fake.calls] == ["createEndpoint", "revokeEndpoint"]
+
+
+def test_an_endpoint_that_a_draining_sidecar_did_not_make_is_made_by_its_successor(double: Double) -> None:
     calls: list[dict[str, Any]] = []
-    double.scripts = [recorded(calls, MADE)]
-    with Client(double.path) as client, pytest.raises(ZeroDivisionError):
-        with client.endpoint(resources=["orders"], bind_to={"pid": 7}):
-            raise ZeroDivisionError
-    assert methods(calls) == ["createEndpoint", "revokeEndpoint"]
-    assert calls[0]["params"]["bindTo"] == {"pid": 7}
 
+    def drain(peer: Peer) -> None:
+        data = {"reason": "shutting_down", "outcome": "not_sent", "retryable": True}
+        peer.send({"id": peer.receive()["id"], "error": {"code": -32021, "message": "stops", "data": data}})
 
-def test_an_endpoint_of_the_asynchronous_client(double: Double) -> None:
-    calls: list[dict[str, Any]] = []
-    double.scripts = [recorded(calls, MADE)]
-
-    async def run() -> None:
-        async with AsyncClient(double.path) as client:
-            async with client.endpoint(methods=["getInfo"], label="x") as made:
-                assert isinstance(made, Endpoint)
-                assert made.path == MADE["path"]
-
-    in_loop(run)()
-    assert methods(calls) == ["createEndpoint", "revokeEndpoint"]
-    assert calls[0]["params"]["methods"] == ["getInfo"]
+    double.scripts = [drain, recorded(calls, MADE)]
+    with Client(double.path) as client, client.endpoint(resources=["orders"]) as made:
+        assert made.id == "e-1"
 
 
 def test_a_descriptor_is_a_connection(double: Double) -> None:

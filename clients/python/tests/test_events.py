@@ -114,7 +114,7 @@ def test_events_go_on_after_a_reconnection(double: Double) -> None:
 def test_a_sidecar_that_stays_away_is_told(double: Double) -> None:
     double.scripts = [subscribed]
     with Client(double.path, limits=Limits(reconnect=0.2)) as client, client.events() as events:
-        eventually(lambda: client._connection is None or not client._connection.is_open)
+        eventually(lambda: client._here.connection is None or not client._here.connection.is_open)
         double.stop()
         for _ in range(2):
             with pytest.raises(postern_auth.ConnectionFailed):

@@ -70,7 +70,7 @@ def test_what_is_the_parents_is_refused_at_once(client: Client) -> None:
 def test_the_ends_of_a_child(client: Client, end: str) -> None:
     """Neither closing nor collecting may wait for a lock that a thread of the parent held."""
     events, stream = client.events("sessionEnded"), client.stream_resource("open", "slow?ms=300")
-    for lock in (client._dispatch._lock, client._interest, client._connecting, events._changed, stream._changed):
+    for lock in (client._dispatch._lock, client._interest, client._here.connecting, events._changed, stream._changed):
         stack = contextlib.ExitStack()
         holding, done = threading.Event(), threading.Event()
 

@@ -251,8 +251,8 @@ def test_a_client_that_is_closed_while_it_connects(directory: Path) -> None:
     double = Double(directory / "slow.sock", quick, slow)
     client = Client(double.path)
     client.register_delegate(update_request=lambda request: None)
-    assert client._connection is not None
-    client._connection.close(postern_auth.ConnectionLost("for the test"))
+    assert client._here.connection is not None
+    client._here.connection.close(postern_auth.ConnectionLost("for the test"))
     errors: list[BaseException] = []
 
     def call() -> None:

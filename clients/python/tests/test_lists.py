@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
-from double import Double
 from harness.sidecar import Sidecar
 from loop import in_loop
 
 import postern_auth
 from postern_auth import AsyncClient, Client, Grant
+from postern_auth.testing import FakePostern
 from postern_auth.types import Session, Task
 
 
@@ -52,25 +51,15 @@ async def test_asynchronously(crowded: tuple[str, list[str], list[str]]) -> None
         assert [one.task async for one in client.iter_tasks() if one.task in tasks] == tasks[::-1]
 
 
-def test_a_page_is_asked_for_when_it_is_needed(double: Double) -> None:
+def test_a_page_is_asked_for_when_it_is_needed() -> None:
     """Who leaves the loop early pays for what was looked at; a cursor that is no longer good is told."""
-    asked: list[Any] = []
-
-    def script(peer: Any) -> None:
-        for message in peer.messages():
-            params = {name: value for name, value in message["params"].items() if name != "meta"}
-            asked.append(params)
-            if params.get("cursor") == "restarted":
-                data = {"reason": "invalid_params", "path": "/cursor"}
-                peer.send({"id": message["id"], "error": {"code": -32602, "message": "m", "data": data}})
-            else:
-                peer.answer(message, {"sessions": [], "nextCursor": "restarted" if asked[1:] else "two"})
-
-    double.scripts = [script]
-    with Client(double.path, timeout=5) as client:
-        iterator = client.iter_sessions(limit=2)
-        assert asked == []
-        with pytest.raises(postern_auth.RequestError) as raised:
-            next(iterator)
-        assert raised.value.path == "/cursor"
-    assert asked == [{"limit": 2}, {"limit": 2, "cursor": "two"}, {"limit": 2, "cursor": "restarted"}]
+    postern = FakePostern()
+    pages = postern.when.list_sessions().returns({"sessions": [], "nextCursor": "restarted"})
+    postern.when.list_sessions(cursor="restarted").fails("invalid_params", path="/cursor")
+    iterator = postern.iter_sessions(limit=2)
+    assert postern.calls == []
+    with pytest.raises(postern_auth.RequestError) as raised:
+        next(iterator)
+    assert raised.value.path == "/cursor"
+    assert [call.params for call in pages.calls] == [{"limit": 2}]
+    assert postern.calls[-1].params == {"limit": 2, "cursor": "restarted"}

@@ -30,6 +30,7 @@ ISSUER = "https://idp.example.com/authorize"
 SESSION, LOGIN = "__Host-postern-session", "__Host-postern-login"
 ENDED = {"code": 5001, "message": "no", "data": {"reason": "session_not_found"}}
 UNREACHABLE = {"code": 5004, "message": "no", "data": {"reason": "token_endpoint_unreachable", "retryable": True}}
+AWAY = {"code": 5008, "message": "no", "data": {"reason": "store_unavailable", "retryable": True}}
 #: What a page of the application sends with a form.
 OWN = {"Sec-Fetch-Site": "same-origin"}
 
@@ -940,7 +941,7 @@ def test_a_callback_that_is_not_of_this_browser(browser: Browser, other: Browser
     assert browser.get(unknown).status == 400
     sidecar.sessions.clear()
     assert browser.get(unknown).status == 400
-    sidecar.errors["getSession"] = UNREACHABLE
+    sidecar.errors["getSession"] = AWAY
     assert browser.get(unknown).status == 503
 
 

@@ -34,12 +34,12 @@ class Callers:
 
     @property
     def connection(self) -> Any:
-        return connection_of(self.client) if self.is_async else self.client._connection
+        return connection_of(self.client) if self.is_async else self.client._here.connection
 
     @property
     def streaming(self) -> Any:
         [home] = self.client._homes.values() if self.is_async else [None]
-        return self.client._streaming if home is None else home.streaming
+        return self.client._here.streaming if home is None else home.streaming
 
     def call(self, method: str, params: Any = None, **named: Any) -> Future[Any]:
         return self._later(lambda: self.client.call(method, params, **named))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from collections.abc import MutableMapping
 from typing import Any, Callable
@@ -10,6 +11,7 @@ from wsgiref.util import setup_testing_defaults
 
 import pytest
 from double import Double, Peer
+from fakes import Fakes, async_client_of, client_of
 from harness.playground import Playground
 from harness.sidecar import Sidecar
 
@@ -22,7 +24,7 @@ CHALLENGE = 'Bearer realm="corp", error="invalid_token", error_description="the 
 REJECTED = {
     "valid": False,
     "error": {"code": "token_expired", "message": "expired"},
-    "response": {"status": 401, "headers": {"WWW-Authenticate": [CHALLENGE], "DPoP-Nonce": "n1"}},
+    "response": {"status": 401, "headers": {"WWW-Authenticate": CHALLENGE, "DPoP-Nonce": "n1"}},
 }
 
 #: One answer: status, header lines with names in lower case, body, and what the application got.
@@ -30,23 +32,13 @@ Answer = tuple[Any, list[tuple[str, str]], bytes, Any]
 Ask = Callable[..., Answer]
 
 
-def answering(double: Double, answer: Any) -> list[dict[str, Any]]:
-    """Has the double answer each call with `answer`, a result or an error; collects the params."""
-    seen: list[dict[str, Any]] = []
-
-    def script(peer: Peer) -> None:
-        for message in peer.messages():
-            if "id" not in message:
-                continue
-            seen.append(message)
-            kind = "error" if isinstance(answer, dict) and "code" in answer else "result"
-            peer.send({"jsonrpc": "2.0", "id": message["id"], kind: answer})
-
-    double.scripts = [script]
-    return seen
+def answering(answer: Any) -> Fakes:
+    return Fakes(lambda fake: fake.when.validate_request().returns(answer))
 
 
-def over_wsgi(path: str, /, *, method: str = "GET", lines: Any = (), environ: Any = None, **options: Any) -> Answer:
+def over_wsgi(
+    sidecar: Fakes | str, /, *, method: str = "GET", lines: Any = (), environ: Any = None, **options: Any
+) -> Answer:
     """A request to an application behind `wsgi.Protect`."""
     reached: list[Any] = []
 
@@ -65,7 +57,10 @@ def over_wsgi(path: str, /, *, method: str = "GET", lines: Any = (), environ: An
         own[key] = f"{own[key]},{value}" if key in own and name != "Host" else value
     own.update(environ or {})
     started: list[Any] = []
-    with Client(path) as client:
+    with contextlib.ExitStack() as stack:
+        client = client_of(sidecar)
+        if isinstance(sidecar, str):
+            stack.enter_context(client)
         protected = wsgi.Protect(app, client, **{"issuer": "corp", "audience": AUDIENCE, **options})
         body = b"".join(protected(own, lambda *head: started.append(head)))  # type: ignore[arg-type]
     status, headers = started[0]
@@ -87,7 +82,7 @@ def scope_of(options: dict[str, Any], lines: Any, method: str) -> dict[str, Any]
     }
 
 
-def over_asgi(path: str, /, *, method: str = "GET", lines: Any = (), **options: Any) -> Answer:
+def over_asgi(sidecar: Fakes | str, /, *, method: str = "GET", lines: Any = (), **options: Any) -> Answer:
     """A request to an application behind `asgi.Protect`."""
     reached: list[Any] = []
     sent: list[MutableMapping[str, Any]] = []
@@ -109,9 +104,11 @@ def over_asgi(path: str, /, *, method: str = "GET", lines: Any = (), **options: 
     scope = scope_of(options, lines, method)
 
     async def run() -> None:
-        async with AsyncClient(path) as client:
-            protected = asgi.Protect(app, client, **{"issuer": "corp", "audience": AUDIENCE, **options})
-            await protected(scope, receive, send)
+        client = async_client_of(sidecar)
+        protected = asgi.Protect(app, client, **{"issuer": "corp", "audience": AUDIENCE, **options})
+        await protected(scope, receive, send)
+        if isinstance(sidecar, str):
+            await client.aclose()
 
     asyncio.run(run())
     start = sent[0]
@@ -124,18 +121,16 @@ BOTH = pytest.mark.parametrize("ask", [over_wsgi, over_asgi], ids=["wsgi", "asgi
 
 
 @BOTH
-def test_a_valid_token_reaches_the_application_with_its_claims(ask: Ask, double: Double) -> None:
+def test_a_valid_token_reaches_the_application_with_its_claims(ask: Ask) -> None:
     """A middleware that rejects what the sidecar accepts, or that loses the claims."""
-    seen = answering(double, VALID)
+    sidecar = answering(VALID)
     status, _, body, accepted = ask(
-        double.path, lines=[("Authorization", "Bearer t")], target="/a%20b/c?q=%2F&r", required_scopes=["orders:read"]
+        sidecar, lines=[("Authorization", "Bearer t")], target="/a%20b/c?q=%2F&r", required_scopes=["orders:read"]
     )
     assert (status, body) == (200, b"inside")
     assert (accepted.claims, accepted.token_type, accepted.confirmation) == (CLAIMS, "Bearer", {})
     assert "alice" not in repr(accepted)
-    [message] = seen
-    params = message["params"]
-    assert message["method"] == "validateRequest"
+    [params] = sidecar.params
     assert params.pop("headers").items() >= {"authorization": ["Bearer t"], "host": ["api.example.com"]}.items()
     params.pop("meta", None)
     assert params == {
@@ -150,10 +145,9 @@ def test_a_valid_token_reaches_the_application_with_its_claims(ask: Ask, double:
 
 @BOTH
 @pytest.mark.parametrize("method", ["GET", "HEAD", "POST"])
-def test_a_rejection_is_passed_on_as_it_is(ask: Ask, double: Double, method: str) -> None:
+def test_a_rejection_is_passed_on_as_it_is(ask: Ask, method: str) -> None:
     """A challenge or nonce that clients never see, a body after HEAD, a request that gets through nevertheless."""
-    answering(double, REJECTED)
-    status, headers, body, reached = ask(double.path, method=method)
+    status, headers, body, reached = ask(answering(REJECTED), method=method)
     assert status == 401 and reached is None
     assert ("www-authenticate", CHALLENGE) in headers and ("dpop-nonce", "n1") in headers
     assert ("cache-control", "no-store") in headers
@@ -166,37 +160,58 @@ def test_a_rejection_is_passed_on_as_it_is(ask: Ask, double: Double, method: str
 
 
 @BOTH
-def test_a_request_without_a_token_gets_the_bare_challenge(ask: Ask, double: Double) -> None:
+def test_a_request_without_a_token_gets_the_bare_challenge(ask: Ask) -> None:
     """A body, or an error, where RFC 6750 wants none."""
-    answering(double, {**REJECTED, "response": {"status": 401, "headers": {"WWW-Authenticate": ["Bearer", "DPoP"]}}})
-    status, headers, body, reached = ask(double.path)
+    sidecar = answering({**REJECTED, "response": {"status": 401, "headers": {"WWW-Authenticate": "Bearer, DPoP"}}})
+    status, headers, body, reached = ask(sidecar)
     assert (status, body, reached) == (401, b"", None)
-    assert [value for name, value in headers if name == "www-authenticate"] == ["Bearer", "DPoP"]
+    assert [value for name, value in headers if name == "www-authenticate"] == ["Bearer, DPoP"]
     assert "content-type" not in dict(headers)
 
 
 @BOTH
 @pytest.mark.parametrize(
-    ("answer", "after"),
+    "answer",
     [
-        ({"code": 2003, "message": "no keys", "data": {"reason": "jwks_fetch_failed", "retryAfterMs": 2500}}, "3"),
-        ({"code": 5008, "message": "the store"}, "1"),
-        ({"code": -32602, "message": "no such issuer"}, "1"),
-        ({"code": -32020, "message": "not for this user"}, "1"),
-        ({}, "1"),
-        (None, "1"),
-        ({"valid": True}, "1"),
-        ({"valid": True, "claims": [], "tokenType": "Bearer"}, "1"),
-        ({"valid": 1, "claims": {}, "tokenType": "Bearer"}, "1"),
-        ({"valid": False}, "1"),
-        ({"valid": False, "response": {"status": 200, "headers": {}}}, "1"),
-        ({"valid": "false", "response": {"status": 401, "headers": {}}}, "1"),
+        {},
+        None,
+        {"valid": True},
+        {"valid": True, "claims": [], "tokenType": "Bearer"},
+        {"valid": 1, "claims": {}, "tokenType": "Bearer"},
+        {"valid": False},
+        {"valid": False, "response": {"status": 200, "headers": {}}},
+        {"valid": "false", "response": {"status": 401, "headers": {}}},
     ],
 )
-def test_what_is_no_verdict_lets_nothing_through(ask: Ask, double: Double, answer: Any, after: str) -> None:
+def test_what_is_no_verdict_lets_nothing_through(ask: Ask, double: Double, answer: Any) -> None:
     """A fault that opens the API, or a 401 after which clients give up a token that is good."""
-    answering(double, answer)
-    status, headers, body, reached = ask(double.path, lines=[("Authorization", "Bearer t")])
+
+    def script(peer: Peer) -> None:
+        for message in peer.messages():
+            peer.answer(message, answer)
+
+    double.scripts = [script]
+    refused(ask(double.path, lines=[("Authorization", "Bearer t")]), "1")
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("reason", "seconds", "after"),
+    [
+        ("jwks_fetch_failed", 2.5, "3"),
+        ("store_unavailable", None, "1"),
+        ("invalid_params", None, "1"),
+        ("peer_forbidden", None, "1"),
+    ],
+)
+def test_an_error_lets_nothing_through(ask: Ask, reason: Any, seconds: float | None, after: str) -> None:
+    """The same, for errors that the sidecar gives."""
+    sidecar = Fakes(lambda fake: fake.when.validate_request().fails(reason, retry_after=seconds))
+    refused(ask(sidecar, lines=[("Authorization", "Bearer t")]), after)
+
+
+def refused(answer: Answer, after: str) -> None:
+    status, headers, body, reached = answer
     assert (status, body, reached) == (503, b"", None)
     assert dict(headers)["retry-after"] == after and "www-authenticate" not in dict(headers)
 
@@ -209,52 +224,52 @@ def test_without_a_sidecar_nothing_gets_through(ask: Ask, double: Double) -> Non
 
 
 @BOTH
-def test_lines_of_one_name_stay_apart_or_joined(ask: Ask, double: Double) -> None:
+def test_lines_of_one_name_stay_apart_or_joined(ask: Ask) -> None:
     """Two tokens of which the sidecar sees one, and the application the other."""
-    seen = answering(double, REJECTED)
-    ask(double.path, lines=[("Authorization", "Bearer a"), ("Authorization", "Bearer b"), ("X-Name", "J\xf6rg")])
-    headers = seen[0]["params"]["headers"]
+    sidecar = answering(REJECTED)
+    ask(sidecar, lines=[("Authorization", "Bearer a"), ("Authorization", "Bearer b"), ("X-Name", "J\xf6rg")])
+    headers = sidecar.params[0]["headers"]
     assert headers["authorization"] in (["Bearer a", "Bearer b"], ["Bearer a,Bearer b"])
     assert headers["x-name"] == ["J\xf6rg"]
 
 
 @BOTH
-def test_the_public_url_takes_precedence_over_the_host(ask: Ask, double: Double) -> None:
+def test_the_public_url_takes_precedence_over_the_host(ask: Ask) -> None:
     """A proof for another host that the sender has named."""
-    seen = answering(double, VALID)
+    sidecar = answering(VALID)
     options = {"audience": None, "public_url": "https://api.example.com/shop/", "dpop": "required"}
     ask(
-        double.path,
+        sidecar,
         lines=[("X-Forwarded-Host", "evil.example")],
         target="/orders?x=1",
         max_age=60,
         acr_values=["2"],
         **options,
     )
-    params = seen[0]["params"]
+    [params] = sidecar.params
     assert params["url"] == "https://api.example.com/shop/orders?x=1"
     assert (params["dpop"], params["maxAge"], params["acrValues"]) == ("required", 60, ["2"])
     assert "audience" not in params
 
 
-def test_the_certificate_of_the_connection_goes_along(double: Double) -> None:
+def test_the_certificate_of_the_connection_goes_along() -> None:
     """Tokens that are bound to a certificate, and never accepted; and a certificate that a client writes itself."""
-    seen = answering(double, VALID)
+    sidecar = answering(VALID)
     pem = "-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n"
-    over_asgi(double.path, scope={"extensions": {"tls": {"client_cert_chain": [pem, "issuer's"]}}})
-    over_wsgi(double.path, environ={"SSL_CLIENT_CERT": pem})
-    over_asgi(double.path, scope={"extensions": {"tls": {"client_cert_chain": []}}})
-    over_wsgi(double.path, lines=[("SSL-Client-Cert", pem)], environ={"SSL_CLIENT_CERT": ""})
-    assert [message["params"].get("clientCertificate") for message in seen] == [pem, pem, None, None]
+    over_wsgi(sidecar, environ={"SSL_CLIENT_CERT": pem})
+    over_wsgi(sidecar, lines=[("SSL-Client-Cert", pem)], environ={"SSL_CLIENT_CERT": ""})
+    over_asgi(sidecar, scope={"extensions": {"tls": {"client_cert_chain": [pem, "issuer's"]}}})
+    over_asgi(sidecar, scope={"extensions": {"tls": {"client_cert_chain": []}}})
+    assert [params.get("clientCertificate") for params in sidecar.params] == [pem, None, pem, None]
 
 
-def test_a_request_without_one_host_is_400(double: Double) -> None:
+def test_a_request_without_one_host_is_400() -> None:
     """A URL that the middleware makes up."""
-    answering(double, VALID)
-    assert over_asgi(double.path, scope={"headers": []})[0] == 400
-    assert over_asgi(double.path, lines=[("host", "other.example")])[0] == 400
-    assert over_asgi(double.path, scope={"headers": [(b"host", b"a@b/c?d")]})[0] == 400
-    assert over_wsgi(double.path, environ={"HTTP_HOST": ""})[0] == 400
+    sidecar = answering(VALID)
+    assert over_asgi(sidecar, scope={"headers": []})[0] == 400
+    assert over_asgi(sidecar, lines=[("host", "other.example")])[0] == 400
+    assert over_asgi(sidecar, scope={"headers": [(b"host", b"a@b/c?d")]})[0] == 400
+    assert over_wsgi(sidecar, environ={"HTTP_HOST": ""})[0] == 400
 
 
 @pytest.mark.parametrize(
@@ -267,34 +282,32 @@ def test_a_request_without_one_host_is_400(double: Double) -> None:
         ({"PATH_INFO": "", "QUERY_STRING": ""}, "/"),
     ],
 )
-def test_the_url_is_that_of_the_client(double: Double, environ: dict[str, str], target: str) -> None:
+def test_the_url_is_that_of_the_client(environ: dict[str, str], target: str) -> None:
     """A proof (DPoP) of an honest client that fails because of a path that was decoded."""
-    seen = answering(double, VALID)
-    over_wsgi(double.path, environ=environ)
-    assert seen[0]["params"]["url"] == "http://api.example.com" + target
+    sidecar = answering(VALID)
+    over_wsgi(sidecar, environ=environ)
+    assert sidecar.params[0]["url"] == "http://api.example.com" + target
 
 
-def test_a_path_without_its_raw_bytes_is_encoded(double: Double) -> None:
+def test_a_path_without_its_raw_bytes_is_encoded() -> None:
     """The same, for servers without `raw_path`, and for those that leave the query in it."""
-    seen = answering(double, VALID)
-    over_asgi(double.path, scope={"path": "/a b/\xfc", "raw_path": None})
-    over_asgi(double.path, target="/x?q", scope={"raw_path": b"/x?q"})
-    urls = [message["params"]["url"] for message in seen]
+    sidecar = answering(VALID)
+    over_asgi(sidecar, scope={"path": "/a b/\xfc", "raw_path": None})
+    over_asgi(sidecar, target="/x?q", scope={"raw_path": b"/x?q"})
+    urls = [params["url"] for params in sidecar.params]
     assert urls == ["http://api.example.com/a%20b/%C3%BC", "http://api.example.com/x?q"]
 
 
-def test_a_websocket_is_checked_when_it_is_opened(double: Double) -> None:
+def test_a_websocket_is_checked_when_it_is_opened() -> None:
     """A connection that is accepted before its token, or a rejection that the server does not understand."""
     scope = {"type": "websocket", "scheme": "wss"}
-    seen = answering(double, VALID)
-    assert over_asgi(double.path, scope=scope)[0] == "websocket.accept"
-    assert seen[0]["params"]["url"] == "https://api.example.com/orders" and seen[0]["params"]["method"] == "GET"
-    answering(double, REJECTED)
-    double.stop()
-    double.listen()
-    assert over_asgi(double.path, scope=scope)[0] == "websocket.close"
+    sidecar = answering(VALID)
+    assert over_asgi(sidecar, scope=scope)[0] == "websocket.accept"
+    [params] = sidecar.params
+    assert params["url"] == "https://api.example.com/orders" and params["method"] == "GET"
+    assert over_asgi(answering(REJECTED), scope=scope)[0] == "websocket.close"
     scope["extensions"] = {"websocket.http.response": {}}  # type: ignore[assignment]
-    status, headers, body, reached = over_asgi(double.path, scope=scope)
+    status, headers, body, reached = over_asgi(answering(REJECTED), scope=scope)
     assert status == 401 and reached is None and b"invalid_token" in body and ("dpop-nonce", "n1") in headers
 
 

@@ -50,7 +50,7 @@ def test_more_threads_than_places(sidecar: Sidecar) -> None:
     """The sidecar refuses more than 128 calls of a connection: who comes later must wait here."""
     with Client(sidecar.path) as client:
         assert at_once(200, lambda: fetch(client)) == [200] * 200
-        assert client._connection is not None and client._connection.slots.is_unused
+        assert client._here.connection is not None and client._here.connection.slots.is_unused
 
 
 @in_loop
@@ -94,8 +94,8 @@ def test_who_waits_is_bounded_punctual_and_overtaken_by_what_is_urgent(double: D
         assert late.value.outcome == "not_sent"
         waiting = threading.Thread(target=lambda: client.call("health", timeout=10))
         waiting.start()
-        assert client._connection is not None
-        slots = client._connection.slots
+        assert client._here.connection is not None
+        slots = client._here.connection.slots
         eventually(lambda: len(slots._waiting) == 1)
         with pytest.raises(postern_auth.Unavailable) as refused:
             client.call("health")
@@ -177,16 +177,16 @@ def test_more_streams_than_one_connection_takes(sidecar: Sidecar) -> None:
     """They share connections of their own: neither they nor other calls wait for them."""
     with Client(sidecar.path) as client:
         streams = [client.stream_resource("open", "slow?ms=20000") for _ in range(140)]
-        assert len(client._streaming) == 3
+        assert len(client._here.streaming) == 3
         assert client.get_info(timeout=5).name == "postern"
         with client.stream_resource("open", "bytes/3000000") as large:
             assert len(large.readall()) == 3_000_000
         for stream in streams:
             stream.close()
-        eventually(lambda: all(one.slots.is_unused for one in client._streaming))
+        eventually(lambda: all(one.slots.is_unused for one in client._here.streaming))
         with client.stream_resource("open", "bytes/10") as last:
             assert len(last.readall()) == 10
-        assert len(client._streaming) == 1
+        assert len(client._here.streaming) == 1
 
 
 def steering(rejections: dict[str, list[str]], heard: list[str]) -> Callable[[Peer], None]:

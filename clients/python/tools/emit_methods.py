@@ -6,6 +6,7 @@ import re
 import textwrap
 from typing import Any
 
+from emit_blocking import blocking
 from emit_types import Types
 from naming import BY_HAND, DESCRIPTIONS, GROUP, GROUP_CLASS, GROUP_PROPERTY, VERDICTS, method_name, snake
 
@@ -51,12 +52,14 @@ HEADER = '''"""{title} Generated from proto-docs/openrpc.json by tools/generate.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from typing import Any, Callable, Literal, Optional, Protocol, TypeVar, Union
 
 from .{streams} import {stream}
 from ._arguments import Data, Query, compose, milliseconds
 from ._bodies import Body, Target
+from ._endpoints import Endpoint
 {opening}
 from ._wire import as_object, present, wire, wires
 from .types import (
@@ -98,11 +101,37 @@ class {name}:
     ) -> {stream}:
         raise NotImplementedError
 
+    def _endpoint(
+        self, params: dict[str, Any], timeout: Optional[float], traceparent: Optional[str]
+    ) -> contextlib.{manager}[Endpoint]:
+        raise NotImplementedError
+
     @property
     def {property}(self) -> {group}:
         """The methods of Adobe Pass."""
         return {group}(self._invoke)
 '''
+
+#: The block with an endpoint: arguments as those of `create_endpoint`.
+ENDPOINT = '''
+    @contextlib.asynccontextmanager
+    async def endpoint(self, *, {keywords},) -> AsyncGenerator[Endpoint, None]:
+        """A socket for one child, which can do a part of what this client can; revoked at the end of the block.
+
+        The lists are those of `create_endpoint`. It also ends with this connection, also when this process is killed,
+        unless `bind_to` is another.
+
+        {more}
+        """
+        params: dict[str, Any] = present({{{members}}})
+        async with self._endpoint(params, timeout, traceparent) as made:
+            yield made
+'''
+OWN_SESSION = (
+    ":param session: The session of its calls, which need not name one then: a handle, or `only`, this user id's only\n"
+    "            live one now."
+)
+DESCRIPTOR = ":param descriptor: Whether it comes as a connected socket, too, for a child that cannot reach its path."
 
 GROUP_HEADER = '''
 
@@ -140,10 +169,13 @@ def methods_module(methods: list[Method], types: Types, asynchronous: bool) -> s
             list_of.append(_method(method, types, asynchronous, streaming=False))
         if method["name"] == "fetchResource":
             bodies.append(_method(method, types, asynchronous, streaming=True))
+        if method["name"] == "createEndpoint":
+            bodies.append(_endpoint(method, types, asynchronous))
     group = {
         "name": "AsyncMethods" if asynchronous else "Methods",
         "define": "async def" if asynchronous else "def",
         "group": f"Async{GROUP_CLASS}" if asynchronous else GROUP_CLASS,
+        "manager": "AbstractAsyncContextManager" if asynchronous else "AbstractContextManager",
     }
     heading = GROUP_HEADER.format(**group)
     body = "\n".join(bodies) + "\n" + heading + "\n" + "\n".join(grouped)
@@ -337,6 +369,24 @@ def _method(method: Method, types: Types, asynchronous: bool, streaming: bool) -
         f"        return {awaited}{call}",
         "",
     ])  # fmt: skip
+
+
+def _endpoint(method: Method, types: Types, asynchronous: bool) -> str:
+    """The block with an endpoint. A descriptor comes to a blocking client only."""
+    keywords: list[str] = []
+    members: list[str] = []
+    for parameter in parameters(method):
+        own, annotation, member = _parameter(method["name"], parameter, types)
+        default = '"connection"' if own == "bind_to" else "None"
+        keywords.append(f"{own}: {annotation} = {default}")
+        members.append(member)
+    more = ["For one with a descriptor use `Client`.\n", OWN_SESSION] if asynchronous else [OWN_SESSION, DESCRIPTOR]
+    if not asynchronous:
+        keywords.append("descriptor: bool = False")
+        members.append('"descriptor": descriptor or None')
+    keywords += ["timeout: Optional[float] = None", "traceparent: Optional[str] = None"]
+    text = ENDPOINT.format(keywords=", ".join(keywords), members=", ".join(members), more=("\n" + " " * 8).join(more))
+    return text if asynchronous else blocking(text)
 
 
 def _parameter(method: str, parameter: dict[str, Any], types: Types) -> tuple[str, str, str]:

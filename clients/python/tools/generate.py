@@ -1,4 +1,4 @@
-"""Writes the generated modules of the client from proto-docs/openrpc.json.
+"""Writes the generated modules of the client: from proto-docs/openrpc.json, and blocking ones from asynchronous ones.
 
 python tools/generate.py            # rewrite them
 python tools/generate.py --check    # exit status 1 when one differs
@@ -16,12 +16,15 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
+from emit_blocking import blocking_module  # noqa: E402
 from emit_methods import expectations_module, methods_module, names_module  # noqa: E402
 from emit_reasons import reasons_module  # noqa: E402
 from emit_types import Types  # noqa: E402
 
 ROOT = HERE.parents[2]
 PACKAGE = HERE.parent / "src" / "postern_auth"
+#: Asynchronous modules whose blocking twins are generated: `_async_auth.py` becomes `_auth.py`.
+ASYNCHRONOUS = ["_async_auth.py", "_async_base.py", "_async_fake_client.py", "_async_httpx.py"]
 
 
 def generate(document: dict[str, Any]) -> dict[str, str]:
@@ -38,6 +41,7 @@ def generate(document: dict[str, Any]) -> dict[str, str]:
         "_expectations.py": expectations_module(methods, types),
         "_names.py": names_module(methods),
         "_openrpc.json": json.dumps(document, ensure_ascii=False, separators=(",", ":")) + "\n",
+        **{name.replace("_async", ""): blocking_module((PACKAGE / name).read_text(), name) for name in ASYNCHRONOUS},
     }
 
 

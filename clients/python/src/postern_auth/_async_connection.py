@@ -11,7 +11,7 @@ import select
 import socket
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, Union
+from typing import Any, Callable, Protocol, Union
 
 from . import _framing
 from ._connection import CannotPass, may_not_pass, rights
@@ -139,11 +139,16 @@ class AsyncConnection(Exchange[AsyncPending, AsyncSlots], asyncio.BufferedProtoc
         timeout_ms: int | None,
         deadline: Deadline,
         slots: AsyncSlots | None = None,
+        *,
+        descriptors: Sequence[int] = (),
+        on_sent: Callable[[], None] | None = None,
     ) -> Any:
         """Sends a request and waits for its response; a timeout, and a cancellation, cancel it."""
-        if self.may_write is not None:
+        if self.may_write is not None or descriptors:
             await self.drain(deadline, slots)
-        pending = self.start(method, params, timeout_ms, slots, deadline)
+        pending = self.start(method, params, timeout_ms, slots, deadline, descriptors=descriptors)
+        if on_sent is not None:
+            on_sent()
         try:
             return result_of(await pending.future)
         except asyncio.CancelledError:

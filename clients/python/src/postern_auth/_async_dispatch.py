@@ -25,20 +25,6 @@ from .events import Backlog, Event
 log = logging.getLogger("postern_auth")
 
 
-class AsyncAsking:
-    """Handler of the connections of streams: delegates, but no events."""
-
-    def __init__(self, dispatch: AsyncDispatch) -> None:
-        self._dispatch = dispatch
-
-    def on_request(self, connection: AsyncConnection, message: Message) -> None:
-        self._dispatch.on_request(connection, message)
-
-    def on_notification(self, connection: AsyncConnection, message: Message) -> None: ...
-
-    def on_end(self, connection: AsyncConnection, error: PosternError) -> None: ...
-
-
 class AsyncDispatch:
     """Delegates and event streams of a client; outlives its connections."""
 
@@ -57,8 +43,9 @@ class AsyncDispatch:
     def drop(self, stream: AsyncEventStream) -> None:
         self._streams.pop(id(stream), None)
 
-    def wanted(self, loop: asyncio.AbstractEventLoop) -> frozenset[str]:
-        """The events that any stream of the loop has subscribed to."""
+    def wanted(self) -> frozenset[str]:
+        """The events that any stream of the running loop has subscribed to."""
+        loop = asyncio.get_running_loop()
         return frozenset(name for stream in self._all() if stream.loop is loop for name in stream.names)
 
     def _all(self) -> list[AsyncEventStream]:
@@ -105,6 +92,15 @@ class AsyncDispatch:
             task = asyncio.ensure_future(self._ask(connection, delegate, name, message))
             self._running.add(task)
             task.add_done_callback(self._running.discard)
+
+    async def satisfied(self, request: delegates.AdviceReceived) -> bool | None:
+        """Whether the delegate has policy advice satisfied; None when it fails. Of a fake, which has no connection."""
+        try:
+            value = self.delegates[delegates.ADVICE_RECEIVED](request)
+            return (await value if inspect.isawaitable(value) else value) is True
+        except Exception:
+            log.exception("postern: the delegate for %s failed", delegates.ADVICE_RECEIVED)
+            return None
 
     async def _ask(
         self, connection: AsyncConnection, delegate: Callable[[Any], Any], name: str, message: Message

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any, Callable, Literal, Protocol, TypeVar
 
 from ._arguments import AsyncData, Query, compose, milliseconds
 from ._async_streams import AsyncResourceStream
 from ._bodies import AsyncBody, Target
+from ._endpoints import Endpoint
 from ._opening import Opening
 from ._wire import as_object, present, wire, wires
 from .types import (
@@ -100,6 +102,11 @@ class AsyncMethods:
     async def _stream(
         self, params: dict[str, Any], body: AsyncBody | None, timeout: float | None, traceparent: str | None
     ) -> AsyncResourceStream:
+        raise NotImplementedError
+
+    def _endpoint(
+        self, params: dict[str, Any], timeout: float | None, traceparent: str | None
+    ) -> contextlib.AbstractAsyncContextManager[Endpoint]:
         raise NotImplementedError
 
     @property
@@ -257,6 +264,56 @@ class AsyncMethods:
             }
         )
         return await self._invoke("createEndpoint", params, CreatedEndpoint.from_json, timeout, traceparent)
+
+    @contextlib.asynccontextmanager
+    async def endpoint(
+        self,
+        *,
+        resources: Sequence[str] | None = None,
+        methods: Sequence[str] | None = None,
+        http_methods: Sequence[str] | None = None,
+        paths: Sequence[str] | None = None,
+        sessions: Sequence[str] | None = None,
+        rate: EndpointRate | Mapping[str, Any] | None = None,
+        concurrency: int | None = None,
+        expires_in_ms: int | None = None,
+        bind_to: Literal["connection"] | Mapping[str, int] | None = "connection",
+        label: str | None = None,
+        session: str | None = None,
+        approval: Literal["ask"] | None = None,
+        http: bool | None = None,
+        timeout: float | None = None,
+        traceparent: str | None = None,
+    ) -> AsyncGenerator[Endpoint, None]:
+        """A socket for one child, which can do a part of what this client can; revoked at the end of the block.
+
+        The lists are those of `create_endpoint`. It also ends with this connection, also when this process is killed,
+        unless `bind_to` is another.
+
+        For one with a descriptor use `Client`.
+
+        :param session: The session of its calls, which need not name one then: a handle, or `only`, this user id's only
+            live one now.
+        """
+        params: dict[str, Any] = present(
+            {
+                "resources": resources,
+                "methods": methods,
+                "httpMethods": http_methods,
+                "paths": paths,
+                "sessions": sessions,
+                "rate": wire(rate),
+                "concurrency": concurrency,
+                "expiresInMs": expires_in_ms,
+                "bindTo": wire(bind_to),
+                "label": label,
+                "session": session,
+                "approval": approval,
+                "http": http,
+            }
+        )
+        async with self._endpoint(params, timeout, traceparent) as made:
+            yield made
 
     async def list_endpoints(
         self,

@@ -27,13 +27,13 @@ class AsyncBeginning:
     """Starts a stream, with the retries of all calls.
 
     :param connect: Returns a connection with a slot for a stream of that name.
-    :param is_closed: Whether the client was closed.
+    :param pause: Waits for that many seconds; returns True at once if the client was closed.
     """
 
     def __init__(
         self,
         connect: Callable[[Deadline, str], Awaitable[AsyncConnection]],
-        is_closed: Callable[[], bool],
+        pause: Callable[[float], Awaitable[bool]],
         params: dict[str, Any],
         deadline: Deadline,
         window: float,
@@ -41,7 +41,7 @@ class AsyncBeginning:
         bodies: Bodies,
     ) -> None:
         self._connect = connect
-        self._is_closed = is_closed
+        self._pause = pause
         self.offer = Offer(params, bodies)
         self._deadline = deadline
         self._retries = Retries("fetchResource", params, deadline, window)
@@ -60,9 +60,8 @@ class AsyncBeginning:
                     self.offer.cannot_pass()
                 except PosternError as error:
                     pause = self._retries.pause_after(error)
-                    if pause is None or self._is_closed():
+                    if pause is None or await self._pause(pause):
                         raise
-                    await asyncio.sleep(pause)
         except BaseException:
             self.offer.abandon()
             raise
@@ -76,8 +75,7 @@ class AsyncBeginning:
 
     async def begin_again(self, stream: AsyncResourceStream, pause: float) -> None:
         try:
-            await asyncio.sleep(pause)
-            if self._is_closed():
+            if await self._pause(pause):
                 raise ClientClosed("the client was closed", data={"outcome": "not_sent"})
             if not stream.is_left:
                 await self.begin(stream)

@@ -17,11 +17,14 @@ import stat
 import tempfile
 import threading
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping
-from typing import Any, Callable, Protocol, Union, cast
+from typing import TYPE_CHECKING, Any, Callable, Protocol, Union, cast
 
 from ._http import MOST_BODY, iterator_of, may_step_up, within
 from ._wire import body_members
 from .errors import PosternError
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeGuard
 
 #: A larger body does not go through a message.
 DIRECT = 256 << 10
@@ -302,7 +305,7 @@ def most_inline(params: Mapping[str, Any], has_delegate: bool) -> int:
     return MOST_BODY if may_step_up(params, has_delegate) else DIRECT
 
 
-def is_small(body: AsyncBody | None) -> bool:
+def is_small(body: AsyncBody | None) -> TypeGuard[str | bytes | None]:
     """Whether a body goes through a message, and is there without any reading."""
     return body is None or (isinstance(body, (str, bytes)) and len(body) <= DIRECT)
 

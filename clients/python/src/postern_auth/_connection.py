@@ -170,6 +170,23 @@ class Connection(Exchange[Pending, Slots]):
             raise
         return pending
 
+    def ask(
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        timeout_ms: int | None,
+        deadline: Deadline,
+        slots: Slots | None = None,
+        *,
+        descriptors: Sequence[int] = (),
+        on_sent: Callable[[], None] | None = None,
+    ) -> Any:
+        """Sends a request and waits for its response."""
+        pending = self.start(method, params, timeout_ms, deadline, None, slots, descriptors)
+        if on_sent is not None:
+            on_sent()
+        return self.result(pending, deadline)
+
     def result(self, pending: Pending, deadline: Deadline) -> Any:
         """Waits for a response; a timeout, and an interrupt, cancel the request."""
         if self._process != os.getpid():

@@ -24,20 +24,6 @@ from .events import Backlog, Event
 log = logging.getLogger("postern_auth")
 
 
-class Asking:
-    """Handler of the connections of streams: delegates, but no events."""
-
-    def __init__(self, dispatch: Dispatch) -> None:
-        self._dispatch = dispatch
-
-    def on_request(self, connection: Connection, message: Message) -> None:
-        self._dispatch.on_request(connection, message)
-
-    def on_notification(self, connection: Connection, message: Message) -> None: ...
-
-    def on_end(self, connection: Connection, error: PosternError) -> None: ...
-
-
 class Dispatch:
     """Delegates and event streams of a client; outlives its connections."""
 
@@ -85,6 +71,11 @@ class Dispatch:
         for stream in self._about(name):
             stream.put(message)
 
+    def publish(self, message: Message) -> None:
+        """Gives an event to all streams. Of a fake, which has no connection."""
+        for stream in self._about(message["method"]):
+            stream.put(message)
+
     def on_end(self, connection: Connection, error: PosternError) -> None:
         for stream in self._about():
             stream.interrupt(error)
@@ -101,6 +92,14 @@ class Dispatch:
         else:
             arguments = (connection, delegate, name, message)
             threading.Thread(target=self._ask, args=arguments, name="postern-delegate", daemon=True).start()
+
+    def satisfied(self, request: delegates.AdviceReceived) -> bool | None:
+        """Whether the delegate has policy advice satisfied; None when it fails. Of a fake, which has no connection."""
+        try:
+            return self.delegates[delegates.ADVICE_RECEIVED](request) is True
+        except Exception:
+            log.exception("postern: the delegate for %s failed", delegates.ADVICE_RECEIVED)
+            return None
 
     def _ask(self, connection: Connection, delegate: Callable[[Any], Any], name: str, message: Message) -> None:
         begun = time.monotonic()

@@ -71,6 +71,9 @@ class Exchange(Generic[_Request, _Slots]):
         """Whether this is a forked child, and the connection its parent's."""
         return self._process != os.getpid()
 
+    def keep(self) -> None:
+        """From now on messages may come that no call waits for. An event loop reads them anyway."""
+
     # Slots
 
     def slots_for(self, method: str) -> _Slots:

@@ -442,7 +442,8 @@ class Core:
         handle = params.get("session")
         if not handle:
             auth = params.get("auth") or ("user" if params.get("resource") in self.protected else None)
-            if call.method == "fetchResource" and auth == "user" and "continuation" not in params:
+            is_for_user = call.method in ("fetchResource", "getAccessToken") and auth == "user"
+            if is_for_user and "continuation" not in params:
                 raise self._nobody("no session was named", "session_missing")
             return
         if handle == "only":

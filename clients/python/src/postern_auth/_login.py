@@ -15,7 +15,7 @@ from collections.abc import Generator, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from html import escape
-from typing import Any, Callable, Literal, NamedTuple, TypeVar
+from typing import Any, Callable, Generic, Literal, NamedTuple, TypeVar
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from ._login_cookies import WHITE_SPACE, CookieMaker, Pending, PendingLogins, cookies_of
@@ -48,6 +48,7 @@ log = logging.getLogger("postern_auth")
 
 #: Calls for a client: each is made with it, and its result or error comes back.
 Call = Callable[[Any], Any]
+_Client = TypeVar("_Client")
 _Found = TypeVar("_Found")
 Walk = Generator[Call, Any, _Found]
 Steps = Generator[Call, Any, "Answer"]
@@ -502,3 +503,57 @@ def local_path(text: str) -> str | None:
             return encoded if len(encoded) <= MOST_PATH else None
         path = decoded
     return None
+
+
+class FrameworkLogin(Generic[_Client]):
+    """The settings of a login, in every framework."""
+
+    def __init__(
+        self,
+        client: _Client,
+        *,
+        issuer: str,
+        public_url: str,
+        prefix: str = "",
+        home: str | None = None,
+        cookie: str = "postern",
+        max_age: int | None = None,
+        authorization: Mapping[str, Any] | None = None,
+        timeout: float = TIMEOUT,
+        page: Callable[[Problem], str] | None = None,
+    ) -> None:
+        """Where users log in, and where browsers find the application.
+
+        :param client: It is not closed with the application.
+        :param issuer: Where users log in: an issuer of the sidecar's configuration.
+        :param public_url: The URL under which browsers reach the application's path `/`: https, or http on loopback.
+            `/callback` below it is registered at the issuer. The host that a request names is never used.
+        :param prefix: Before the four routes: `/auth`.
+        :param home: The path after a logout, and after a login without `next`; default: that of `public_url`.
+        :param cookie: How the names of the cookies begin. With https, `__Host-` comes before it.
+        :param max_age: Seconds that the browser keeps the session's cookie; default: until it is closed.
+        :param authorization: More arguments of `begin_authorization`: `{"acr_values": ["mfa"]}`.
+        :param timeout: Seconds that each call to the sidecar may take.
+        :param page: Returns the HTML of a `Problem`, in place of the own plain page.
+        """
+        self._check(client)
+        self.client = client
+        self._rules = LoginRules(
+            issuer=issuer,
+            public_url=public_url,
+            prefix=prefix,
+            home=home,
+            cookie=cookie,
+            max_age=max_age,
+            authorization=authorization,
+            timeout=timeout,
+            page=page,
+        )
+        self._add_routes(prefix, cookie)
+
+    def _check(self, client: _Client) -> None:
+        """Raises the error for the other kind of client."""
+        raise NotImplementedError
+
+    def _add_routes(self, prefix: str, cookie: str) -> None:
+        raise NotImplementedError

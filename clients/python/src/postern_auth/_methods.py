@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Generator, Mapping, Sequence
 from typing import Any, Callable, Literal, Protocol, TypeVar
 
 from ._arguments import Data, Query, compose, milliseconds
 from ._bodies import Body, Target
+from ._endpoints import Endpoint
 from ._streams import ResourceStream
 from ._wire import as_object, present, wire, wires
 from .types import (
@@ -99,6 +101,11 @@ class Methods:
     def _stream(
         self, params: dict[str, Any], body: Body | None, timeout: float | None, traceparent: str | None
     ) -> ResourceStream:
+        raise NotImplementedError
+
+    def _endpoint(
+        self, params: dict[str, Any], timeout: float | None, traceparent: str | None
+    ) -> contextlib.AbstractContextManager[Endpoint]:
         raise NotImplementedError
 
     @property
@@ -256,6 +263,57 @@ class Methods:
             }
         )
         return self._invoke("createEndpoint", params, CreatedEndpoint.from_json, timeout, traceparent)
+
+    @contextlib.contextmanager
+    def endpoint(
+        self,
+        *,
+        resources: Sequence[str] | None = None,
+        methods: Sequence[str] | None = None,
+        http_methods: Sequence[str] | None = None,
+        paths: Sequence[str] | None = None,
+        sessions: Sequence[str] | None = None,
+        rate: EndpointRate | Mapping[str, Any] | None = None,
+        concurrency: int | None = None,
+        expires_in_ms: int | None = None,
+        bind_to: Literal["connection"] | Mapping[str, int] | None = "connection",
+        label: str | None = None,
+        session: str | None = None,
+        approval: Literal["ask"] | None = None,
+        http: bool | None = None,
+        descriptor: bool = False,
+        timeout: float | None = None,
+        traceparent: str | None = None,
+    ) -> Generator[Endpoint, None, None]:
+        """A socket for one child, which can do a part of what this client can; revoked at the end of the block.
+
+        The lists are those of `create_endpoint`. It also ends with this connection, also when this process is killed,
+        unless `bind_to` is another.
+
+        :param session: The session of its calls, which need not name one then: a handle, or `only`, this user id's only
+            live one now.
+        :param descriptor: Whether it comes as a connected socket, too, for a child that cannot reach its path.
+        """
+        params: dict[str, Any] = present(
+            {
+                "resources": resources,
+                "methods": methods,
+                "httpMethods": http_methods,
+                "paths": paths,
+                "sessions": sessions,
+                "rate": wire(rate),
+                "concurrency": concurrency,
+                "expiresInMs": expires_in_ms,
+                "bindTo": wire(bind_to),
+                "label": label,
+                "session": session,
+                "approval": approval,
+                "http": http,
+                "descriptor": descriptor or None,
+            }
+        )
+        with self._endpoint(params, timeout, traceparent) as made:
+            yield made
 
     def list_endpoints(
         self,

@@ -7,7 +7,7 @@ import logging
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Any, Generic, Literal, TypeVar, get_args
 from urllib.parse import quote, urlsplit
 
 from ._wire import members, present
@@ -22,6 +22,8 @@ _PATH = "/:@!$&'()*+,;=-._~"
 
 log = logging.getLogger("postern_auth")
 
+_Application = TypeVar("_Application")
+_Client = TypeVar("_Client")
 DPoP = Literal["optional", "required", "forbidden"]
 
 
@@ -162,11 +164,7 @@ def without_host() -> Answer:
 
 
 def _lines(headers: Mapping[str, Any]) -> list[tuple[str, str]]:
-    lines: list[tuple[str, str]] = []
-    for name, values in headers.items():
-        if name.lower() not in _OWN:
-            lines += [(name, str(value)) for value in ([values] if isinstance(values, str) else values)]
-    return lines
+    return [(name, str(value)) for name, value in headers.items() if name.lower() not in _OWN]
 
 
 def _body(lines: Iterable[tuple[str, str]]) -> bytes:
@@ -178,3 +176,49 @@ def _body(lines: Iterable[tuple[str, str]]) -> bytes:
 
 def _json(value: Mapping[str, str]) -> bytes:
     return json.dumps(value, separators=(",", ":")).encode()
+
+
+class Protection(Generic[_Application, _Client]):
+    """What a token must fulfil, for every kind of application."""
+
+    def __init__(
+        self,
+        app: _Application,
+        client: _Client,
+        *,
+        issuer: str | None = None,
+        audience: str | None = None,
+        public_url: str | None = None,
+        required_scopes: Sequence[str] = (),
+        dpop: DPoP | None = None,
+        max_age: int | None = None,
+        acr_values: Sequence[str] = (),
+        resource_metadata: str | None = None,
+        timeout: float = TIMEOUT,
+    ) -> None:
+        """Whose tokens are accepted, and which of them.
+
+        :param app: The application.
+        :param client: It is not closed with the application.
+        :param issuer: Whose tokens are accepted: an issuer of the sidecar's configuration.
+        :param audience: Who tokens must be for: this API.
+        :param public_url: The URL of the API as its clients use it, without what follows in the request's path. Needed
+            where it is not that of the `Host` header, and without `audience`, and for proofs (DPoP) of clients.
+        :param required_scopes: The scopes that a token must have, all of them.
+        :param dpop: Whether tokens may, must or must not be bound to a key of the client; default: may.
+        :param max_age: Seconds since the user's login at most (RFC 9470).
+        :param acr_values: The kinds of login that are sufficient (RFC 9470).
+        :param resource_metadata: The URL of the API's metadata (RFC 9728), for the challenges.
+        :param timeout: Seconds that a verdict may take.
+        """
+        self._check(client)
+        self.app = app
+        self.client = client
+        self._timeout = timeout
+        self._requirements = Requirements(
+            issuer, audience, public_url, required_scopes, dpop, max_age, acr_values, resource_metadata
+        )
+
+    def _check(self, client: _Client) -> None:
+        """Raises the error for the other kind of client."""
+        raise NotImplementedError

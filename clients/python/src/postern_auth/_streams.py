@@ -432,3 +432,8 @@ class ResourceStream(io.RawIOBase):
             self._pieces.clear()
             self._abandon()
         super().close()
+
+
+def blocking(function: Callable[..., Any], *arguments: Any, is_short: bool = False) -> Any:
+    """The result of a function that may block, as the calling thread may."""
+    return function(*arguments)

@@ -5,11 +5,11 @@ app = Protect(app, AsyncClient(), issuer="corp", audience="https://orders.exampl
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, MutableMapping, Sequence
+from collections.abc import Awaitable, MutableMapping
 from typing import Any, Callable
 
 from . import _protection
-from ._protection import Accepted, Answer, DPoP, Requirements
+from ._protection import Accepted, Answer, Protection
 from .aio import AsyncClient
 from .client import Client
 from .errors import PosternError
@@ -25,49 +25,21 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 _HTTP = {"ws": "http", "wss": "https"}
 
 
-class Protect:
+def needs_client(client: AsyncClient) -> None:
+    """Raises the error for the other kind of client."""
+    if isinstance(client, Client):
+        raise TypeError("an ASGI application needs an AsyncClient, not a Client")
+
+
+class Protect(Protection[Application, AsyncClient]):
     """Lets requests through whose access token the sidecar accepts, with an `Accepted` in `scope["postern"]`.
 
     Others get the sidecar's response, with its challenge, and never reach the application. Where the sidecar cannot
     decide, the response is 503. A WebSocket is checked once, when it is opened.
-
-    :param app: The application.
-    :param client: It is not closed with the application.
-    :param issuer: Whose tokens are accepted: an issuer of the sidecar's configuration.
-    :param audience: Who tokens must be for: this API.
-    :param public_url: The URL of the API as its clients use it, without what follows in the request's path. Needed
-        where it is not that of the `Host` header, and without `audience`, and for proofs (DPoP) of clients.
-    :param required_scopes: The scopes that a token must have, all of them.
-    :param dpop: Whether tokens may, must or must not be bound to a key of the client; default: may.
-    :param max_age: Seconds since the user's login at most (RFC 9470).
-    :param acr_values: The kinds of login that are sufficient (RFC 9470).
-    :param resource_metadata: The URL of the API's metadata (RFC 9728), for the challenges.
-    :param timeout: Seconds that a verdict may take.
     """
 
-    def __init__(
-        self,
-        app: Application,
-        client: AsyncClient,
-        *,
-        issuer: str | None = None,
-        audience: str | None = None,
-        public_url: str | None = None,
-        required_scopes: Sequence[str] = (),
-        dpop: DPoP | None = None,
-        max_age: int | None = None,
-        acr_values: Sequence[str] = (),
-        resource_metadata: str | None = None,
-        timeout: float = _protection.TIMEOUT,
-    ) -> None:
-        if isinstance(client, Client):
-            raise TypeError("an ASGI application needs an AsyncClient")
-        self.app = app
-        self.client = client
-        self._timeout = timeout
-        self._requirements = Requirements(
-            issuer, audience, public_url, required_scopes, dpop, max_age, acr_values, resource_metadata
-        )
+    def _check(self, client: AsyncClient) -> None:
+        needs_client(client)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         kind = scope["type"]

@@ -9,18 +9,16 @@ async def orders(session: Annotated[str, Depends(login.current_session)]): ...
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Callable, TypeVar
+from typing import Any, TypeVar
 
 from fastapi import APIRouter, FastAPI, Request, WebSocket
 from fastapi.requests import HTTPConnection
 from fastapi.responses import Response
 
 from . import _login
-from ._login import Answer, LoginRules, Problem, Steps, Walk
+from ._login import Answer, FrameworkLogin, Problem, Steps, Walk
 from .aio import AsyncClient
-from .asgi import Application, Message, Receive, Scope, Send, target_of
-from .client import Client
+from .asgi import Application, Message, Receive, Scope, Send, needs_client, target_of
 from .errors import AdviceRequired, LoginRequired, PosternError
 from .types import Session
 
@@ -31,7 +29,7 @@ _Found = TypeVar("_Found")
 _PAGE = "postern_auth.page"
 
 
-class Login:
+class Login(FrameworkLogin[AsyncClient]):
     """Logs the users of a web application in and out.
 
     `install` adds the routes `/login` (with `?next=` a path to come back to), `/callback`, `/logout` (POST, from a page
@@ -40,48 +38,12 @@ class Login:
 
     A browser has its session's handle in a cookie that no script and no other site gets, and nothing else: there is
     no state in this process. A login belongs to the browser that began it.
-
-    :param client: It is not closed with the application.
-    :param issuer: Where users log in: an issuer of the sidecar's configuration.
-    :param public_url: The URL under which browsers reach the application's path `/`: https, or http on loopback.
-        `/callback` below it is registered at the issuer. The host that a request names is never used.
-    :param prefix: Before the four routes: `/auth`.
-    :param home: The path after a logout, and after a login without `next`; default: that of `public_url`.
-    :param cookie: How the names of the cookies begin. With https, `__Host-` comes before it.
-    :param max_age: Seconds that the browser keeps the session's cookie; default: until it is closed.
-    :param authorization: More arguments of `begin_authorization`: `{"acr_values": ["mfa"]}`.
-    :param timeout: Seconds that each call to the sidecar may take.
-    :param page: Returns the HTML of a `Problem`, in place of the own plain page.
     """
 
-    def __init__(
-        self,
-        client: AsyncClient,
-        *,
-        issuer: str,
-        public_url: str,
-        prefix: str = "",
-        home: str | None = None,
-        cookie: str = "postern",
-        max_age: int | None = None,
-        authorization: Mapping[str, Any] | None = None,
-        timeout: float = _login.TIMEOUT,
-        page: Callable[[Problem], str] | None = None,
-    ) -> None:
-        if isinstance(client, Client):
-            raise TypeError("an ASGI application needs an AsyncClient, not a Client")
-        self.client = client
-        self._rules = LoginRules(
-            issuer=issuer,
-            public_url=public_url,
-            prefix=prefix,
-            home=home,
-            cookie=cookie,
-            max_age=max_age,
-            authorization=authorization,
-            timeout=timeout,
-            page=page,
-        )
+    def _check(self, client: AsyncClient) -> None:
+        needs_client(client)
+
+    def _add_routes(self, prefix: str, cookie: str) -> None:
         #: The routes alone, for `include_router` in place of `install`.
         self.router = APIRouter(prefix=prefix, include_in_schema=False)
         self.router.add_api_route("/login", self._login, methods=["GET"], response_model=None)

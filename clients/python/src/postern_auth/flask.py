@@ -10,26 +10,24 @@ def orders():
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Callable, TypeVar
+from typing import TypeVar
 
 from flask import Blueprint, Flask, after_this_request, request
 from flask.wrappers import Response
 
 from . import _login
-from ._login import Answer, LoginRules, Problem, Steps, Walk
-from .aio import AsyncClient
+from ._login import Answer, FrameworkLogin, Problem, Steps, Walk
 from .client import Client
 from .errors import AdviceRequired, LoginRequired, PosternError
 from .types import Session
-from .wsgi import target_of
+from .wsgi import needs_client, target_of
 
 __all__ = ["Login", "Problem"]
 
 _Found = TypeVar("_Found")
 
 
-class Login:
+class Login(FrameworkLogin[Client]):
     """Logs the users of a web application in and out.
 
     `install` adds the routes `/login` (with `?next=` a path to come back to), `/callback`, `/logout` (POST, from a page
@@ -39,48 +37,12 @@ class Login:
 
     A browser has its session's handle in a cookie that no script and no other site gets, and nothing else: there is
     no state in this process. A login belongs to the browser that began it.
-
-    :param client: It is not closed with the application.
-    :param issuer: Where users log in: an issuer of the sidecar's configuration.
-    :param public_url: The URL under which browsers reach the application's path `/`: https, or http on loopback.
-        `/callback` below it is registered at the issuer. The host that a request names is never used.
-    :param prefix: Before the four routes: `/auth`.
-    :param home: The path after a logout, and after a login without `next`; default: that of `public_url`.
-    :param cookie: How the names of the cookies begin. With https, `__Host-` comes before it.
-    :param max_age: Seconds that the browser keeps the session's cookie; default: until it is closed.
-    :param authorization: More arguments of `begin_authorization`: `{"acr_values": ["mfa"]}`.
-    :param timeout: Seconds that each call to the sidecar may take.
-    :param page: Returns the HTML of a `Problem`, in place of the own plain page.
     """
 
-    def __init__(
-        self,
-        client: Client,
-        *,
-        issuer: str,
-        public_url: str,
-        prefix: str = "",
-        home: str | None = None,
-        cookie: str = "postern",
-        max_age: int | None = None,
-        authorization: Mapping[str, Any] | None = None,
-        timeout: float = _login.TIMEOUT,
-        page: Callable[[Problem], str] | None = None,
-    ) -> None:
-        if isinstance(client, AsyncClient):
-            raise TypeError("a WSGI application needs a Client, not an AsyncClient")
-        self.client = client
-        self._rules = LoginRules(
-            issuer=issuer,
-            public_url=public_url,
-            prefix=prefix,
-            home=home,
-            cookie=cookie,
-            max_age=max_age,
-            authorization=authorization,
-            timeout=timeout,
-            page=page,
-        )
+    def _check(self, client: Client) -> None:
+        needs_client(client)
+
+    def _add_routes(self, prefix: str, cookie: str) -> None:
         #: The routes, and what answers the exceptions, for `register_blueprint` in place of `install`.
         self.blueprint = Blueprint(f"{cookie}_login", __name__, url_prefix=prefix or None)
         self.blueprint.add_url_rule("/login", "login", self._login, methods=["GET"])

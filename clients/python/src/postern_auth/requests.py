@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import io
 import socket
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 import requests
@@ -27,11 +27,12 @@ from urllib3.util import parse_url
 
 from . import _http
 from ._arguments import milliseconds
+from ._auth import TokenAuth
 from ._chunks import ResponseHead
 from ._http import InboundToken, Target, cannot_stream, is_repeatable, timeout_of
 from ._sessions import HEADER, SessionSource, one_of
 from ._streams import ResourceStream
-from ._tokens import Origins, TokenSource, TokenSources, credentials, explained
+from ._tokens import TokenSource, credentials, explained
 from .client import Client
 from .errors import DeadlineExceeded, LoginRequired, PosternError
 from .types import AccessToken, Auth, FetchResult
@@ -251,7 +252,7 @@ class PosternAdapter(BaseAdapter):
         """The client is its owner's to close."""
 
 
-class PosternAuth(AuthBase):
+class PosternAuth(TokenAuth, AuthBase):
     """The sidecar's tokens on requests of a `requests.Session` that keeps its own transport.
 
     The sidecar's configuration must have `tokens.leaveTheSidecar: true`; `PosternAdapter` works without it, and with it
@@ -261,36 +262,13 @@ class PosternAuth(AuthBase):
 
     Without `origins` the token goes to every URL that the program requests: name them wherever a URL can come from
     elsewhere.
-
-    :param client: It is not closed with the session.
-    :param resource: The resource whose token is used, or with `issuer` that issuer's.
-    :param auth: As in `get_access_token`.
-    :param session: The user's session: a handle, or a function or `ContextVar` that has the one of the user of the
-        moment (None: no user is logged in, which is `LoginRequired`). Without it, each request may name its own, by the
-        header `Postern-Session`, which goes to the sidecar only.
-    :param origins: One origin or several, such as `https://api.example.com`, that the token goes to; plain http on
-        loopback only. A request to another one is an error before anything is sent.
     """
-
-    def __init__(
-        self,
-        client: Client,
-        *,
-        resource: str | None = None,
-        issuer: str | None = None,
-        auth: Auth | None = None,
-        session: SessionSource | None = None,
-        origins: str | Iterable[str] | None = None,
-    ) -> None:
-        self.client = client
-        self._source = TokenSources(resource, issuer, auth, session)
-        self._origins = Origins(origins)
 
     def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
         url = parse_url(request.url or "")
         try:
             self._origins.check(url.scheme, url.host, url.port)
-            source = self._source.of(_named_session(request))
+            source = self._sources.of(_named_session(request))
         except PosternError as error:
             raise _translated(error, request) from error
         token = self._token(request, source)
@@ -303,11 +281,7 @@ class PosternAuth(AuthBase):
         self, request: requests.PreparedRequest, source: TokenSource, rejected: AccessToken | None = None
     ) -> AccessToken:
         try:
-            token = self.client.get_access_token(**source.arguments(rejected))
-            if rejected is not None and source.is_kept(token, rejected):
-                self.client.refresh_session(source.session or "")
-                token = self.client.get_access_token(**source.arguments())
-            return token
+            return self._fresh(source, rejected)
         except PosternError as error:
             raise _translated(error, request, explained(error)) from error
 

@@ -5,66 +5,38 @@ app = Protect(app, Client(), issuer="corp", audience="https://orders.example.com
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from . import _protection
-from ._protection import Accepted, Answer, DPoP, Requirements
+from ._protection import Accepted, Answer, Protection
 from .aio import AsyncClient
 from .client import Client
 from .errors import PosternError
 
 if TYPE_CHECKING:
-    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment  # noqa: F401 - named in a text below
 
 __all__ = ["Accepted", "Protect"]
 
 
-class Protect:
+def needs_client(client: Client) -> None:
+    """Raises the error for the other kind of client."""
+    if isinstance(client, AsyncClient):
+        raise TypeError("a WSGI application needs a Client, not an AsyncClient")
+
+
+class Protect(Protection["WSGIApplication", Client]):
     """Lets requests through whose access token the sidecar accepts.
 
     The application finds an `Accepted` in `environ["postern"]`, and its claims in `environ["postern.claims"]`. Other
     requests get the sidecar's response, with its challenge, and never reach the application. Where the sidecar cannot
     decide, the response is 503.
-
-    :param app: The application.
-    :param client: It is not closed with the application.
-    :param issuer: Whose tokens are accepted: an issuer of the sidecar's configuration.
-    :param audience: Who tokens must be for: this API.
-    :param public_url: The URL of the API as its clients use it, without what follows in the request's path. Needed
-        where it is not that of the `Host` header, and without `audience`, and for proofs (DPoP) of clients.
-    :param required_scopes: The scopes that a token must have, all of them.
-    :param dpop: Whether tokens may, must or must not be bound to a key of the client; default: may.
-    :param max_age: Seconds since the user's login at most (RFC 9470).
-    :param acr_values: The kinds of login that are sufficient (RFC 9470).
-    :param resource_metadata: The URL of the API's metadata (RFC 9728), for the challenges.
-    :param timeout: Seconds that a verdict may take.
     """
 
-    def __init__(
-        self,
-        app: WSGIApplication,
-        client: Client,
-        *,
-        issuer: str | None = None,
-        audience: str | None = None,
-        public_url: str | None = None,
-        required_scopes: Sequence[str] = (),
-        dpop: DPoP | None = None,
-        max_age: int | None = None,
-        acr_values: Sequence[str] = (),
-        resource_metadata: str | None = None,
-        timeout: float = _protection.TIMEOUT,
-    ) -> None:
-        if isinstance(client, AsyncClient):
-            raise TypeError("a WSGI application needs a Client, not an AsyncClient")
-        self.app = app
-        self.client = client
-        self._timeout = timeout
-        self._requirements = Requirements(
-            issuer, audience, public_url, required_scopes, dpop, max_age, acr_values, resource_metadata
-        )
+    def _check(self, client: Client) -> None:
+        needs_client(client)
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         verdict = self._verdict(environ)
