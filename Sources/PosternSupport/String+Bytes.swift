@@ -45,7 +45,8 @@ extension StringProtocol {
   /// Whether both hold the same bytes, but for the case of ASCII letters.
   @inlinable
   public func hasSameASCIILetters(as other: some StringProtocol) -> Bool {
-    utf8.count == other.utf8.count && utf8.elementsEqual(other.utf8) { ASCIICase.lowercased($0) == ASCIICase.lowercased($1) }
+    utf8.count == other.utf8.count
+      && utf8.elementsEqual(other.utf8) { ASCIICase.lowercased($0) == ASCIICase.lowercased($1) }
   }
 
   /// Whether its first bytes are those of `prefix`. `hasPrefix(_:)` compares characters: it does not find what a

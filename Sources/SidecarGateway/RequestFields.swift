@@ -77,7 +77,8 @@ struct RequestFields {
 
   /// Whether a field is not left out whatever the resource server.
   private static func mayBeSent(_ canonical: String) -> Bool {
-    !HTTPFieldRules.isReserved(canonical: canonical) && !hops.contains(canonical) && !canonical.startsWithBytes(of: "x-forwarded-")
+    !HTTPFieldRules.isReserved(canonical: canonical) && !hops.contains(canonical)
+      && !canonical.startsWithBytes(of: "x-forwarded-")
   }
 
   /// Fields by which proxies state who their client is.

@@ -173,7 +173,9 @@ struct ForwardedFetchTests {
     call.bodyBytes = nil
     let program = Program(ForwardedFetch.Content(fields: call.shownFields, body: [1]))
     let caller = bench.service.forwardingConnection(1, of: Peer(uid: SidecarBench.ownUID, gid: 0), narrowing)
-    let outcome = Task { [call, service = bench.service] in await service.begin(call, for: program, by: caller).outcome() }
+    let outcome = Task { [call, service = bench.service] in
+      await service.begin(call, for: program, by: caller).outcome()
+    }
     let question = await maker.next()
     #expect(
       question?["params"]?["otherUrls"] == [

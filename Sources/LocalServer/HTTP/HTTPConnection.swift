@@ -160,15 +160,14 @@ final class HTTPConnection: ReadinessHandler, IterationEnd, ScheduledInput, @unc
     guard phase != .closed else { return }
     phase = .closed
     timer.cancel(on: socket.loop)
-    let whenTaken = if case .end(_, let whenTaken) = afterOutput { whenTaken } else { nil as (@Sendable (Bool) -> Void)? }
-    afterOutput = nil
+    let afterOutput = afterOutput.take()
     pending = ByteBuffer()
     let exchange = exchange
     self.exchange = nil
     exchange?.abandon()
     socket.close(onClosed)
     countHeldBytes()
-    whenTaken?(false)
+    if case .end(_, let whenTaken) = afterOutput { whenTaken(false) }
   }
 
   // MARK: - Reading

@@ -174,14 +174,17 @@ package struct RequestGuard: Sendable {
     switch byte {
     case 0x0D: hasCR = true
     case 0x0A: throw RequestRejection("LF without CR")
-    default: guard Self.isCharacter(byte) else { throw RequestRejection("a control character") }
+    default:
+      guard Self.isCharacter(byte) else { throw RequestRejection("a control character") }
     }
     return false
   }
 
   private func checkSizes() throws(RequestRejection) {
     let count = section.count - lineStart
-    if line == nil, count > limits.target + Self.aroundTarget { throw .tooLarge("the request line is too long", status: 414) }
+    if line == nil, count > limits.target + Self.aroundTarget {
+      throw .tooLarge("the request line is too long", status: 414)
+    }
     if line != nil, count > limits.field { throw .tooLarge("a field is too long") }
     if section.count > limits.section { throw .tooLarge("the header section is too long") }
   }

@@ -52,10 +52,13 @@ final class TasklessResponder: GatewayResponder {
     guard request.path != "/task" else { return nil }
     let counts = counts
     let later = Locked<(@Sendable () -> Void)?>(nil)
-    return Answer(counts, onCancel: {
-      counts.withLock { $0.cancelled += 1 }
-      later.withLock { $0.take() }?()
-    }) { whenEnded in
+    return Answer(
+      counts,
+      onCancel: {
+        counts.withLock { $0.cancelled += 1 }
+        later.withLock { $0.take() }?()
+      }
+    ) { whenEnded in
       let end: @Sendable () -> Void = {
         counts.withLock { $0.ended += 1 }
         whenEnded()

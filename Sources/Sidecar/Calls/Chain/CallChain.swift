@@ -82,7 +82,8 @@ package final class CallChain: CallDispatcher {
         context.audit = environment.audit.entry(for: call.method, params, narrowing)
         context.needsApproval = environment.approval.requires(call.method, through: narrowing)
         // A long text is read where that harms no other call.
-        if let attempt = replacement.map(\.attempt) ?? attempt, !call.mustWait, call.byteCount < JSONRPCConnection.longText,
+        if let attempt = replacement.map(\.attempt) ?? attempt, !call.mustWait,
+          call.byteCount < JSONRPCConnection.longText,
           let dispatch = atOnce(attempt, params, context, slot, end)
         {
           return dispatch
