@@ -43,7 +43,7 @@ export type LoginMiddleware = (
   req: LoginRequest,
   res: LoginResponse,
   next: (error?: any) => unknown,
-) => Promise<unknown>;
+) => Promise<void>;
 
 export interface LoginOptions {
   /** Where users log in: an issuer of the sidecar's configuration. */
@@ -97,7 +97,7 @@ export interface Login {
     req: LoginRequest,
     res: LoginResponse,
     next: (error?: any) => unknown,
-  ) => Promise<unknown>;
+  ) => Promise<void>;
 }
 
 /**
