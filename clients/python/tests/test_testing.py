@@ -180,7 +180,11 @@ def test_a_login(fake: FakePostern) -> None:
         fake.complete_authorization(f"http://127.0.0.1/callback?code=1&state={login.state}", "another")
     assert (other.value.reason, other.value.detail) == ("authorization_failed", "state_mismatch")
     before = fake.add_session("alice")
-    user = fake.complete_authorization(f"http://127.0.0.1/callback?state={login.state}", login.state, replaces=before)
+    back = fake.callback_url(login.authorization_url)
+    assert back.startswith("http://127.0.0.1/callback?code=")
+    user = fake.complete_authorization(back, login.state, replaces=before)
+    with pytest.raises(ValueError, match="a login that has begun, and is not over"):
+        fake.callback_url(login.authorization_url)
     assert (user.subject, user.issuer, len(user.session)) == ("alice", "corp", 43)
     assert [one.session for one in fake.sessions] == [user.session]
     device = fake.begin_device_authorization("corp")
