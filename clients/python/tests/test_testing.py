@@ -364,3 +364,15 @@ def test_async(async_postern):
     )
     assert "1 failed, 3 passed, 1 error" in done.stdout, done.stdout
     assert "ERROR test_it.py::test_caught" in done.stdout and "FAILED test_it.py::test_bad" in done.stdout
+
+
+def test_the_tests_of_the_example_with_uploads() -> None:
+    """An example whose own tests fail, or leave a warning. mypy and pyright check it with the client."""
+    example = PACKAGE.parents[1] / "examples" / "flaskuploads"
+    options = ["-q", "-W", "error", "-p", "postern_auth.pytest_plugin", "-p", "no:cacheprovider"]
+    environment = {**os.environ, "PYTHONPATH": str(PACKAGE / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, "-m", "pytest", *options, "."]
+    done = subprocess.run(
+        command, cwd=example, env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stdout
