@@ -43,9 +43,10 @@ TEST_PACKAGES := $(DEMO_PACKAGES) bubblewrap glewlwyd netcat-openbsd nginx-light
   rclone redis-server sqlite3 wget
 # Everything else: a browser, the site, the package and the image, systemd's tools, other languages, front proxies, and
 # the servers that read requests and judge tokens in comparison (Tests/Differential).
-ALL_PACKAGES := $(TEST_PACKAGES) apache2 buildah caddy chromium debhelper dpkg-dev gcc haproxy libapache2-mod-oauth2 \
-  golang-go libc6-dev libjsonrpccpp-dev lintian lua-socket man-db node-typescript openjdk-17-jdk-headless perl php-cli \
-  php-curl procps python3-markdown python3-pygments ruby squid systemd util-linux
+ALL_PACKAGES := $(TEST_PACKAGES) apache2 buildah caddy chromium debhelper docker-compose dpkg-dev gcc golang-go haproxy \
+  iproute2 iptables libapache2-mod-oauth2 libc6-dev libjsonrpccpp-dev lintian lua-socket man-db netavark node-typescript \
+  openjdk-17-jdk-headless perl php-cli php-curl podman procps python3-markdown python3-pygments ruby runc squid systemd \
+  util-linux
 # The example with Express (`test-node`, `test-documents`, `test-examples`): with two hundred small ones that nothing
 # else needs.
 NODE_PACKAGES := node-express

@@ -18,7 +18,7 @@ import re
 import signal
 import subprocess
 from pathlib import Path
-from typing import Dict, List, NamedTuple, Optional
+from typing import Dict, List, NamedTuple, Optional, Sequence
 
 MODE = re.compile(r"^<!-- run: (sidecar|billing|alone) -->$", re.MULTILINE)
 BLOCK = re.compile(r"^(?:<!-- (not run: [^\n]+) -->\n+)?```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -61,14 +61,16 @@ def steps(page: str) -> List[Step]:
     return found
 
 
-def outputs(steps: List[Step], directory: Path, environment: Dict[str, str], seconds: float = 300) -> List[str]:
-    """What each command prints on both its outputs."""
+def outputs(
+    steps: List[Step], directory: Path, environment: Dict[str, str], seconds: float = 300, launcher: Sequence[str] = ()
+) -> List[str]:
+    """What each command prints on both its outputs. The launcher is what runs the shell."""
     script = "".join(f"printf '\\n%s\\n' '{MARK}{number}'\n{step.command}\n" for number, step in enumerate(steps))
     # A file, not a pipe: what a background process still holds open must not be waited for.
     transcript = directory / "transcript"
     with open(transcript, "wb") as file:
         shell = subprocess.Popen(
-            ["bash", "-c", script], cwd=directory, env=environment, stdin=subprocess.DEVNULL, stdout=file,
+            [*launcher, "bash", "-c", script], cwd=directory, env=environment, stdin=subprocess.DEVNULL, stdout=file,
             stderr=subprocess.STDOUT, start_new_session=True)
         try:
             shell.wait(seconds)

@@ -20,8 +20,8 @@ RUN = {
     "python.md", "sessions.md",
     "socat.md", "step-up.md", "wire.md", "../README.md",
 }
-#: Pages whose commands other tests run: Tests/Examples, Tests/OtherLanguages.
-ELSEWHERE = {"examples.md", "other-languages.md"}
+#: Pages whose commands other tests run: Tests/Deployment, Tests/Examples, Tests/OtherLanguages.
+ELSEWHERE = {"examples.md", "mac.md", "other-languages.md"}
 
 
 @pytest.mark.parametrize("method", run.methods())

@@ -140,7 +140,7 @@ class WebApplication(Application):
         """One request for a page, from a browser with these cookies; redirects are not followed."""
         headers = {"Accept": "text/html", **{name.replace("_", "-"): value for name, value in headers.items()}}
         if form is not None:
-            headers["Content-Type"] = "application/x-www-form-urlencoded"
+            headers.setdefault("Content-Type", "application/x-www-form-urlencoded")
         if cookies:
             headers["Cookie"] = "; ".join(f"{name}={value}" for name, value in cookies.items())
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)

@@ -6,7 +6,7 @@ import shutil
 import sys
 import tempfile
 from pathlib import Path
-from typing import Callable, Dict, Iterator, List
+from typing import Callable, Dict, Iterator, List, Optional, Type
 
 import pytest
 
@@ -63,10 +63,10 @@ def start(directory: Path) -> Iterator[Callable[..., Application]]:
     """Starts a sidecar with the example's postern.yaml, in which `addresses` replace those that it shows."""
     started: List[Application] = []
 
-    def start(name: str, addresses: Dict[str, str], **options: int) -> Application:
+    def start(name: str, addresses: Dict[str, str], kind: Optional[Type[Application]] = None, **options: int) -> Application:
         own = directory / name
         own.mkdir()
-        kind = WebApplication if name in WebApplication.PROGRAMS else Application
+        kind = kind or (WebApplication if name in WebApplication.PROGRAMS else Application)
         started.append(kind(name, own, addresses, **options))
         return started[-1]
 

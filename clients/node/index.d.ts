@@ -2,7 +2,14 @@ import { Auth, OnBehalfOf, SessionName } from "./types/common";
 import { EventName, RegisterDelegateResult } from "./types/control";
 import { DelegateFunctions, Events, PosternEvent } from "./types/events";
 import { CreateEndpointParams, CreateEndpointResult } from "./types/endpoints";
-import { FetchResourceParams, FetchResourceResult, FetchWithContent, ListTasksParams, Task } from "./types/fetch-resource";
+import {
+  FetchContent,
+  FetchResourceParams,
+  FetchResourceResult,
+  FetchWithContent,
+  ListTasksParams,
+  Task,
+} from "./types/fetch-resource";
 import { CallOptions, Methods } from "./types/methods";
 import { ConnectionError, PosternError } from "./types/errors";
 import { AbortSignal, ByteStream, RequestInit, Response, URL } from "./types/platform";
@@ -180,12 +187,13 @@ export interface StreamingResponse extends Response {
   readonly postern: { readonly task: string; readonly result: Promise<FetchResourceResult> };
 }
 
-type SupportedMember = "method" | "headers" | "body" | "redirect" | "signal" | "duplex";
+type SupportedMember = "method" | "headers" | "redirect" | "signal" | "duplex";
 
 /** What a fetch takes. Other members of `RequestInit` are errors: they would have no effect. */
 export type FetchInit = Pick<RequestInit, Extract<keyof RequestInit, SupportedMember>> & {
   /** The handle of this fetch's session, and not `only`. Without any, a fetch for a user rejects with `LoginRequired`. */
   session?: SessionName;
+  body?: FetchContent | null;
   duplex?: "half";
 };
 

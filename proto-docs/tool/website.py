@@ -34,7 +34,7 @@ NAVIGATION: List[Tuple[str, List[str]]] = [
         "README.md", "proto-docs/five-minutes.md", "proto-docs/examples.md", "proto-docs/README.md", "proto-docs/glossary.md"]),
     ("Guides", [
         "proto-docs/providers.md", "proto-docs/without-a-secret.md", "proto-docs/on-behalf-of.md", "proto-docs/gateway.md", "proto-docs/endpoints.md", "proto-docs/protect-an-api.md", "proto-docs/validate-request.md", "proto-docs/forward-authentication.md", "proto-docs/sessions.md", "proto-docs/refresh-across-processes.md", "proto-docs/step-up.md", "proto-docs/adobe-pass.md", "proto-docs/socat.md",
-        "proto-docs/containers.md", "deploy/README.md"]),
+        "proto-docs/containers.md", "proto-docs/mac.md", "deploy/README.md"]),
     ("Migration", ["proto-docs/migration/README.md", "proto-docs/migration/*.md"]),
     ("Examples", ["examples/*/*.md"]),
     ("Clients", [

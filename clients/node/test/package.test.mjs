@@ -1,7 +1,7 @@
 // What a program that installs the package gets: both module systems, the types, the command.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { copyFile, readFile, writeFile } from "node:fs/promises";
+import { copyFile, readFile, symlink, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import path from "node:path";
 import { after, test } from "node:test";
@@ -106,6 +106,26 @@ test("a program with users, uploads and tests compiles strictly, and its tests p
   assert.equal(status, 0, stdout);
   const done = await runNode(["program.mjs"], { cwd: consumer.directory });
   assert.equal(done.status, 0, done.stderr);
+});
+
+test("the example with uploads compiles strictly with the types of Express, and its tests pass", async () => {
+  const example = path.join(repositoryRoot, "examples/expressuploads");
+  const files = ["app.mjs", "receipts.mjs", "receipts.test.mjs"];
+  for (const name of files) await copyFile(path.join(example, name), path.join(consumer.directory, name));
+  await copyFile(path.join(packageRoot, "test/support/express.d.ts"), path.join(consumer.directory, "express.d.ts"));
+  await symlink("/usr/share/nodejs/express", path.join(consumer.directory, "node_modules/express"));
+  const compilerOptions = {
+    ...{ strict: true, noUncheckedIndexedAccess: true, allowJs: true, noEmit: true, target: "es2022" },
+    ...{ module: "node16", moduleResolution: "node16", lib: ["es2022", "dom", "dom.iterable"], types: [] },
+  };
+  const configuration = JSON.stringify({ compilerOptions, files: [...files, "express.d.ts"] });
+  await writeFile(path.join(consumer.directory, "tsconfig.json"), configuration);
+  const tsc = path.join(path.dirname(typescriptPath), "tsc.js");
+  const { status, stdout } = await runNode([tsc, "-p", "."], { cwd: consumer.directory, seconds: 120 });
+  assert.equal(status, 0, stdout);
+  const env = { NODE_PATH: "/usr/share/nodejs" };
+  const done = await runNode(["--test", "receipts.test.mjs"], { cwd: consumer.directory, env });
+  assert.equal(done.status, 0, done.stdout);
 });
 
 test("the sources keep to the types that they state", async () => {

@@ -44,7 +44,7 @@ export type LoginMiddleware = (
   req: LoginRequest,
   res: LoginResponse,
   next: (error?: any) => unknown,
-) => Promise<unknown>;
+) => Promise<void>;
 
 export interface LoginOptions {
   /** Where users log in: an issuer of the sidecar's configuration. */
@@ -91,7 +91,7 @@ export interface Login {
     req: LoginRequest,
     res: LoginResponse,
     next: (error?: any) => unknown,
-  ) => Promise<unknown>;
+  ) => Promise<void>;
 }
 
 /**

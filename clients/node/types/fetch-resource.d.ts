@@ -43,12 +43,13 @@ export interface FetchResourceParams extends WithMeta {
 }
 
 /**
- * `fetchResource` with a body of any kind that `fetch` takes: bytes, `Blob`, `FormData`, `URLSearchParams`, a
- * `ReadableStream`, a `Readable`. It is read before the request is sent, and must fit into a message: about 12 MB.
+ * A body of any kind that `fetch` takes, and a `Readable`, such as the request of a server, or another iterable. It is read
+ * before the request is sent, and must fit into a message: about 12 MB.
  */
-export type FetchWithContent = Omit<FetchResourceParams, "body" | "bodyBase64"> & {
-  body: NonNullable<RequestInit["body"]> | AsyncIterable<Uint8Array> | Uint8Array;
-};
+export type FetchContent = NonNullable<RequestInit["body"]> | AsyncIterable<Uint8Array> | Uint8Array;
+
+/** `fetchResource` with a body of any kind. */
+export type FetchWithContent = Omit<FetchResourceParams, "body" | "bodyBase64"> & { body: FetchContent };
 
 export interface Timing {
   totalMs: number;

@@ -180,7 +180,11 @@ def test_a_login(fake: FakePostern) -> None:
         fake.complete_authorization(f"http://127.0.0.1/callback?code=1&state={login.state}", "another")
     assert (other.value.reason, other.value.detail) == ("authorization_failed", "state_mismatch")
     before = fake.add_session("alice")
-    user = fake.complete_authorization(f"http://127.0.0.1/callback?state={login.state}", login.state, replaces=before)
+    back = fake.callback_url(login.authorization_url)
+    assert back.startswith("http://127.0.0.1/callback?code=")
+    user = fake.complete_authorization(back, login.state, replaces=before)
+    with pytest.raises(ValueError, match="a login that has begun, and is not over"):
+        fake.callback_url(login.authorization_url)
     assert (user.subject, user.issuer, len(user.session)) == ("alice", "corp", 43)
     assert [one.session for one in fake.sessions] == [user.session]
     device = fake.begin_device_authorization("corp")
@@ -360,3 +364,15 @@ def test_async(async_postern):
     )
     assert "1 failed, 3 passed, 1 error" in done.stdout, done.stdout
     assert "ERROR test_it.py::test_caught" in done.stdout and "FAILED test_it.py::test_bad" in done.stdout
+
+
+def test_the_tests_of_the_example_with_uploads() -> None:
+    """An example whose own tests fail, or leave a warning. mypy and pyright check it with the client."""
+    example = PACKAGE.parents[1] / "examples" / "flaskuploads"
+    options = ["-q", "-W", "error", "-p", "postern_auth.pytest_plugin", "-p", "no:cacheprovider"]
+    environment = {**os.environ, "PYTHONPATH": str(PACKAGE / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, "-m", "pytest", *options, "."]
+    done = subprocess.run(
+        command, cwd=example, env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stdout

@@ -496,6 +496,15 @@ class Core:
             **({} if params.get("redirectUri") else {"redirectUri": callback}),
         }
 
+    def callback_url(self, authorization_url: str) -> str:
+        """The redirect URI of a login that has begun, with its state and a code."""
+        query = parse_qs(urlsplit(authorization_url).query)
+        state = query.get("state", [""])[0]
+        if state not in self._logins:
+            raise ValueError("callback_url needs the authorization_url of a login that has begun, and is not over")
+        [callback] = query["redirect_uri"]
+        return f"{callback}?{urlencode({'code': secrets.token_urlsafe(8), 'state': state})}"
+
     def _complete(self, params: Mapping[str, Any]) -> Any:
         returned = parse_qs(urlsplit(str(params["callbackUrl"])).query).get("state", [""])[0]
         if returned not in self._logins:

@@ -48,6 +48,10 @@ class Faked:
         """From now on logins of the program, by any method, are those of this user."""
         self._core.subject = subject
 
+    def callback_url(self, authorization_url: str) -> str:
+        """What the issuer and the user's browser do: the URL with which the browser comes back from a login."""
+        return self._core.callback_url(authorization_url)
+
     def require_login(self, *resources: str) -> None:
         """From now on fetches of these resources need a session, as with `auth: user` in the configuration."""
         self._core.protected |= set(resources)
