@@ -40,6 +40,10 @@ package struct SidecarGateway: GatewayResponder {
     self.narrowing = narrowing
   }
 
+  package func connectionOpens() { service.httpConnectionOpens(at: narrowing, isOnRPCSocket: site == .rpcSocket) }
+
+  package func connectionCloses() { service.httpConnectionCloses(at: narrowing, isOnRPCSocket: site == .rpcSocket) }
+
   package func respond(to request: GatewayRequest, with response: any GatewayResponse) async {
     if let page = RPCPage(path: request.path, at: site) { return await serve(page, request, response) }
     guard hasResources else {

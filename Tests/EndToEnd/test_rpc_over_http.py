@@ -266,8 +266,22 @@ def test_connections_over_http_count_as_connections(start: Start) -> None:
         connection.request("GET", "/health")
         assert connection.getresponse().read()
         kept.append(connection)
-    with pytest.raises((http.client.HTTPException, OSError)):
-        ask(str(sidecar.path), "GET", "/health")
+    kept[0].request("GET", "/metrics")
+    assert b"\npostern_connections 8\n" in kept[0].getresponse().read()
+    # What is over the limit gets an error that curl shows, also in pieces.
+    for method in ("GET", "POST"):
+        status, body, fields = ask(str(sidecar.path), method, "/rpc", b"{}")
+        assert status == 503 and fields["retry-after"] == "1" and fields["content-type"] == "application/json"
+        assert json.loads(body)["error"]["data"]["reason"] == "overloaded"
+    assert ask(str(sidecar.path), "HEAD", "/health")[:2] == (503, b"")
+    for pieces in ((b"GE", b"T / HTTP/1.1\r\n"), (b'{"json', b'rpc"'), ()):
+        with socket.socket(socket.AF_UNIX) as client:
+            client.settimeout(10)
+            client.connect(str(sidecar.path))
+            for piece in pieces:
+                client.sendall(piece)
+            answer = client.makefile("rb").read()
+        assert (b"HTTP/1.1 503 " in answer) == (b"GE" in pieces) and b'"overloaded"' in answer
     kept.pop().close()
     eventually(lambda: ask(str(sidecar.path), "GET", "/health")[0] == 200)
     for connection in kept:
@@ -301,6 +315,7 @@ def test_a_call_over_http_ends_with_its_endpoint(start: Start, hold: Hold) -> No
         child = UnixConnection(endpoint["path"])
         child.request("POST", "/rpc", json.dumps(call))
         eventually(lambda: state_of("t", maker) == "running")
+        assert [one["connections"] for one in maker.call("listEndpoints", {})["endpoints"]] == [1]
         maker.call("revokeEndpoint", {"endpoint": endpoint["endpoint"]})
         answer = child.getresponse()
         problem = json.loads(answer.read())

@@ -2,6 +2,10 @@ package import HTTPMessages
 
 /// Answers the requests of the gateway's listener.
 package protocol GatewayResponder: Sendable {
+  /// A connection opens, whose requests it will answer.
+  func connectionOpens()
+  /// Such a connection is closed.
+  func connectionCloses()
   /// The answer to a request that needs no task of its own; nil: `respond` answers it. Called on the connection's event
   /// loop.
   func begin(_ request: GatewayRequest, _ response: any GatewayResponse) -> (any BegunResponse)?
@@ -11,6 +15,12 @@ package protocol GatewayResponder: Sendable {
 }
 
 extension GatewayResponder {
+  /// Counts nothing.
+  package func connectionOpens() {}
+
+  /// Counts nothing.
+  package func connectionCloses() {}
+
   /// None.
   package func begin(_ request: GatewayRequest, _ response: any GatewayResponse) -> (any BegunResponse)? { nil }
 }

@@ -142,13 +142,16 @@ package final class GatewayServer: Sendable {
   ) {
     let id = state.withLock { $0.limits.newID() }
     let origin = endpoint.map { Origin.endpoint($0) } ?? .file
+    let responder = endpoint?.responder ?? responder
     let link = HTTPConnection.Link(
-      id: id, caller: Self.program(peer), responder: endpoint?.responder ?? responder, hidesItsEnd: false,
-      isOfProcess: endpoint == nil)
-    let connection = HTTPConnection(link, of: peer.uid, self, descriptor, on: loop, reader) { [self] in
+      id: id, caller: Self.program(peer), responder: responder, hidesItsEnd: false, isOfProcess: endpoint == nil)
+    responder.connectionOpens()
+    let onClosed: @Sendable () -> Void = { [self] in
       state.withLock { $0.remove(id, from: origin) }
+      responder.connectionCloses()
       onClosed()
     }
+    let connection = HTTPConnection(link, of: peer.uid, self, descriptor, on: loop, reader, onClosed: onClosed)
     let isServed = state.withLock { $0.add(connection, from: origin) }
     do throws(EpollError) {
       try connection.start(with: isServed ? received : ByteBuffer())
@@ -156,10 +159,7 @@ package final class GatewayServer: Sendable {
       if !isServed { connection.leave() }
     } catch {
       // No memory to watch it.
-      reader.close(descriptor) { [self] in
-        state.withLock { $0.remove(id, from: origin) }
-        onClosed()
-      }
+      reader.close(descriptor, onClosed: onClosed)
     }
   }
 
@@ -195,24 +195,28 @@ package final class GatewayServer: Sendable {
         if lingers { state.withLock { $0.limits.releaseRejection() } }
       }
     case .admitted(let id):
+      let responder = origin.endpoint?.responder ?? responder
       let link = HTTPConnection.Link(
-        id: id, caller: Self.program(peer), responder: origin.endpoint?.responder ?? responder,
-        hidesItsEnd: peer == nil, isOfProcess: peer != nil && origin.endpoint == nil)
-      let connection = HTTPConnection(link, of: peer?.uid ?? Self.keylessUid, self, descriptor, on: loop, reader) {
-        [self] in
+        id: id, caller: Self.program(peer), responder: responder, hidesItsEnd: peer == nil,
+        isOfProcess: peer != nil && origin.endpoint == nil)
+      responder.connectionOpens()
+      let onClosed: @Sendable () -> Void = { [self] in
         state.withLock { state in
           state.remove(id, from: origin)
           state.release(id, uid: uid, isStranger: isStranger)
         }
+        responder.connectionCloses()
       }
-      begin(connection, descriptor, reader, from: origin, uid: uid, isStranger: isStranger)
+      let connection = HTTPConnection(
+        link, of: peer?.uid ?? Self.keylessUid, self, descriptor, on: loop, reader, onClosed: onClosed)
+      begin(connection, descriptor, reader, from: origin, onClosed)
     }
   }
 
   /// Begins to serve a connection that was admitted.
   private func begin(
-    _ connection: HTTPConnection, _ descriptor: CInt, _ reader: SocketReader, from origin: Origin, uid: UInt32,
-    isStranger: Bool
+    _ connection: HTTPConnection, _ descriptor: CInt, _ reader: SocketReader, from origin: Origin,
+    _ onClosed: @escaping @Sendable () -> Void
   ) {
     let isServed = state.withLock { $0.add(connection, from: origin) }
     do throws(EpollError) {
@@ -221,13 +225,7 @@ package final class GatewayServer: Sendable {
       if !isServed { connection.leave() }
     } catch {
       // No memory to watch it.
-      let id = connection.link.id
-      reader.close(descriptor) { [self] in
-        state.withLock { state in
-          state.remove(id, from: origin)
-          state.release(id, uid: uid, isStranger: isStranger)
-        }
-      }
+      reader.close(descriptor, onClosed: onClosed)
     }
   }
 

@@ -158,7 +158,17 @@ extension RequestRejection {
 
   /// The whole response, behind which the connection is closed. One to `HEAD` has no body (RFC 9110 section 9.3.2).
   func response(isToHead: Bool, traceID: String) -> [UInt8] {
-    let body = problem(traceID: traceID)
+    response(problem(traceID: traceID), fields, isToHead: isToHead)
+  }
+
+  /// The same with an error of JSON-RPC in place of the problem document.
+  func response(message: [UInt8], isToHead: Bool) -> [UInt8] {
+    var fields = fields
+    fields["Content-Type"] = "application/json"
+    return response(message, fields, isToHead: isToHead)
+  }
+
+  private func response(_ body: [UInt8], _ fields: HTTPFields, isToHead: Bool) -> [UInt8] {
     var framing = ResponseFraming(method: isToHead ? "HEAD" : "GET", minorVersion: 1, closes: true)
     guard let head = try? framing.begin(status: status, fields: fields, length: Int64(body.count)) else { return [] }
     return isToHead ? head : head + body

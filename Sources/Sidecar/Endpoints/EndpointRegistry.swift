@@ -113,10 +113,10 @@ package final class EndpointRegistry: Sendable {
 
   /// How many connections each endpoint has.
   var connectionCounts: [String: Int] {
-    var counts: [String: Int] = [:]
+    var counts = hub.httpConnections.withLock { $0.atEndpoints }
     for caller in hub.connections {
-      guard let endpoint = caller.narrowing?.chain.last(where: { EndpointHandle.isOne($0.id) }) else { continue }
-      counts[endpoint.id, default: 0] += 1
+      guard let endpoint = caller.narrowing?.endpoint else { continue }
+      counts[endpoint, default: 0] += 1
     }
     return counts
   }

@@ -22,7 +22,7 @@ struct MetricsExposition: Sendable {
     let connections = hub.connections
     let own =
       metrics.exposition(
-        for: scope, openConnections: connections.count,
+        for: scope, openConnections: connections.count + hub.httpConnections.withLock { $0.onRPCSockets },
         inFlight: connections.reduce(hub.otherCallCount) { $0 + ($1.conversation?.inFlightCount ?? 0) },
         waiting: callLimiter.waitingCount,
         version: Product.version)

@@ -28,6 +28,16 @@ extension SidecarService {
     return conversation
   }
 
+  /// Counts a connection that speaks HTTP: at the endpoint of `narrowing`, and on the socket of JSON-RPC.
+  package func httpConnectionOpens(at narrowing: Narrowing?, isOnRPCSocket: Bool) {
+    hub.httpConnections.withLock { $0.change(by: 1, at: narrowing?.endpoint, isOnRPCSocket) }
+  }
+
+  /// Such a connection is closed.
+  package func httpConnectionCloses(at narrowing: Narrowing?, isOnRPCSocket: Bool) {
+    hub.httpConnections.withLock { $0.change(by: -1, at: narrowing?.endpoint, isOnRPCSocket) }
+  }
+
   /// Counts a request over HTTP from its begin to its end, as a connection is counted: the process ends after it.
   package func counted<Value>(_ body: () async -> Value) async -> Value { await hub.counted(body) }
 

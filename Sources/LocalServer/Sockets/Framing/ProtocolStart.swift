@@ -7,7 +7,7 @@ enum ProtocolStart: Equatable {
   case undecided
 
   /// The longest method; no registered one has so many letters.
-  private static let longestMethod = 32
+  static let longestMethod = 32
 
   init(_ bytes: some Collection<UInt8>) {
     let method = bytes.prefix(Self.longestMethod).prefix(while: Self.mayBeInMethod)

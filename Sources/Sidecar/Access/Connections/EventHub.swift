@@ -2,10 +2,26 @@ package import PosternJSON
 package import PosternProtocol
 package import PosternSupport
 
+/// How many connections speak HTTP.
+struct HTTPConnectionCounts {
+  /// On the socket of JSON-RPC, and on those of endpoints that speak both.
+  private(set) var onRPCSockets = 0
+  /// By endpoint.
+  private(set) var atEndpoints: [String: Int] = [:]
+
+  mutating func change(by count: Int, at endpoint: String?, _ isOnRPCSocket: Bool) {
+    if isOnRPCSocket { onRPCSockets += count }
+    guard let endpoint else { return }
+    let rest = (atEndpoints[endpoint] ?? 0) + count
+    atEndpoints[endpoint] = rest == 0 ? nil : rest
+  }
+}
+
 /// All connections, for what concerns more than one: events and draining.
 package final class EventHub: Sendable {
   private let callers = Locked<[UInt64: PeerConnection]>([:])
   private let otherCalls = Locked(0)
+  let httpConnections = Locked(HTTPConnectionCounts())
   private let access = Locked(AccessRules(rules: [], ownUID: 0))
   private let clock: any EngineClock
 

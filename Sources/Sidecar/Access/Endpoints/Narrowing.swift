@@ -102,6 +102,9 @@ extension Narrowing {
   /// The levels from the peer's rule down to this one.
   package var chain: [Narrowing] { (parent?.chain ?? []) + [self] }
 
+  /// The endpoint that the connection is at; nil: it is at none, and has narrowed itself.
+  package var endpoint: String? { chain.last { EndpointHandle.isOne($0.id) }?.id }
+
   /// Whether `other` is this level, or one below.
   package func covers(_ other: Narrowing?) -> Bool {
     var level = other
