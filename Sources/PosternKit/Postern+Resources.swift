@@ -58,8 +58,9 @@ extension Postern {
   /// The configured resource server of that name; nil: the only one.
   public func server(_ name: String? = nil) throws(ResourceError) -> ResourceServer { try running.server(name) }
 
-  /// Satisfies policy advice for the session of a fetch; returns whether the user has.
-  public typealias AdviceHandler = @Sendable (_ advices: [PolicyAdvice], _ session: SessionHandle) async -> Bool
+  /// Satisfies policy advice for the session of a fetch, nil where the user is not logged in; returns whether the user
+  /// has.
+  public typealias AdviceHandler = @Sendable (_ advices: [PolicyAdvice], _ session: SessionHandle?) async -> Bool
 
   /// A client of a configured resource for its user, with the names of the mobile SDKs. It ends on the configuration
   /// of now.
@@ -104,7 +105,9 @@ extension Postern {
         throw ResourceError(.invalidParams, "a session goes with auth user or implicit", path: ["session"])
       }
     }
-    if options.advice == nil, server.advice != nil, (given.authentication ?? server.authentication) == .user {
+    if options.advice == nil, server.advice != nil,
+      [.user, .none].contains(given.authentication ?? server.authentication)
+    {
       options.advice = FetchAdvice(delegate: onAdvice.map(HandlerDelegate.init), delegateID: onAdvice == nil ? nil : 0)
     }
     return options
@@ -115,10 +118,9 @@ extension Postern {
 private struct HandlerDelegate: AuthorizationPolicyDelegate {
   let handler: Postern.AdviceHandler
 
-  func onPolicyAdviseReceived(
+  func onPolicyAdviceReceived(
     _ advices: [PolicyAdvice], session: SessionHandle?, continuation: String?
   ) async -> Bool? {
-    guard let session else { return nil }
-    return await handler(advices, session)
+    await handler(advices, session)
   }
 }

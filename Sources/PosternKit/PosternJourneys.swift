@@ -16,16 +16,33 @@ public struct PosternJourneys: Sendable {
   ///
   /// - Parameters:
   ///   - advices: The advices of a fetch (`ResourceError.stop`), or of `advices(in:)`.
-  ///   - session: The session to step up; nil, nobody's, is an error.
+  ///   - session: The session to step up; nil: the user is not logged in, and the advice is a login, which makes a
+  ///     session.
+  ///   - issuer: Without a session: where to log in; nil: the only issuer with a client.
   ///   - answers: Answers that are known already, by callback.
   /// - Returns: a node with callbacks to fill, which continues with `next()`, or the end.
   public func authenticate(
-    with advices: [PolicyAdvice], session: SessionHandle? = nil, answers: JourneyAnswers = JourneyAnswers()
+    with advices: [PolicyAdvice], session: SessionHandle? = nil, at issuer: String? = nil,
+    answers: JourneyAnswers = JourneyAnswers()
   ) async throws(JourneyError) -> JourneyNode.Outcome {
-    let found = try await sessionToStepUp(session)
-    guard let request = JourneyRequest.stepUp(found.handle, advices: advices) else { throw Self.notRecognised }
+    let (request, server): (JourneyRequest?, SessionIssuer)
+    if let session {
+      let found = try await sessionToStepUp(session)
+      (request, server) = (.stepUp(found.handle, advices: advices), found.issuer)
+    } else {
+      (request, server) = (.login(advices: advices), try sessionIssuer(issuer))
+    }
+    guard let request else { throw Self.notRecognised }
     return try await engine.journeys.start(
-      request, at: found.issuer, answers: answers, lookup: running.sessionIssuer, in: running.scope)
+      request, at: server, answers: answers, lookup: running.sessionIssuer, in: running.scope)
+  }
+
+  private func sessionIssuer(_ name: String?) throws(JourneyError) -> SessionIssuer {
+    do throws(SessionError) {
+      return try running.sessionIssuer(running.issuerName(name))
+    } catch {
+      throw JourneyError(error)
+    }
   }
 
   /// Logs a user in through a tree of the access manager behind an issuer (nil: the only one with a client); without a
@@ -33,14 +50,9 @@ public struct PosternJourneys: Sendable {
   public func authenticate(
     at issuer: String? = nil, tree: String? = nil, answers: JourneyAnswers = JourneyAnswers()
   ) async throws(JourneyError) -> JourneyNode.Outcome {
-    let sessionIssuer: SessionIssuer
-    do throws(SessionError) {
-      sessionIssuer = try running.sessionIssuer(running.issuerName(issuer))
-    } catch {
-      throw JourneyError(error)
-    }
     return try await engine.journeys.start(
-      .login(tree: tree), at: sessionIssuer, answers: answers, lookup: running.sessionIssuer, in: running.scope)
+      .login(tree: tree), at: try sessionIssuer(issuer), answers: answers, lookup: running.sessionIssuer,
+      in: running.scope)
   }
 
   /// Has the user of a session satisfy advice in the browser of this machine (RFC 9470), and waits until they have; the

@@ -470,6 +470,8 @@ package final class FetchCall: TransferHandle, PostedWork, @unchecked Sendable {
   /// Whether a user has logged in meanwhile, whose tokens can be used.
   private func hasNewTokens() async throws(ResourceError) -> Bool {
     guard tokens == nil else { return false }
+    var options = options
+    if options.session == nil, server.authentication == .user { options.session = await options.advice?.newSession() }
     tokens = try await fetcher.tokenSource(options, server)
     advice?.session = userSession
     return tokens != nil

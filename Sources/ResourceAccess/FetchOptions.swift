@@ -206,6 +206,7 @@ public struct FetchOptions: Sendable {
   /// Whether a delegate decides about responses.
   var consultsDelegate: Bool {
     tokenDelegate != nil || tokenPolicy?.hasDelegate == true || advice?.consultsDelegate == true
+      || advice?.policy != nil
   }
 
   /// The same with that token, and no other session's.

@@ -12,9 +12,7 @@ final class PreparedResource: Sendable {
   init(_ server: ResourceServer) {
     headers = HeaderRules(server)
     coverage = URLCoverage(locations: server.locations, plainHTTP: server.access.plainHTTP)
-    var policy = TokenManagementPolicy(validatingURL: server.locations, refreshOn: server.refreshOn)
-    policy.plainHTTP = server.access.plainHTTP
-    tokenPolicy = policy
+    tokenPolicy = TokenManagementPolicy(of: coverage, refreshOn: server.refreshOn)
     transfer = TransferOptions(to: server.access, maxBodyBytes: server.maxBodyBytes)
   }
 }

@@ -88,12 +88,10 @@ public final class ResourceFetcher: Sendable {
   func adviceRounds(
     _ options: FetchOptions, _ server: ResourceServer, _ session: SessionHandle?
   ) -> AdviceRounds? {
-    guard let fetch = options.advice, let rules = server.advice ?? fetch.policy.map({ _ in .ofProgram }) else {
-      return nil
-    }
-    var own = AuthorizationPolicy(validatingURL: server.locations, delegate: fetch.delegate)
-    own.plainHTTP = server.access.plainHTTP
-    let policy = fetch.policy ?? own
+    guard let fetch = options.advice,
+      let rules = server.advice ?? (fetch.policy == nil && fetch.delegate == nil ? nil : .ofProgram)
+    else { return nil }
+    let policy = fetch.policy ?? AuthorizationPolicy(of: server, rules, delegate: fetch.delegate)
     let session = server.authentication == .user ? session : nil
     guard session != nil || policy.hasDelegate && fetch.delegateID != nil else { return nil }
     return AdviceRounds(

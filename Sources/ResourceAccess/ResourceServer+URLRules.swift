@@ -91,9 +91,11 @@ extension ResourceServer {
   /// is the last all the same, its body is delivered at its end.
   func streams(consultsDelegate: Bool) -> @Sendable (Int) -> Bool {
     let refreshOn = self.refreshOn
+    let advised = advice?.statuses ?? []
     return { status in
       if (300..<400).contains(status) || status == 401 || status == 403 { return false }
       if let refreshOn, refreshOn.contains(status) { return false }
+      if advised.contains(status) { return false }
       return !consultsDelegate || (200..<300).contains(status)
     }
   }

@@ -26,8 +26,9 @@ enum AuthenticateAnswer {
   private static let maxCallbacks = 256
   private static let suspendedFault = "SuspendedAuthSessionException"
 
-  /// Reads an answer; without a session (`noSession`) there is no token in a success.
-  init(_ response: HTTPResponse, isWithoutSession: Bool) throws(JourneyError) {
+  /// Reads an answer. A success without a token is that of a login without a session (`noSession`), which a tree may
+  /// require, too.
+  init(_ response: HTTPResponse) throws(JourneyError) {
     func malformed(_ detail: String) -> JourneyError {
       JourneyError(.accessManager(status: response.status, code: nil), "the access manager's answer \(detail)")
     }
@@ -46,7 +47,7 @@ enum AuthenticateAnswer {
       }
       // Any other answer with a status of 200, such as a page of a server in between, is no success.
       let isSuccess = object["successUrl"]?.stringValue != nil || object["realm"]?.stringValue != nil
-      guard isSuccess, tokenID?.stringValue != nil || tokenID == nil && isWithoutSession else {
+      guard isSuccess, tokenID == nil || tokenID?.stringValue != nil else {
         throw malformed("is neither a page of a journey nor its end")
       }
       self = .done(tokenID: tokenID?.stringValue)

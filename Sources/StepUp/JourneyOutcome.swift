@@ -32,7 +32,7 @@ public struct JourneyStep: Sendable {
 public struct JourneyEnd: Sendable {
   /// The confirmed transaction, as far as it is known: only the resource decides whether it counts.
   public internal(set) var txId: String?
-  /// The session; nil where none was requested.
+  /// The session; nil where none was requested, or the access manager's tree ends without one.
   public let session: SessionHandle?
   /// Whether the session has new tokens.
   public internal(set) var isUpgraded: Bool

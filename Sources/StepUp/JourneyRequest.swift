@@ -28,6 +28,13 @@ public struct JourneyRequest: Sendable {
     JourneyRequest(phases: JourneyPhase.phases(releasing: authorization), session: nil, isOfGivenToken: true)
   }
 
+  /// Logs a user in by `advices` of an access manager, which makes a session. Nil when no login can satisfy one of them,
+  /// or there are none.
+  public static func login(advices: [PolicyAdvice]) -> JourneyRequest? {
+    guard !advices.isEmpty, advices.allSatisfy(\.isCompositeAdvice) else { return nil }
+    return JourneyRequest(phases: JourneyPhase.phases(for: advices), session: nil)
+  }
+
   /// Steps `session` up by `advices`. Nil when no user can satisfy one of them, or there are none.
   public static func stepUp(_ session: SessionHandle, advices: [PolicyAdvice]) -> JourneyRequest? {
     let phases = JourneyPhase.phases(for: advices)

@@ -47,7 +47,7 @@ extension Journeys {
       let isHidden = tokenID?.isEmpty == true
       let cookie = isHidden && !state.request.isWithoutSession ? JourneyCookies.token(in: response, named: name) : nil
       let token = isHidden ? cookie : tokenID
-      return try await finished(state, token.map { Secret($0) }, walk)
+      return try await finished(state, token.map { Secret($0) }, isWithoutSession: tokenID == nil, walk)
     }
   }
 
@@ -55,7 +55,7 @@ extension Journeys {
     _ response: HTTPResponse, _ state: JourneyState
   ) throws(JourneyError) -> AuthenticateAnswer {
     do throws(JourneyError) {
-      return try AuthenticateAnswer(response, isWithoutSession: state.request.isWithoutSession)
+      return try AuthenticateAnswer(response)
     } catch {
       forgetSuspended(by: state)
       throw error

@@ -2,9 +2,10 @@ import PosternSupport
 import Sessions
 
 extension Journeys {
-  /// Handles a completed phase, with the access manager's token.
+  /// Handles a completed phase, with the access manager's token. `isWithoutSession`: it was of a tree that ends without
+  /// one, whatever was requested.
   func finished(
-    _ state: JourneyState, _ token: Secret<String>?, _ walk: JourneyWalk
+    _ state: JourneyState, _ token: Secret<String>?, isWithoutSession: Bool, _ walk: JourneyWalk
   ) async throws(JourneyError) -> JourneyProgress {
     var state = state
     let isNewer = token != nil && token != state.token
@@ -20,7 +21,10 @@ extension Journeys {
         if let token { _ = await sessions.singleSignOn.end(token.reveal(), at: walk.issuer, in: walk.scope) }
         return .over(.completed(JourneyEnd(txId: nil, session: nil, isUpgraded: false)))
       }
-      guard token != nil else {
+      if isWithoutSession, state.token == nil {
+        return .over(.completed(JourneyEnd(txId: state.phases.first?.txId, session: nil, isUpgraded: false)))
+      }
+      guard state.token != nil else {
         throw JourneyError(.accessManager(status: 200, code: nil), "the access manager gave no token for a login")
       }
     }

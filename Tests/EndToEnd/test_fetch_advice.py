@@ -135,6 +135,91 @@ def test_advice_in_a_success_counts_only_where_the_configuration_says_so(
     gateway.stop()
 
 
+@pytest.mark.parametrize("configured", [True, False])
+def test_advice_at_a_configured_status_counts(
+    start: Start, settings: Dict[str, Any], connect: Callable[[Sidecar], Connection], playground: Playground,
+    configured: bool,
+) -> None:
+    gateway = DecisionDouble(lambda *_: (404, {"advices": {SERVICE: ["/alpha:ConfirmPassword"]}}, {}))
+    settings["resources"]["gate"]["baseUrl"] = gateway.url + "/"
+    if configured:
+        settings["resources"]["gate"]["advice"] = {"status": [404, 409]}
+    connection = connect(start(settings))
+    session = journeys.session(connection, playground)
+    if configured:
+        data = stopped(connection, session, "orders")
+        assert data["advice"]["type"] == SERVICE and data["response"]["status"] == 404
+    else:
+        assert connection.call("fetchResource", gate(session, "orders"))["status"] == 404
+    gateway.stop()
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_user_who_is_not_logged_in_logs_in_by_the_advice(
+    start: Start, settings: Dict[str, Any], connect: Callable[[Sidecar], Connection], named: bool
+) -> None:
+    """Catches a retry with the tokens of another user: one is logged in, and the fetch is nobody's."""
+    refusal = {"advices": {SERVICE: ["/alpha:Login"]}}
+    gateway = DecisionDouble(
+        lambda method, path, headers, body: (200, {}, {}) if "authorization" in headers else (403, refusal, {}))
+    settings["resources"]["gate"] |= {
+        "baseUrl": gateway.url + "/", "tokens": {"whenNoSession": "send_without_token"}}
+    connection = connect(start(settings))
+    answers = {"NameCallback": "bob", "PasswordCallback": "bob-password"}
+    connection.call("authenticate", {"issuer": "am", "answers": answers})
+    delegates(connection, RECEIVED)
+    fetch = connection.request("fetchResource", gate("", "pay"))
+    request = asked(connection, RECEIVED)
+    params = request["params"]
+    assert params["session"] is None and [one["type"] for one in params["advices"]] == [SERVICE]
+    login = connection.call("authenticateWithAdvice", {
+        "issuer": "am", "advices": params["advices"],
+        "answers": {"NameCallback": "alice", "PasswordCallback": "alice-password"}})
+    assert login["state"] == "completed"
+    described = connection.call("getSession", {"session": login["session"]})
+    answer(connection, request, {"satisfied": True, **({"session": login["session"]} if named else {})})
+    if named:
+        result = connection.answer_to(fetch)["result"]
+        assert result["status"] == 200 and result["attempts"] == 2
+        connection.call("fetchResource", gate(login["session"], "pay"))
+        sent = [headers["authorization"] for _, _, headers, _ in gateway.requests if "authorization" in headers]
+        assert len(sent) == 2 and len(set(sent)) == 1 and described["subject"] == "user-1001"
+    else:
+        # The same advice again: the retry is nobody's.
+        answer(connection, asked(connection, RECEIVED), {"satisfied": False})
+        expect.fault(connection.answer_to(fetch)["error"], 1018)
+        assert all("authorization" not in headers for _, _, headers, _ in gateway.requests)
+    gateway.stop()
+
+
+def test_a_resource_without_tokens_asks_the_delegate(
+    start: Start, settings: Dict[str, Any], connect: Callable[[Sidecar], Connection]
+) -> None:
+    answers = [(403, {"advices": {SERVICE: ["/alpha:Login"]}}, {}), (200, {}, {})]
+    gateway = DecisionDouble(lambda *_: answers.pop(0))
+    settings["resources"]["gate"] |= {"baseUrl": gateway.url + "/", "auth": "none"}
+    del settings["resources"]["gate"]["scope"]
+    connection = connect(start(settings))
+    delegates(connection, RECEIVED)
+    fetch = connection.request("fetchResource", {"resource": "gate", "path": "pay"})
+    request = asked(connection, RECEIVED)
+    assert request["params"]["session"] is None
+    answer(connection, request, {"satisfied": True})
+    assert connection.answer_to(fetch)["result"]["attempts"] == 2
+    gateway.stop()
+
+
+def test_who_may_not_log_in_does_not_log_in_by_advice(sidecar: Sidecar, session: str) -> None:
+    advice = {"issuer": "am", "advices": [{"type": SERVICE, "value": "/alpha:Login"}]}
+    with sidecar.connect() as maker:
+        with Endpoint(maker, sessions=[session], methods=["authenticateWithAdvice"]).connect() as child:
+            expect.fault(child.error("authenticateWithAdvice", advice), -32020)
+        both = {**advice, "session": session}
+        expect.fault(maker.error("authenticateWithAdvice", both), -32602, "/issuer")
+        unknown = {**advice, "advices": [{"type": "insufficient_user_authentication", "acrValues": ["gold"]}]}
+        expect.fault(maker.error("authenticateWithAdvice", unknown), 3001)
+
+
 def test_a_continuation_is_not_lost_to_a_task_that_is_running(
     connection: Connection, sidecar: Sidecar, playground: Playground, session: str
 ) -> None:

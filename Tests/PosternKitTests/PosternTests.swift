@@ -94,7 +94,7 @@ struct PosternTests {
     let session = try await postern.sessions.create(from: tokens)
     let error = await #expect(throws: ResourceError.self) { try await postern.fetch("7", from: "orders") }
     #expect(error?.code == .notAuthenticated && transport.requests.isEmpty)
-    let journey = await #expect(throws: JourneyError.self) { try await postern.authenticate(with: []) }
+    let journey = await #expect(throws: JourneyError.self) { try await postern.journeys.stepUpInBrowser(with: []) }
     #expect(journey.map { "\($0)" }?.contains("no session is named") == true)
     #expect(try await postern.sessions.only() == session.handle)
     _ = try await postern.fetch("7", from: "orders", session: try await postern.sessions.only())

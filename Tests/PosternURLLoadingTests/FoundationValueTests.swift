@@ -55,7 +55,7 @@ import Testing
 
   @Test("a policy covers other URLs when they are Foundation's, or leaves out one that is none")
   func policies() throws {
-    let url = try #require(URL(string: LoadingBench.base))
+    let url = try #require(URL(string: LoadingBench.policyURL))
     let inside = try HTTPURL(LoadingBench.base + "/x")
     #expect(try TokenManagementPolicy(validatingURL: [url]).covers(inside))
     #expect(try AuthorizationPolicy(validatingURL: [url]).covers(inside))

@@ -12,6 +12,8 @@ import PosternURLLoading
 /// A URL session over the engine over a transport whose answers a test writes.
 struct LoadingBench {
   static let base = "https://api.example.com/base"
+  /// What a policy has for all URLs below it.
+  static let policyURL = base + "/"
 
   let transport: ScriptedTransport
   let resource: ProtectedResource

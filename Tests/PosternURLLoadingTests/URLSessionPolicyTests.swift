@@ -13,11 +13,11 @@ import Testing
 /// A policy that cannot take effect is an error at once, never a request that looks right.
 extension URLSessionTests {
   private func setPolicies(
-    tokens: String? = LoadingBench.base, advice: String? = LoadingBench.base, hasDelegate: Bool = true
+    tokens: String? = LoadingBench.policyURL, advice: String? = LoadingBench.policyURL, hasDelegate: Bool = true
   ) throws {
     let delegate = hasDelegate ? Delegate(satisfied: true) : nil
     PosternURLProtocol.tokenManagementPolicy = try tokens.map {
-      TokenManagementPolicy(validatingURL: [try HTTPURL($0)])
+      TokenManagementPolicy(validatingURL: [try HTTPURL($0)], whenNoSession: .fail)
     }
     PosternURLProtocol.authorizationPolicy = try advice.map {
       AuthorizationPolicy(validatingURL: [try HTTPURL($0)], delegate: delegate)
@@ -39,8 +39,8 @@ extension URLSessionTests {
     var isLoggedIn = true
     var advice: AdviceRules? = AdviceRules()
     var accessManager: String? = "https://am.example.com/am"
-    var tokens: String? = LoadingBench.base
-    var authorization: String? = LoadingBench.base
+    var tokens: String? = LoadingBench.policyURL
+    var authorization: String? = LoadingBench.policyURL
     var url = "/pay"
     /// Words of the first request's error.
     let words: String
@@ -55,10 +55,10 @@ extension URLSessionTests {
       tokens: nil, authorization: "https://api.example.com/", url: "https://api.example.com/other",
       words: "authorizationPolicy has no effect at https://api.example.com/other"),
     Omission(
-      tokens: "http://127.0.0.1:9/base", authorization: nil, url: "http://127.0.0.1:9/base/x",
+      tokens: "http://127.0.0.1:9/base/", authorization: nil, url: "http://127.0.0.1:9/base/x",
       words: "tokenManagementPolicy has no effect at http://127.0.0.1:9/base/x: the URL is plain http"),
     Omission(
-      tokens: nil, authorization: "http://127.0.0.1:9/base", url: "http://127.0.0.1:9/base/x",
+      tokens: nil, authorization: "http://127.0.0.1:9/base/", url: "http://127.0.0.1:9/base/x",
       words: "allowsPlainHTTPOnLoopback"),
     Omission(url: "/a/%252e%252e/x?secret=1", words: "/a/%252e%252e/x: the URL"),
     Omission(accessManager: nil, words: "no access manager"),
@@ -98,7 +98,7 @@ extension URLSessionTests {
   ) throws -> URLSession {
     _ = URLProtocol.registerClass(PosternURLProtocol.self)
     defer { URLProtocol.unregisterClass(PosternURLProtocol.self) }
-    let url = try #require(URL(string: LoadingBench.base))
+    let url = try #require(URL(string: LoadingBench.policyURL))
     if tokens {
       PosternURLProtocol.tokenManagementPolicy = try TokenManagementPolicy(
         validatingURL: [url], delegate: delegate)
@@ -159,7 +159,7 @@ extension URLSessionTests {
   func withoutUser() async throws {
     let bench = try await LoadingBench(isLoggedIn: false) { _ in LoadingBench.reply(200) }
     PosternURLProtocol.tokenManagementPolicy = TokenManagementPolicy(
-      validatingURL: [try HTTPURL(LoadingBench.base)], whenNoSession: .sendWithoutToken)
+      validatingURL: [try HTTPURL(LoadingBench.policyURL)], whenNoSession: .sendWithoutToken)
     let (_, head) = try await bench.outcome(LoadingBench.request("/x")).get()
     #expect(head.statusCode == 200 && bench.transport.requests.map { $0.fields["Authorization"] } == [nil])
   }
@@ -174,9 +174,9 @@ extension URLSessionTests {
     }
     let delegate = Delegate(satisfied: true)
     PosternURLProtocol.tokenManagementPolicy = TokenManagementPolicy(
-      validatingURL: [try HTTPURL(LoadingBench.base)], whenNoSession: .sendWithoutToken)
+      validatingURL: [try HTTPURL(LoadingBench.policyURL)], whenNoSession: .sendWithoutToken)
     PosternURLProtocol.authorizationPolicy = AuthorizationPolicy(
-      validatingURL: [try HTTPURL(LoadingBench.base)], delegate: delegate)
+      validatingURL: [try HTTPURL(LoadingBench.policyURL)], delegate: delegate)
     let (body, _) = try await bench.outcome(LoadingBench.request("/pay")).get()
     #expect(body == Data("paid".utf8) && delegate.requested.withLock { $0.map(\.txId) } == ["tx-1"])
     #expect(bench.transport.requests.map { $0.fields["Authorization"] } == [nil, nil])

@@ -114,7 +114,7 @@ struct URLSessionTests {
     let satisfied: Bool
     let requested = Locked<[PolicyAdvice]>([])
 
-    func onPolicyAdviseReceived(
+    func onPolicyAdviceReceived(
       _ advices: [PolicyAdvice], session: SessionHandle?, continuation: String?
     ) async -> Bool? {
       requested.withLock { $0 += advices }
@@ -137,9 +137,9 @@ struct URLSessionTests {
     }
     let delegate = Delegate(satisfied: isSatisfied)
     PosternURLProtocol.tokenManagementPolicy = TokenManagementPolicy(
-      validatingURL: [try HTTPURL(LoadingBench.base)], delegate: delegate)
+      validatingURL: [try HTTPURL(LoadingBench.policyURL)], delegate: delegate)
     PosternURLProtocol.authorizationPolicy = AuthorizationPolicy(
-      validatingURL: [try HTTPURL(LoadingBench.base)], delegate: delegate)
+      validatingURL: [try HTTPURL(LoadingBench.policyURL)], delegate: delegate)
     let (body, head) = try await bench.outcome(LoadingBench.request("/pay?to=bob", method: "POST")).get()
     #expect(delegate.requested.withLock { $0.map(\.txId) } == ["tx-1"])
     #expect(head.statusCode == (isSatisfied ? 200 : 401) && body == Data((isSatisfied ? "paid" : "no").utf8))

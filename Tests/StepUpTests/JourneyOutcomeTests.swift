@@ -114,6 +114,24 @@ import Testing
     #expect(bench.logouts == ["sso=t-9 t-9"])
   }
 
+  @Test("A tree that ends without a session token is an error, or its user gets a session")
+  func treeWithoutSession() async throws {
+    let bench = try JourneyBench()
+    for text in [#"{"successUrl":"/x","realm":"/"}"#, #"{"successUrl":"/enduser/","realm":"/alpha"}"#] {
+      bench.then { _ in .json(text) }
+      let end = try #require(try await bench.login().end)
+      #expect(end.session == nil && !end.isUpgraded)
+    }
+    // A step-up keeps the session as it is.
+    let session = try await bench.session()
+    bench.then { _ in .json(#"{"successUrl":"/x","realm":"/"}"#) }
+    let end = try #require(try await bench.stepUp(session).end)
+    #expect(end.session == session.handle && !end.isUpgraded)
+    // What is no answer of an access manager is none that ends a tree.
+    bench.then { _ in .json(#"{"status":"ok"}"#) }
+    await #expect(throws: JourneyError.self) { try await bench.login() }
+  }
+
   @Test("The cookie's name is requested at each step, or the step is lost when it is not available")
   func cookieName() async throws {
     let bench = try JourneyBench(cookieName: nil)

@@ -210,7 +210,11 @@ private struct AdviceSection: ConfigurationSection {
       "inSuccess", .boolean, default: false,
       "Whether JSON bodies of successful answers (2xx) are searched, too: for a member advices, up to 256 KiB, not in streams."
     )
-    rules = isEnabled ? AdviceRules(rounds: rounds, wait: wait, inSuccess: inSuccess) : nil
+    let statuses = keys.list(
+      "status", of: .integer(400...599), default: [],
+      "Further statuses of answers that are searched, beside redirects, 401 and 403.", example: .commented([404]))
+    rules =
+      isEnabled ? AdviceRules(rounds: rounds, wait: wait, inSuccess: inSuccess, statuses: Set(statuses)) : nil
   }
 }
 

@@ -16,19 +16,22 @@ public struct AdviceRules: Sendable, Hashable {
   /// `Content-Type`, of at most 256 KiB. Not in a body that is delivered in pieces. The request is retried then,
   /// whatever its method: for servers whose success with advice means that nothing was done.
   public var inSuccess: Bool
+  /// The statuses of answers that are searched for advice, beside 401, 403 and redirects.
+  public var statuses: Set<Int>
   /// Whether advice of any access manager can be satisfied: by the delegate of a program that has set no rules.
   var allowsAnyAccessManager = false
 
   /// Rules; the defaults are the configuration's.
   public init(
     rounds: Int = 3, wait: Duration = .seconds(180), accessManager: HTTPURL? = nil, allowsAuthorization: Bool = false,
-    inSuccess: Bool = false
+    inSuccess: Bool = false, statuses: Set<Int> = []
   ) {
     self.rounds = rounds
     self.wait = wait
     self.accessManager = accessManager
     self.allowsAuthorization = allowsAuthorization
     self.inSuccess = inSuccess
+    self.statuses = statuses
   }
 
   /// The rules for a policy of a program whose resource server has none.
@@ -45,6 +48,7 @@ public struct AdviceRules: Sendable, Hashable {
   var recognizer: AdviceRecognizer {
     var recognizer = AdviceRecognizer(scope: .denials, accessManager: accessManager)
     recognizer.inSuccess = inSuccess
+    recognizer.statuses = statuses
     return recognizer
   }
 

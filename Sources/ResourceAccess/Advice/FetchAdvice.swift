@@ -1,4 +1,5 @@
 public import PosternSupport
+public import Sessions
 
 /// How the advice that a fetch meets is satisfied, and where the fetch is stored meanwhile.
 public struct FetchAdvice: Sendable {
@@ -22,6 +23,9 @@ public struct FetchAdvice: Sendable {
   public var abandon: @Sendable (_ continuation: String) -> Void
   /// The continuation is good for the whole time from now on. False when it is gone.
   public var extend: @Sendable (_ continuation: String) -> Bool
+  /// The session of a user who has logged in for the advice; asked where the fetch had no session before. Nil: the fetch
+  /// goes on without one.
+  public var newSession: @Sendable () async -> SessionRef? = { nil }
   /// Identifies the delegate: one that does not answer is silent for its own fetches only. Nil: there is none.
   public var delegateID: UInt64?
 

@@ -5,8 +5,8 @@ public import Sessions
 
 /// Finds policy advice in responses, has it satisfied, and marks the request for the retry.
 ///
-/// Only for the URLs it covers. It puts no token into any request; `TokenManagementPolicy`
-/// does that, for its own URLs.
+/// Only for the URLs it covers, whatever the status of the response. It puts no token into any request;
+/// `TokenManagementPolicy` does that, for its own URLs.
 ///
 /// It works with the resource server's `advice` rules; for a server without any, the delegate gets all advice that an
 /// authentication can satisfy. Where the rules permit no advice, a fetch of a URL it covers ends with `invalid_params`
@@ -21,7 +21,8 @@ public struct AuthorizationPolicy: Sendable {
   private var recognizer: AdviceRecognizer
   private let delegate: (any AuthorizationPolicyDelegate)?
 
-  /// A policy for the URLs under `validatingURL`: each an origin, or an origin with a path.
+  /// A policy for the URLs `validatingURL`, as the mobile SDKs compare them: an origin stands for all of its URLs, a URL
+  /// that ends in `/` for those under it, and any other for itself, whatever the query.
   ///
   /// Advice that names an access manager counts only when it is `accessManager`; nil: any. Plain `http` is covered on
   /// loopback addresses only, and only when allowed.
@@ -30,8 +31,15 @@ public struct AuthorizationPolicy: Sendable {
     allowsPlainHTTPOnLoopback: Bool = false
   ) {
     coverage = URLCoverage(
-      locations: validatingURL, plainHTTP: PlainHTTPRule(allowsLoopback: allowsPlainHTTPOnLoopback))
-    recognizer = AdviceRecognizer(scope: .denials, accessManager: accessManager)
+      locations: validatingURL, plainHTTP: PlainHTTPRule(allowsLoopback: allowsPlainHTTPOnLoopback), isExact: true)
+    recognizer = AdviceRecognizer(scope: .everyAnswer, accessManager: accessManager)
+    self.delegate = delegate
+  }
+
+  /// The policy of a server's own rules, for all of its URLs.
+  init(of server: ResourceServer, _ rules: AdviceRules, delegate: (any AuthorizationPolicyDelegate)?) {
+    coverage = server.coverage
+    recognizer = rules.recognizer
     self.delegate = delegate
   }
 
@@ -88,14 +96,14 @@ public struct AuthorizationPolicy: Sendable {
 
   /// Has `advices` of the event satisfied; nil: there was no answer.
   public func satisfy(_ advices: [PolicyAdvice], event: PolicyEvent, continuation: String? = nil) async -> Bool? {
-    await delegate?.onPolicyAdviseReceived(advices, event: event, continuation: continuation)
+    await delegate?.onPolicyAdviceReceived(advices, event: event, continuation: continuation)
   }
 
   /// Has `advices` satisfied by the delegate's form for a session; nil: there was no answer.
   public func satisfy(
     _ advices: [PolicyAdvice], session: SessionHandle? = nil, continuation: String? = nil
   ) async -> Bool? {
-    await delegate?.onPolicyAdviseReceived(advices, session: session, continuation: continuation)
+    await delegate?.onPolicyAdviceReceived(advices, session: session, continuation: continuation)
   }
 
   /// The event's request as it is retried: as the delegate decides, else with `txId` in its query, which replaces one

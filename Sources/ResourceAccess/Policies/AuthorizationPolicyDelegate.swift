@@ -44,17 +44,28 @@ extension PolicyEvent: ConciseStringConvertible {
 /// An application's part in policy advice: has it satisfied, finds it in responses, and updates the request.
 ///
 /// Each method has two forms, of which a delegate implements one: the form with the event has the request, its URL, the
-/// task and the response as well. `onPolicyAdviseReceived` is the one that a delegate needs: without it no advice is
-/// satisfied, and fetches end in `advice_required`.
+/// task and the response as well. `onPolicyAdviceReceived` is the one that a delegate needs: without it no advice is
+/// satisfied, fetches end in `advice_required`, and `DelegateWarnings` names the type. The mobile SDKs spell it
+/// `onPolicyAdviseReceived`: a delegate may, too.
 public protocol AuthorizationPolicyDelegate: Sendable {
   /// Has the user of the event's session satisfy `advices`, of a fetch that can also be resumed by `continuation`
   /// later. Without a session the user has not logged in yet. Whether that was done; nil: there is no answer, and the
   /// fetch ends with the advice.
-  func onPolicyAdviseReceived(
+  func onPolicyAdviceReceived(
     _ advices: [PolicyAdvice], event: PolicyEvent, continuation: String?
   ) async -> Bool?
 
   /// The same by the session alone. Called where the other form is not implemented.
+  func onPolicyAdviceReceived(
+    _ advices: [PolicyAdvice], session: SessionHandle?, continuation: String?
+  ) async -> Bool?
+
+  /// `onPolicyAdviceReceived` as the mobile SDKs spell it.
+  func onPolicyAdviseReceived(
+    _ advices: [PolicyAdvice], event: PolicyEvent, continuation: String?
+  ) async -> Bool?
+
+  /// `onPolicyAdviceReceived` as the mobile SDKs spell it.
   func onPolicyAdviseReceived(
     _ advices: [PolicyAdvice], session: SessionHandle?, continuation: String?
   ) async -> Bool?
@@ -74,17 +85,37 @@ public protocol AuthorizationPolicyDelegate: Sendable {
 }
 
 extension AuthorizationPolicyDelegate {
+  /// As the method in the SDKs' spelling does.
+  public func onPolicyAdviceReceived(
+    _ advices: [PolicyAdvice], event: PolicyEvent, continuation: String?
+  ) async -> Bool? {
+    await onPolicyAdviseReceived(advices, event: event, continuation: continuation)
+  }
+
   /// As the form for a session does.
   public func onPolicyAdviseReceived(
     _ advices: [PolicyAdvice], event: PolicyEvent, continuation: String?
   ) async -> Bool? {
-    await onPolicyAdviseReceived(advices, session: event.session, continuation: continuation)
+    await onPolicyAdviceReceived(advices, session: event.session, continuation: continuation)
   }
 
-  /// No answer.
+  /// As the method in the SDKs' spelling does.
+  public func onPolicyAdviceReceived(
+    _ advices: [PolicyAdvice], session: SessionHandle?, continuation: String?
+  ) async -> Bool? {
+    await onPolicyAdviseReceived(advices, session: session, continuation: continuation)
+  }
+
+  /// No answer: the delegate has no such method. A warning names its type.
   public func onPolicyAdviseReceived(
     _ advices: [PolicyAdvice], session: SessionHandle?, continuation: String?
-  ) async -> Bool? { nil }
+  ) async -> Bool? {
+    DelegateWarnings.tell(
+      Self.self,
+      "has no method onPolicyAdviceReceived(_:event:continuation:) or onPolicyAdviceReceived(_:session:continuation:), so no advice is satisfied; a method with another name or other types is never called"
+    )
+    return nil
+  }
 
   /// As the form for responses finds them.
   public func evaluateAuthorizationPolicy(_ event: PolicyEvent) async -> [PolicyAdvice]? {

@@ -11,7 +11,7 @@ public struct TokenManagementPolicy: Sendable {
   public enum MissingSession: String, Sendable, Hashable, CaseIterable {
     /// It fails as `not_authenticated`, and nothing is sent.
     case fail
-    /// It is sent without a token, as the mobile SDKs do. Only where no session exists, or the fetch has no
+    /// The default: it is sent without a token, as the mobile SDKs do. Only where no session exists, or the fetch has no
     /// `FetchOptions.session`: a session that has expired or was named and is gone, several of which none is named,
     /// and a refresh that fails are errors all the same. The store forgets an expired session after a day.
     case sendWithoutToken = "send_without_token"
@@ -25,24 +25,32 @@ public struct TokenManagementPolicy: Sendable {
   /// The rule for requests where no session exists.
   public let whenNoSession: MissingSession
 
-  /// A policy for the URLs under `validatingURL`: each an origin, or an origin with a path.
+  /// A policy for the URLs `validatingURL`, as the mobile SDKs compare them: an origin stands for all of its URLs, a URL
+  /// that ends in `/` for those under it, and any other for itself, whatever the query.
   ///
   /// `refreshOn` lists the statuses at which a token is refreshed, whatever the challenge; nil: 401 with a bearer
   /// challenge. The delegate takes precedence over either. Plain `http` is covered on loopback addresses only, and only
   /// when allowed.
   public init(
     validatingURL: [HTTPURL], delegate: (any TokenManagementPolicyDelegate)? = nil, refreshOn: Set<Int>? = nil,
-    allowsPlainHTTPOnLoopback: Bool = false, whenNoSession: MissingSession = .fail
+    allowsPlainHTTPOnLoopback: Bool = false, whenNoSession: MissingSession = .sendWithoutToken
   ) {
     coverage = URLCoverage(
-      locations: validatingURL, plainHTTP: PlainHTTPRule(allowsLoopback: allowsPlainHTTPOnLoopback))
+      locations: validatingURL, plainHTTP: PlainHTTPRule(allowsLoopback: allowsPlainHTTPOnLoopback), isExact: true)
     self.refreshOn = refreshOn
     self.delegate = delegate
     self.whenNoSession = whenNoSession
   }
 
-  /// Whether requests to `url` carry the token: it lies under one of the policy's URLs (same scheme, host and port, the
-  /// path on a segment boundary, whatever the query), is secure, and has no path that another server could read
+  /// The policy of a server's own rules.
+  init(of coverage: URLCoverage, refreshOn: Set<Int>?) {
+    self.coverage = coverage
+    self.refreshOn = refreshOn
+    delegate = nil
+    whenNoSession = .fail
+  }
+
+  /// Whether requests to `url` carry the token: it is one of the policy's URLs (same scheme, host and port), is secure, and has no path that another server could read
   /// differently.
   public func covers(_ url: HTTPURL) -> Bool { coverage.covers(url) && bounds?.covers(url) ?? true }
 

@@ -1,7 +1,7 @@
 import HTTPMessages
 import PosternSupport
 
-/// The URLs that a policy covers: those under one of its locations. The one rule of this kind in the engine.
+/// The URLs that a server or a policy covers: those under one of its locations. The one rule of this kind in the engine.
 ///
 /// Both sides are parsed and normalised (`HTTPURL`), so that spellings do not matter and look-alikes do: scheme, host
 /// and effective port must be the same, the path must lie under the location's on a segment boundary, the query does
@@ -9,6 +9,8 @@ import PosternSupport
 struct URLCoverage: Sendable {
   let locations: [HTTPURL]
   var plainHTTP: PlainHTTPRule
+  /// Whether a location whose path does not end in `/` stands for that path alone.
+  var isExact = false
 
   /// Whether `url` is covered: under a location, secure, and without a path that another server could read differently.
   func covers(_ url: HTTPURL) -> Bool {
@@ -16,7 +18,12 @@ struct URLCoverage: Sendable {
   }
 
   /// Whether `url` is under a location, secure or not.
-  func names(_ url: HTTPURL) -> Bool { locations.contains { url.lies(under: $0) } }
+  func names(_ url: HTTPURL) -> Bool {
+    locations.contains { location in
+      guard isExact, location.path.utf8.last != UInt8(ascii: "/") else { return url.lies(under: location) }
+      return url.origin == location.origin && url.path.hasSameBytes(as: location.path)
+    }
+  }
 
   /// The locations that cover no URL: they are not secure, or no URL of `servers` lies there.
   func idleURLs(among servers: [ResourceServer]) -> [HTTPURL] {

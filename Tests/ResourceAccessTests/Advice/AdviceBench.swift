@@ -123,7 +123,7 @@ final class ScriptedDelegate: AuthorizationPolicyDelegate {
 
   var questions: [Question] { log.withLock { $0 } }
 
-  func onPolicyAdviseReceived(
+  func onPolicyAdviceReceived(
     _ advices: [PolicyAdvice], session: SessionHandle?, continuation: String?
   ) async -> Bool? {
     log.withLock { $0.append(Question(advices: advices, session: session, continuation: continuation)) }

@@ -10,7 +10,7 @@ import Testing
   private typealias Bench = AdviceBench
 
   private func fault(
-    _ bench: AdviceBench, at url: String = "https://api.test/shop",
+    _ bench: AdviceBench, at url: String = "https://api.test/shop/",
     _ change: (inout ResourceServer) throws -> Void
   ) async throws -> ResourceError? {
     let session = try await bench.session()

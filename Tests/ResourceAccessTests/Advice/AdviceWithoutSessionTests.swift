@@ -82,7 +82,7 @@ import Testing
   private struct Login: AuthorizationPolicyDelegate {
     let logIn: @Sendable () async -> Bool
 
-    func onPolicyAdviseReceived(
+    func onPolicyAdviceReceived(
       _ advices: [PolicyAdvice], event: PolicyEvent, continuation: String?
     ) async -> Bool? { event.session == nil ? await logIn() : nil }
   }

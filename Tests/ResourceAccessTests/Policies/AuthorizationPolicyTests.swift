@@ -11,7 +11,7 @@ import Testing
     var update: RequestUpdate?
     var isSatisfied: Bool?
 
-    func onPolicyAdviseReceived(
+    func onPolicyAdviceReceived(
       _ advices: [PolicyAdvice], session: SessionHandle?, continuation: String?
     ) async -> Bool? { isSatisfied }
     func evaluateAuthorizationPolicy(_ response: HTTPResponse) async -> [PolicyAdvice]? { found }
@@ -21,7 +21,7 @@ import Testing
   private static let denial = AdviceVectors.body("{\"TransactionConditionAdvice\":[\"t-1\"]}")
 
   private static func policy(_ delegate: Delegate? = nil) throws -> AuthorizationPolicy {
-    AuthorizationPolicy(validatingURL: [try HTTPURL("https://api.test/shop")], delegate: delegate)
+    AuthorizationPolicy(validatingURL: [try HTTPURL("https://api.test/shop/")], delegate: delegate)
   }
 
   private static func request(_ url: String) throws -> HTTPRequest {
@@ -32,9 +32,9 @@ import Testing
   func coverage() async throws {
     let policy = try Self.policy()
     for (url, isCovered) in [
-      ("https://api.test/shop", true), ("https://api.test/shop/x?y", true), ("https://api.test/shopping", false),
-      ("https://api.test:8443/shop", false), ("https://api.test.evil.test/shop", false),
-      ("http://api.test/shop", false),
+      ("https://api.test/shop/", true), ("https://api.test/shop/x?y", true), ("https://api.test/shop", false),
+      ("https://api.test/shopping", false), ("https://api.test:8443/shop/", false),
+      ("https://api.test.evil.test/shop/", false), ("http://api.test/shop/", false),
     ] {
       let url = try HTTPURL(url)
       #expect(policy.covers(url) == isCovered)
@@ -42,6 +42,17 @@ import Testing
     }
     let updated = try await policy.updating(Self.request("https://api.test/shop"), for: "t-1")
     #expect(updated.fields["Authorization"] == nil)
+  }
+
+  @Test(
+    "Advice counts at some statuses only, or in a response without a member `advices`",
+    arguments: [200, 201, 400, 401, 402, 403, 404, 409, 412, 500])
+  func everyStatus(status: Int) async throws {
+    let url = try HTTPURL("https://api.test/shop/x")
+    for (body, count) in [(#"{"advices":{"TransactionConditionAdvice":["x"]}}"#, 1), (#"{"orders":[]}"#, 0)] {
+      let response = HTTPResponse(status: status, body: Array(body.utf8))
+      #expect(try await Self.policy().evaluateAuthorizationPolicy(response, from: url).count == count)
+    }
   }
 
   @Test(

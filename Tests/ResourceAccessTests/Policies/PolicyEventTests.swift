@@ -118,6 +118,40 @@ import Testing
     #expect(error?.code == .requestCancelled)
   }
 
+  /// Of all runs: each type is told once.
+  private static let warnings = Locked<[String]>([])
+
+  @Test("A delegate whose method is misspelt is silent, or one in the SDKs' spelling is not called")
+  func misspelt() async throws {
+    struct Misspelt: AuthorizationPolicyDelegate {
+      func onPolicyAdvicesReceived(_ advices: [PolicyAdvice], event: PolicyEvent, continuation: String?) async -> Bool?
+      {
+        true
+      }
+    }
+    struct OfSDK: AuthorizationPolicyDelegate {
+      func onPolicyAdviseReceived(_ advices: [PolicyAdvice], event: PolicyEvent, continuation: String?) async -> Bool? {
+        true
+      }
+    }
+    let warnings = Self.warnings
+    let usual = DelegateWarnings.handler
+    defer { DelegateWarnings.handler = usual }
+    DelegateWarnings.handler = { text in
+      if text.contains("Misspelt") { warnings.withLock { $0.append(text) } }
+    }
+    let url = try HTTPURL("https://api.test/shop/pay")
+    let event = PolicyEvent(request: HTTPRequest(method: "GET", url: url), response: nil)
+    for _ in 0..<2 {
+      let policy = AuthorizationPolicy(validatingURL: [url], delegate: Misspelt())
+      #expect(await policy.satisfy([PolicyAdvice(type: "Own", value: "x")], event: event) == nil)
+    }
+    #expect(
+      warnings.withLock { $0.count } == 1 && warnings.withLock { $0[0].contains("onPolicyAdviceReceived(_:event:") })
+    let policy = AuthorizationPolicy(validatingURL: [url], delegate: OfSDK())
+    #expect(await policy.satisfy([PolicyAdvice(type: "Own", value: "x")], event: event) == true)
+  }
+
   @Test("A delegate that implements nothing takes over a decision of the policy's own rules")
   func silent() async throws {
     let url = try HTTPURL("https://api.test/shop/pay")

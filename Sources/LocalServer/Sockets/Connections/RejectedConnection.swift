@@ -66,7 +66,8 @@ final class RejectedConnection: ReadinessHandler {
     isAnswered = true
     let bytes =
       start == .http
-      ? RejectedHTTPConnection.rejection.response(message: payload, isToHead: first.starts(with: "HEAD ".utf8)) : payload
+      ? RejectedHTTPConnection.rejection.response(message: payload, isToHead: first.starts(with: "HEAD ".utf8))
+      : payload
     _ = send(descriptor, bytes, bytes.count, CInt(MSG_NOSIGNAL) | CInt(MSG_DONTWAIT))
     shutdown(descriptor, CInt(SHUT_WR))
   }

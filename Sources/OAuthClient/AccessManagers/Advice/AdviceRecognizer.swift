@@ -8,9 +8,9 @@ public import PosternSupport
 public struct AdviceRecognizer: Sendable {
   /// The answers that are searched.
   public enum Scope: Sendable, Hashable {
-    /// Answers that deny a request: redirects, and the statuses 401 and 403.
+    /// Answers that deny a request: redirects, the statuses 401 and 403, and further ones (`statuses`).
     case denials
-    /// All answers. An advice map that is the whole body still needs one of the statuses 401 and 403.
+    /// All answers. An advice map that is the whole body still needs a status that denies a request.
     case everyAnswer
   }
 
@@ -22,6 +22,9 @@ public struct AdviceRecognizer: Sendable {
   public var scope: Scope
   /// The access manager whose advice counts, where redirects and challenges name one; nil: any.
   public var accessManager: HTTPURL?
+
+  /// Further statuses that deny a request.
+  public var statuses: Set<Int> = []
 
   /// Whether the bodies of successful responses (2xx) are searched, where `Content-Type` states JSON: for the member
   /// `advices` only. In the scope `everyAnswer` they are searched in any case.
@@ -36,7 +39,7 @@ public struct AdviceRecognizer: Sendable {
   /// Returns the advices of `response` from `url`; nil when there is none. Without `url` a redirect must be to an
   /// absolute URL to be compared with the access manager's.
   public func finding(in response: HTTPResponse, from url: HTTPURL? = nil) -> AdviceFinding? {
-    let isDenial = response.status == 401 || response.status == 403
+    let isDenial = [401, 403].contains(response.status) || statuses.contains(response.status)
     if isDenial || scope == .everyAnswer {
       let advices = advices(inChallengesOf: response.fields)
       if !advices.isEmpty { return AdviceFinding(advices: advices, source: .header) }

@@ -10,12 +10,13 @@ public enum AuthenticateWithAdvice: RPCMethod {
   public static let traits: MethodTraits = .answersQuestion
   public static let summary = "Lets a user do what policy advice requires, step by step"
   public static let explanation =
-    "Begin with the session and advice, advices or the response that contained them; go on with continuation and callbacks, as with authenticate. A transaction comes last. An advice of RFC 9470 is a step of its own: a RedirectCallback whose redirectUrl is for the user's browser, and whose input callbackUrl takes the URL that the issuer led back to. When the access manager gives another login the session gets new tokens, all at once."
+    "Begin with the session (or, for a user who is not logged in, with issuer) and advice, advices or the response that contained them; go on with continuation and callbacks, as with authenticate. A transaction comes last. An advice of RFC 9470 is a step of its own: a RedirectCallback whose redirectUrl is for the user's browser, and whose input callbackUrl takes the URL that the issuer led back to. When the access manager gives another login the session gets new tokens, all at once."
   public static let resultSummary = "The next questions, or the outcome"
   public static let errors: [ErrorCode] = [.adviceNotRecognised] + ErrorCode.journeys
 
   public struct Params: RPCObject {
     public var session: String?
+    public var issuer: String?
     public var advice: PolicyAdviceDescription?
     public var advices: [PolicyAdviceDescription]?
     public var response: ParseAdvice.Params?
@@ -24,7 +25,10 @@ public enum AuthenticateWithAdvice: RPCMethod {
     public var callbacks: [JSONValue]?
 
     public static let memberDocs = [
-      "session": "The session to step up, or `only`, the caller's only live one; required at the beginning",
+      "session":
+        "The session to step up, or `only`, the caller's only live one; this or issuer is required at the beginning",
+      "issuer":
+        "In place of session, for a user who is not logged in: the issuer at whose access manager the advice is a login, which makes a session; needs the right to call authenticate, too",
       "advice": "The advice to satisfy; exactly one of advice, advices, response and continuation",
       "advices": "Several advices to satisfy",
       "response": "The response that contains them, received elsewhere",

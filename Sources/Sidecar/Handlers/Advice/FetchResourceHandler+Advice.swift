@@ -82,10 +82,11 @@ extension FetchResourceHandler {
     _ rules: AdviceRules, _ origin: SuspendedFetches.Origin, of fetch: Fetch, by deadline: Deadline,
     _ context: CallContext
   ) -> FetchAdvice {
-    FetchAdvice(
-      delegate: PolicyDelegate(
-        caller: context.caller, task: origin.task, patience: rules.wait, deadline: deadline, clock: clock, trail: trail,
-        mayMove: !context.boundsFetches),
+    let delegate = PolicyDelegate(
+      caller: context.caller, task: origin.task, patience: rules.wait, deadline: deadline, clock: clock, trail: trail,
+      mayMove: !context.boundsFetches)
+    var advice = FetchAdvice(
+      delegate: delegate,
       consultsDelegate: context.caller.delegate(for: .evaluateAuthorizationPolicy) != nil, progress: fetch.progress,
       delegateID: context.caller.delegate(for: .onPolicyAdviceReceived) == nil ? nil : context.caller.connection,
       hold: { [stopped] stop in
@@ -104,5 +105,11 @@ extension FetchResourceHandler {
       abandon: { [stopped, caller = context.caller] in
         if caller.conversation != nil { stopped.release($0) }
       })
+    // By the rules for the session of a call: the delegate can name none that the call could not.
+    advice.newSession = { [engine, issuer = fetch.server.issuer] in
+      guard let text = delegate.newSession.withLock({ $0 }) else { return nil }
+      return try? await engine.session(text, .user, issuer, context)
+    }
+    return advice
   }
 }

@@ -53,6 +53,7 @@ struct JourneyHandlers: Sendable {
     }
     if let continuation = params.continuation {
       guard params.session == nil else { throw .invalidParams("continuation excludes session", path: "/session") }
+      guard params.issuer == nil else { throw .invalidParams("continuation excludes issuer", path: "/issuer") }
       if params.callbacks == nil, let fetch = stopped.fetch(continuation, of: context.uid),
         context.shows(fetch)
       {
@@ -64,15 +65,27 @@ struct JourneyHandlers: Sendable {
     var advices: [PolicyAdvice] = []
     if let advice = params.advice { advices = [try PolicyAdvice(advice, path: "/advice")] }
     if let list = params.advices { advices = try PolicyAdvice.given(list, path: "/advices") }
-    let (handle, issuer) = try await session(params.session, context)
+    let (handle, issuer) = try await user(params, context)
     if let response = params.response {
       let recognizer = AdviceRecognizer(scope: .everyAnswer, accessManager: issuer.accessManager?.baseURL)
       advices = try recognizer.finding(in: AdviceParsing.response(response, path: "/response"))?.advices ?? []
     }
-    guard let request = JourneyRequest.stepUp(handle, advices: advices) else {
-      throw RPCFault(.adviceNotRecognised, isRetryable: false)
-    }
+    let request = handle.map { .stepUp($0, advices: advices) } ?? JourneyRequest.login(advices: advices)
+    guard let request else { throw RPCFault(.adviceNotRecognised, isRetryable: false) }
     return try await begin(request, issuer, answers, context)
+  }
+
+  /// The session to step up; nil: its user logs in at the issuer that the call names.
+  private func user(
+    _ params: AuthenticateWithAdvice.Params, _ context: CallContext
+  ) async throws(RPCFault) -> (SessionHandle?, SessionIssuer) {
+    guard let name = params.issuer else { return try await session(params.session, context) }
+    guard params.session == nil else { throw .invalidParams("At most one of session and issuer", path: "/issuer") }
+    // It makes a session, as the other method does.
+    guard context.chain.allows(Authenticate.name, through: context.narrowing) else {
+      throw RPCFault(.peerForbidden, CallChain.notAllowed(Authenticate.name))
+    }
+    return (nil, try context.runtime.sessionIssuer(name, engine))
   }
 
   /// Starts the journey that a fetch waits for.

@@ -19,8 +19,10 @@ struct PolicyDelegate: AuthorizationPolicyDelegate {
   var trail: AuditTrail?
   /// Whether the caller may change the request's URL: not where an endpoint bounds what is fetched.
   var mayMove = true
+  /// The session that the caller has named in its answer: of a user who was not logged in before.
+  let newSession = Locked<String?>(nil)
 
-  func onPolicyAdviseReceived(
+  func onPolicyAdviceReceived(
     _ advices: [PolicyAdvice], session: SessionHandle?, continuation: String?
   ) async -> Bool? {
     var params: JSONObject = [
@@ -29,7 +31,9 @@ struct PolicyDelegate: AuthorizationPolicyDelegate {
     ]
     params["continuation"] = continuation.map { .string($0) }
     // Other fetches may wait for it longer than this one's call.
-    let isSatisfied = await ask(.onPolicyAdviceReceived, params, by: .never)?["satisfied"]?.boolValue
+    let answer = await ask(.onPolicyAdviceReceived, params, by: .never)
+    let isSatisfied = answer?["satisfied"]?.boolValue
+    if session == nil, isSatisfied == true { newSession.withLock { $0 = answer?["session"]?.stringValue } }
     if caller.delegate(for: .onPolicyAdviceReceived) != nil {
       await trail?.delegateAnswered(isSatisfied, session, caller)
     }

@@ -220,7 +220,7 @@ final class FetchResourceHandler: Sendable {
   fileprivate func options(of fetch: Fetch, by deadline: Deadline, _ context: CallContext) -> FetchOptions {
     var options = fetch.options
     let task = fetch.task
-    if let rules = fetch.server.advice, fetch.server.authentication == .user {
+    if let rules = fetch.server.advice, [.user, .none].contains(fetch.server.authentication) {
       // Without anything of this connection's: it may be gone by then.
       var lasting = options
       lasting.scope = CallScope(peer: options.scope.user)

@@ -1,0 +1,25 @@
+import Glibc
+import PosternSupport
+
+/// Warnings about types of delegates that lack what they are for: to Swift a misspelt method of a protocol is a method
+/// like any other.
+public enum DelegateWarnings {
+  private static let told = Locked<Set<ObjectIdentifier>>([])
+  private static let taker = Locked<@Sendable (String) -> Void>(write)
+
+  /// Takes the warnings, one for each type. They are written to the standard error by default.
+  public static var handler: @Sendable (String) -> Void {
+    get { taker.withLock { $0 } }
+    set { taker.withLock { $0 = newValue } }
+  }
+
+  static func tell(_ type: Any.Type, _ fault: String) {
+    guard told.withLock({ $0.insert(ObjectIdentifier(type)).inserted }) else { return }
+    handler("\(type) \(fault)")
+  }
+
+  private static func write(_ text: String) {
+    let line = Array("warning: postern: \(text)\n".utf8)
+    _ = line.withUnsafeBytes { Glibc.write(STDERR_FILENO, $0.baseAddress, $0.count) }
+  }
+}
