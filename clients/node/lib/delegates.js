@@ -4,7 +4,7 @@ const { didYouMean } = require("./names.js");
 
 /** What each of them returns. */
 const SHAPES = {
-  onPolicyAdviceReceived: "{ satisfied: boolean }",
+  onPolicyAdviceReceived: "{ satisfied: boolean, session?: string }",
   evaluateAuthorizationPolicy: "{ advices: [...] }",
   updateRequest: "{ url?, headers? }",
   evaluateTokenRefresh: "{ refresh: boolean }",

@@ -64,13 +64,22 @@ export interface CallToApprove {
 }
 export type Approval = "once" | "always" | "no";
 
+export interface AdviceAnswer {
+  satisfied: boolean;
+  /** Of a user who was not logged in before. */
+  session?: string;
+}
+
 /** Functions that answer the sidecar's requests. If one throws, the sidecar's default applies. */
 export interface DelegateFunctions {
-  /** Has the user satisfy the advice (`authenticateWithAdvice {continuation}`), then returns whether that is done. */
+  /**
+   * Has the user satisfy the advice (`authenticateWithAdvice {continuation}`), then returns whether that is done. Without
+   * a session the user is not logged in: `authenticateWithAdvice {issuer, advices}` is their login; return its session.
+   */
   onPolicyAdviceReceived?(
-    params: { task: string; session: string; advices: Advice[]; continuation: string },
+    params: { task: string; session: string | null; advices: Advice[]; continuation?: string },
     context: DelegateContext,
-  ): { satisfied: boolean } | Promise<{ satisfied: boolean }>;
+  ): AdviceAnswer | Promise<AdviceAnswer>;
   evaluateAuthorizationPolicy?(
     params: DelegatedAnswer,
     context: DelegateContext,

@@ -17,7 +17,16 @@ from harness.waiting import eventually
 from loop import in_loop
 
 import postern_auth
-from postern_auth import AdviceReceived, AnsweredRequest, AsyncClient, Client, Limits, RequestChange, RequestToUpdate
+from postern_auth import (
+    AdviceReceived,
+    AnsweredRequest,
+    AsyncClient,
+    Client,
+    Limits,
+    RequestChange,
+    RequestToUpdate,
+    delegates,
+)
 
 PASSWORD = {"PasswordCallback": "alice-password", "ConfirmationCallback": "Yes"}
 
@@ -62,6 +71,16 @@ def test_a_delegate_steps_up_while_the_fetch_waits(client: Client, session: str)
     assert len(result.advices_satisfied) == 1
     assert asked[0].session == session
     assert session not in repr(asked[0])
+
+
+def test_a_delegate_of_nobody_names_the_session_of_the_login() -> None:
+    params: dict[str, Any] = {"task": "t", "session": None, "advices": []}
+    request = AdviceReceived.from_json(params)
+    assert (request.session, request.continuation) == (None, None)
+    answers = [
+        delegates.answered(1, "delegate.onPolicyAdviceReceived", value)["result"] for value in ("ps1.x", True, None)
+    ]
+    assert answers == [{"satisfied": True, "session": "ps1.x"}, {"satisfied": True}, {"satisfied": False}]
 
 
 def test_a_delegate_that_declines(client: Client, session: str) -> None:

@@ -97,7 +97,8 @@ class AsyncDispatch:
         """Whether the delegate has policy advice satisfied; None when it fails. Of a fake, which has no connection."""
         try:
             value = self.delegates[delegates.ADVICE_RECEIVED](request)
-            return (await value if inspect.isawaitable(value) else value) is True
+            answer = await value if inspect.isawaitable(value) else value
+            return answer is True or isinstance(answer, str)
         except Exception:
             log.exception("postern: the delegate for %s failed", delegates.ADVICE_RECEIVED)
             return None

@@ -96,7 +96,8 @@ class Dispatch:
     def satisfied(self, request: delegates.AdviceReceived) -> bool | None:
         """Whether the delegate has policy advice satisfied; None when it fails. Of a fake, which has no connection."""
         try:
-            return self.delegates[delegates.ADVICE_RECEIVED](request) is True
+            answer = self.delegates[delegates.ADVICE_RECEIVED](request)
+            return answer is True or isinstance(answer, str)
         except Exception:
             log.exception("postern: the delegate for %s failed", delegates.ADVICE_RECEIVED)
             return None

@@ -29,19 +29,22 @@ __all__ = [
 class AdviceReceived:
     """`on_policy_advice_received`: the user has to do something before a fetch continues.
 
-    Walk `client.authenticate_with_advice(continuation=...)` to its end, then return whether it was done.
+    Walk `client.authenticate_with_advice(continuation=...)` to its end, then return whether it was done. Without a
+    session the user is not logged in: `client.authenticate_with_advice(issuer=..., advices=...)` is their login; return
+    the handle of the session that it made.
     """
 
     task: str
-    session: str = field(repr=False)
+    session: str | None = field(repr=False)
     advices: list[Advice]
-    continuation: str = field(repr=False)
+    #: None: the fetch cannot be continued by another call.
+    continuation: str | None = field(repr=False)
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> AdviceReceived:
         """Reads it from the protocol's members."""
         advices = [Advice.from_json(advice) for advice in value["advices"]]
-        return cls(value["task"], value["session"], advices, value["continuation"])
+        return cls(value["task"], value["session"], advices, value.get("continuation"))
 
 
 @dataclass(frozen=True)
@@ -143,11 +146,11 @@ class CallToApprove:
 
 #: The answers of `approve_call`; everything else is "no".
 Approval = Literal["once", "always", "no"]
-OnAdvice = Callable[[AdviceReceived], bool]
+OnAdvice = Callable[[AdviceReceived], Union[bool, str]]
 EvaluatePolicy = Callable[[AnsweredRequest], Sequence[Union[Advice, Mapping[str, Any]]]]
 UpdateRequest = Callable[[RequestToUpdate], Optional[RequestChange]]
 EvaluateRefresh = Callable[[AnsweredRequest], bool]
-AsyncOnAdvice = Callable[[AdviceReceived], Union[bool, Awaitable[bool]]]
+AsyncOnAdvice = Callable[[AdviceReceived], Union[bool, str, Awaitable[Union[bool, str]]]]
 AsyncEvaluatePolicy = Callable[
     [AnsweredRequest],
     Union[Sequence[Union[Advice, Mapping[str, Any]]], Awaitable[Sequence[Union[Advice, Mapping[str, Any]]]]],
@@ -174,7 +177,10 @@ EVALUATE_REFRESH = "delegate.evaluateTokenRefresh"
 APPROVE_CALL = "delegate.approveCall"
 
 FORMS: dict[str, Form] = {
-    ADVICE_RECEIVED: Form(AdviceReceived.from_json, lambda value: {"satisfied": value is True}),
+    ADVICE_RECEIVED: Form(
+        AdviceReceived.from_json,
+        lambda value: {"satisfied": True, "session": value} if isinstance(value, str) else {"satisfied": value is True},
+    ),
     EVALUATE_POLICY: Form(AnsweredRequest.from_json, lambda value: {"advices": [wire(advice) for advice in value]}),
     UPDATE_REQUEST: Form(RequestToUpdate.from_json, lambda value: {} if value is None else wire(value)),
     EVALUATE_REFRESH: Form(AnsweredRequest.from_json, lambda value: {"refresh": value is True}),
