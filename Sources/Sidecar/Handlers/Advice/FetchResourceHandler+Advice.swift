@@ -106,9 +106,12 @@ extension FetchResourceHandler {
         if caller.conversation != nil { stopped.release($0) }
       })
     // By the rules for the session of a call: the delegate can name none that the call could not.
-    advice.newSession = { [engine, issuer = fetch.server.issuer] in
-      guard let text = delegate.newSession.withLock({ $0 }) else { return nil }
-      return try? await engine.session(text, .user, issuer, context)
+    advice.newSession = { [engine, server = fetch.server] in
+      // Who approved the call was shown that it is nobody's.
+      guard !context.needsApproval, let text = delegate.newSession.withLock({ $0 }) else { return nil }
+      let session = try? await engine.session(text, .user, server.issuer, context)
+      context.audit?.note(server, session)
+      return session
     }
     return advice
   }
