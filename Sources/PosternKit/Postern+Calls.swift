@@ -38,18 +38,21 @@ extension Postern {
   /// Adobe Pass by a configured provider (`kind: adobe-pass`); nil: the only one. Throws `invalidParameter` for none.
   public func pass(_ name: String? = nil) throws(PassError) -> PosternPass { try PosternPass(name, running) }
 
-  /// Has the user of a session satisfy policy advice; see `PosternJourneys.authenticate(with:session:answers:)`.
+  /// Has the user of a session satisfy policy advice, or without one log in by it; see
+  /// `PosternJourneys.authenticate(with:session:at:answers:)`.
   public func authenticate(
-    with advices: [PolicyAdvice], session: SessionHandle? = nil, answers: JourneyAnswers = JourneyAnswers()
+    with advices: [PolicyAdvice], session: SessionHandle? = nil, at issuer: String? = nil,
+    answers: JourneyAnswers = JourneyAnswers()
   ) async throws(JourneyError) -> JourneyNode.Outcome {
-    try await journeys.authenticate(with: advices, session: session, answers: answers)
+    try await journeys.authenticate(with: advices, session: session, at: issuer, answers: answers)
   }
 
   /// The same for one advice.
   public func authenticate(
-    with advice: PolicyAdvice, session: SessionHandle? = nil, answers: JourneyAnswers = JourneyAnswers()
+    with advice: PolicyAdvice, session: SessionHandle? = nil, at issuer: String? = nil,
+    answers: JourneyAnswers = JourneyAnswers()
   ) async throws(JourneyError) -> JourneyNode.Outcome {
-    try await journeys.authenticate(with: [advice], session: session, answers: answers)
+    try await journeys.authenticate(with: [advice], session: session, at: issuer, answers: answers)
   }
 
   /// Evaluates the entitlements of a session's user to `resources` at a configured decision point.

@@ -129,6 +129,25 @@ struct PosternTests {
     #expect(try await first.sessions.all().map(\.handle) == [session])
   }
 
+  @Test("advice of a user who is not logged in is a login at the issuer's access manager, with nobody's cookie")
+  func adviceAsLogin() async throws {
+    var issuers = issuer
+    issuers["am"] = [
+      "issuer": "https://am.test/am/oauth2", "clientId": "app", "clientSecret": "s3cret",
+      "redirectUri": "http://127.0.0.1/back",
+      "endpoints": ["token": "https://am.test/token", "authorization": "https://am.test/authorize"],
+      "accessManager": ["baseUrl": "https://am.test/am", "realm": "alpha", "cookieName": "sso"],
+    ]
+    let postern = try await postern(["issuers": .object(issuers)])
+    let advice = PolicyAdvice(type: "AuthenticateToServiceConditionAdvice", value: "/alpha:Login")
+    // The double has no tree: what counts is what was asked.
+    await #expect(throws: JourneyError.self) { try await postern.authenticate(with: advice, at: "am") }
+    let sent = try #require(transport.requests(to: "https://am.test/am/json/").last)
+    #expect(sent.url.query?.contains("authIndexType=composite_advice") == true && sent.fields["Cookie"] == nil)
+    let unknown = await #expect(throws: JourneyError.self) { try await postern.authenticate(with: advice, at: "an") }
+    #expect(unknown.map { "\($0)" }?.contains("am") == true)
+  }
+
   @Test("names that are not configured are errors with a suggestion; without a name several resources are one, too")
   func names() async throws {
     let postern = try await postern()
