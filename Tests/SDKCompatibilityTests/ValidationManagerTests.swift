@@ -56,6 +56,8 @@ import Testing
     #expect(await code("", by: manager) == "malformed_token")
     #expect(await code(try bench.token(), nonce: "other", by: manager) == "nonce_mismatch")
     #expect(await code(try bench.token(), clientId: "other", by: manager) == "aud_mismatch")
+    #expect(await code(try bench.token(["client_id": "other"]), by: manager) == "client_id_mismatch")
+    #expect(await code(try bench.token(["client_id": "shop"]), by: manager) == nil)
     #expect(await code(try bench.token(["exp": 1]), by: manager) == "token_expired")
     #expect(await code(try bench.token(["iss": "https://other.test"]), by: manager) == "iss_mismatch")
     #expect(await code(try bench.token(["c_hash": "AAAA"]), code: "c", by: manager) == "c_hash_mismatch")

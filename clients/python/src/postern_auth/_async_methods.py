@@ -731,6 +731,7 @@ class AsyncMethods:
         flow: Literal["code", "implicit", "hybrid", "refresh"] | None = None,
         previous_id_token: str | None = None,
         timeout: float | None = None,
+        reject_unexpected_nonce: bool | None = None,
         traceparent: str | None = None,
     ) -> TokenVerdict:
         """Validates an ID token.
@@ -759,6 +760,8 @@ class AsyncMethods:
         :param flow: How the token was obtained; default code.
         :param previous_id_token: With flow refresh, and only there: the ID token before it.
         """
+        :param reject_unexpected_nonce: Whether a nonce makes the token invalid where the call has none; default:
+            the issuer's.
         params: dict[str, Any] = present(
             {
                 "idToken": id_token,
@@ -781,6 +784,7 @@ class AsyncMethods:
                 "flow": flow,
                 "previousIdToken": previous_id_token,
             }
+                "rejectUnexpectedNonce": reject_unexpected_nonce,
         )
         return await self._invoke("validateIdToken", params, token_verdict, timeout, traceparent)
 

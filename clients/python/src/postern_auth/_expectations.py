@@ -349,6 +349,7 @@ class Expectations:
         now: float | None = None,
         require_azp: bool | None = None,
         flow: Literal["code", "implicit", "hybrid", "refresh"] | None = None,
+        reject_unexpected_nonce: bool | None = None,
         previous_id_token: str | None = None,
     ) -> Expectation[TokenVerdict]:
         """Calls of `validate_id_token`."""
@@ -372,6 +373,7 @@ class Expectations:
                 "now": now,
                 "requireAzp": require_azp,
                 "flow": flow,
+                "rejectUnexpectedNonce": reject_unexpected_nonce,
                 "previousIdToken": previous_id_token,
             }
         )

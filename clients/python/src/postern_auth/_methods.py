@@ -728,6 +728,7 @@ class Methods:
         flow: Literal["code", "implicit", "hybrid", "refresh"] | None = None,
         previous_id_token: str | None = None,
         timeout: float | None = None,
+        reject_unexpected_nonce: bool | None = None,
         traceparent: str | None = None,
     ) -> TokenVerdict:
         """Validates an ID token.
@@ -756,6 +757,8 @@ class Methods:
         :param flow: How the token was obtained; default code.
         :param previous_id_token: With flow refresh, and only there: the ID token before it.
         """
+        :param reject_unexpected_nonce: Whether a nonce makes the token invalid where the call has none; default:
+            the issuer's.
         params: dict[str, Any] = present(
             {
                 "idToken": id_token,
@@ -778,6 +781,7 @@ class Methods:
                 "flow": flow,
                 "previousIdToken": previous_id_token,
             }
+                "rejectUnexpectedNonce": reject_unexpected_nonce,
         )
         return self._invoke("validateIdToken", params, token_verdict, timeout, traceparent)
 
