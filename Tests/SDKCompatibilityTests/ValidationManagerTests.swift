@@ -115,6 +115,16 @@ import Testing
     #expect(engine.transport.requests.count == count)
   }
 
+  @Test("Key sets behind an authority of one's own cannot be had")
+  func privateAuthority() async throws {
+    let engine = Engine { _, _ in .json(#"{"keys":[]}"#) }
+    let store = KeySetStore(engine.services, discovery: engine.discovery)
+    let access = ServerAccess(tls: TLSSettings(caFile: "/etc/ca.pem"))
+    let manager = ValidationManager(validator: bench.validator, keySets: store.reached(by: access))
+    #expect(await code(try bench.token(), by: manager) == "key_not_found")
+    #expect(Set(engine.transport.options.map(\.access.tls.caFile)) == ["/etc/ca.pem"])
+  }
+
   private struct Permissive: IValidationManager {
     func validate(
       idTokenString: String?, authorizationCode: String?, clientId: String, nonce: String, jwksUrl: HTTPURL,
