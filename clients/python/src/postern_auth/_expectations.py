@@ -265,11 +265,12 @@ class Expectations:
     def list_tasks(
         self,
         *,
+        state: Literal["running", "suspended", "cancelled", "completed"] | None = None,
         limit: int | None = None,
         cursor: str | None = None,
     ) -> Expectation[TaskList]:
         """Calls of `list_tasks`."""
-        params: dict[str, Any] = present({"limit": limit, "cursor": cursor})
+        params: dict[str, Any] = present({"state": state, "limit": limit, "cursor": cursor})
         return self._core.expect("listTasks", params, TaskList.from_json)
 
     def suspend_task(
@@ -348,8 +349,8 @@ class Expectations:
         clock_skew_seconds: int | None = None,
         now: float | None = None,
         require_azp: bool | None = None,
-        flow: Literal["code", "implicit", "hybrid", "refresh"] | None = None,
         reject_unexpected_nonce: bool | None = None,
+        flow: Literal["code", "implicit", "hybrid", "refresh"] | None = None,
         previous_id_token: str | None = None,
     ) -> Expectation[TokenVerdict]:
         """Calls of `validate_id_token`."""
@@ -372,8 +373,8 @@ class Expectations:
                 "clockSkewSeconds": clock_skew_seconds,
                 "now": now,
                 "requireAzp": require_azp,
-                "flow": flow,
                 "rejectUnexpectedNonce": reject_unexpected_nonce,
+                "flow": flow,
                 "previousIdToken": previous_id_token,
             }
         )

@@ -573,6 +573,7 @@ class Methods:
     def list_tasks(
         self,
         *,
+        state: Literal["running", "suspended", "cancelled", "completed"] | None = None,
         limit: int | None = None,
         cursor: str | None = None,
         timeout: float | None = None,
@@ -580,15 +581,17 @@ class Methods:
     ) -> TaskList:
         """Lists the caller's tasks.
 
-        A page of those of the caller's uid, on whatever connection: first those that run, then those that have
-        ended, the newest first; and where the next page begins. Through an endpoint: those that were begun through
-        it, or below.
+        A page of those of the caller's uid, of any state or one, on whatever connection: first those that run, then
+        those that have ended, the newest first; and where the next page begins. Through an endpoint: those that
+        were begun through it, or below.
 
+        :param state: Only tasks of this state; default: of any. It is that of now, where a page is of an earlier
+            moment.
         :param limit: How many entries at most, from 1 to 1,000; default 100. There may be fewer where they are
             large.
         :param cursor: The next_cursor of the page before; good for the same user id, until the sidecar restarts.
         """
-        params: dict[str, Any] = present({"limit": limit, "cursor": cursor})
+        params: dict[str, Any] = present({"state": state, "limit": limit, "cursor": cursor})
         return self._invoke("listTasks", params, TaskList.from_json, timeout, traceparent)
 
     def suspend_task(
@@ -725,10 +728,10 @@ class Methods:
         clock_skew_seconds: int | None = None,
         now: float | None = None,
         require_azp: bool | None = None,
+        reject_unexpected_nonce: bool | None = None,
         flow: Literal["code", "implicit", "hybrid", "refresh"] | None = None,
         previous_id_token: str | None = None,
         timeout: float | None = None,
-        reject_unexpected_nonce: bool | None = None,
         traceparent: str | None = None,
     ) -> TokenVerdict:
         """Validates an ID token.
@@ -754,11 +757,11 @@ class Methods:
         :param clock_skew_seconds: How far clocks may differ, at most 300; default: the issuer's, else 30.
         :param now: Seconds since the epoch to judge by; only where development.callerClock is on.
         :param require_azp: Whether a token with several audiences must have azp; default: the issuer's.
+        :param reject_unexpected_nonce: Whether a nonce makes the token invalid where the call has none; default:
+            the issuer's.
         :param flow: How the token was obtained; default code.
         :param previous_id_token: With flow refresh, and only there: the ID token before it.
         """
-        :param reject_unexpected_nonce: Whether a nonce makes the token invalid where the call has none; default:
-            the issuer's.
         params: dict[str, Any] = present(
             {
                 "idToken": id_token,
@@ -778,10 +781,10 @@ class Methods:
                 "clockSkewSeconds": clock_skew_seconds,
                 "now": now,
                 "requireAzp": require_azp,
+                "rejectUnexpectedNonce": reject_unexpected_nonce,
                 "flow": flow,
                 "previousIdToken": previous_id_token,
             }
-                "rejectUnexpectedNonce": reject_unexpected_nonce,
         )
         return self._invoke("validateIdToken", params, token_verdict, timeout, traceparent)
 
