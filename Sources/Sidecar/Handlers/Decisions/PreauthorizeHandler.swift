@@ -43,7 +43,7 @@ struct PreauthorizeHandler: Sendable {
     let absence = isFresh ? try await choice.end(of: subject) : nil
     guard !Task.isCancelled else { throw RPCFault(.requestCancelled) }
     guard !context.deadline.hasPassed(on: engine.clock) else { throw RPCFault(.deadlineExceeded) }
-    return Self.answer(absence.map { .failure($0.status) } ?? response, subject, context)
+    return Self.answer(absence.map { .failure($0.status, at: point) } ?? response, subject, context)
   }
 
   /// The decision point of a call, up to its first request; or the status that its answer would have.
@@ -82,7 +82,7 @@ struct PreauthorizeHandler: Sendable {
     let choice = DecisionSubjectChoice(engine: engine, context: context)
     switch try await choice.subject(params, point, &attributes) {
     case .success(let found): subject = found
-    case .failure(let absence): return .failure(absence)
+    case .failure(let absence): return .failure(DecisionSubjectError(status: point.provider.worded(absence.status)))
     }
     if let complaint = point.provider.contextError(in: attributes) {
       let path = ParameterPath(["context", .name(complaint.member)] + complaint.path.components).jsonPointer
