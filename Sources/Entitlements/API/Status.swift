@@ -110,6 +110,10 @@ extension Status {
       details: details)
   }
 
+  /// A request about nothing. It is no success: "all are permitted" would be true of its decisions.
+  package static let noResources = Status(
+    status: 0, code: "bad_request", action: "none", message: "The request names no resource.")
+
   /// A deny without a reason of its own.
   package static func denied(message: String? = nil, details: String? = nil, trace: String? = nil) -> Status {
     Status(

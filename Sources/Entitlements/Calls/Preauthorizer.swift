@@ -33,6 +33,8 @@ public final class Preauthorizer: Sendable {
     _ request: PreauthorizeRequest, for subject: DecisionSubject, context: JSONObject = JSONObject(),
     at point: DecisionPoint, in scope: CallScope = CallScope()
   ) async -> PreauthorizeResponse {
+    // The caller's mistake, which says nothing about the decision point.
+    guard !request.resources.isEmpty else { return .failure(.noResources) }
     if let rule = point.settings.degradation, rule.isActive(at: services.clock.wallNow) {
       return finished(rule.response(to: request), at: point, in: scope)
     }
