@@ -7,6 +7,9 @@ extension PosternConfiguration {
     let context = keys.context
     for (index, rule) in (peers ?? []).enumerated() {
       let path = keys.path.key("peers").index(index)
+      if let earlier = peers?.prefix(index).firstIndex(where: { $0.matches(all: rule) }) {
+        context.warn("never decides: peers[\(earlier)] matches the same callers before it", at: path)
+      }
       func check(_ names: [String]?, _ key: String, _ kind: String, among known: some Collection<String>) {
         for (index, name) in (names ?? []).enumerated() where name != "*" && !known.contains(name) {
           context.problem(Self.unknown(kind, name, among: known), at: path.key(key).index(index))

@@ -115,7 +115,7 @@ extension ValidationConfiguration: ConfigurationSection {
       "Origins, as in https://host, that callers may name in jwksUrl. Empty: none.")
     tls = keys.section("tls", TrustConfiguration.self, "Which servers to trust at these origins.")
     let hasTrust = tls.caFile != nil || tls.pins != nil || tls.pinsRequired
-    if hasTrust, jwksOrigins.isEmpty { keys.warn("has no effect without jwksOrigins", at: "tls") }
+    if hasTrust, jwksOrigins.isEmpty { keys.problem("has no effect without jwksOrigins", at: "tls") }
   }
 }
 
