@@ -86,23 +86,23 @@ extension Postern {
     case .failure(let error): return .failure(.decisionPointUnknown(error.reason))
     }
     if let error = point.provider.contextError(in: context) {
-      return .failure(.requestorNotConfigured("context.\(error.member) \(error.reason)"))
+      return .failure(.requestorNotConfigured("context.\(error.member) \(error.reason)"), at: point)
     }
     do throws(SessionError) {
       let subjects = SessionSubjects(engine: engine, uid: uid)
       let subject: DecisionSubject
       switch try await running.subject(given, session, at: point) {
       case .success(let found): subject = found
-      case .failure(let error): return .failure(error.status)
+      case .failure(let error): return .failure(error.status, at: point)
       }
       let response = await engine.preauthorizer.preauthorize(
         request, for: subject, context: context, at: point, in: running.scope)
       // A user who logs out during the request to the decision point gets no permit afterwards.
       let isFresh = response.decisions.contains { $0.source != .local }
       let end = isFresh ? try await subjects.end(of: subject, in: running.scope) : nil
-      return end.map { .failure($0.status) } ?? response
+      return end.map { .failure($0.status, at: point) } ?? response
     } catch {
-      return .failure(SessionSubjects.status(of: error) ?? .sessionMissing(error.detail))
+      return .failure(SessionSubjects.status(of: error) ?? .sessionMissing(error.detail), at: point)
     }
   }
 

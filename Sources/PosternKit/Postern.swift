@@ -99,11 +99,17 @@ public final class Postern: Sendable {
     ownStore = configured
     self.options = options
     self.read = read
-    notes = Locked(loaded.warnings.map(\.description) + values.notes)
+    notes = Locked(Self.notes(loaded, values))
     refreshing = Task { await engine.sessions.keepFresh { try? running.sessionIssuer($0) } }
   }
 
   deinit { refreshing.cancel() }
+
+  private static func notes(_ loaded: ConfigurationLoader.Loaded, _ values: ConfiguredEngine) -> [String] {
+    let idle = loaded.sidecarKeys
+    let note = "\(idle.joined(separator: ", ")): no effect in a library, only in the sidecar"
+    return loaded.warnings.map(\.description) + values.notes + (idle.isEmpty ? [] : [note])
+  }
 
   /// The engine below: for what this type has no method for.
   public var engine: PosternEngine { running.engine }
@@ -120,7 +126,8 @@ public final class Postern: Sendable {
   /// Authentications by the access manager, and step-up.
   public var journeys: PosternJourneys { PosternJourneys(running: running) }
 
-  /// Warnings about the configuration, for people: secrets in the file, certificates that expire soon.
+  /// Warnings about the configuration, for people: secrets in the file, certificates that expire soon, keys that have an
+  /// effect in the sidecar only, as `hardening.debuggerCheck` has.
   public var warnings: [String] { notes.withLock { $0 } }
 
   /// Reads the configuration again. Calls that run end on the one they began with; if the new one has problems, they
@@ -140,7 +147,7 @@ public final class Postern: Sendable {
       proxy.replace(by: values.outboundProxy)
       running.replace(by: values)
       notes.withLock {
-        $0 = loaded.warnings.map(\.description) + values.notes + late.map { "\($0) has changed: make a new Postern" }
+        $0 = Self.notes(loaded, values) + late.map { "\($0) has changed: make a new Postern" }
       }
     }
   }

@@ -103,11 +103,11 @@ public struct AccessEnabler: Sendable {
   ///
   /// A session that has ended, also during the call, permits nothing.
   public func preauthorize(_ request: PreauthorizeRequest) async -> PreauthorizeResponse {
-    if let end = await end() { return .failure(end) }
+    if let end = await end() { return .failure(end, at: decisionPoint) }
     let response = await preauthorizer.preauthorize(
       request, for: subject, at: decisionPoint, in: CallScope(uid: subject.uid))
     guard response.decisions.contains(where: { $0.source != .local }), let end = await end() else { return response }
-    return .failure(end)
+    return .failure(end, at: decisionPoint)
   }
 
   /// Does what the asynchronous form does, and calls one of the two callbacks, once, from a task of its own. Cancelling

@@ -79,6 +79,16 @@ public protocol JWKSProviding: Sendable {
 extension KeySetStore: JWKSProviding {
   /// Returns the source at `url`, which is fetched over `https` only.
   public func keys(at url: HTTPURL) -> any KeySource { source(at: url) }
+
+  /// Returns the same store for servers that are reached by `access`, as those behind an authority of one's own.
+  public func reached(by access: ServerAccess) -> any JWKSProviding { ReachedKeySets(store: self, access: access) }
+}
+
+private struct ReachedKeySets: JWKSProviding {
+  let store: KeySetStore
+  let access: ServerAccess
+
+  func keys(at url: HTTPURL) -> any KeySource { store.source(at: url, access: access) }
 }
 
 /// Validates ID tokens by the names of the SDKs' `ValidationManager`, and by every rule of `IDTokenValidator`.

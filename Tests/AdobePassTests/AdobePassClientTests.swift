@@ -56,6 +56,14 @@ struct AdobePassClientTests {
     let (engine, point) = (server.engine(), try server.point())
     #expect(await engine.ask(["a"], at: point).decisions.first?.isAuthorized == true)
     #expect(server.registrations.current == 2 && server.tokens.current == 3 && server.questions.current == 3)
+    let hopeless = AdobePassServer { _, _, _ in
+      .enhanced("invalid_access_token_client_application", 401, "application-registration")
+    }
+    let (asking, there) = (hopeless.engine(), try hopeless.point())
+    for _ in 0..<2 {
+      let status = await asking.ask(["a"], at: there).status
+      #expect(status?.code == "access_token_unavailable" && status?.action == "application-registration")
+    }
     // The last token expires, and nothing helps any more.
     engine.clock.advance(by: .seconds(300))
     server.forgotten.withLock { $0 = ["client-2", "client-3"] }
@@ -86,7 +94,10 @@ struct AdobePassClientTests {
     #expect(server.registrations.current == 2)
     server.forgotten.withLock { $0 = ["client-1", "client-2", "client-3"] }
     engine.clock.advance(by: .seconds(21_600))
-    #expect(await engine.ask(["a"], at: point).status?.code == "access_token_unavailable")
+    for _ in 0..<2 {
+      let status = await engine.ask(["a"], at: point).status
+      #expect(status?.code == "access_token_unavailable" && status?.action == "application-registration")
+    }
     #expect(server.registrations.current == 3)
     engine.clock.advance(by: .seconds(60))
     #expect(await engine.ask(["a"], at: point).status?.code == "access_token_unavailable")
@@ -162,7 +173,20 @@ struct AdobePassClientTests {
     }
   }
 
-  @Test("an outage at registration or at the token endpoint reads as rejected credentials, or is not to be retried")
+  @Test(
+    "a rejected token has an action that is not published, or loses one that is",
+    arguments: [
+      ("none", "none"), ("configuration", "configuration"), ("application-registration", "application-registration"),
+      ("authentication", "authentication"), ("authorization", "authorization"), ("degradation", "degradation"),
+      ("retry", "retry"), ("retry-after", "retry-after"), ("token t1", "none"),
+    ])
+  func actions(given: String, action: String) async throws {
+    let server = AdobePassServer { _, _, _ in .enhanced("invalid_access_token_service_provider", 401, given) }
+    let status = await server.engine().ask(["a"], at: try server.point()).status
+    #expect(status?.code == "access_token_unavailable" && status?.action == action)
+  }
+
+  @Test("an outage at registration or at the token endpoint reads as rejected credentials")
   func outage() async throws {
     for path in ["/o/client/register", "/o/client/token"] {
       let server = AdobePassServer()
@@ -170,7 +194,7 @@ struct AdobePassClientTests {
       let (engine, point) = (server.engine(), try server.point { $0.attempts = 1 })
       let response = await engine.ask(["a"], at: point)
       #expect(response.outcome == .failure && response.status?.status == 0)
-      #expect(response.status?.code == "network_error" && response.status?.action == "retry", "\(path)")
+      #expect(response.status?.code == "network_error" && response.status?.action == "none", "\(path)")
       #expect(response.status?.details?.contains(path) == true)
       server.unreachable.withLock { $0 = [] }
       #expect(await engine.ask(["a"], at: point).decisions.first?.isAuthorized == true)

@@ -99,6 +99,23 @@ struct AdobePassTests {
     #expect(server.questions.current == 1)
   }
 
+  @Test(
+    "a failure has another message or action than the SDK's, or loses its details",
+    arguments: [
+      (Status.sessionExpired, "The current authentication session has expired.", "authentication"),
+      (.sessionMissing("d"), "The authentication session associated with this request could not be", "authentication"),
+      (.accessTokenUnavailable("d"), "The request failed due to an unexpected error while retrieving the", "none"),
+      (.formatUnknown("d"), "The request failed due to an unknown server response format.", "none"),
+      (.networkError("d"), "The request failed due to a network error.", "none"),
+      (.requestorNotConfigured("d"), "The decision point is not configured yet.", "retry"),
+      (.denied(message: "No."), "No.", "none"),
+    ])
+  func messages(status: Status, message: String, action: String) throws {
+    let worded = try AdobePassServer().point().provider.worded(status)
+    #expect(worded.message.hasPrefix(message) && worded.action == action)
+    #expect((worded.code, worded.details, worded.status) == (status.code, status.details, status.status))
+  }
+
   @Test("an unexpected status comes back unchanged, with the id of the request")
   func unknownStatus() async throws {
     let server = AdobePassServer { _, _, _ in

@@ -190,6 +190,15 @@ def test_errors_of_the_whole_request(
     assert counts(adobe)["registrations"] == 1
 
 
+MESSAGES = {
+    "server_response_format_unknown":
+        "The request failed due to an unknown server response format. Please capture the device console logs and contact support.",
+    "access_token_unavailable":
+        "The request failed due to an unexpected error while retrieving the access token. Please check the validity of your software "
+        "statement and custom scheme.",
+}
+
+
 @pytest.mark.parametrize("shapes, outcome, status, code", [
     (["html"], "failure", 0, "server_response_format_unknown"),
     (["truncated"], "failure", 0, "server_response_format_unknown"),
@@ -208,6 +217,8 @@ def test_faults_are_never_decisions(
     assert (result["outcome"], result["status"]["status"], result["status"]["code"]) == (outcome, status, code)
     if status == 451:
         assert result["status"]["trace"] == "request-451"
+    if status == 0:
+        assert result["status"]["message"] == MESSAGES[code] and result["status"]["action"] == "none"
     if status == 429:
         assert result["status"]["action"] == "retry-after"
     assert counts(adobe)["registrations"] == 1
@@ -278,6 +289,7 @@ def test_a_client_that_the_decision_point_refuses_is_registered_once_again(
     switch(adobe, next=["foreignClient"] * 3)
     result = fetch(connection, "b")
     assert result["status"]["code"] == "access_token_unavailable" and counts(adobe)["registrations"] == 2
+    assert result["status"]["action"] == "application-registration"
 
 
 def test_a_restart_registers_nobody(begin: Callable[..., Sidecar], adobe: Playground, directory: Path) -> None:
@@ -550,7 +562,10 @@ def test_an_outage_is_no_refusal(ask: Callable[..., Connection]) -> None:
     """Catches a server that nobody answers at being told as credentials that nobody takes."""
     result = fetch(ask(attempts=1, baseUrl=f"http://127.0.0.1:{free_port()}/adobe"), "a")
     assert result["outcome"] == "failure" and result["status"]["status"] == 0
-    assert (result["status"]["code"], result["status"]["action"]) == ("network_error", "retry"), result
+    assert (result["status"]["code"], result["status"]["action"]) == ("network_error", "none"), result
+    assert result["status"]["message"] == (
+        "The request failed due to a network error. If the issue persists over several retries, please capture the device console logs "
+        "and contact support.")
     assert "/o/client/register" in result["status"]["details"]
 
 

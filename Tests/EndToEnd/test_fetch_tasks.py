@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import time
-from typing import Any, Callable
+from typing import Any, Callable, List, Tuple
 
 import pytest
 
@@ -42,6 +42,29 @@ def test_a_task_is_seen_from_every_connection_of_its_owner(
     assert set(task) == {"task", "state", "method", "url", "startedAt", "receivedBytes", "sentBytes"}
     assert [one["task"] for one in other.call("listTasks")["tasks"]] == ["mine"]
     expect.fault(other.error("fetchResource", {"resource": "open", "path": "echo", "task": "mine"}), -32602, "/task")
+
+
+def test_tasks_are_listed_by_their_state(connection: Connection, sidecar: Sidecar, connect: Connect) -> None:
+    for path in ["echo", "echo"]:
+        connection.call("fetchResource", {"resource": "open", "path": path})
+    begin(connection)
+    other = connect(sidecar)
+    eventually(lambda: "result" in other.answer_to(other.request("getTask", {"task": "mine"})))
+
+    def listed(**params: Any) -> List[Tuple[str, bool]]:
+        tasks = other.call("listTasks", params)["tasks"]
+        return [(one["state"], one["task"] == "mine") for one in tasks]
+
+    assert listed() == [("running", True), ("completed", False), ("completed", False)]
+    assert listed(state="running") == [("running", True)]
+    assert listed(state="completed") == [("completed", False)] * 2
+    assert listed(state="cancelled") == listed(state="suspended") == []
+    first = other.call("listTasks", {"state": "completed", "limit": 1})
+    rest = other.call("listTasks", {"state": "completed", "limit": 1, "cursor": first["nextCursor"]})
+    assert first["tasks"] != rest["tasks"] and len(rest["tasks"]) == 1 and "nextCursor" not in rest
+    other.call("suspendTask", {"task": "mine"})
+    assert listed(state="suspended") == [("suspended", True)] and listed(state="running") == []
+    expect.fault(other.error("listTasks", {"state": "ended"}), -32602, "/state")
 
 
 @pytest.mark.parametrize("seconds", [0.3, 1.0])

@@ -130,6 +130,9 @@ def test_return_playback_and_logout(begin: Callable[..., Sidecar], adobe: Playgr
     # A permit that outlived the login would be a permit for everybody.
     after = tv.call("preauthorize", {"provider": "tv", "resources": ["news"]})
     assert after["outcome"] == "failure" and after["status"]["code"] == "authentication_session_missing"
+    assert after["status"]["message"] == (
+        "The authentication session associated with this request could not be retrieved. The user must re-authenticate with a supported "
+        "MVPD in order to continue.")
 
 
 @pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGKILL])

@@ -832,7 +832,7 @@ ID_TOKENS: List[Tuple[Dict[str, Any], Dict[str, Any], Dict[str, Any]]] = [
     ({}, {}, {}), ({"iss": None}, {}, {}), ({"sub": None}, {}, {}), ({"aud": None}, {}, {}), ({"exp": None}, {}, {}),
     ({"iat": None}, {}, {}),
     ({"iss": IDP + "/"}, {}, {}), ({"sub": ""}, {}, {}), ({"aud": "other"}, {}, {}), ({"aud": ["shop", "evil"]}, {}, {}),
-    ({"azp": "other"}, {}, {}),
+    ({"azp": "other"}, {}, {}), ({"client_id": "other"}, {}, {}), ({"nonce": "x"}, {}, {"rejectUnexpectedNonce": True}),
     ({"exp": NOW - 31}, {}, {}), ({"nbf": NOW + 31}, {}, {}), ({"iat": NOW + 31}, {}, {}), ({"exp": "x"}, {}, {}), ({"aud": []}, {}, {}),
     ({"nonce": 1}, {}, {}),
     ({"nonce": "x"}, {}, {"nonce": "y"}), ({}, {}, {"nonce": "y"}), ({}, {}, {"flow": "implicit"}), ({}, {}, {"maxAge": 60}),

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, Optional
 
@@ -14,6 +15,7 @@ from harness.collector import Collector
 from harness.connection import Connection
 from harness.mutual import MutualTLS
 from harness.sidecar import Sidecar, StartError
+from harness.signing import SigningKey
 from harness.waiting import eventually
 
 Start = Callable[..., Sidecar]
@@ -171,6 +173,31 @@ def test_pins_of_a_decision_point_hold_for_decisions(start: Start, peers: Mutual
             "preauthorize", {"provider": name, "resources": ["a"], "context": {"subject": {"id": "alice"}}})
         assert not any(decision["authorized"] for decision in result["decisions"])
         assert bool(peers.seen("resource")) == is_sent
+
+
+def test_key_sets_that_callers_name_are_fetched_by_the_tls_of_validation(
+    start: Start, peers: MutualTLS, rsa: SigningKey
+) -> None:
+    """Catches a private authority that nobody can name, and pins that are not looked at."""
+    peers.keys = rsa.jwks()
+    now = int(time.time())
+    token = rsa.sign({"iss": "https://idp.example", "sub": "alice", "aud": "shop", "iat": now, "exp": now + 60})
+    params = {
+        "idToken": token, "expectedIssuer": "https://idp.example", "clientId": "shop", "jwksUrl": f"{peers.issuer}/jwks"
+    }
+    trusted = {"caFile": peers.authority.file, "pins": [peers.authority.pin("server")]}
+    for tls, valid in [(None, False), (trusted, True), ({**trusted, "pins": [FOREIGN]}, False)]:
+        validation = {"jwksOrigins": [peers.issuer], **({"tls": tls} if tls else {})}
+        sidecar = start({"validation": validation})
+        connection = sidecar.connect()
+        if valid:
+            assert connection.call("validateIdToken", params)["valid"] is True
+        else:
+            expect.fault(connection.error("validateIdToken", params), 2001)
+        sidecar.stop()
+    strict = pinned_everywhere(peers, pins=trusted["pins"])
+    connection = start({**strict, "validation": {"jwksOrigins": [peers.issuer], "tls": trusted}}).connect()
+    assert connection.call("validateIdToken", params)["valid"] is True
 
 
 def test_pins_of_the_issuer_hold_for_token_requests(start: Start, connect: Connect, peers: MutualTLS) -> None:

@@ -99,6 +99,8 @@ def test_an_ed448_key_verifies_by_either_name(validate: Any, alg: str) -> None:
         ({"aud": ["shop", 1]}, "invalid_claim_type", "aud"),
         ({"sub": 12}, "invalid_claim_type", "sub"),
         ({"nonce": 1}, "invalid_claim_type", "nonce"),
+        ({"client_id": "other"}, "client_id_mismatch", "client_id"),
+        ({"client_id": ["shop"]}, "invalid_claim_type", "client_id"),
     ],
     ids=lambda value: json.dumps(value)[:60],
 )
@@ -109,7 +111,7 @@ def test_a_wrong_claim_is_named(validate: Any, rsa: SigningKey, changes: Any, co
 @pytest.mark.parametrize(
     "changes",
     [{"exp": NOW - 29, "iat": NOW - 60}, {"nbf": NOW + 29}, {"iat": NOW + 29}, {"exp": NOW + 300.5}, {"aud": ["shop"]}, {"azp": "shop"},
-     {"nonce": "nobody asked"}],
+     {"client_id": "shop"}, {"nonce": "nobody asked"}],
     ids=lambda value: json.dumps(value),
 )
 def test_what_is_within_the_rules_passes(validate: Any, rsa: SigningKey, changes: Any) -> None:
@@ -127,6 +129,9 @@ HASHED = "jHkWEdUXMU1BwAsC4vtUsZwnNvTIxEl0z9K3vx5KF0Y"
         ({}, {"nonce": "n1"}, "missing_nonce", "nonce"),
         ({}, {"nonce": ""}, "missing_nonce", "nonce"),
         ({}, {"flow": "implicit"}, "missing_nonce", "nonce"),
+        ({"nonce": "n1"}, {"rejectUnexpectedNonce": True}, "nonce_mismatch", "nonce"),
+        ({}, {"rejectUnexpectedNonce": True}, None, None),
+        ({"nonce": "n1"}, {"rejectUnexpectedNonce": True, "nonce": "n1"}, None, None),
         ({"auth_time": NOW - 60}, {"maxAge": 60}, None, None),
         ({"auth_time": NOW - 91}, {"maxAge": 60}, "auth_too_old", "auth_time"),
         ({}, {"maxAge": 60}, "missing_claim", "auth_time"),

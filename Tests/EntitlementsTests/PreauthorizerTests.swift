@@ -22,6 +22,14 @@ struct PreauthorizerTests {
     #expect(engine.posts.count == 1)
   }
 
+  @Test("a request about nothing reads as a success, or as trouble of the decision point")
+  func nothing() async throws {
+    let engine = DecisionEngine.authzen { .decisions($0.map { _ in true }) }
+    let response = await engine.ask([], at: try engine.point())
+    #expect(response.outcome == .failure && response.decisions.isEmpty && engine.posts.isEmpty)
+    #expect(response.status?.code == "bad_request" && response.status?.status == 0)
+  }
+
   @Test("a permit is cached for the shortest of configuration and session, a deny only where that is configured")
   func lifetimes() async throws {
     let engine = DecisionEngine.authzen { .decisions($0.map { $0 != "no" }) }

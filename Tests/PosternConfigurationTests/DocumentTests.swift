@@ -34,7 +34,7 @@ struct DocumentTests {
     let meant = [
       "give either bearer or tokenFile", "give either ssoTokenFile or usernameFile and passwordFile",
       "give only one of gid, group", "give only one of header, query, basic", "goes with auth: credential only",
-      "goes with auth: onBehalfOf only",
+      "goes with auth: onBehalfOf only", "has no effect without jwksOrigins",
       "has no effect without an https proxy: the authorities of servers are in tls.caFile",
     ]
     let problems = fixture.problems.filter { problem in !meant.contains { problem.hasSuffix($0) } }

@@ -43,14 +43,14 @@ struct EnvironmentOverrideTests {
     let configuration = try Self.configuration([
       "POSTERN__LOG__LEVEL": "debug", "POSTERN__LIMITS__MESSAGEBYTES": "1MiB", "POSTERN__LIMITS__DEPTH": "7",
       "POSTERN__LISTEN__MODE": "0660", "POSTERN__TOKENS__LEAVETHESIDECAR": "true",
-      "POSTERN__RESOURCES__BILLING__ADVICE__WAIT": "2s",
+      "POSTERN__RESOURCES__BILLING__LIMITS__CONCURRENCY": "3",
     ])
     #expect(configuration.log.level == .debug)
     #expect(configuration.limits.messageBytes == 1 << 20)
     #expect(configuration.limits.depth == 7)
     #expect(configuration.listen.mode == 0o660)
     #expect(configuration.tokens.leaveTheSidecar)
-    #expect(configuration.resources["billing"]?.advice?.wait == .seconds(2))
+    #expect(configuration.resources["billing"]?.bounds.limits?.concurrency == 3)
   }
 
   @Test("Names of maps match whatever a variable's name cannot hold")

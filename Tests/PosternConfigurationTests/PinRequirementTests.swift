@@ -45,11 +45,13 @@ import Testing
     let others = [
       #"issuers: { b: { issuer: "http://127.0.0.1:3", \#(tls) } }"#,
       #"preauthorization: { c: { kind: authzen, baseUrl: "http://127.0.0.1:4", \#(tls) } }"#,
+      #"validation: { jwksOrigins: ["http://127.0.0.1:5"], \#(tls) }"#,
     ].joined(separator: "\n")
     #expect(
       Self.problems(others, loopback) == [
         "issuers.b.issuer: plain http has no certificate, and tls.pinsRequired is set",
         "preauthorization.c.baseUrl: plain http has no certificate, and tls.pinsRequired is set",
+        "validation.jwksOrigins: plain http has no certificate, and tls.pinsRequired is set",
       ])
     #expect(
       Self.problems(loopback, Self.everywhere) == [
@@ -71,7 +73,9 @@ import Testing
         "issuers.a.tls.pins: is missing: hardening.pinsRequired is set",
         "preauthorization.d.tls.pins: is missing: hardening.pinsRequired is set",
         "resources.c.tls.pins: is missing: hardening.pinsRequired is set",
-        "validation.jwksOrigins: key sets that callers name have no pins, and hardening.pinsRequired is set",
+        "validation.tls.pins: is missing: hardening.pinsRequired is set",
       ])
+    #expect(
+      Self.problems(#"validation: { jwksOrigins: ["https://e.example"], \#(Self.pins) }"#, Self.everywhere) == [])
   }
 }

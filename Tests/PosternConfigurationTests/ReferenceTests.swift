@@ -95,6 +95,95 @@ struct ReferenceTests {
     #expect(Self.problems("resources: { a: { baseUrl: \"https://b.example\", \(keys) } }") == problems)
   }
 
+  private static let idle = "has no effect without an issuer: no session or token is ever used here"
+  private static let unrequested =
+    "has no effect without clientId: the issuer's tokens are validated, and none is requested"
+
+  @Test(
+    "A setting that another one disables is accepted, or one that has an effect is not",
+    arguments: [
+      ("resources: { a: { baseUrl: 'https://b.example', auth: none, advice: { enabled: false } } }", []),
+      (
+        "resources: { a: { baseUrl: 'https://b.example', auth: none, advice: { rounds: 2 } } }",
+        ["resources.a.advice: \(idle)"]
+      ),
+      (
+        "resources: { a: { baseUrl: 'https://b.example', auth: none, scope: x, refreshOn: { status: [401] } } }",
+        ["resources.a.scope: \(idle)", "resources.a.refreshOn: \(idle)"]
+      ),
+      (
+        "resources: { a: { baseUrl: 'https://b.example', auth: none, senderConstraint: dpop } }",
+        ["resources.a.senderConstraint: \(idle)"]
+      ),
+      (
+        "resources: { a: { baseUrl: 'https://b.example', auth: none, tokens: { whenNoSession: send_without_token } } }",
+        ["resources.a.tokens: \(idle)"]
+      ),
+      ("resources: { a: { baseUrl: 'https://b.example', auth: none, issuer: corp, scope: x, advice: {} } }", []),
+      (
+        "resources: { a: { baseUrl: 'http://b.example', auth: none, http2: true, tls: { caFile: /c } } }\n"
+          + "outbound: { plainHTTP: ['http://b.example'] }",
+        [
+          "resources.a.tls: has no effect: the resource is plain http",
+          "resources.a.http2: has no effect: the resource is plain http",
+        ]
+      ),
+      (
+        "issuers: { b: { issuer: 'https://b.example', scope: x, redirectUri: 'https://c.example/' } }",
+        ["issuers.b.redirectUri: \(unrequested)", "issuers.b.scope: \(unrequested)"]
+      ),
+      (
+        "preauthorization: { a: { kind: opa, baseUrl: 'https://b.example', path: a, subjectClaims: [roles] } }",
+        ["preauthorization.a.subjectClaims: has no effect without an issuer: they are claims of a session"]
+      ),
+      (
+        "gateway: { listen: { address: '127.0.0.1:7080', key: 0123456789abcdef, mode: '0660' } }",
+        ["gateway.listen.mode: goes with path only"]
+      ),
+      (
+        "validation: { tls: { caFile: /c } }", ["validation.tls: has no effect without jwksOrigins"]
+      ),
+    ] as [(String, [String])])
+  func effects(yaml: String, problems: [String]) {
+    #expect(Set(Self.problems(yaml, issuers: yaml.hasPrefix("issuers") ? "" : Self.issuer)) == Set(problems))
+  }
+
+  @Test(
+    "A bound of something that is off is a problem, or passes without a word",
+    arguments: [
+      ("resources: { a: { baseUrl: 'https://b.example', auth: none, cookies: { maxCookies: 2 } } }", "maxCookies"),
+      (
+        "resources: { a: { baseUrl: 'https://b.example', auth: none, advice: { enabled: false, rounds: 2 } } }",
+        "rounds"
+      ),
+      ("store: { kind: memory, path: /tmp/x }", "store.path"), ("telemetry: { serviceName: shop }", "serviceName"),
+      ("http: { beyondLoopback: true }", "beyondLoopback"), ("log: { level: error, access: true }", "log.access"),
+      ("hardening: { landlock: off, connectPorts: [8443] }", "connectPorts"),
+      (
+        "preauthorization: { a: { kind: access-manager, baseUrl: 'https://b.example', subjectType: x, "
+          + "credentials: { ssoToken: t } } }", "subjectType"
+      ),
+    ])
+  func idleBounds(yaml: String, key: String) {
+    let fixture = Fixture(yaml)
+    #expect(fixture.problems.filter { !$0.contains("credentials") } == [])
+    #expect(fixture.warnings.contains { $0.contains(key) }, "\(fixture.warnings)")
+  }
+
+  @Test(
+    "A rule for callers that an earlier one matches is not noticed, or another one is",
+    arguments: [
+      ("{ uid: 1, methods: [] }, { gid: 2, uid: 1, methods: ['*'] }", true),
+      ("{ gid: 2, methods: [] }, { gid: 2, methods: ['*'] }", true),
+      ("{ uid: 1, gid: 2, methods: [] }, { uid: 1, methods: ['*'] }", false),
+      ("{ uid: 1, methods: [] }, { gid: 1, methods: ['*'] }", false),
+    ])
+  func shadowedRules(rules: String, isShadowed: Bool) {
+    let fixture = Fixture("peers: [\(rules)]")
+    #expect(fixture.problems == [])
+    #expect(fixture.warnings.contains { $0.contains("peers[1]: never decides: peers[0] matches") } == isShadowed)
+  }
+
   @Test("A resource without issuer and without auth is a problem, since auth: user is the default")
   func defaultAuth() {
     #expect(
@@ -203,7 +292,7 @@ struct ReferenceTests {
         ["issuers.c.idToken.encryption.required: encryption cannot be required without keyFiles"]
       ),
       ("jwks: { minTtl: 2h, maxTtl: 1h }", ["issuers.c.jwks.minTtl: minTtl is longer than maxTtl"]),
-      ("implicit:", ["issuers.c.implicit: grant is missing"]),
+      ("clientId: a, implicit:", ["issuers.c.implicit: grant is missing"]),
       ("accessManager: { realm: alpha }", ["issuers.c.accessManager: baseUrl is missing"]),
       (
         "accessManager: { baseUrl: \"https://am.example/am\", realm: ../x }",

@@ -114,12 +114,17 @@ struct URLTests {
         true
       ),
       ("issuers: { a: { issuer: \"https://a.example\", endpoints: { token: \"https://a.example/token#x\" } } }", false),
-      ("issuers: { a: { issuer: \"https://a.example\", redirectUri: \"https://b.example/cb\" } }", true),
-      ("issuers: { a: { issuer: \"https://a.example\", redirectUri: \"http://127.0.0.1:8765/cb\" } }", true),
-      ("issuers: { a: { issuer: \"https://a.example\", redirectUri: \"com.example.app:/cb\" } }", true),
-      ("issuers: { a: { issuer: \"https://a.example\", redirectUri: \"http://b.example/cb\" } }", false),
-      ("issuers: { a: { issuer: \"https://a.example\", redirectUri: \"https://b.example/cb#x\" } }", false),
-      ("issuers: { a: { issuer: \"https://a.example\", redirectUri: \"javascript:alert(1)\" } }", false),
+      ("issuers: { a: { issuer: \"https://a.example\", clientId: a, redirectUri: \"https://b.example/cb\" } }", true),
+      (
+        "issuers: { a: { issuer: \"https://a.example\", clientId: a, redirectUri: \"http://127.0.0.1:8765/cb\" } }",
+        true
+      ),
+      ("issuers: { a: { issuer: \"https://a.example\", clientId: a, redirectUri: \"com.example.app:/cb\" } }", true),
+      ("issuers: { a: { issuer: \"https://a.example\", clientId: a, redirectUri: \"http://b.example/cb\" } }", false),
+      (
+        "issuers: { a: { issuer: \"https://a.example\", clientId: a, redirectUri: \"https://b.example/cb#x\" } }", false
+      ),
+      ("issuers: { a: { issuer: \"https://a.example\", clientId: a, redirectUri: \"javascript:alert(1)\" } }", false),
       ("store: { redis: { url: \"rediss://cache:6379/0\" } }", true),
       ("store: { redis: { url: \"redis://127.0.0.1\" } }", true),
       ("store: { redis: { url: \"https://cache\" } }", false),

@@ -70,6 +70,14 @@ struct PosternTests {
     try await Postern(configuration: configuration, options: options(transport))
   }
 
+  @Test("A program does not learn that its debugger check, or its audit log, is the sidecar's alone")
+  func sidecarKeys() async throws {
+    let hardening: JSONObject = ["debuggerCheck": true, "pinsRequired": true]
+    let postern = try await Postern(configuration: ["hardening": .object(hardening), "peers": []])
+    #expect(postern.warnings == ["peers, hardening.debuggerCheck: no effect in a library, only in the sidecar"])
+    #expect(try await Postern(configuration: ["hardening": ["pinsRequired": true]]).warnings == [])
+  }
+
   @Test("an anonymous fetch has no token: catches a request that is authenticated by the wrong rule")
   func anonymous() async throws {
     let response = try await postern().fetch("now", from: "time")

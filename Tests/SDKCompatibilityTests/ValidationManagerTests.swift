@@ -56,6 +56,8 @@ import Testing
     #expect(await code("", by: manager) == "malformed_token")
     #expect(await code(try bench.token(), nonce: "other", by: manager) == "nonce_mismatch")
     #expect(await code(try bench.token(), clientId: "other", by: manager) == "aud_mismatch")
+    #expect(await code(try bench.token(["client_id": "other"]), by: manager) == "client_id_mismatch")
+    #expect(await code(try bench.token(["client_id": "shop"]), by: manager) == nil)
     #expect(await code(try bench.token(["exp": 1]), by: manager) == "token_expired")
     #expect(await code(try bench.token(["iss": "https://other.test"]), by: manager) == "iss_mismatch")
     #expect(await code(try bench.token(["c_hash": "AAAA"]), code: "c", by: manager) == "c_hash_mismatch")
@@ -111,6 +113,16 @@ import Testing
       idTokenString: bench.token(), authorizationCode: nil, clientId: "shop", nonce: "n-1",
       jwksUrl: HTTPURL("http://127.0.0.1/jwks"), config: bench.configuration)
     #expect(engine.transport.requests.count == count)
+  }
+
+  @Test("Key sets behind an authority of one's own cannot be had")
+  func privateAuthority() async throws {
+    let engine = Engine { _, _ in .json(#"{"keys":[]}"#) }
+    let store = KeySetStore(engine.services, discovery: engine.discovery)
+    let access = ServerAccess(tls: TLSSettings(caFile: "/etc/ca.pem"))
+    let manager = ValidationManager(validator: bench.validator, keySets: store.reached(by: access))
+    #expect(await code(try bench.token(), by: manager) == "key_not_found")
+    #expect(Set(engine.transport.options.map(\.access.tls.caFile)) == ["/etc/ca.pem"])
   }
 
   private struct Permissive: IValidationManager {

@@ -169,6 +169,24 @@ import Testing
     #expect(try await bench.code(of: bench.token(["nonce": nil, "c_hash": "x"])) == code.map { _ in "missing_nonce" })
   }
 
+  @Test("a nonce that was not requested is accepted although it is to be rejected, or at a refresh rejected")
+  func unexpectedNonce() async throws {
+    var bench = try TokenBench()
+    let previous = try bench.token()
+    bench.expectations.nonce = nil
+    bench.configuration.rejectsUnexpectedNonce = true
+    #expect(try await bench.code(of: previous) == "nonce_mismatch")
+    #expect(try await bench.code(of: bench.token(["nonce": nil])) == nil)
+    bench.expectations.flow = .refresh(previous: previous)
+    #expect(try await bench.code(of: previous) == nil)
+    bench.expectations.flow = .code
+    bench.expectations.rejectsUnexpectedNonce = false
+    #expect(try await bench.code(of: previous) == nil)
+    bench.configuration.rejectsUnexpectedNonce = false
+    bench.expectations.rejectsUnexpectedNonce = true
+    #expect(try await bench.code(of: previous) == "nonce_mismatch")
+  }
+
   @Test("an empty nonce is a nonce: it is not met by a token without one")
   func emptyNonce() async throws {
     var bench = try TokenBench()
@@ -266,8 +284,10 @@ import Testing
     var bench = try TokenBench()
     bench.configuration.trustedAuthorizedParties = parties
     bench.configuration.trustedAudiences = audiences
-    let fault = try await bench.code(of: bench.token(["azp": .string(party)]))
-    #expect(fault == (isValid ? nil : "azp_mismatch"))
+    for (claim, code) in [("azp", "azp_mismatch"), ("client_id", "client_id_mismatch")] {
+      let fault = try await bench.code(of: bench.token([claim: .string(party)]))
+      #expect(fault == (isValid ? nil : code))
+    }
   }
 
   @Test(

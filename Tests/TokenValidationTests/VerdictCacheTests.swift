@@ -74,6 +74,7 @@ import TokenValidation
     "trustedAudiences": { $0.expectations.trustedAudiences = ["api", "shop"] },
     "clockSkew": { $0.expectations.clockSkew = .seconds(31) },
     "requiresAuthorizedParty": { $0.expectations.requiresAuthorizedParty = false },
+    "rejectsUnexpectedNonce": { $0.expectations.rejectsUnexpectedNonce = true },
   ]
 
   static let configurationChanges: [String: Change] = [
@@ -82,6 +83,7 @@ import TokenValidation
     "clockSkew": { $0.configuration.clockSkew = .seconds(31) },
     "trustedAudiences": { $0.configuration.trustedAudiences.append("more") },
     "requiresAuthorizedParty": { $0.configuration.requiresAuthorizedParty = true },
+    "rejectsUnexpectedNonce": { $0.configuration.rejectsUnexpectedNonce = true },
     "maximumTokenAge": { $0.configuration.maximumTokenAge = .seconds(600) },
     "clientSecret": { $0.configuration.clientSecret = Secret("secret") },
     "encryption": { $0.configuration.encryption.algorithms = [.rsaOAEP] },

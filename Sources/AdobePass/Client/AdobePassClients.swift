@@ -18,6 +18,8 @@ final class AdobePassClients: Sendable {
     var unsaved: Unsaved?
     /// The backoff after a rejection.
     var backoff: TokenBackoff?
+    /// Whether it was the client that was rejected.
+    var isUnknown = false
     /// The time of the last replacement of the client.
     var replacedAt: MonotonicInstant?
   }
@@ -89,8 +91,9 @@ final class AdobePassClients: Sendable {
     _ requests: AdobePassRequests, instead rejected: AdobePassToken?, isUnknownClient: Bool
   ) async throws(DecisionFault) -> AdobePassToken {
     let client = requests.client
-    let previous = self[client].backoff
-    if let error = previous?.error(at: clock.monotonicNow) { throw DecisionFault(error) }
+    let entry = self[client]
+    let previous = entry.backoff
+    if let error = previous?.error(at: clock.monotonicNow) { throw Self.fault(error, isUnknownClient: entry.isUnknown) }
     do throws(AdobePassClientError) {
       let registration = try await usable(requests, instead: isUnknownClient ? rejected?.clientID : nil)
       do throws(AdobePassClientError) {
@@ -102,13 +105,18 @@ final class AdobePassClients: Sendable {
       }
     } catch {
       switch error {
-      case .endpoint(let error, _):
+      case .endpoint(let error, let isUnknown):
         let backoff = TokenBackoff(after: error, previous: previous, now: clock.monotonicNow)
-        if let backoff { change(client) { $0.backoff = backoff } }
-        throw DecisionFault(error)
+        if let backoff { change(client) { ($0.backoff, $0.isUnknown) = (backoff, isUnknown) } }
+        throw Self.fault(error, isUnknownClient: isUnknown)
       case .fault(let fault): throw fault
       }
     }
+  }
+
+  private static func fault(_ error: TokenError, isUnknownClient: Bool) -> DecisionFault {
+    let fault = DecisionFault(error)
+    return isUnknownClient ? fault.suggesting("application-registration") : fault
   }
 
   /// Returns credentials with which the API can be used.

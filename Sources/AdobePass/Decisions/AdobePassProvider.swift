@@ -127,8 +127,9 @@ public final class AdobePassProvider: DecisionProvider {
       var authorized = request
       authorized.fields["Authorization"] = "Bearer \(token.value.reveal())"
       return try await link.exchange(authorized, for: purpose)
-    } failure: { fault, _ in
-      fault
+    } failure: { fault, response in
+      guard let response, fault.status.isLocal, !fault.isOutage else { return fault }
+      return Self.action(of: response).map(fault.suggesting) ?? fault
     }
     let trace = Self.trace(of: response)
     guard !Self.rejectsToken(response) else { throw DecisionFault(Self.rejection(response).traced(trace)) }
@@ -210,8 +211,14 @@ public final class AdobePassProvider: DecisionProvider {
   /// The status of a call whose access token is rejected.
   static func rejection(_ response: HTTPResponse) -> Status {
     let code = error(in: response).flatMap { EnhancedErrorTable[$0.code] == nil ? nil : $0.code }
-    return .accessTokenUnavailable(
+    let status = Status.accessTokenUnavailable(
       "the decision point rejects the sidecar's access token with \(response.status)\(code.map { " \($0)" } ?? "")")
+    return action(of: response).map { status.suggesting($0) } ?? status
+  }
+
+  /// The action that an answer suggests, if it is a published one: another text might quote the token.
+  private static func action(of response: HTTPResponse) -> String? {
+    error(in: response).flatMap { EnhancedError.actions.contains($0.action) ? $0.action : nil }
   }
 
   /// Whether the sidecar's own credentials are rejected.

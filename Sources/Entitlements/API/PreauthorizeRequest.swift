@@ -55,6 +55,23 @@ public struct PreauthorizeResponse: Sendable, Hashable {
   public static func failure(_ status: Status) -> PreauthorizeResponse {
     PreauthorizeResponse(outcome: .failure, status: status)
   }
+
+  /// The request could not be carried out at `point`.
+  public static func failure(_ status: Status, at point: DecisionPoint) -> PreauthorizeResponse {
+    failure(point.provider.worded(status))
+  }
+
+  /// The same response, with the sidecar's own errors in the words of `provider`.
+  func worded(by provider: any DecisionProvider) -> PreauthorizeResponse {
+    guard status != nil || decisions.contains(where: { $0.error?.isLocal == true }) else { return self }
+    return PreauthorizeResponse(
+      outcome: outcome,
+      decisions: decisions.map { decision in
+        Decision(
+          id: decision.id, error: decision.error.map(provider.worded), source: decision.source, age: decision.age,
+          expiresAt: decision.expiresAt)
+      }, status: status.map(provider.worded), unhonoredFeatures: unhonoredFeatures)
+  }
 }
 
 /// The decision about one resource. A permit has no error; every other decision has one.

@@ -41,10 +41,11 @@ public struct Status: Sendable, Hashable {
   /// Whether there is no decision: an error of the sidecar, or a fault of the decision point. Anything else is a deny.
   package var isFault: Bool { isLocal || EnhancedError.isFault(self) }
 
-  /// The same status with another suggested action.
-  func suggesting(_ action: String) -> Status {
+  /// The same status with another suggested action, and another message where one is given.
+  package func suggesting(_ action: String, message: String? = nil) -> Status {
     Status(
-      status: status, code: code, action: action, message: message, details: details, helpURL: helpURL, trace: trace)
+      status: status, code: code, action: action, message: message ?? self.message, details: details, helpURL: helpURL,
+      trace: trace)
   }
 
   /// The same status, with `trace` where it has none.
@@ -55,7 +56,7 @@ public struct Status: Sendable, Hashable {
   }
 }
 
-/// The sidecar's own errors, in the words of the SDK on which the method is modelled.
+/// The sidecar's own errors, by the codes of the SDK on which the method is modelled.
 extension Status {
   /// A decision point that is not ready.
   public static func requestorNotConfigured(_ details: String) -> Status {
@@ -108,6 +109,10 @@ extension Status {
       status: 0, code: "network_error", action: "retry", message: "The decision point could not be reached.",
       details: details)
   }
+
+  /// A request about nothing. It is no success: "all are permitted" would be true of its decisions.
+  package static let noResources = Status(
+    status: 0, code: "bad_request", action: "none", message: "The request names no resource.")
 
   /// A deny without a reason of its own.
   package static func denied(message: String? = nil, details: String? = nil, trace: String? = nil) -> Status {

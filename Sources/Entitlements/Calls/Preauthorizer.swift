@@ -33,25 +33,28 @@ public final class Preauthorizer: Sendable {
     _ request: PreauthorizeRequest, for subject: DecisionSubject, context: JSONObject = JSONObject(),
     at point: DecisionPoint, in scope: CallScope = CallScope()
   ) async -> PreauthorizeResponse {
+    // The caller's mistake, which says nothing about the decision point.
+    guard !request.resources.isEmpty else { return .failure(.noResources) }
     if let rule = point.settings.degradation, rule.isActive(at: services.clock.wallNow) {
-      let response = rule.response(to: request)
-      services.observer.observe(.decided(provider: point.name, DecisionCounts(response, at: point)), in: scope)
-      return response
+      return finished(rule.response(to: request), at: point, in: scope)
     }
     let resolved: ResolvedContext
     do throws(DecisionFault) {
       resolved = try await point.provider.resolved(
         context, over: client(of: point, for: subject, in: scope))
     } catch {
-      let response = PreauthorizeResponse.failure(error.status)
-      services.observer.observe(.decided(provider: point.name, DecisionCounts(response, at: point)), in: scope)
-      return response
+      return finished(.failure(error.status), at: point, in: scope)
     }
     let call = PreauthorizeCall(request, subject: subject, context: resolved, point: point, clock: services.clock)
     let outcome = await decisions(call, scope)
-    let response = call.response(outcome.known, outcome.arrived)
+    return finished(call.response(outcome.known, outcome.arrived), at: point, in: scope)
+  }
+
+  private func finished(
+    _ response: PreauthorizeResponse, at point: DecisionPoint, in scope: CallScope
+  ) -> PreauthorizeResponse {
     services.observer.observe(.decided(provider: point.name, DecisionCounts(response, at: point)), in: scope)
-    return response
+    return response.worded(by: point.provider)
   }
 
   /// Removes the decisions that `selection` names from the cache, and detaches the lookups of them; returns how many

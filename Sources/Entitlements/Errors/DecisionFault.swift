@@ -40,6 +40,11 @@ public struct DecisionFault: Error, Sendable, Hashable {
     self.isWhole = isWhole
   }
 
+  /// The same fault with another suggested action.
+  package func suggesting(_ action: String) -> DecisionFault {
+    DecisionFault(status.suggesting(action), retry: retry, remedy: remedy, isWhole: isWhole)
+  }
+
   /// The answer is malformed.
   package static func format(_ details: String, remedy: Remedy = .none, trace: String? = nil) -> DecisionFault {
     DecisionFault(.formatUnknown(details, trace: trace), remedy: remedy)

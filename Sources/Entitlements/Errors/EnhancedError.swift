@@ -5,6 +5,11 @@ import PosternSupport
 package enum EnhancedError {
   /// The maximum length in bytes of a text that is passed on.
   package static let maxTextBytes = 4096
+  /// The actions that are published.
+  package static let actions: Set<String> = [
+    "none", "configuration", "application-registration", "authentication", "authorization", "degradation", "retry",
+    "retry-after",
+  ]
 
   /// Returns the error in `document`: the document itself, `error`, or the first of `errors`; nil when none has a code.
   /// `status` is used where the error has none.

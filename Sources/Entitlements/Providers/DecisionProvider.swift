@@ -38,6 +38,9 @@ public protocol DecisionProvider: Sendable {
   /// can be had for it, and so before a decision is taken from the cache.
   func resolved(_ context: JSONObject, over link: DecisionClient) async throws(DecisionFault) -> ResolvedContext
 
+  /// Returns an error of the sidecar's own as callers of this kind of decision point know it; any other status as it is.
+  func worded(_ status: Status) -> Status
+
   /// Returns one verdict for each resource of `batch`, in its order; nil where the answer has none. Throws when there
   /// is no answer for any of them.
   func evaluate(_ batch: DecisionBatch, over link: DecisionClient) async throws(DecisionFault) -> [DecisionVerdict?]
@@ -46,6 +49,9 @@ public protocol DecisionProvider: Sendable {
 extension DecisionProvider {
   /// Requests name a subject by default.
   public var needsSubject: Bool { true }
+
+  /// Errors are as they are by default.
+  public func worded(_ status: Status) -> Status { status }
 
   /// The context is accepted as it is by default.
   public func contextError(in context: JSONObject) -> DecisionContextError? { nil }

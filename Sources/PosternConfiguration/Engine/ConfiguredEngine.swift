@@ -208,8 +208,8 @@ package struct ValidationRules: Sendable {
   package let keySetOrigins: Set<HTTPURL.Origin>
   /// Whether they may set the time of a validation.
   package let allowsCallerClock: Bool
-  /// The servers that may be reached without TLS.
-  package let plainHTTP: PlainHTTPRule
+  /// How the servers there are reached.
+  package let access: ServerAccess
 }
 
 /// The resource servers by name, with the keys of those whose bodies are encrypted: a replaced file has new ones.

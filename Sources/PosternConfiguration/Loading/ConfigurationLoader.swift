@@ -14,6 +14,8 @@ public struct ConfigurationLoader: Sendable {
     public var warnings: [ConfigurationProblem]
     /// The files and ports it refers to.
     public var reach = OutboundTargets()
+    /// The keys that are given, and have an effect in a sidecar only: they are about its callers and its process.
+    public var sidecarKeys: [String] = []
   }
 
   /// Reads a file, at most so many bytes.
@@ -106,7 +108,17 @@ public struct ConfigurationLoader: Sendable {
     var reach = OutboundTargets()
     reach.files = files.withLock { $0 }
     reach.ports = context.ports
-    return Loaded(configuration: configuration, warnings: warnings, reach: reach)
+    return Loaded(
+      configuration: configuration, warnings: warnings, reach: reach, sidecarKeys: Self.sidecarKeys(overrides.root))
+  }
+
+  private static func sidecarKeys(_ root: SourceNode) -> [String] {
+    func given(_ section: String, except others: Set<String>) -> [String] {
+      guard case .mapping(let entries)? = root[section]?.content else { return [] }
+      return entries.map(\.key).filter { !others.contains($0) }.map { "\(section).\($0)" }
+    }
+    let sections = ["listen", "peers", "http", "gateway", "log", "telemetry", "audit"].filter { root[$0] != nil }
+    return sections + given("limits", except: ["sessionBytesPerUid"]) + given("hardening", except: ["pinsRequired"])
   }
 
   private func only(_ message: String, in path: String) -> ConfigurationProblems {

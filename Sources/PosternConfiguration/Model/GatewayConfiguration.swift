@@ -86,6 +86,11 @@ extension GatewayListenConfiguration: ConfigurationSection {
       keys.problem("needs keyFile: every program of this machine, and every web page, can reach it", at: "address")
     }
     if !hasAddress, hasKey { keys.problem("goes with address only", at: "keyFile") }
+    if hasAddress, !keys.isGiven("path") {
+      for (name, isSet) in [("group", group != nil), ("mode", mode != 0o600)] where isSet {
+        keys.problem("goes with path only", at: name)
+      }
+    }
     if let key, key.value.reveal().utf8.count < Self.leastKey {
       keys.problem("the key has fewer than \(Self.leastKey) characters", at: "keyFile")
     }

@@ -57,6 +57,9 @@ extension HardeningConfiguration: ConfigurationSection {
       only an issuer's metadata names.
       """,
       example: .commented([8443]))
+    if landlock == .off, !connectPorts.isEmpty {
+      keys.warn("has no effect with landlock: off, which limits no ports", at: "connectPorts")
+    }
     if coreDumps { keys.warn("core dumps hold tokens and keys", at: "coreDumps") }
   }
 }

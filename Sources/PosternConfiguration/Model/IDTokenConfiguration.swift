@@ -20,10 +20,12 @@ public struct IDTokenConfiguration: Sendable, Equatable {
   public var clockSkew: Duration
   /// Audiences that a token may have in addition to the client. Default none.
   public var trustedAudiences: [String]
-  /// Clients that may have requested a token for this one (`azp`). Default none.
+  /// Clients that may have requested a token for this one (`azp`, `client_id`). Default none.
   public var trustedAuthorizedParties: [String]
   /// Whether a token with several audiences must say to whom it was issued (`azp`). Default false.
   public var requireAzp: Bool
+  /// Whether a nonce makes a token invalid where no nonce was sent. Default false.
+  public var rejectUnexpectedNonce: Bool
   /// Whether a logout token must have `exp` (Back-Channel Logout 1.0 section 2.4). Default true.
   public var requireLogoutExp: Bool
   /// Encrypted ID tokens.
@@ -42,9 +44,13 @@ extension IDTokenConfiguration: ConfigurationSection {
       "trustedAudiences", of: .text, default: [], "Audiences that a token may have in addition to the client.")
     trustedAuthorizedParties = keys.list(
       "trustedAuthorizedParties", of: .text, default: [],
-      "Clients that may have requested a token for this client (azp), such as an Android app of the same owner.")
+      "Clients that may have requested a token for this client (azp, client_id), such as an Android app of the same owner."
+    )
     requireAzp = keys.value(
       "requireAzp", .boolean, default: false, "Whether a token with several audiences must have azp.")
+    rejectUnexpectedNonce = keys.value(
+      "rejectUnexpectedNonce", .boolean, default: false,
+      "Whether a nonce makes a token invalid where no nonce was sent.")
     requireLogoutExp = keys.value(
       "requireLogoutExp", .boolean, default: true,
       "Whether a logout token must have exp. If not, one without it is valid for two minutes after iat.")

@@ -127,6 +127,17 @@ extension IssuerConfiguration: ConfigurationSection {
     tls = keys.section("tls", TrustConfiguration.self, "Which servers to trust.")
     proxy = ProxyChoice.read(keys)
     checkClientAuthentication(keys)
+    checkEffects(keys)
+  }
+
+  private func checkEffects(_ keys: SectionReader) {
+    guard !keys.isGiven("clientId") else { return }
+    let settings = [
+      ("implicit", true), ("redirectUri", true), ("scope", true), ("introspection", introspection.cache > .zero),
+    ]
+    for (name, isSet) in settings where isSet && keys.isGiven(name) {
+      keys.problem("has no effect without clientId: the issuer's tokens are validated, and none is requested", at: name)
+    }
   }
 
   private func checkClientAuthentication(_ keys: SectionReader) {

@@ -19,6 +19,7 @@ extension TelemetryConfiguration: ConfigurationSection {
       "otlp", OTLPConfiguration.self,
       "An OpenTelemetry collector, spoken to with OTLP over HTTP in JSON. Left out: none.",
       commented: true)
+    if otlp == nil, serviceName != "postern" { keys.warn("has no effect without otlp", at: "serviceName") }
   }
 }
 
@@ -94,6 +95,7 @@ extension LogConfiguration: ConfigurationSection {
     access = keys.value(
       "access", .boolean, default: false,
       "Whether each call is a line at info, with its sizes; else it is one at debug, without.")
+    if access, level > .info { keys.warn("has no effect: its lines are at info, below level", at: "access") }
   }
 }
 
@@ -115,6 +117,7 @@ extension HTTPConfiguration: ConfigurationSection {
       "beyondLoopback", .boolean, default: false,
       "Whether listen may be another address, as for a Prometheus that scrapes a pod: every program that can reach it can read health and metrics, in the clear."
     )
+    if beyondLoopback, listen == nil { keys.warn("has no effect without listen", at: "beyondLoopback") }
     guard let listen, !beyondLoopback else { return }
     let host = String(listen.prefix { $0 != ":" || listen.hasPrefix("[") }.prefix { $0 != "]" })
     if host != "localhost", !HTTPHost.isLoopbackAddress(host.hasPrefix("[") ? host + "]" : host) {

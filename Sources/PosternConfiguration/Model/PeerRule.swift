@@ -20,6 +20,15 @@ public struct PeerRule: Sendable, Equatable {
   public var concurrency: Int?
 }
 
+extension PeerRule {
+  /// Whether it matches every caller that `other` matches.
+  func matches(all other: PeerRule) -> Bool {
+    // A group that is not known is a problem by itself.
+    guard uid != nil || gid != nil, other.uid != nil || other.gid != nil else { return false }
+    return (uid == nil || uid == other.uid) && (gid == nil || gid == other.gid)
+  }
+}
+
 extension PeerRule: ConfigurationSection {
   package init(reading keys: SectionReader) {
     // (uid_t) -1 means "no change" to the kernel and is no user.

@@ -7,6 +7,9 @@ extension PosternConfiguration {
     let context = keys.context
     for (index, rule) in (peers ?? []).enumerated() {
       let path = keys.path.key("peers").index(index)
+      if let earlier = peers?.prefix(index).firstIndex(where: { $0.matches(all: rule) }) {
+        context.warn("never decides: peers[\(earlier)] matches the same callers before it", at: path)
+      }
       func check(_ names: [String]?, _ key: String, _ kind: String, among known: some Collection<String>) {
         for (index, name) in (names ?? []).enumerated() where name != "*" && !known.contains(name) {
           context.problem(Self.unknown(kind, name, among: known), at: path.key(key).index(index))
@@ -40,27 +43,28 @@ extension PosternConfiguration {
 
   /// Checks that every server has pins where that is required, and TLS, without which there is no certificate.
   private func checkPins(_ keys: SectionReader) {
+    func path(_ section: String, _ name: String) -> ConfigurationPath { keys.path.key(section).key(name) }
     let locations =
-      resources.map { ("resources", $0.key, "baseUrl", [$0.value.locations.baseURL], $0.value.tls.trust) }
+      resources.map { (path("resources", $0.key), "baseUrl", [$0.value.locations.baseURL], $0.value.tls.trust) }
       + resources.map {
-        ("resources", $0.key, "additionalOrigins", $0.value.locations.additionalOrigins, $0.value.tls.trust)
-      } + issuers.map { ("issuers", $0.key, "issuer", [$0.value.issuer], $0.value.tls) }
-      + preauthorization.map { ("preauthorization", $0.key, "baseUrl", [$0.value.baseURL], $0.value.tls) }
-    for (section, name, key, urls, trust) in locations where trust.pinsRequired {
+        (path("resources", $0.key), "additionalOrigins", $0.value.locations.additionalOrigins, $0.value.tls.trust)
+      } + issuers.map { (path("issuers", $0.key), "issuer", [$0.value.issuer], $0.value.tls) }
+      + preauthorization.map { (path("preauthorization", $0.key), "baseUrl", [$0.value.baseURL], $0.value.tls) }
+      + [(keys.path.key("validation"), "jwksOrigins", validation.jwksOrigins, validation.tls)]
+    for (section, key, urls, trust) in locations where trust.pinsRequired {
       guard urls.contains(where: { $0.lowercased().hasPrefix("http:") }) else { continue }
-      let path = keys.path.key(section).key(name).key(key)
-      keys.context.problem("plain http has no certificate, and tls.pinsRequired is set", at: path)
+      keys.context.problem("plain http has no certificate, and tls.pinsRequired is set", at: section.key(key))
     }
     guard hardening.pinsRequired else { return }
     let servers =
-      issuers.map { ("issuers", $0.key, $0.value.tls) } + resources.map { ("resources", $0.key, $0.value.tls.trust) }
-      + preauthorization.map { ("preauthorization", $0.key, $0.value.tls) }
-    for (section, name, trust) in servers where trust.pins == nil && !trust.pinsRequired {
-      let path = keys.path.key(section).key(name).key("tls").key("pins")
-      keys.context.problem("is missing: hardening.pinsRequired is set", at: path)
+      issuers.map { (path("issuers", $0.key), $0.value.tls) }
+      + resources.map { (path("resources", $0.key), $0.value.tls.trust) }
+      + preauthorization.map { (path("preauthorization", $0.key), $0.value.tls) }
+      + (validation.jwksOrigins.isEmpty ? [] : [(keys.path.key("validation"), validation.tls)])
+    for (section, trust) in servers where trust.pins == nil && !trust.pinsRequired {
+      keys.context.problem("is missing: hardening.pinsRequired is set", at: section.key("tls").key("pins"))
     }
     let others = [
-      ("validation", "jwksOrigins", "key sets that callers name have no pins", !validation.jwksOrigins.isEmpty),
       ("development", "plainHTTPOnLoopback", "plain http has no certificate", development.plainHTTPOnLoopback),
       ("outbound", "plainHTTP", "plain http has no certificate", !outbound.plainHTTP.isEmpty),
     ]

@@ -103,6 +103,8 @@ public struct ValidationConfiguration: Sendable, Equatable {
   public var inlineJwks: Bool
   /// The origins from which callers may have key sets fetched (`jwksUrl`). Default none.
   public var jwksOrigins: [String]
+  /// Which servers to trust at these origins.
+  public var tls: TrustConfiguration
 }
 
 extension ValidationConfiguration: ConfigurationSection {
@@ -111,6 +113,9 @@ extension ValidationConfiguration: ConfigurationSection {
     jwksOrigins = keys.list(
       "jwksOrigins", of: .origin, default: [],
       "Origins, as in https://host, that callers may name in jwksUrl. Empty: none.")
+    tls = keys.section("tls", TrustConfiguration.self, "Which servers to trust at these origins.")
+    let hasTrust = tls.caFile != nil || tls.pins != nil || tls.pinsRequired
+    if hasTrust, jwksOrigins.isEmpty { keys.problem("has no effect without jwksOrigins", at: "tls") }
   }
 }
 

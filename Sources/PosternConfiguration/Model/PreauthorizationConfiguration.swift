@@ -120,6 +120,7 @@ extension PreauthorizationConfiguration: ConfigurationSection {
   }
 
   private func check(_ keys: SectionReader) {
+    checkEvaluation(keys)
     for (name, onlyKind) in Self.keysOfOneKind where keys.isGiven(name) && onlyKind != kind {
       keys.warn("\(name) is for kind: \(onlyKind.rawValue) only and does nothing here", at: name)
     }
@@ -146,6 +147,25 @@ extension PreauthorizationConfiguration: ConfigurationSection {
       keys.problem("kind: access-manager needs credentials: ssoTokenFile, or usernameFile and passwordFile", at: "kind")
     case .accessManager, .authzen:
       break
+    }
+  }
+
+  private func checkEvaluation(_ keys: SectionReader) {
+    if issuer == nil, !evaluation.subjectClaims.isEmpty {
+      keys.problem("has no effect without an issuer: they are claims of a session", at: "subjectClaims")
+    }
+    let hasTypes = kind == .authzen || kind == .opa
+    let settings = [
+      ("resourceType", evaluation.resourceType != "channel", hasTypes),
+      ("subjectType", evaluation.subjectType != "user", hasTypes),
+      ("subjectClaims", !evaluation.subjectClaims.isEmpty, hasTypes),
+      ("action", evaluation.action != "view", kind != .adobePass),
+    ]
+    for (name, isSet, isRead) in settings where isSet && !isRead {
+      keys.warn("\(name) does nothing here: kind: \(kind.rawValue) has no such parameter", at: name)
+    }
+    if kind == .authzen || kind == .opa, credentials.ssoToken != nil || credentials.username != nil {
+      keys.warn("ssoTokenFile, usernameFile and passwordFile are for kind: access-manager only", at: "credentials")
     }
   }
 

@@ -91,6 +91,27 @@ extension ResourceConfiguration: ConfigurationSection {
     cookies = keys.section("cookies", CookiesConfiguration.self, "Cookies between requests.")
     payloadEncryption = keys.optionalSection(
       "payloadEncryption", PayloadEncryptionConfiguration.self, "Bodies encrypted as JWE (RFC 7516).", commented: true)
+    checkEffects(keys)
+  }
+
+  private func checkEffects(_ keys: SectionReader) {
+    let ofTokens = [
+      ("scope", true), ("audience", true), ("refreshOn", true), ("advice", advice != nil),
+      ("senderConstraint", tokens.senderConstraint != .none), ("tokens", tokens.whenNoSession != .fail),
+    ]
+    if tokens.issuer == nil, !tokens.auth.needsIssuer {
+      for (name, isSet) in ofTokens where isSet && keys.isGiven(name) {
+        keys.problem("has no effect without an issuer: no session or token is ever used here", at: name)
+      }
+    }
+    let urls = [locations.baseURL] + locations.additionalOrigins
+    guard urls.allSatisfy({ $0.lowercased().hasPrefix("http:") }) else { return }
+    let trust = tls.trust
+    // Required pins have a problem of their own.
+    let hasTLS = !trust.pinsRequired && (trust.caFile != nil || trust.pins != nil || tls.clientCertificateFile != nil)
+    for (name, isSet) in [("http2", http2), ("tls", hasTLS)] where isSet {
+      keys.problem("has no effect: the resource is plain http", at: name)
+    }
   }
 }
 
@@ -213,6 +234,10 @@ private struct AdviceSection: ConfigurationSection {
     let statuses = keys.list(
       "status", of: .integer(400...599), default: [],
       "Further statuses of answers that are searched, beside redirects, 401 and 403.", example: .commented([404]))
+    let settings = [
+      ("rounds", rounds != 3), ("wait", wait != .seconds(180)), ("inSuccess", inSuccess), ("status", !statuses.isEmpty),
+    ]
+    for (name, isSet) in settings where isSet && !isEnabled { keys.warn("has no effect without enabled", at: name) }
     rules =
       isEnabled ? AdviceRules(rounds: rounds, wait: wait, inSuccess: inSuccess, statuses: Set(statuses)) : nil
   }
@@ -238,6 +263,8 @@ extension CookiesConfiguration: ConfigurationSection {
       "maxCookies", .integer(1...1000), default: 50, "Cookies of one session, or of one user id without session.")
     maxBytes = keys.value(
       "maxBytes", .size(1024...(1 << 20)), default: 64 << 10, "Names, values, domains and paths of those together.")
+    for (name, isSet) in [("maxCookies", maxCookies != 50), ("maxBytes", maxBytes != 64 << 10)]
+    where isSet && !areStored { keys.warn("has no effect without store", at: name) }
   }
 }
 

@@ -48,6 +48,12 @@ extension StoreConfiguration: ConfigurationSection {
       "Files with keys that records may have been written with; they are encrypted again with the key.",
       example: .commented(["/run/secrets/postern-key-before"]))
     redis = keys.optionalSection("redis", RedisConfiguration.self, "The Redis server of kind: redis.", commented: true)
+    let ofRecords = [
+      ("path", path != "/var/lib/postern"), ("keyFile", key != nil), ("previousKeyFiles", !previousKeys.isEmpty),
+    ]
+    for (name, isSet) in ofRecords where isSet && kind == .memory {
+      keys.warn("has no effect: kind: memory writes nothing", at: name)
+    }
     if kind == .redis, redis == nil { keys.problem("kind: redis needs the section redis", at: "kind") }
     if kind == .file, !["key", "keyFile", "keyEnv"].contains(where: keys.isGiven) {
       keys.warn("keyFile is left out: the key is kept in postern.key in the store's directory")

@@ -36,6 +36,7 @@ public enum ValidateIDToken: RPCMethod {
     public var clockSkewSeconds: Int?
     public var now: Double?
     public var requireAzp: Bool?
+    public var rejectUnexpectedNonce: Bool?
     public var flow: Flow?
     public var previousIdToken: String?
 
@@ -43,6 +44,7 @@ public enum ValidateIDToken: RPCMethod {
       "idToken": "The token",
       "clientId": "The client that the token must be for; default: the configured issuer's client",
       "nonce": "The nonce of the authorization request; then it must be there and equal",
+      "rejectUnexpectedNonce": "Whether a nonce makes the token invalid where the call has none; default: the issuer's",
       "authorizationCode": "Compared with c_hash",
       "accessToken": "Compared with at_hash",
       "state": "Compared with s_hash",
@@ -416,6 +418,7 @@ extension ValidateIDToken.Params {
     if member.isNamed("clockSkewSeconds") { return member.read(&clockSkewSeconds) }
     if member.isNamed("now") { return member.read(&now) }
     if member.isNamed("requireAzp") { return member.read(&requireAzp) }
+    if member.isNamed("rejectUnexpectedNonce") { return member.read(&rejectUnexpectedNonce) }
     if member.isNamed("flow") { return member.read(&flow) }
     if member.isNamed("previousIdToken") { return member.read(&previousIdToken) }
     return false

@@ -39,8 +39,10 @@ struct IDTokenVerification: Sendable {
       return await verdict(onSecondLogin: idToken, of: live, expectations, at: issuer, in: call)
     }
     let flow: TokenFlow = live.contents.user.idToken.map { .refresh(previous: $0) } ?? .code
-    let expectations = IDTokenExpectations(
+    var expectations = IDTokenExpectations(
       clientID: issuer.issuer.clientID, accessToken: Secret(token.answer.response.accessToken), flow: flow)
+    // It may have the login's, which is not known any more.
+    expectations.rejectsUnexpectedNonce = false
     return try? await verdict(on: idToken, expectations, at: issuer, in: call)
   }
 

@@ -160,6 +160,8 @@ struct SessionCreation: SessionPart {
     _ idToken: String, at issuer: SessionIssuer, into contents: inout SessionContents, in call: CallScope
   ) async throws(SessionError) {
     var expectations = IDTokenExpectations(clientID: issuer.issuer.clientID)
+    // The login elsewhere may have had one.
+    expectations.rejectsUnexpectedNonce = false
     let verdict = try await idTokens.verdict(on: idToken, expectations, at: issuer, in: call)
     if case .invalid(let fault) = verdict, fault.code == .tokenExpired, case .integer(let expiry)? = fault.actual {
       expectations.now = Timestamp(secondsSinceEpoch: expiry) + .seconds(-1)

@@ -25,12 +25,15 @@ public struct IDTokenConfiguration: Sendable {
   /// Whether a logout token must have `exp`, which providers of older drafts leave out. If not, one without it is valid
   /// for two minutes after `iat`.
   public var requiresLogoutExpiry = true
-  /// The clients besides the token's audience that may have requested it (`azp`). Audiences that are trusted are
-  /// trusted with that, too.
+  /// The clients besides the token's audience that may have requested it (`azp`, `client_id`). Audiences that are
+  /// trusted are trusted with that, too.
   public var trustedAuthorizedParties: [String] = []
   /// Whether any client of the same project may have requested a token: at Google, whose client ids begin with the
   /// project's number.
   public var trustsProject = false
+  /// Whether a nonce is a violation where no nonce was sent. In the token of a refresh it is compared with the previous
+  /// token instead.
+  public var rejectsUnexpectedNonce = false
   /// Other names that the issuer's tokens have in `iss`.
   public var otherIssuers: [String] = []
   /// The format of the issuer's access tokens.
@@ -73,7 +76,8 @@ public struct IDTokenConfiguration: Sendable {
 public struct IDTokenExpectations: Sendable {
   /// The client that the token must be for.
   public var clientID: String
-  /// The nonce of the authorization request. Nil: none was sent, and one in the token is ignored.
+  /// The nonce of the authorization request. Nil: none was sent, and one in the token is ignored unless
+  /// `rejectsUnexpectedNonce`.
   public var nonce: String?
   /// The authorization code, to compare with `c_hash`.
   public var authorizationCode: Secret<String>?
@@ -98,6 +102,8 @@ public struct IDTokenExpectations: Sendable {
   public var clockSkew: Duration?
   /// Replaces the configured requirement of `azp`; nil keeps it.
   public var requiresAuthorizedParty: Bool?
+  /// Replaces the configured rejection of a nonce that was not sent; nil keeps it.
+  public var rejectsUnexpectedNonce: Bool?
 
   /// Expectations of the given parts; the others keep their defaults until they are set.
   public init(

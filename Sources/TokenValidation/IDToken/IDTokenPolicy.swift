@@ -66,9 +66,16 @@ struct IDTokenPolicy: Sendable {
 
   private func addRequestRules(to rules: inout [any ClaimRule]) {
     let isFrontChannel = expectations.flow.isFrontChannel
-    var isHybrid = false
-    if case .hybrid = expectations.flow { isHybrid = true }
-    rules.append(NonceRule(nonce: expectations.nonce, isRequired: isFrontChannel))
+    var (isHybrid, isRefresh) = (false, false)
+    switch expectations.flow {
+    case .hybrid: isHybrid = true
+    case .refresh: isRefresh = true
+    case .code, .implicit: break
+    }
+    rules.append(
+      NonceRule(
+        nonce: expectations.nonce, isRequired: isFrontChannel,
+        rejectsUnexpected: !isRefresh && (expectations.rejectsUnexpectedNonce ?? configuration.rejectsUnexpectedNonce)))
     if let maxAge = expectations.maxAge { rules.append(AuthenticationAgeRule(maxAge: max(maxAge, .zero))) }
     if !expectations.acrValues.isEmpty { rules.append(AuthenticationContextRule(accepted: expectations.acrValues)) }
     // A hash without a value to compare it with is no rule, unless it must be present.
@@ -143,6 +150,7 @@ extension IDTokenConfiguration {
     fingerprint.add(clientID)
     fingerprint.add(likelyProvider?.name)
     fingerprint.add(requiresAuthorizedParty)
+    fingerprint.add(rejectsUnexpectedNonce)
     fingerprint.add(maximumTokenAge)
     fingerprint.add(clientSecret != nil)
     fingerprint.add(encryption.isRequired)
@@ -169,6 +177,7 @@ extension IDTokenExpectations {
     fingerprint.add(trustedAudiences ?? [])
     fingerprint.add(clockSkew)
     fingerprint.add(requiresAuthorizedParty.map { $0 ? "true" : "false" })
+    fingerprint.add(rejectsUnexpectedNonce.map { $0 ? "true" : "false" })
   }
 }
 

@@ -34,30 +34,39 @@ struct TrustedAudienceRule: ClaimRule {
   }
 }
 
-/// `azp`, if present, is the client, or another that is trusted with tokens for this one, as the Android client of a
-/// server is at Google; where several audiences require one, it is present (OpenID Connect Core section
-/// 3.1.3.7 rules 4 and 5 before, section 2 since errata set 2, which leaves the requirement to the client).
+/// `azp` and `client_id`, if present, are the client, or another that is trusted with tokens for this one, as the Android
+/// client of a server is at Google; where several audiences require `azp`, it is present (OpenID Connect Core section
+/// 3.1.3.7 rules 4 and 5 before, section 2 since errata set 2, which leaves the requirement to the client). No
+/// specification has `client_id` in an ID token; providers that put it there mean the client of `azp`.
 struct AuthorizedPartyRule: ClaimRule {
+  private static let claims: [(name: String, code: TokenFault.Code)] = [
+    ("azp", .azpMismatch), ("client_id", .clientIDMismatch),
+  ]
+
   let clientID: String
   var trusted: [String] = []
   var trustsProject = false
   let isRequired: Bool
 
   func outcome(in context: RuleContext) -> RuleOutcome {
-    guard let party = context.claims.string("azp") else {
-      let isNeeded = isRequired && (context.claims.audiences?.count ?? 0) > 1
-      return .require(
-        !isNeeded,
+    if isRequired, context.claims.string("azp") == nil, (context.claims.audiences?.count ?? 0) > 1 {
+      return .failed(
         TokenFault(
           .azpMismatch, "azp is missing in a token with several audiences", claim: "azp", expected: .string(clientID)))
     }
-    return .require(
-      party.isIdentical(to: clientID) || trusted.containsIdentical(party)
-        || trustsProject
-          && Self.project(of: party).map { $0.isIdentical(to: Self.project(of: clientID) ?? "") } ?? false,
-      TokenFault(
-        .azpMismatch, "the token was issued to another client", claim: "azp", expected: .string(clientID),
-        actual: .string(party)))
+    for (name, code) in Self.claims {
+      guard let party = context.claims.string(name), !isTrusted(party) else { continue }
+      return .failed(
+        TokenFault(
+          code, "the token was issued to another client", claim: name, expected: .string(clientID),
+          actual: .string(party)))
+    }
+    return .met
+  }
+
+  private func isTrusted(_ party: String) -> Bool {
+    party.isIdentical(to: clientID) || trusted.containsIdentical(party)
+      || trustsProject && Self.project(of: party).map { $0.isIdentical(to: Self.project(of: clientID) ?? "") } ?? false
   }
 }
 

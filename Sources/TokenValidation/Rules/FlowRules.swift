@@ -3,13 +3,19 @@ import PosternJSON
 import PosternSupport
 
 /// `nonce` is the one that was sent, and is present whenever one was sent or the token came through the browser (OpenID
-/// Connect Core sections 3.1.3.7 rule 11, 3.2.2.11, 3.3.2.12).
+/// Connect Core sections 3.1.3.7 rule 11, 3.2.2.11, 3.3.2.12). Where none was sent, one in the token is ignored unless
+/// that is a violation.
 struct NonceRule: ClaimRule {
   let nonce: String?
   let isRequired: Bool
+  var rejectsUnexpected = false
 
   func outcome(in context: RuleContext) -> RuleOutcome {
-    guard nonce != nil || isRequired else { return .met }
+    guard nonce != nil || isRequired else {
+      return .require(
+        !rejectsUnexpected || context.claims.string("nonce") == nil,
+        TokenFault(.nonceMismatch, "the token has a nonce, and the request had none", claim: "nonce"))
+    }
     guard let actual = context.claims.string("nonce") else {
       return .failed(TokenFault(.missingNonce, "nonce is missing", claim: "nonce"))
     }

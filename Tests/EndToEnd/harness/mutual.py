@@ -42,6 +42,7 @@ class MutualTLS:
     def __init__(self, authority: Authority) -> None:
         self.authority = authority
         self.tokens: Dict[str, Optional[str]] = {}
+        self.keys: Dict[str, Any] = {"keys": []}
         self.asked: List[Tuple[str, str, str]] = []
         self._servers: List[_Server] = []
         self.issuer = self._listen("issuer", ssl.CERT_OPTIONAL)
@@ -72,6 +73,8 @@ class MutualTLS:
         path = handler.path.partition("?")[0]
         if path.endswith("/.well-known/openid-configuration"):
             return 200, self.metadata()
+        if path == "/jwks":
+            return 200, self.keys
         if path == "/token":
             form = parse_qs(handler.rfile.read(int(handler.headers.get("Content-Length", "0"))).decode())
             # The registered subject of the client `mtlsclient` is its name; a secret will do for another one.

@@ -96,6 +96,7 @@ export type ResumeTaskResult = Task;
 export type CancelTaskParams = TaskParams;
 export type CancelTaskResult = Task;
 export interface ListTasksParams extends WithMeta {
+  state?: Task["state"];
   limit?: number;
   cursor?: string;
 }

@@ -22,6 +22,7 @@ export interface ValidateIdTokenParams extends Issuer, WithMeta {
   clockSkewSeconds?: number;
   now?: number;
   requireAzp?: boolean;
+  rejectUnexpectedNonce?: boolean;
   flow?: "code" | "implicit" | "hybrid" | "refresh";
   previousIdToken?: string;
 }

@@ -123,6 +123,7 @@ struct IssuerFactory {
       clientSecret: issuer.clientSecret?.value,
       encryption: TokenEncryptionPolicy(
         isRequired: given.encryption.isRequired, keys: keys, algorithms: given.encryption.algorithms))
+    tokens.rejectsUnexpectedNonce = given.rejectUnexpectedNonce
     tokens.requiresLogoutExpiry = given.requireLogoutExp
     tokens.trustedAuthorizedParties = given.trustedAuthorizedParties
     tokens.trustsProject = issuer.trustsProject

@@ -37,7 +37,7 @@ struct ResourceFactory {
     return ValidationRules(
       allowsInlineKeys: configuration.validation.inlineJwks, keySetOrigins: origins,
       allowsCallerClock: configuration.development.callerClock,
-      plainHTTP: try OutboundFactory(configuration: configuration).plainHTTP())
+      access: try OutboundFactory(configuration: configuration).access(configuration.validation.tls, nil, .outbound))
   }
 
   private func server(

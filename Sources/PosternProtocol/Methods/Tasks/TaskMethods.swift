@@ -9,11 +9,26 @@ public enum ListTasks: RPCMethod {
   public static let traits: MethodTraits = [.needsNoSlot, .needsNoApproval]
   public static let summary = "Lists the caller's tasks"
   public static let explanation =
-    "A page of those of the caller's uid, on whatever connection: first those that run, then those that have ended, the newest first; and where the next page begins. Through an endpoint: those that were begun through it, or below."
+    "A page of those of the caller's uid, of any state or one, on whatever connection: first those that run, then those that have ended, the newest first; and where the next page begins. Through an endpoint: those that were begun through it, or below."
   public static let resultSummary = "The tasks"
   public static let errors: [ErrorCode] = []
 
-  public typealias Params = PageParams
+  public struct Params: RPCObject {
+    public var state: NetworkTask.State?
+    public var limit: Int?
+    public var cursor: String?
+
+    public static let memberDocs = PageParams.memberDocs.merging([
+      "state": "Only tasks of this state; default: of any. It is that of now, where a page is of an earlier moment"
+    ]) { own, _ in own }
+
+    /// The part of the list that is requested.
+    public var page: PageParams {
+      var page = PageParams()
+      (page.limit, page.cursor) = (limit, cursor)
+      return page
+    }
+  }
 
   public struct Result: PageResult {
     public let tasks: [PageEntry<TaskDescription>]

@@ -86,8 +86,8 @@ package struct CallQuestion: Sendable {
     "acrValues", "algorithms", "all", "audience", "auth", "clientId", "clockSkewSeconds", "disableFeatures",
     "domainName", "dpop", "end", "endpoint", "expectedIssuer", "flow", "forceAuth", "issuer", "jwksUrl", "loginHint",
     "maxAge", "method", "minTtlSeconds", "mvpd", "noSession", "platform", "prompt", "provider", "redirectUri",
-    "redirectUrl", "requireAzp", "requiredScopes", "resource", "resources", "scope", "service", "session",
-    "timeoutMs", "tokenTypeHint", "tree", "trustedAudiences", "type", "waitMs",
+    "redirectUrl", "rejectUnexpectedNonce", "requireAzp", "requiredScopes", "resource", "resources", "scope", "service",
+    "session", "timeoutMs", "tokenTypeHint", "tree", "trustedAudiences", "type", "waitMs",
   ]
 
   /// `value`, of a member `name`, without what may be secret.

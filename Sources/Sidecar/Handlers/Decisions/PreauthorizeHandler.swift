@@ -43,7 +43,7 @@ struct PreauthorizeHandler: Sendable {
     let absence = isFresh ? try await choice.end(of: subject) : nil
     guard !Task.isCancelled else { throw RPCFault(.requestCancelled) }
     guard !context.deadline.hasPassed(on: engine.clock) else { throw RPCFault(.deadlineExceeded) }
-    return Self.answer(absence.map { .failure($0.status) } ?? response, subject, context)
+    return Self.answer(absence.map { .failure($0.status, at: point) } ?? response, subject, context)
   }
 
   /// The decision point of a call, up to its first request; or the status that its answer would have.
@@ -52,7 +52,8 @@ struct PreauthorizeHandler: Sendable {
     _ = try Self.request(params)
     _ = try timeout(params)
     switch try await meant(params, context) {
-    case .success(let found): return CheckedDecisions(provider: found.point.name, status: nil)
+    case .success(let found):
+      return CheckedDecisions(provider: found.point.name, status: params.resources.isEmpty ? .noResources : nil)
     case .failure(let absence): return CheckedDecisions(provider: nil, status: absence.status)
     }
   }
@@ -82,7 +83,7 @@ struct PreauthorizeHandler: Sendable {
     let choice = DecisionSubjectChoice(engine: engine, context: context)
     switch try await choice.subject(params, point, &attributes) {
     case .success(let found): subject = found
-    case .failure(let absence): return .failure(absence)
+    case .failure(let absence): return .failure(DecisionSubjectError(status: point.provider.worded(absence.status)))
     }
     if let complaint = point.provider.contextError(in: attributes) {
       let path = ParameterPath(["context", .name(complaint.member)] + complaint.path.components).jsonPointer
@@ -102,8 +103,8 @@ struct PreauthorizeHandler: Sendable {
   private static func request(
     _ params: Preauthorize.Params
   ) throws(RPCFault) -> (request: PreauthorizeRequest, weight: Int) {
-    guard (1...maxResources).contains(params.resources.count) else {
-      throw .invalidParams("resources must be 1 to \(maxResources)", path: "/resources")
+    guard params.resources.count <= maxResources else {
+      throw .invalidParams("resources must be at most \(maxResources)", path: "/resources")
     }
     if let index = params.resources.firstIndex(where: { !(1...maxBytes).contains($0.utf8.count) }) {
       throw .invalidParams("A resource has 1 to \(maxBytes) bytes", path: "/resources/\(index)")

@@ -15,7 +15,7 @@ struct TaskHandlers: Sendable {
   func list(
     _ params: ListTasks.Params, _ context: CallContext
   ) async throws(RPCFault) -> Written<ListTasks.Result> {
-    try await lists.page(params, context) { (start, page) async throws(RPCFault) in
+    try await lists.page(params.page, context) { (start, page) async throws(RPCFault) in
       var position = start
       if page.moment == 0 { page.moment = tasks.moment }
       while true {
@@ -24,7 +24,9 @@ struct TaskHandlers: Sendable {
           position = entry.position
           guard context.runtime.scope.contains(resource: entry.resource), context.sees(begunThrough: entry.narrowing)
           else { continue }
-          guard page.add(entry.task.description, at: entry.position) else { return }
+          let task = entry.task.description
+          guard params.state == nil || params.state == task.state else { continue }
+          guard page.add(task, at: entry.position) else { return }
         }
         guard piece.count == Self.pieceSize else { return }
         guard !Task.isCancelled else { throw RPCFault(.requestCancelled) }

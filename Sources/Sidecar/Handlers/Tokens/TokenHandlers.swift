@@ -29,6 +29,7 @@ struct TokenHandlers: Sendable {
     expectations.algorithms = try InputLimits.algorithms(params.algorithms, SignatureAlgorithm.init(name:))
     expectations.clockSkew = try bounds.clockSkew(params.clockSkewSeconds)
     expectations.requiresAuthorizedParty = params.requireAzp
+    expectations.rejectsUnexpectedNonce = params.rejectUnexpectedNonce
     expectations.now = try bounds.now(params.now)
     let (validator, token) = (engine.validators.idTokens, params.idToken)
     if issuer.isBounded,

@@ -83,8 +83,7 @@ struct TokenIssuer: Sendable {
         throw RPCFault(.jwksURLNotAllowed, path: "/jwksUrl")
       }
       let source = keySets.source(
-        at: url, for: context.uid, amongOrigins: rules.keySetOrigins.count,
-        access: ServerAccess(plainHTTP: rules.plainHTTP))
+        at: url, for: context.uid, amongOrigins: rules.keySetOrigins.count, access: rules.access)
       return (source, false)
     case (_?, _?): throw .invalidParams("At most one of jwks and jwksUrl", path: "/jwksUrl")
     case (nil, nil): throw .invalidParams("expectedIssuer needs jwks or jwksUrl", path: "/jwks")

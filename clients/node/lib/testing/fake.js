@@ -309,7 +309,7 @@ class FakePostern {
       case "getTask":
         return this.#tasks.get(params.task) ?? new Failure("task_not_found", {});
       case "listTasks":
-        return { tasks: [...this.#tasks.values()] };
+        return { tasks: [...this.#tasks.values()].filter(({ state }) => state === (params.state ?? state)) };
       case "authenticateWithAdvice":
         return this.#satisfied(params);
       default:

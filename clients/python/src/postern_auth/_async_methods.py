@@ -576,6 +576,7 @@ class AsyncMethods:
     async def list_tasks(
         self,
         *,
+        state: Literal["running", "suspended", "cancelled", "completed"] | None = None,
         limit: int | None = None,
         cursor: str | None = None,
         timeout: float | None = None,
@@ -583,15 +584,17 @@ class AsyncMethods:
     ) -> TaskList:
         """Lists the caller's tasks.
 
-        A page of those of the caller's uid, on whatever connection: first those that run, then those that have
-        ended, the newest first; and where the next page begins. Through an endpoint: those that were begun through
-        it, or below.
+        A page of those of the caller's uid, of any state or one, on whatever connection: first those that run, then
+        those that have ended, the newest first; and where the next page begins. Through an endpoint: those that
+        were begun through it, or below.
 
+        :param state: Only tasks of this state; default: of any. It is that of now, where a page is of an earlier
+            moment.
         :param limit: How many entries at most, from 1 to 1,000; default 100. There may be fewer where they are
             large.
         :param cursor: The next_cursor of the page before; good for the same user id, until the sidecar restarts.
         """
-        params: dict[str, Any] = present({"limit": limit, "cursor": cursor})
+        params: dict[str, Any] = present({"state": state, "limit": limit, "cursor": cursor})
         return await self._invoke("listTasks", params, TaskList.from_json, timeout, traceparent)
 
     async def suspend_task(
@@ -663,7 +666,8 @@ class AsyncMethods:
         marks the fault. A missing session and an unreachable decision point are results, too: outcome failure.
         Large lists are split, a batch that one resource spoils is taken apart, and permits are cached for a while.
 
-        :param resources: Ids or MRSS fragments, 1 to 10000; one decision for each, duplicates included.
+        :param resources: Ids or MRSS fragments, at most 10000; one decision for each, duplicates included. Without
+            any: outcome failure.
         :param disable_features: LOCAL_CACHE: request decisions, whatever is cached here. REMOTE_CACHE: the decision
             point is not to answer from its cache, either.
         :param provider: A configured decision point; may be left out when only one is configured.
@@ -728,6 +732,7 @@ class AsyncMethods:
         clock_skew_seconds: int | None = None,
         now: float | None = None,
         require_azp: bool | None = None,
+        reject_unexpected_nonce: bool | None = None,
         flow: Literal["code", "implicit", "hybrid", "refresh"] | None = None,
         previous_id_token: str | None = None,
         timeout: float | None = None,
@@ -756,6 +761,8 @@ class AsyncMethods:
         :param clock_skew_seconds: How far clocks may differ, at most 300; default: the issuer's, else 30.
         :param now: Seconds since the epoch to judge by; only where development.callerClock is on.
         :param require_azp: Whether a token with several audiences must have azp; default: the issuer's.
+        :param reject_unexpected_nonce: Whether a nonce makes the token invalid where the call has none; default:
+            the issuer's.
         :param flow: How the token was obtained; default code.
         :param previous_id_token: With flow refresh, and only there: the ID token before it.
         """
@@ -778,6 +785,7 @@ class AsyncMethods:
                 "clockSkewSeconds": clock_skew_seconds,
                 "now": now,
                 "requireAzp": require_azp,
+                "rejectUnexpectedNonce": reject_unexpected_nonce,
                 "flow": flow,
                 "previousIdToken": previous_id_token,
             }

@@ -265,11 +265,12 @@ class Expectations:
     def list_tasks(
         self,
         *,
+        state: Literal["running", "suspended", "cancelled", "completed"] | None = None,
         limit: int | None = None,
         cursor: str | None = None,
     ) -> Expectation[TaskList]:
         """Calls of `list_tasks`."""
-        params: dict[str, Any] = present({"limit": limit, "cursor": cursor})
+        params: dict[str, Any] = present({"state": state, "limit": limit, "cursor": cursor})
         return self._core.expect("listTasks", params, TaskList.from_json)
 
     def suspend_task(
@@ -348,6 +349,7 @@ class Expectations:
         clock_skew_seconds: int | None = None,
         now: float | None = None,
         require_azp: bool | None = None,
+        reject_unexpected_nonce: bool | None = None,
         flow: Literal["code", "implicit", "hybrid", "refresh"] | None = None,
         previous_id_token: str | None = None,
     ) -> Expectation[TokenVerdict]:
@@ -371,6 +373,7 @@ class Expectations:
                 "clockSkewSeconds": clock_skew_seconds,
                 "now": now,
                 "requireAzp": require_azp,
+                "rejectUnexpectedNonce": reject_unexpected_nonce,
                 "flow": flow,
                 "previousIdToken": previous_id_token,
             }

@@ -142,6 +142,7 @@ PARAMETERS: dict[str, str] = {
     "rate": "rate",
     "redirectUri": "redirect_uri",
     "redirectUrl": "redirect_url",
+    "rejectUnexpectedNonce": "reject_unexpected_nonce",
     "replaces": "replaces",
     "requireAzp": "require_azp",
     "requiredScopes": "required_scopes",
