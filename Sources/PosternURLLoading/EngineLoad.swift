@@ -13,8 +13,8 @@ struct EngineLoad: Sendable {
   let request: URLRequest
   let fetcher: ResourceFetcher
   /// The server, whose time limits are the session's.
-  let server: ResourceServer
-  let options: FetchOptions
+  private(set) var server: ResourceServer
+  private(set) var options: FetchOptions
   let settings: SessionSettings
   /// Whether the body is taken while it arrives, of any size. Else a delegate may judge it, or it is decrypted as a whole.
   let isStreamed: Bool
@@ -41,6 +41,15 @@ struct EngineLoad: Sendable {
       && server.advice?.inSuccess != true
     self.server = server
     self.options = options
+  }
+
+  /// The same with a body that is read while it is sent. Its length is not in the server's hands, so that it has the
+  /// longest time.
+  func uploading(_ body: StreamedBody) -> EngineLoad {
+    var load = self
+    load.options.supply = body.supply(length: request.value(forHTTPHeaderField: "Content-Length").flatMap { Int64($0) })
+    if options.timeout == nil { load.server.timeout = ResourceServer.maxTimeout }
+    return load
   }
 
   /// The engine's request, with `body`.

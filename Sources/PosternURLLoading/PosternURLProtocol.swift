@@ -28,6 +28,8 @@ import PosternSupport
 ///
 /// Where the `tokenManagementPolicy` covers the URL, its token replaces an `Authorization` that the request has.
 ///
+/// A body from a stream is sent at any size; beyond 16 MiB it is sent once, so that a rejected token is the result.
+///
 /// Data and upload tasks work, with a delegate, with a completion handler and awaited. An upload task's body must be in
 /// the request: `URLSession` does not show another to a protocol. A download task fails on Linux with
 /// `URLError.cannotCreateFile` before anything is sent: swift-corelibs-foundation has no way for a protocol to hand it
@@ -126,9 +128,6 @@ public final class PosternURLProtocol: URLProtocol {
     if case .running(let task) = before { task.cancel() }
   }
 
-  /// The largest body that is read from a stream: that of the largest message to the sidecar.
-  private static let maxBodyBytes = 16 << 20
-
   /// On other platforms only cancelled tasks are stopped. A task that runs when it is stopped has been resumed since.
   private var isCancelled: Bool {
     #if canImport(FoundationNetworking)
@@ -174,11 +173,11 @@ public final class PosternURLProtocol: URLProtocol {
     let load = EngineLoad(request, of: task, to: resource, by: rules)
     guard let stream = request.httpBodyStream else { return run(load, request.httpBody) }
     // The uses of a protocol's object here are safe on any thread; Foundation does not declare so.
-    nonisolated(unsafe) let (loading, source) = (self, stream)
-    // A stream may block its reader for any time, so it is not read on a thread that others need.
+    nonisolated(unsafe) let loading = self
+    let source = StreamedBody(stream)
     Thread.detachNewThread {
       do throws(URLError) {
-        loading.run(load, try source.contents(atMost: Self.maxBodyBytes))
+        if let body = try source.whole() { loading.run(load, body) } else { loading.run(load.uploading(source), nil) }
       } catch {
         loading.fail(error)
       }

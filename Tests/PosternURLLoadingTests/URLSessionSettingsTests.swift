@@ -68,7 +68,9 @@ extension URLSessionTests {
     CookieRow(testDescription: "httpShouldSetCookies is off", sets: false, sent: nil),
     CookieRow(testDescription: "none are accepted", accepts: .never, sent: nil),
     CookieRow(testDescription: "httpShouldHandleCookies is off", handles: false, sent: nil),
-    CookieRow(testDescription: "a request with cookies of its own: Foundation's replace them", own: "three=3", sent: "one=1; two=2"),
+    CookieRow(
+      testDescription: "a request with cookies of its own: Foundation's replace them", own: "three=3",
+      sent: "one=1; two=2"),
   ]
 
   @Test("a session's cookies are not kept, not sent, or sent where it is set not to", arguments: cookieRows)
@@ -78,7 +80,8 @@ extension URLSessionTests {
       $0.httpCookieAcceptPolicy = row.accepts
     }) { _ in
       LoadingBench.reply(
-        200, "", ("Set-Cookie", "one=1; Path=/; Expires=Fri, 01 Jan 2100 00:00:00 GMT"), ("Set-Cookie", "two=2; Path=/"))
+        200, "", ("Set-Cookie", "one=1; Path=/; Expires=Fri, 01 Jan 2100 00:00:00 GMT"), ("Set-Cookie", "two=2; Path=/")
+      )
     }
     var request = LoadingBench.request("/x")
     request.httpShouldHandleCookies = row.handles
@@ -173,6 +176,31 @@ extension URLSessionTests {
     let request = LoadingBench.request("/x")
     let body = isAwaited ? try await bench.session.data(for: request).0 : try await bench.outcome(request).get().body
     #expect(body == Data(Self.piece + Self.piece + Array("end".utf8)))
+  }
+
+  @Test("a stream of more than can be held is an error, or does not arrive whole")
+  func longUpload() async throws {
+    let received = Locked<(count: Int, isIntact: Bool)>((0, true))
+    let bench = try await LoadingBench(beforeAnswer: { control in
+      var buffer = [UInt8](repeating: 0, count: 1 << 20)
+      while true {
+        switch buffer.withUnsafeMutableBytes({ control.takeUpload(into: $0) }) {
+        case .bytes(0), .failed: return
+        case .bytes(let count):
+          received.withLock { state in
+            for (index, byte) in buffer.prefix(count).enumerated()
+            where byte != UInt8(truncatingIfNeeded: (state.count + index) % 251) { state.isIntact = false }
+            state.count += count
+          }
+        case .waiting: await Task.yield()
+        }
+      }
+    }) { _ in LoadingBench.reply(204) }
+    let count = 18 << 20
+    var request = LoadingBench.request("/x", method: "PUT")
+    request.httpBodyStream = InputStream(data: Data((0..<count).map { UInt8(truncatingIfNeeded: $0 % 251) }))
+    _ = try await bench.outcome(request).get()
+    #expect(received.withLock { $0.count } == count && received.withLock { $0.isIntact })
   }
 
   @Test("a response is passed on before the delegate that may find advice in it has judged it")
