@@ -249,8 +249,8 @@ let package = Package(
     .testTarget(
       name: "PosternKitTests",
       dependencies: [
-        "AuthEngine", "CurlTransport", "EngineTestSupport", "HTTPMessages", "JOSE", "PosternJSON",
-        "PosternKit", "PosternSupport", "PosternTestSupport",
+        "AuthEngine", "CurlTransport", "HTTPMessages", "JOSE", "PosternJSON", "PosternKit", "PosternSupport",
+        "PosternTestSupport",
       ]),
     .target(
       name: "Sidecar",

@@ -233,7 +233,7 @@ private enum StoreFolder {
 
   /// The folder of the user whose program this is (XDG Base Directory Specification); nil where the user has none.
   static func own(_ environment: [String: String]) -> String? {
-    func folder(_ name: String) -> String? { environment[name].flatMap { $0.hasPrefix("/") ? $0 : nil } }
+    func folder(_ name: String) -> String? { environment[name].flatMap { $0.startsWithBytes(of: "/") ? $0 : nil } }
     return (folder("XDG_STATE_HOME") ?? folder("HOME").map { "\($0)/.local/state" }).map { "\($0)/postern" }
   }
 

@@ -1,3 +1,4 @@
+import OAuthClient
 import PosternSupport
 public import ResourceAccess
 
@@ -168,7 +169,7 @@ extension NetworkTask {
     let task = options.task ?? NetworkTask(request: request, clock: SystemClock())
     var options = options
     options.task = task
-    Task { [options] in
+    _ = options.scope.task { [options] in
       let result: Result<ResourceResponse, ResourceError>
       do throws(ResourceError) {
         result = .success(try await send(request, options))

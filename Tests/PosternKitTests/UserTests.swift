@@ -1,5 +1,4 @@
 import AuthEngine
-import EngineTestSupport
 import HTTPMessages
 import JOSE
 import PosternJSON
@@ -17,16 +16,20 @@ struct UserTests {
   init() throws {
     let key = try JWK.generateRSA(keyID: "k")
     self.key = key
-    let published = PublishedKey(text: JSONWriter().string(.object(try #require(key.publicJSON()))))
+    let keys = JSONWriter().string(["keys": [.object(try #require(key.publicJSON()))]])
     transport = ScriptedTransport { request, _ throws(TransportError) in
       switch request.url.path {
-      case "/token": .json(#"{"access_token":"own","token_type":"Bearer","expires_in":3600}"#)
-      case "/jwks": .keys([published])
-      case "/v1/data/shop": .json(#"{"result":{"a":true}}"#)
+      case "/token": Self.json(#"{"access_token":"own","token_type":"Bearer","expires_in":3600}"#)
+      case "/jwks": Self.json(keys)
+      case "/v1/data/shop": Self.json(#"{"result":{"a":true}}"#)
       case "/set": HTTPResponse(status: 200, fields: ["Set-Cookie": "basket=1; Path=/"])
       default: HTTPResponse(status: 200)
       }
     }
+  }
+
+  private static func json(_ text: String) -> HTTPResponse {
+    HTTPResponse(status: 200, fields: ["Content-Type": "application/json"], body: Array(text.utf8))
   }
 
   private func postern(uid: UInt32 = 1000) async throws -> Postern {
