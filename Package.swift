@@ -207,12 +207,14 @@ let package = Package(
 
     // MARK: - Layer 4
 
-    .target(name: "PosternURLLoading", dependencies: ["AuthEngine", "HTTPMessages", "PosternSupport"]),
+    .target(
+      name: "PosternURLLoading", dependencies: ["AuthEngine", "HTTPMessages", "JOSE", "PosternJSON", "PosternSupport"]),
     .testTarget(
       name: "PosternURLLoadingTests",
       dependencies: [
-        "AuthEngine", "Entitlements", "HTTPMessages", "OAuthClient", "PosternSupport", "PosternTestSupport",
-        "PosternURLLoading", "ResourceAccess", "SessionRecords", "Sessions", "StepUp", "TokenValidation",
+        "AdobePass", "AuthEngine", "Entitlements", "HTTPMessages", "JOSE", "OAuthClient", "PosternJSON",
+        "PosternSupport", "PosternTestSupport", "PosternURLLoading", "ResourceAccess", "SessionRecords", "Sessions",
+        "StepUp", "TokenValidation",
       ]),
     .target(
       name: "SessionStore",
@@ -247,7 +249,7 @@ let package = Package(
     .testTarget(
       name: "PosternKitTests",
       dependencies: [
-        "AuthEngine", "CurlTransport", "HTTPMessages", "PosternJSON", "PosternKit", "PosternSupport",
+        "AuthEngine", "CurlTransport", "HTTPMessages", "JOSE", "PosternJSON", "PosternKit", "PosternSupport",
         "PosternTestSupport",
       ]),
     .target(

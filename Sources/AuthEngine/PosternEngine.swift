@@ -101,8 +101,10 @@ public struct PosternEngine: Sendable {
       keys: keySets.source(for: issuer), scope: scope)
   }
 
-  /// A client of `server` without users.
-  public func deviceClient(of server: ResourceServer) -> DeviceClient { DeviceClient(fetcher: fetcher, server: server) }
+  /// A client of `server` without users, for `uid`.
+  public func deviceClient(of server: ResourceServer, uid: UInt32 = PeerID.ownUID) -> DeviceClient {
+    DeviceClient(fetcher: fetcher, server: server, uid: uid)
+  }
 
   /// A client of `server` for the sessions that `uid` has at `issuer`; see `UserClient`.
   public func userClient(

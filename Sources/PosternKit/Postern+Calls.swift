@@ -106,22 +106,38 @@ extension Postern {
     }
   }
 
-  /// The decision point and a session's user by the name and in the shape of Adobe's SDKs; see `preauthorize`.
+  /// The decisions of a configured decision point (nil: the only one) by the name and in the shape of Adobe's SDKs; see
+  /// `preauthorize`. It is good for as long as the program runs, and is by the configuration of each request.
   ///
-  /// - Throws: when the decision point is not configured, or there is no such session.
+  /// - Parameters:
+  ///   - decisionPoint: The decision point's name in the configuration; nil: the only one.
+  ///   - session: The user's session, where the decision point has an issuer; nil: the only live user session there at
+  ///     the time of each request, as on a phone. A program with several users names it.
+  ///   - subject: The subject, where the decision point has no issuer.
+  /// - Throws: when the decision point is not configured.
   public func accessEnabler(
-    at decisionPoint: String? = nil, session: SessionHandle? = nil, subject given: DecisionSubject? = nil
-  ) async throws(SessionError) -> AccessEnabler {
+    at decisionPoint: String? = nil, session: SessionHandle? = nil, subject: DecisionSubject? = nil
+  ) throws(SessionError) -> AccessEnabler {
     let point: DecisionPoint
     switch running.values.decisionPoint(decisionPoint) {
     case .success(let found): point = found
     case .failure(let error): throw .invalid(error.reason, path: ["decisionPoint"])
     }
-    switch try await running.subject(given, session, at: point) {
-    case .success(let subject):
-      return AccessEnabler(preauthorizer: engine.preauthorizer, subject: subject, decisionPoint: point)
-    case .failure(let error): throw SessionError(.notFound, error.status.details ?? error.status.message)
+    return AccessEnabler(decisionPoint: point) { [self, name = point.name] request in
+      do throws(SessionError) {
+        let user = session == nil && subject == nil ? try await onlyUser(at: name) : session
+        return await preauthorize(request, at: name, session: user, subject: subject)
+      } catch {
+        return .failure(SessionSubjects.status(of: error) ?? .sessionMissing(error.detail))
+      }
     }
+  }
+
+  /// The only live user session at the issuer of a decision point; nil where there is none.
+  private func onlyUser(at decisionPoint: String) async throws(SessionError) -> SessionHandle? {
+    guard case .success(let point) = running.values.decisionPoint(decisionPoint), let issuer = point.settings.issuer
+    else { return nil }
+    return try await sessions.only(.user, at: issuer)
   }
 
   /// Removes cached decisions; returns how many there were.

@@ -79,7 +79,7 @@ extension Postern {
   /// A client of a configured resource without users, with the names of the mobile SDKs. It ends on the configuration
   /// of now.
   public func deviceClient(for resource: String? = nil) throws(ResourceError) -> DeviceClient {
-    engine.deviceClient(of: try server(resource))
+    engine.deviceClient(of: try server(resource), uid: uid)
   }
 
   /// `options` with the session that the request's token comes from.
@@ -105,6 +105,8 @@ extension Postern {
         throw ResourceError(.invalidParams, "a session goes with auth user or implicit", path: ["session"])
       }
     }
+    // Cookies are a session's own, as in the sidecar; without a session they are this program's.
+    options.cookieScope = options.cookieScope ?? CookieScope(uid: uid, session: options.session?.handle)
     if options.advice == nil, server.advice != nil,
       [.user, .none].contains(given.authentication ?? server.authentication)
     {

@@ -1,5 +1,6 @@
 public import AuthEngine
 import CurlTransport
+import Glibc
 public import HTTPMessages
 public import PosternConfiguration
 public import PosternJSON
@@ -14,7 +15,8 @@ public import PosternSupport
 ///
 /// Every rule of the configuration holds as in the sidecar, except for what is about its callers and its process
 /// (`listen`, `peers`, `limits`, `log`, `http`, `audit`, `telemetry`, `hardening` but for `pinsRequired`): the only
-/// caller is this program, and its tokens are in this program's memory. Create one for the life of the process: it has
+/// caller is this program, and its tokens are in this program's memory. The default of `store.path` is the user's own
+/// folder: `$XDG_STATE_HOME/postern`, else `~/.local/state/postern`. Create one for the life of the process: it has
 /// the connections and caches. It can be used from any number of tasks.
 public final class Postern: Sendable {
   /// The parts that a program may replace, each given once.
@@ -86,7 +88,8 @@ public final class Postern: Sendable {
       let own = try CurlTransport(configuration: CurlTransport.Configuration(configuration, proxy))
       (transport, ownTransport) = (own, own)
     }
-    let configured = options.storage == nil ? try Self.configuredStore(configuration) : nil
+    let configured =
+      options.storage == nil ? try Self.configuredStore(configuration, options.environment) : nil
     let storage = options.storage ?? Self.storage(configuration, configured)
     // Now, and not with the first session.
     if options.storage == nil, StoreAssembly.isNeeded(by: configuration) { try await storage.store.check() }
@@ -178,10 +181,28 @@ public final class Postern: Sendable {
   }
 
   private static func configuredStore(
-    _ configuration: PosternConfiguration
+    _ configuration: PosternConfiguration, _ environment: [String: String]?
   ) throws(ConfigurationProblems) -> DeferredRecordStore? {
     let isNeeded = StoreAssembly.isNeeded(by: configuration)
-    return try StoreAssembly(configuration.store, isNeeded: isNeeded).store(report: { _ in })
+    var store = configuration.store
+    if store.kind == .file, store.path == StoreFolder.sidecars {
+      guard let own = StoreFolder.own(environment ?? ProcessEnvironment.current) else {
+        guard isNeeded else { return nil }
+        throw ConfigurationProblems([
+          ConfigurationProblem(
+            file: "configuration", keyPath: "store.path",
+            message: "is needed: the environment has neither XDG_STATE_HOME nor HOME")
+        ])
+      }
+      store.path = own
+    }
+    let assembly = try StoreAssembly(store, isNeeded: isNeeded)
+    guard store.kind == .file, store.path != configuration.store.path else { return assembly.store(report: { _ in }) }
+    let opening = assembly.opening(report: { _ in })
+    return DeferredRecordStore(clock: SystemClock(), isNeeded: isNeeded) { [path = store.path] () throws(StoreError) in
+      StoreFolder.makeParents(of: path)
+      return try await opening()
+    }
   }
 
   private static func storage(
@@ -209,6 +230,24 @@ extension CurlTransport.Configuration {
     self.init()
     self.proxy = proxy
     requiresPins = configuration.hardening.pinsRequired
+  }
+}
+
+/// Where the store is, unless the configuration names another place.
+private enum StoreFolder {
+  /// The configuration's default, of the sidecar alone: a store belongs to one process at a time.
+  static let sidecars = "/var/lib/postern"
+
+  /// The folder of the user whose program this is (XDG Base Directory Specification); nil where the user has none.
+  static func own(_ environment: [String: String]) -> String? {
+    func folder(_ name: String) -> String? { environment[name].flatMap { $0.startsWithBytes(of: "/") ? $0 : nil } }
+    return (folder("XDG_STATE_HOME") ?? folder("HOME").map { "\($0)/.local/state" }).map { "\($0)/postern" }
+  }
+
+  /// Makes the folders above `path` that are missing, for the user alone. What cannot be made is found out when the
+  /// store is opened.
+  static func makeParents(of path: String) {
+    for end in path.indices.dropFirst() where path[end] == "/" { mkdir(String(path[..<end]), 0o700) }
   }
 }
 

@@ -54,7 +54,10 @@ extension AuthorizationPolicy {
 extension ResourceResponse {
   /// The response's status, fields and URL as a `URLSession` has them: several fields of one name are joined (RFC 9110
   /// section 5.3). The body is `data`.
-  public var httpURLResponse: HTTPURLResponse { .head(of: self, fields.lines) }
+  public var httpURLResponse: HTTPURLResponse { .head(head, fields.lines) }
+
+  /// The response without its body.
+  var head: HTTPResponseHead { HTTPResponseHead(status: status, reason: reason, url: url, fields: fields) }
 
   /// The body; empty where it was delivered in pieces.
   public var data: Data { Data(body) }
@@ -65,10 +68,10 @@ extension HTTPURLResponse {
   static let withheldChallenges = "Postern-WWW-Authenticate"
 
   /// The head of a response as a session may have it.
-  static func forSession(_ response: ResourceResponse) -> HTTPURLResponse { head(of: response, fields(of: response)) }
+  static func forSession(_ response: HTTPResponseHead) -> HTTPURLResponse { head(response, fields(of: response)) }
 
   /// The head of a response with the given fields.
-  fileprivate static func head(of response: ResourceResponse, _ lines: [HTTPFields.Field]) -> HTTPURLResponse {
+  fileprivate static func head(_ response: HTTPResponseHead, _ lines: [HTTPFields.Field]) -> HTTPURLResponse {
     var fields: [String: String] = [:]
     var names: [String: String] = [:]
     for line in lines {
@@ -85,7 +88,7 @@ extension HTTPURLResponse {
   /// Returns the answer's fields. A 401 with a Basic challenge makes swift-corelibs-foundation handle the task itself:
   /// it never ends where there is no credential, and where there is one the task retries the request without the
   /// engine. So such a challenge gets another field name.
-  private static func fields(of response: ResourceResponse) -> [HTTPFields.Field] {
+  private static func fields(of response: HTTPResponseHead) -> [HTTPFields.Field] {
     #if canImport(FoundationNetworking)
       guard response.status == 401 else { return response.fields.lines }
       return response.fields.lines.map { line in

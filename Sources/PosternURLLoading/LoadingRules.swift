@@ -76,6 +76,26 @@ struct LoadingRules: Sendable {
     return authorizationPolicy.covers(url) && !authorizationPolicy.hasDelegate
   }
 
+  /// Whether the policy's token takes the place of an `Authorization` that `request` has: as in the mobile SDKs, and
+  /// nowhere else.
+  func replacesAuthorization(of request: URLRequest, to server: ResourceServer, _ options: FetchOptions) -> Bool {
+    guard let policy = options.tokenPolicy, let url = Self.url(of: request), policy.covers(url) else { return false }
+    return switch server.applying(options).authentication {
+    case .user, .implicit, .clientCredentials, .onBehalfOf: true
+    case .credential, .none: false
+    }
+  }
+
+  /// Whether a delegate may judge the body of any response to `request`.
+  func mayJudgeBody(of request: URLRequest, _ options: FetchOptions) -> Bool {
+    guard let url = Self.url(of: request) else { return false }
+    let policies = [
+      options.tokenPolicy.map { $0.delegate != nil && $0.covers(url) },
+      options.advice?.policy.map { $0.hasDelegate && $0.covers(url) },
+    ]
+    return options.tokenDelegate != nil || options.advice?.consultsDelegate == true || policies.contains(true)
+  }
+
   /// Whether `url`, which the engine does not accept, leads to a resource's host for others: with a user's name in it,
   /// or a dot behind the host.
   private func isLookalike(_ url: URL?) -> Bool {

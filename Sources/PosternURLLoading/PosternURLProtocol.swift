@@ -1,5 +1,6 @@
 public import AuthEngine
 import Foundation
+import HTTPMessages
 import PosternSupport
 
 #if canImport(FoundationNetworking)
@@ -15,10 +16,19 @@ import PosternSupport
 /// whole process. On Linux, `URLProtocol.registerClass` has no
 /// effect, nor has a change of a configuration after its session was made: see `isInstalled(in:)`.
 ///
-/// An answer is delivered as a whole, bounded by the server's `maxBodyBytes`. Redirects within the server's URLs are
-/// followed; any other redirect is the answer. Nothing is cached. `timeoutInterval` bounds the whole fetch; it does not
-/// run while the task, and with it the fetch, is suspended. Several fields of one name are joined, as `HTTPURLResponse`
-/// has them.
+/// A body is delivered while it arrives, of any size; one that a delegate of a policy may judge, that is decrypted, or
+/// that comes with another status than those of success may be delivered as a whole, bounded by the server's
+/// `maxBodyBytes`. Redirects within the server's URLs are followed; any other redirect is the answer. Nothing is cached.
+/// Several fields of one name are joined, as `HTTPURLResponse` has them.
+///
+/// The session's configuration has its effects: `httpAdditionalHeaders` (but `User-Agent`), cookies, and the time
+/// limits. `timeoutIntervalForRequest`, or a request's own `timeoutInterval`, bounds the time to the response's head and
+/// each silence after it, up to `ResourceServer.maxTimeout`; `timeoutIntervalForResource` bounds the whole load. Neither
+/// runs while the task, and with it the fetch, is suspended. Cookies of redirects that are followed are not kept.
+///
+/// Where the `tokenManagementPolicy` covers the URL, its token replaces an `Authorization` that the request has.
+///
+/// A body from a stream is sent at any size; beyond 16 MiB it is sent once, so that a rejected token is the result.
 ///
 /// Data and upload tasks work, with a delegate, with a completion handler and awaited. An upload task's body must be in
 /// the request: `URLSession` does not show another to a protocol. A download task fails on Linux with
@@ -35,6 +45,8 @@ public final class PosternURLProtocol: URLProtocol {
 
   private static let rules = Locked(LoadingRules())
   private let course = Locked(Course.idle)
+  /// The body so far, where the session would keep its last piece only.
+  private let gathered = Locked(Data())
 
   /// The resource servers whose requests go through the engine; of several that cover a URL the first.
   public static var resources: [ProtectedResource] {
@@ -116,9 +128,6 @@ public final class PosternURLProtocol: URLProtocol {
     if case .running(let task) = before { task.cancel() }
   }
 
-  /// The largest body that is read from a stream: that of the largest message to the sidecar.
-  private static let maxBodyBytes = 16 << 20
-
   /// On other platforms only cancelled tasks are stopped. A task that runs when it is stopped has been resumed since.
   private var isCancelled: Bool {
     #if canImport(FoundationNetworking)
@@ -161,29 +170,32 @@ public final class PosternURLProtocol: URLProtocol {
     }
     if let error = Self.unsupported(task, request) { return fail(error) }
     if rules.leavesAdvice(of: request) { Self.warn(LoadingRules.noDelegate) }
-    var options = rules.options(for: resource)
-    if options.timeout == nil { options.timeout = .bounding(request.timeoutInterval) }
-    guard let stream = request.httpBodyStream else { return load(request.httpBody, resource, options) }
+    let load = EngineLoad(request, of: task, to: resource, by: rules)
+    guard let stream = request.httpBodyStream else { return run(load, request.httpBody) }
     // The uses of a protocol's object here are safe on any thread; Foundation does not declare so.
-    nonisolated(unsafe) let (loading, source) = (self, stream)
-    // A stream may block its reader for any time, so it is not read on a thread that others need.
-    Thread.detachNewThread { [options] in
+    nonisolated(unsafe) let loading = self
+    let source = StreamedBody(stream)
+    Thread.detachNewThread {
       do throws(URLError) {
-        loading.load(try source.contents(atMost: Self.maxBodyBytes), resource, options)
+        if let body = try source.whole() { loading.run(load, body) } else { loading.run(load.uploading(source), nil) }
       } catch {
         loading.fail(error)
       }
     }
   }
 
-  private func load(_ body: Data?, _ resource: ProtectedResource, _ options: FetchOptions) {
-    let message = ResourceRequest(request, body: body)
+  private func run(_ load: EngineLoad, _ body: Data?) {
+    let message = load.message(with: body)
     let task = NetworkTask(request: message, clock: SystemClock())
-    var options = options
+    var options = load.options
     options.task = task
     guard adopt(task) else { return }
     nonisolated(unsafe) let loading = self
-    resource.fetcher.fetch(message, from: resource.server, options: options) { result in loading.finish(result) }
+    if load.isStreamed {
+      options.deliverHead = { head in loading.receive(head, load) }
+      options.deliver = { piece in loading.receive(piece, load) }
+    }
+    load.fetcher.fetch(message, from: load.server, options: options) { result in loading.finish(result, load) }
   }
 
   /// Makes `task` the running one, paused where the session's task is suspended; false when the load has been stopped.
@@ -201,25 +213,53 @@ public final class PosternURLProtocol: URLProtocol {
     }
   }
 
-  private func finish(_ result: Result<ResourceResponse, ResourceError>) {
-    switch result {
-    case .success(let response): deliver(response)
-    // The advice was not satisfied: the answer with the advice is the result.
-    case .failure(let error) where error.stop?.response != nil: error.stop?.response.map { deliver($0) }
-    case .failure(let error): fail(URLError(error))
-    }
+  /// Passes a head on; false when the client no longer waits.
+  private func receive(_ head: HTTPResponseHead, _ load: EngineLoad) -> Bool {
+    guard !isOver else { return false }
+    load.keepCookies(in: head.fields, from: head.url)
+    client?.urlProtocol(self, didReceive: HTTPURLResponse.forSession(head), cacheStoragePolicy: .notAllowed)
+    return true
   }
 
-  private func deliver(_ response: ResourceResponse) {
+  /// Passes a piece of the body on, or gathers it; false when the client no longer waits.
+  private func receive(_ piece: [UInt8], _ load: EngineLoad) -> Bool {
+    guard !isOver else { return false }
+    guard !piece.isEmpty else { return true }
+    if load.settings.takesPieces {
+      client?.urlProtocol(self, didLoad: Data(piece))
+    } else {
+      gathered.withLock { $0 += piece }
+    }
+    return true
+  }
+
+  private func finish(_ result: Result<ResourceResponse, ResourceError>, _ load: EngineLoad) {
+    let response: ResourceResponse
+    switch result {
+    case .success(let answer): response = answer
+    case .failure(let error):
+      // The advice was not satisfied: the answer with the advice is the result.
+      guard let answer = error.stop?.response else { return fail(URLError(error)) }
+      response = answer
+    }
+    if !response.isStreamed, !(receive(response.head, load) && receive(response.body, load)) { return }
     guard isLast() else { return }
-    client?.urlProtocol(self, didReceive: HTTPURLResponse.forSession(response), cacheStoragePolicy: .notAllowed)
-    if !response.body.isEmpty { client?.urlProtocol(self, didLoad: response.data) }
+    let body = gathered.withLock { $0 }
+    if !body.isEmpty { client?.urlProtocol(self, didLoad: body) }
     client?.urlProtocolDidFinishLoading(self)
   }
 
   private func fail(_ error: URLError) {
     guard isLast() else { return }
     client?.urlProtocol(self, didFailWithError: error)
+  }
+
+  /// Whether the client no longer waits.
+  private var isOver: Bool {
+    course.withLock { course in
+      if case .over = course { return true }
+      return false
+    }
   }
 
   /// Whether the client still waits; it gets one result.

@@ -33,22 +33,3 @@ extension Duration {
     return min(.seconds(seconds), ResourceServer.maxTimeout)
   }
 }
-
-extension InputStream {
-  /// Reads the whole stream.
-  func contents(atMost limit: Int) throws(URLError) -> Data {
-    open()
-    defer { close() }
-    var contents = Data()
-    var buffer = [UInt8](repeating: 0, count: 64 << 10)
-    while true {
-      let count = read(&buffer, maxLength: buffer.count)
-      guard count >= 0 else { throw URLError(.requestBodyStreamExhausted, detail: "the body cannot be read") }
-      guard count > 0 else { return contents }
-      guard contents.count + count <= limit else {
-        throw URLError(.dataLengthExceedsMaximum, detail: "the body has more than \(limit) bytes")
-      }
-      contents.append(contentsOf: buffer[..<count])
-    }
-  }
-}

@@ -32,6 +32,15 @@ public struct ResourceResponse: Sendable {
   public let timing: HTTPResponse.Timing
 }
 
+extension ResourceResponse {
+  /// A response of the given parts to a request that was sent once: for doubles of a program's tests.
+  public init(status: Int, url: HTTPURL, fields: HTTPFields = HTTPFields(), body: [UInt8] = []) {
+    self.init(
+      status: status, reason: nil, url: url, fields: fields, body: body, retryAfter: nil, attempts: 1,
+      tokenRefreshed: false, timing: HTTPResponse.Timing())
+  }
+}
+
 extension ResourceResponse: ConciseStringConvertible {
   /// `200 OK, 1,234 bytes of application/json from https://api.example.com/orders`.
   public var description: String {

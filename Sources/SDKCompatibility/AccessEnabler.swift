@@ -42,29 +42,40 @@ extension PreauthorizeRequest.Feature {
   public static let REMOTE_CACHE = PreauthorizeRequest.Feature.remoteCache
 }
 
-/// The two callbacks of a request: one of them is called, once.
-public struct AccessEnablerCallback<Result: Sendable>: Sendable {
-  /// The request was carried out; the result may be an error of the decision point.
-  public let onResponse: @Sendable (Result) -> Void
-  /// The request could not be carried out.
-  public let onFailure: @Sendable (Result) -> Void
+/// The two callbacks of a request: one of them is called, once. Made of two closures, or a class of the program's that
+/// overrides the methods.
+///
+/// `@unchecked`: its own properties never change. A class that inherits from it declares the same, and answers for its
+/// own properties.
+open class AccessEnablerCallback<Result: Sendable>: @unchecked Sendable {
+  private let response: @Sendable (Result) -> Void
+  private let failure: @Sendable (Result) -> Void
 
-  /// Callbacks.
+  /// Callbacks as closures.
   public init(
     onResponse: @escaping @Sendable (Result) -> Void,
     onFailure: @escaping @Sendable (Result) -> Void
   ) {
-    self.onResponse = onResponse
-    self.onFailure = onFailure
+    response = onResponse
+    failure = onFailure
   }
+
+  /// Callbacks that do nothing, for classes that override them.
+  public convenience init() { self.init(onResponse: { _ in }, onFailure: { _ in }) }
+
+  /// The request was carried out; the result may be an error of the decision point.
+  open func onResponse(result: Result) { response(result) }
+
+  /// The request could not be carried out.
+  open func onFailure(result: Result) { failure(result) }
 }
 
 extension AccessEnablerCallback<PreauthorizeResponse> {
   /// Calls the one that `response` is for.
   fileprivate func call(with response: PreauthorizeResponse) {
     switch response.outcome {
-    case .response: onResponse(response)
-    case .failure: onFailure(response)
+    case .response: onResponse(result: response)
+    case .failure: onFailure(result: response)
     }
   }
 }
@@ -82,33 +93,42 @@ extension Preauthorizer {
   }
 }
 
-/// Requests the decisions of one decision point about one user, by the names of Adobe's Access Enabler.
+/// Requests the decisions of one decision point, by the names of Adobe's Access Enabler.
 ///
 /// A value without state of its own: `Preauthorizer` does the work, and caches the decisions.
 public struct AccessEnabler: Sendable {
-  private let preauthorizer: Preauthorizer
-  private let subject: DecisionSubject
-  private let decisionPoint: DecisionPoint
+  private let decide: @Sendable (PreauthorizeRequest) async -> PreauthorizeResponse
+  /// As in descriptions.
+  private let name: String
 
   /// An enabler for `subject` at `decisionPoint`. After a new login or a step-up, make another one: a subject that is a
-  /// session's user is the user of that session.
+  /// session's user is the user of that session. `Postern.accessEnabler` makes one that follows the logins.
   public init(preauthorizer: Preauthorizer, subject: DecisionSubject, decisionPoint: DecisionPoint) {
-    self.preauthorizer = preauthorizer
-    self.subject = subject
-    self.decisionPoint = decisionPoint
+    name = Concise.text("access enabler at \(decisionPoint)", "\(subject)")
+    decide = { request in
+      if let end = await Self.end(of: subject) { return .failure(end, at: decisionPoint) }
+      let response = await preauthorizer.preauthorize(
+        request, for: subject, at: decisionPoint, in: CallScope(uid: subject.uid))
+      guard response.decisions.contains(where: { $0.source != .local }), let end = await Self.end(of: subject) else {
+        return response
+      }
+      return .failure(end, at: decisionPoint)
+    }
+  }
+
+  /// An enabler at `decisionPoint` whose decisions are those of `decide`, which finds out about whom they are.
+  public init(
+    decisionPoint: DecisionPoint, decide: @escaping @Sendable (PreauthorizeRequest) async -> PreauthorizeResponse
+  ) {
+    name = Concise.text("access enabler at \(decisionPoint)")
+    self.decide = decide
   }
 
   /// Returns the decisions about the resources of `request`. Whatever fails is in the response's status, and permits
   /// nothing.
   ///
   /// A session that has ended, also during the call, permits nothing.
-  public func preauthorize(_ request: PreauthorizeRequest) async -> PreauthorizeResponse {
-    if let end = await end() { return .failure(end, at: decisionPoint) }
-    let response = await preauthorizer.preauthorize(
-      request, for: subject, at: decisionPoint, in: CallScope(uid: subject.uid))
-    guard response.decisions.contains(where: { $0.source != .local }), let end = await end() else { return response }
-    return .failure(end, at: decisionPoint)
-  }
+  public func preauthorize(_ request: PreauthorizeRequest) async -> PreauthorizeResponse { await decide(request) }
 
   /// Does what the asynchronous form does, and calls one of the two callbacks, once, from a task of its own. Cancelling
   /// the task ends the call early.
@@ -120,7 +140,7 @@ public struct AccessEnabler: Sendable {
   }
 
   /// Returns the reason why the subject's session is over; nil while it is there, and for a subject without one.
-  private func end() async -> Status? {
+  private static func end(of subject: DecisionSubject) async -> Status? {
     guard let session = subject.session, let handle = session.handle else { return nil }
     do throws(SessionError) {
       _ = try await session.sessions.session(handle, in: CallScope(uid: session.uid))
@@ -194,5 +214,5 @@ extension AccessEnablerCallback: ConciseStringConvertible {}
 
 extension AccessEnabler: ConciseStringConvertible {
   /// The decision point, and for whom.
-  public var description: String { Concise.text("access enabler at \(decisionPoint)", "\(subject)") }
+  public var description: String { name }
 }

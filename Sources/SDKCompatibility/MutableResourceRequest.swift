@@ -61,8 +61,8 @@ public struct MutableResourceRequest: Sendable, ResourceRequestConvertible {
   /// With those parts.
   public func setMultipartData(_ parts: [MultipartPart]?) -> Self { with(\.multipartData, parts) }
 
-  /// With those header fields and no others.
-  public func setHeaders(_ headers: HTTPFields) -> Self { with(\.headers, headers) }
+  /// With those header fields and no others; nil: none.
+  public func setHeaders(_ headers: HTTPFields?) -> Self { with(\.headers, headers ?? [:]) }
 
   /// The immutable request with these properties.
   public var resourceRequest: ResourceRequest {
@@ -92,12 +92,12 @@ public enum ResourceRequestFactory {
     method: HTTPMethod = .get,
     parameters: JSONObject? = nil,
     body: [UInt8]? = nil,
-    headers: HTTPFields = [:],
+    headers: HTTPFields? = nil,
     parametersEncoding: ParametersEncoding = .json
   ) -> ResourceRequest {
     ResourceRequest(
       path: path, method: method.rawValue, parameters: parameters, parametersEncoding: parametersEncoding, body: body,
-      headers: headers)
+      headers: headers ?? [:])
   }
 
   /// A request with files and fields of a `multipart/form-data` body, after `parameters` as plain fields.
@@ -108,11 +108,20 @@ public enum ResourceRequestFactory {
     method: HTTPMethod = .post,
     parameters: JSONObject? = nil,
     multipartData: [MultipartPart],
-    headers: HTTPFields = [:]
+    headers: HTTPFields? = nil
   ) -> ResourceRequest {
     ResourceRequest(
-      path: path, method: method.rawValue, parameters: parameters, multipart: multipartData, headers: headers)
+      path: path, method: method.rawValue, parameters: parameters, multipart: multipartData, headers: headers ?? [:])
   }
+}
+
+/// A `MultipartPart`, by the name that it has in the SDKs.
+public typealias MultipartData = MultipartPart
+
+extension ParametersEncoding {
+  // swift-format-ignore: AlwaysUseLowerCamelCase
+  /// The name that the SDKs have for `json`.
+  public static let JSON = ParametersEncoding.json
 }
 
 extension MutableResourceRequest: ConciseStringConvertible {

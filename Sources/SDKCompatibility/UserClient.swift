@@ -4,12 +4,9 @@ public import Sessions
 
 /// Sends requests to one resource server in the name of a user, over the sessions of one uid.
 ///
-/// Each request has an async form and one with a completion, over the same `ResourceFetcher`. The client overwrites
-/// `authentication` and `session` in `options`.
-public struct UserClient: Sendable {
-  /// Takes the outcome, exactly once; see `ResourceFetcher.fetch(_:from:options:completion:)`.
-  public typealias Completion = DeviceClient.Completion
-
+/// Each request has an async form and two with a completion (`UserRequestSending`), over the same `ResourceFetcher`. The
+/// client overwrites `authentication` and `session` in `options`.
+public struct UserClient: UserRequestSending {
   private let fetcher: ResourceFetcher
   private let server: ResourceServer
   private let session: SessionRef
@@ -38,7 +35,7 @@ public struct UserClient: Sendable {
   /// Fetches with the token of a user who has logged in; `not_authenticated` when there is none, or a new login is
   /// needed.
   public func sendAuthenticatedRequest(
-    _ request: some ResourceRequestConvertible, options: FetchOptions = FetchOptions()
+    _ request: some ResourceRequestConvertible, options: FetchOptions
   ) async throws(ResourceError) -> ResourceResponse {
     try await fetcher.fetch(request, from: server, options: options.authenticated(.user, session))
   }
@@ -46,7 +43,7 @@ public struct UserClient: Sendable {
   /// Fetches as the async form does, with a task to watch, pause and cancel it by.
   @discardableResult
   public func sendAuthenticatedRequest(
-    _ request: some ResourceRequestConvertible, options: FetchOptions = FetchOptions(), completion: @escaping Completion
+    _ request: some ResourceRequestConvertible, options: FetchOptions, completion: @escaping FetchCompletion
   ) -> NetworkTask {
     fetcher.fetch(request, from: server, options: options.authenticated(.user, session), completion: completion)
   }
@@ -54,7 +51,7 @@ public struct UserClient: Sendable {
   /// Fetches with the token of a user recognised without interaction; `not_implicitly_authenticated` when there is
   /// none.
   public func sendImplicitRequest(
-    _ request: some ResourceRequestConvertible, options: FetchOptions = FetchOptions()
+    _ request: some ResourceRequestConvertible, options: FetchOptions
   ) async throws(ResourceError) -> ResourceResponse {
     try await fetcher.fetch(request, from: server, options: options.authenticated(.implicit, implicitSession))
   }
@@ -62,7 +59,7 @@ public struct UserClient: Sendable {
   /// Fetches as the async form does, with a task to watch, pause and cancel it by.
   @discardableResult
   public func sendImplicitRequest(
-    _ request: some ResourceRequestConvertible, options: FetchOptions = FetchOptions(), completion: @escaping Completion
+    _ request: some ResourceRequestConvertible, options: FetchOptions, completion: @escaping FetchCompletion
   ) -> NetworkTask {
     fetcher.fetch(
       request, from: server, options: options.authenticated(.implicit, implicitSession), completion: completion)
@@ -71,49 +68,55 @@ public struct UserClient: Sendable {
 
 /// Sends requests to one resource server without a user: with the application's own token, or without one.
 ///
-/// Each request has an async form and one with a completion, over the same `ResourceFetcher`. The client overwrites
-/// `authentication` and `session` in `options`.
-public struct DeviceClient: Sendable {
-  /// Takes the outcome, exactly once; see `ResourceFetcher.fetch(_:from:options:completion:)`.
-  public typealias Completion = @Sendable (Result<ResourceResponse, ResourceError>) -> Void
-
+/// Each request has an async form and two with a completion (`DeviceRequestSending`), over the same `ResourceFetcher`. The
+/// client overwrites `authentication` and `session` in `options`.
+public struct DeviceClient: DeviceRequestSending {
   private let fetcher: ResourceFetcher
   private let server: ResourceServer
+  private let uid: UInt32
 
-  /// A client of `server`, whose `issuer` and `scope` decide about the application's token.
-  public init(fetcher: ResourceFetcher, server: ResourceServer) {
+  /// A client of `server`, whose `issuer` and `scope` decide about the application's token. Cookies are those of `uid`.
+  public init(fetcher: ResourceFetcher, server: ResourceServer, uid: UInt32 = PeerID.ownUID) {
     self.fetcher = fetcher
     self.server = server
+    self.uid = uid
+  }
+
+  /// `options` with that token, and the cookies of no session.
+  private func own(_ options: FetchOptions, _ authentication: ResourceServer.Authentication) -> FetchOptions {
+    var options = options.authenticated(authentication)
+    options.cookieScope = options.cookieScope ?? CookieScope(uid: uid)
+    return options
   }
 
   /// Fetches with the application's own token (client credentials); `device_not_authenticated` when there is none.
   public func sendAuthenticatedRequest(
-    _ request: some ResourceRequestConvertible, options: FetchOptions = FetchOptions()
+    _ request: some ResourceRequestConvertible, options: FetchOptions
   ) async throws(ResourceError) -> ResourceResponse {
-    try await fetcher.fetch(request, from: server, options: options.authenticated(.clientCredentials))
+    try await fetcher.fetch(request, from: server, options: own(options, .clientCredentials))
   }
 
   /// Fetches as the async form does, with a task to watch, pause and cancel it by.
   @discardableResult
   public func sendAuthenticatedRequest(
-    _ request: some ResourceRequestConvertible, options: FetchOptions = FetchOptions(), completion: @escaping Completion
+    _ request: some ResourceRequestConvertible, options: FetchOptions, completion: @escaping FetchCompletion
   ) -> NetworkTask {
-    fetcher.fetch(request, from: server, options: options.authenticated(.clientCredentials), completion: completion)
+    fetcher.fetch(request, from: server, options: own(options, .clientCredentials), completion: completion)
   }
 
   /// Fetches without a token. Pins, origins and every other rule apply all the same.
   public func sendUnauthenticatedRequest(
-    _ request: some ResourceRequestConvertible, options: FetchOptions = FetchOptions()
+    _ request: some ResourceRequestConvertible, options: FetchOptions
   ) async throws(ResourceError) -> ResourceResponse {
-    try await fetcher.fetch(request, from: server, options: options.authenticated(.none))
+    try await fetcher.fetch(request, from: server, options: own(options, .none))
   }
 
   /// Fetches as the async form does, with a task to watch, pause and cancel it by.
   @discardableResult
   public func sendUnauthenticatedRequest(
-    _ request: some ResourceRequestConvertible, options: FetchOptions = FetchOptions(), completion: @escaping Completion
+    _ request: some ResourceRequestConvertible, options: FetchOptions, completion: @escaping FetchCompletion
   ) -> NetworkTask {
-    fetcher.fetch(request, from: server, options: options.authenticated(.none), completion: completion)
+    fetcher.fetch(request, from: server, options: own(options, .none), completion: completion)
   }
 }
 

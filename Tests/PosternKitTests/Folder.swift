@@ -14,5 +14,8 @@ final class Folder {
     try text.write(toFile: "\(path)/\(name)", atomically: true, encoding: .utf8)
   }
 
+  /// Whether there is a file at `path`.
+  func holds(_ path: String) -> Bool { FileManager.default.fileExists(atPath: path) }
+
   deinit { try? FileManager.default.removeItem(atPath: path) }
 }

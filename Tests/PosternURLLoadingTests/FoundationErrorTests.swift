@@ -1,10 +1,13 @@
 import AuthEngine
 import Foundation
 import HTTPMessages
+import JOSE
+import PosternJSON
 import PosternSupport
 import PosternURLLoading
 import Testing
 
+@testable import AdobePass
 @testable import Entitlements
 @testable import OAuthClient
 @testable import ResourceAccess
@@ -154,6 +157,17 @@ struct FoundationErrorTests {
     Case(error: StoreError(.corrupted, "words"), number: 5008, reason: "store_unavailable"),
     Case(error: HTTPURLError(.backslash), number: 1006, reason: "invalid_url"),
     Case(error: KeyPinsError(pin: "words"), number: -32602, reason: "invalid_params"),
+    Case(
+      error: PassParameterError(["device"], "words"), number: -32602, reason: "invalid_params",
+      members: ["PosternPath": "/device"]),
+    Case(
+      error: JSONDecodingError(path: "/words", problem: .missing), number: -32602, reason: "invalid_params",
+      members: ["PosternPath": "/words"]),
+    Case(
+      error: StaticCredentialError(part: .value, phrase: "words"), number: -32602, reason: "invalid_params"),
+    Case(
+      error: PayloadEncryption.KeyError.recipient(JOSEError(.weakKey, "words")), number: -32602,
+      reason: "invalid_params"),
   ]
 
   @Test(
@@ -182,6 +196,28 @@ struct FoundationErrorTests {
     let token = TokenFault(TokenFault.Code(rawValue: "nonce_mismatch"), "words") as NSError
     #expect(token.domain == "PosternTokenErrorDomain" && token.code == 1)
     #expect(token.userInfo["PosternReason"] as? String == "nonce_mismatch" && token.localizedDescription == "words")
+    let fault = TokenFault(TokenFault.Code(rawValue: "nonce_mismatch"), "words")
+    let missing = KeySetError(.fetchFailed, "words")
+    let tokens: [(any Error, Int, String)] = [
+      (IDTokenValidationError.invalid(fault), 1, "nonce_mismatch"),
+      (IDTokenValidationError.undecided(missing), 2001, "jwks_fetch_failed"),
+      (InboundTokenError.invalid(fault), 1, "nonce_mismatch"),
+      (InboundTokenError.undecided(missing), 2001, "jwks_fetch_failed"),
+      (InboundTokenError.notIntrospected(.malformed("words")), 2007, "introspection_failed"),
+      (JOSEError(.weakKey, "words"), 1, "weak_key"),
+    ]
+    for (plain, number, reason) in tokens {
+      let error = plain as NSError
+      #expect(error.domain == "PosternTokenErrorDomain" && error.code == number, "\(plain)")
+      #expect(error.localizedDescription == "words" && error.localizedFailureReason == reason, "\(plain)")
+    }
+  }
+
+  @Test("a JSON text that cannot be read has Foundation's own sentence")
+  func json() throws {
+    let error = #expect(throws: JSONParseError.self) { try JSONParser().parse([UInt8(ascii: "{")]) } as NSError?
+    #expect(error?.code == -32700)
+    #expect(error?.localizedDescription.contains("could not be completed") == false)
   }
 }
 

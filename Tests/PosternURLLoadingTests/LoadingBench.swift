@@ -26,13 +26,15 @@ struct LoadingBench {
     isLoggedIn: Bool = true, maxBodyBytes: Int = 1 << 20, isMounted: Bool = true,
     authentication: ResourceServer.Authentication = .user, hasSession: Bool = true,
     advice: AdviceRules? = AdviceRules(), accessManager: String? = "https://am.example.com/am",
-    delegate: (any URLSessionDelegate)? = nil,
+    delegate: (any URLSessionDelegate)? = nil, configure: (URLSessionConfiguration) -> Void = { _ in },
+    beforeAnswer: @escaping @Sendable (TransferControl) async -> Void = { _ in },
     _ answer: @escaping @Sendable (HTTPRequest) async throws(TransportError) -> HTTPResponse
   ) async throws {
     let control = Locked<TransferControl?>(nil)
     self.control = control
     transport = ScriptedTransport { request, options throws(TransportError) in
       control.withLock { $0 = options.control }
+      if let control = options.control { await beforeAnswer(control) }
       return try await answer(request)
     }
     let engine = PosternEngine(transport: transport, userAgent: "test/1")
@@ -56,6 +58,7 @@ struct LoadingBench {
     resource = ProtectedResource(server, fetcher: engine.fetcher, options: options)
     let configuration = URLSessionConfiguration.ephemeral
     configuration.protocolClasses = [PosternURLProtocol.self]
+    configure(configuration)
     session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
     PosternURLProtocol.tokenManagementPolicy = nil
     PosternURLProtocol.authorizationPolicy = nil

@@ -83,6 +83,32 @@ import Testing
     #expect(statuses.withLock { $0 } == ["server_response_format_unknown"])
   }
 
+  /// A callback as Adobe documents it: a class with the two methods.
+  private final class Recorder: AccessEnablerCallback<PreauthorizeResponse>, @unchecked Sendable {
+    let calls = Locked<[String]>([])
+
+    override func onResponse(result: PreauthorizeResponse) {
+      calls.withLock { $0.append("response \(result.getDecisions().count)") }
+    }
+
+    override func onFailure(result: PreauthorizeResponse) { calls.withLock { $0.append("failure") } }
+  }
+
+  @Test("a callback of the program's own class is not called, or cannot be called by name")
+  func ownCallback() async throws {
+    let recorder = Recorder()
+    await accessEnabler.preauthorize(PreauthorizeRequest(resources: ["a", "b"]), recorder).value
+    await accessEnabler.preauthorize(PreauthorizeRequest(resources: ["broken"]), didCompleteWith: recorder).value
+    #expect(recorder.calls.withLock { $0 } == ["response 2", "failure"])
+    let results = Locked<[String]>([])
+    let callback = AccessEnablerCallback<String>(
+      onResponse: { text in results.withLock { $0.append("response \(text)") } },
+      onFailure: { text in results.withLock { $0.append("failure \(text)") } })
+    callback.onResponse(result: "a")
+    callback.onFailure(result: "b")
+    #expect(results.withLock { $0 } == ["response a", "failure b"])
+  }
+
   @Test("A cancelled request goes on, or calls neither callback")
   func cancellation() async {
     let calls = Locked(0)

@@ -1,6 +1,8 @@
 public import AuthEngine
 import Foundation
 public import HTTPMessages
+public import JOSE
+public import PosternJSON
 public import PosternSupport
 
 extension ResourceError: FoundationError {
@@ -190,4 +192,103 @@ extension TokenFault: FoundationError {
   public var numberedCode: ErrorCode { ErrorCode(1, code.rawValue, message) }
   /// Its message.
   public var explanation: String { message }
+}
+
+extension IDTokenValidationError: FoundationError {
+  /// `PosternTokenErrorDomain`, which has the numbers of errors.md for missing keys, too.
+  public static var errorDomain: String { TokenFault.errorDomain }
+  /// The violated rule, or why there are no keys.
+  public var numberedCode: ErrorCode { cause.numberedCode }
+  /// The same in words.
+  public var explanation: String { cause.explanation }
+  /// Those of the missing keys.
+  public var facts: PosternErrorFacts { cause.facts }
+
+  private var cause: any FoundationError {
+    switch self {
+    case .invalid(let fault): fault
+    case .undecided(let error): error
+    }
+  }
+}
+
+extension InboundTokenError: FoundationError {
+  /// `PosternTokenErrorDomain`, which has the numbers of errors.md for a token that cannot be judged, too.
+  public static var errorDomain: String { TokenFault.errorDomain }
+  /// The violated rule, or why there is no verdict.
+  public var numberedCode: ErrorCode { cause.numberedCode }
+  /// The same in words.
+  public var explanation: String { cause.explanation }
+  /// Those of the missing verdict.
+  public var facts: PosternErrorFacts { cause.facts }
+
+  private var cause: any FoundationError {
+    switch self {
+    case .invalid(let fault): fault
+    case .undecided(let error): error
+    case .notIntrospected(let error): error
+    }
+  }
+}
+
+extension JOSEError: FoundationError {
+  /// `PosternTokenErrorDomain`: keys and signatures have symbols and no numbers, so each has the number 1.
+  public static var errorDomain: String { TokenFault.errorDomain }
+  /// The violated rule.
+  public var numberedCode: ErrorCode { ErrorCode(1, code.rawValue, message) }
+  /// Its message.
+  public var explanation: String { message }
+}
+
+extension PassError: FoundationError {
+  /// By its kind.
+  public var numberedCode: ErrorCode { kind.code }
+  /// Its detail.
+  public var explanation: String { detail }
+  /// Adobe's answer, and the delay before a retry.
+  public var facts: PosternErrorFacts {
+    var facts = PosternErrorFacts(
+      outcome: outcome, isRetryable: isRetryable, retryAfter: retryAfter, upstream: upstream)
+    if case .invalidParameter(let parameter) = kind { facts.path = parameter.path.jsonPointer }
+    return facts
+  }
+}
+
+extension PassParameterError: FoundationError {
+  /// `invalid_params`.
+  public var numberedCode: ErrorCode { .invalidParams }
+  /// Its reason.
+  public var explanation: String { "\(path.jsonPointer) \(reason)" }
+  /// The parameter.
+  public var facts: PosternErrorFacts { PosternErrorFacts(path: path.jsonPointer) }
+}
+
+extension JSONParseError: FoundationError {
+  /// `parse_error`.
+  public var numberedCode: ErrorCode { .parseError }
+  /// The fault, and where it is.
+  public var explanation: String { description }
+}
+
+extension JSONDecodingError: FoundationError {
+  /// `invalid_params`.
+  public var numberedCode: ErrorCode { .invalidParams }
+  /// The value, and what is wrong with it.
+  public var explanation: String { description }
+  /// The value.
+  public var facts: PosternErrorFacts { PosternErrorFacts(path: path) }
+}
+
+extension StaticCredentialError: FoundationError {
+  /// `invalid_params`.
+  public var numberedCode: ErrorCode { .invalidParams }
+  /// The part, and what is wrong with it.
+  public var explanation: String { description }
+}
+
+extension PayloadEncryption.KeyError: FoundationError {
+  /// `invalid_params`.
+  public var numberedCode: ErrorCode { .invalidParams }
+  /// The key, and what is wrong with it.
+  public var explanation: String { description }
 }

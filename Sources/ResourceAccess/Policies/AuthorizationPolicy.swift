@@ -19,7 +19,8 @@ public struct AuthorizationPolicy: Sendable {
   /// Bounds `coverage`; nil: no bounds.
   private var bounds: URLCoverage?
   private var recognizer: AdviceRecognizer
-  private let delegate: (any AuthorizationPolicyDelegate)?
+  /// Has advice satisfied; nil: nobody does.
+  public let delegate: (any AuthorizationPolicyDelegate)?
 
   /// A policy for the URLs `validatingURL`, as the mobile SDKs compare them: an origin stands for all of its URLs, a URL
   /// that ends in `/` for those under it, and any other for itself, whatever the query.
@@ -45,6 +46,9 @@ public struct AuthorizationPolicy: Sendable {
 
   /// Whether answers from `url` are looked into.
   public func covers(_ url: HTTPURL) -> Bool { coverage.covers(url) && bounds?.covers(url) ?? true }
+
+  /// The URLs under which responses are looked into.
+  public var validatingURL: [HTTPURL] { coverage.locations }
 
   /// The servers among its URLs that are covered without TLS.
   public var plainHTTP: PlainHTTPRule {

@@ -21,7 +21,8 @@ public struct TokenManagementPolicy: Sendable {
   /// Bounds `coverage`; nil: no bounds.
   private var bounds: URLCoverage?
   private let refreshOn: Set<Int>?
-  private var delegate: (any TokenManagementPolicyDelegate)?
+  /// Decides about responses; nil: the policy's own rule does.
+  public private(set) var delegate: (any TokenManagementPolicyDelegate)?
   /// The rule for requests where no session exists.
   public let whenNoSession: MissingSession
 
@@ -53,6 +54,9 @@ public struct TokenManagementPolicy: Sendable {
   /// Whether requests to `url` carry the token: it is one of the policy's URLs (same scheme, host and port), is secure, and has no path that another server could read
   /// differently.
   public func covers(_ url: HTTPURL) -> Bool { coverage.covers(url) && bounds?.covers(url) ?? true }
+
+  /// The URLs under which requests are covered.
+  public var validatingURL: [HTTPURL] { coverage.locations }
 
   /// The servers among its URLs that are covered without TLS.
   public var plainHTTP: PlainHTTPRule {

@@ -203,7 +203,7 @@ extension NetworkTask {
 
   /// The fetch has ended. Returns what the task has come to: one that was cancelled before stays so, with the outcome of
   /// the request.
-  func completed(
+  package func completed(
     _ result: Result<ResourceResponse, ResourceError>
   ) -> Result<ResourceResponse, ResourceError> {
     contents.withLock { contents in

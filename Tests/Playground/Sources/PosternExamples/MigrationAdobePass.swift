@@ -11,8 +11,8 @@ struct MigrationAdobePass {
     return postern
   }
 
-  func enabler(_ postern: Postern) async throws -> AccessEnabler {
-    let accessEnabler = try await postern.accessEnabler(at: "channels")
+  func enabler(_ postern: Postern) throws -> AccessEnabler {
+    let accessEnabler = try postern.accessEnabler(at: "channels")
     return accessEnabler
   }
 
@@ -31,6 +31,12 @@ struct MigrationAdobePass {
 
     let task = accessEnabler.preauthorize(request, callback)
     return task
+  }
+
+  /// The two callbacks as a class.
+  final class Callback: AccessEnablerCallback<PreauthorizeResponse>, @unchecked Sendable {
+    override func onResponse(result: PreauthorizeResponse) { Swift.print(result.getDecisions()) }
+    override func onFailure(result: PreauthorizeResponse) { Swift.print(result.getStatus()?.getMessage() ?? "") }
   }
 
   @Sendable func onResponseCallback(result: PreauthorizeResponse) {

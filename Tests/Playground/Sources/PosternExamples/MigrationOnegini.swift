@@ -46,6 +46,13 @@ struct MigrationOnegini {
     }
   }
 
+  func parts(_ userClient: UserClient, print: @escaping @Sendable (Any) -> Void) {
+    let request = ResourceRequestFactory.makeResourceRequest(path: "api/users", method: .get)
+    userClient.sendAuthenticatedRequest(request) { response, error in
+      if let response { print(response.status) } else if let error { print(error.code.reason) }
+    }
+  }
+
   func login(_ postern: Postern) async throws -> Session {
     let user = try await postern.sessions.login()
     return user
@@ -71,11 +78,17 @@ struct MigrationOnegini {
     return [request, mutable.resourceRequest]
   }
 
+  func foundation(_ parameters: [String: Any]) throws -> ResourceRequest {
+    let request = try ResourceRequestFactory.makeResourceRequest(
+      path: "api/users", method: .post, parameters: parameters, body: nil, headers: nil, parametersEncoding: .JSON)
+    return request
+  }
+
   func multipart(_ data: Data) -> ResourceRequest {
     let request = ResourceRequestFactory.makeMultipartResourceRequest(
       path: "api/documents", parameters: ["title": "Receipt"],
       multipartData: [
-        MultipartPart(name: "file", fileName: "receipt.pdf", mimeType: "application/pdf", data: Array(data))
+        MultipartData(name: "file", fileName: "receipt.pdf", mimeType: "application/pdf", data: data)
       ])
     return request
   }

@@ -187,14 +187,18 @@ struct MigrationTests {
   @Test("requests of the factory, the builder and the mutable one arrive as others than they were made")
   func construction() async throws {
     let (_, device) = try onegini.clients(try await postern())
-    for request in onegini.construction() + [onegini.builder(), onegini.multipart(Data([0x25, 0x50]))] {
+    let others = [
+      onegini.builder(), onegini.multipart(Data([0x25, 0x50])), try onegini.foundation(["username": "foo@bar.baz"]),
+    ]
+    for request in onegini.construction() + others {
       _ = try await device.sendUnauthenticatedRequest(request)
     }
     let sent = transport.requests
-    #expect(sent.map(\.method) == ["POST", "GET", "GET", "POST"])
+    #expect(sent.map(\.method) == ["POST", "GET", "GET", "POST", "POST"])
     #expect(sent[0].body == Array(#"{"username":"foo@bar.baz"}"#.utf8) && sent[0].fields["X-Flags"] == "1000010")
     #expect(sent[1].url.query == "username=foo%40bar.baz" && sent[1].fields["X-Flags"] == "1000010")
     #expect(sent[2].url.query == "username=foo%40bar.baz")
+    #expect(sent[4].body == sent[0].body)
     #expect(sent[3].fields["Content-Type"]?.hasPrefix("multipart/form-data") == true)
     #expect(String(decoding: sent[3].body ?? [], as: UTF8.self).contains(#"filename="receipt.pdf""#))
   }
@@ -216,6 +220,8 @@ struct MigrationTests {
       try onegini.decoded(await user.sendAuthenticatedRequest(ResourceRequest(path: "me"))).username == "alice")
     onegini.completion(user, print: lines.add)
     #expect(await eventually { lines.all.count == 5 } && lines.all.last == "200")
+    onegini.parts(user, print: lines.add)
+    #expect(await eventually { lines.all.count == 6 } && lines.all.last == "200")
   }
 
   @Test("a task is not suspended and resumed, or a cancelled one has no error")
@@ -246,7 +252,7 @@ struct MigrationTests {
     let (shown, printed) = (Lines([]), Lines([]))
     let page = MigrationAdobePass(
       show: { shown.add("\($0) \($1)") }, logIn: { printed.add("log in") }, print: { printed.add($0) })
-    let enabler = try await postern.accessEnabler(at: "channels", subject: DecisionSubject(id: "alice"))
+    let enabler = try postern.accessEnabler(at: "channels", subject: DecisionSubject(id: "alice"))
     await page.sample(enabler).value
     #expect(shown.all == ["resource_1 true", "resource_2 false", "resource_3 true"])
     #expect(printed.all.count == 1 && printed.all[0].hasPrefix("authorization_denied: "))
