@@ -287,7 +287,9 @@ extension PosternURLProtocol {
       }
     #endif
     if task is URLSessionUploadTask, request.httpBody == nil, request.httpBodyStream == nil {
-      return URLError(.requestBodyStreamExhausted, detail: "the body of an upload task must be in its request")
+      return URLError(
+        .requestBodyStreamExhausted,
+        detail: "the body of an upload task must be in its request: see URLRequest.uploading")
     }
     return nil
   }

@@ -1,10 +1,10 @@
 import AuthEngine
-import Foundation
+public import Foundation
 import HTTPMessages
 import PosternSupport
 
 #if canImport(FoundationNetworking)
-  import FoundationNetworking
+  public import FoundationNetworking
 #endif
 
 extension ResourceRequest {
@@ -23,6 +23,29 @@ extension ResourceRequest {
     self.init(
       path: request.url?.absoluteString ?? "", method: request.httpMethod ?? "GET", body: body.map(Array.init),
       headers: headers)
+  }
+}
+
+extension URLRequest {
+  /// The request with `body`, for any task behind `PosternURLProtocol`: on Linux Foundation shows a protocol no body
+  /// that an upload task has of its own.
+  public func uploading(_ body: Data) -> URLRequest {
+    var request = self
+    request.httpBody = body
+    return request
+  }
+
+  /// The same with the contents of a file, which is read when the request is sent, for one task. Throws where there is
+  /// no file.
+  public func uploading(fileAt url: URL) throws(URLError) -> URLRequest {
+    let size = try? FileManager.default.attributesOfItem(atPath: url.path)[.size] as? Int64
+    guard let size, let stream = InputStream(url: url) else {
+      throw URLError(.fileDoesNotExist, detail: "the file to upload cannot be read")
+    }
+    var request = self
+    request.httpBodyStream = stream
+    request.setValue("\(size)", forHTTPHeaderField: "Content-Length")
+    return request
   }
 }
 

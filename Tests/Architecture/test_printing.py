@@ -16,8 +16,11 @@ TESTS = SOURCES.parent / "Tests"
 MODULES = [*LIBRARIES, "PosternCrypto", "PosternJSON", "PosternKit", "PosternSupport", "SessionStore"]
 
 # The second is for types that have an optional member of the name `description`; they have a `debugDescription`. The
-# last two refine the first.
-PROTOCOLS = {"ConciseStringConvertible", "CustomReflectable", "AttributeCallback", "TypedCallback"}
+# others refine the first.
+PROTOCOLS = {
+    "ConciseStringConvertible", "CustomReflectable", "AttributeCallback", "DeviceKeyCallback", "TypedCallback",
+    "WebAuthnCallback",
+}
 
 EVENT = "Swift prints the case and its payload, whose values print well"
 EXCEPTIONS = {

@@ -86,6 +86,10 @@ extension URLSessionTests {
     let (echo, _) = try await bench.session.upload(for: whole, from: Data("up".utf8))
     let (fileEcho, _) = try await bench.session.upload(for: whole, fromFile: file)
     #expect(echo == Data("up".utf8) && fileEcho == Data("up".utf8))
+    #expect(try await bench.session.data(for: bare.uploading(Data("up".utf8))).0 == Data("up".utf8))
+    #expect(try await bench.session.data(for: bare.uploading(fileAt: file)).0 == Data("up".utf8))
+    let missing = #expect(throws: URLError.self) { try bare.uploading(fileAt: file.appendingPathExtension("none")) }
+    #expect(missing?.code == .fileDoesNotExist)
   }
 
   @Test(

@@ -11,6 +11,15 @@ struct MigrationForgeRock {
   let billingURL: URL
   let delegate: BillingDelegate
 
+  func bind(_ node: JourneyNode, sign: (_ user: String, _ challenge: String) -> String) throws -> JourneyNode {
+    var node = node
+    try node.fill(DeviceBindingCallback.self) { callback in
+      callback.setJWS(sign(callback.userID ?? "", callback.challenge))
+      callback.setDeviceName("desk")
+    }
+    return node
+  }
+
   func setUp() async throws -> Postern {
     let postern = try await Postern(configuration: "postern.yaml")
     return postern
