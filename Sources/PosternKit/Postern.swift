@@ -14,10 +14,11 @@ public import PosternSupport
 /// ```
 ///
 /// Every rule of the configuration holds as in the sidecar, except for what is about its callers and its process
-/// (`listen`, `peers`, `limits`, `log`, `http`, `audit`, `telemetry`, `hardening` but for `pinsRequired`): the only
-/// caller is this program, and its tokens are in this program's memory. The default of `store.path` is the user's own
-/// folder: `$XDG_STATE_HOME/postern`, else `~/.local/state/postern`. Create one for the life of the process: it has
-/// the connections and caches. It can be used from any number of tasks.
+/// (`listen`, `peers`, `limits`, `gateway`, `validation`, `health`, `log`, `http`, `audit`, `telemetry`, `hardening` but
+/// for `pinsRequired`), which `warnings` name where they are given: the only caller is this program, and its tokens are
+/// in this program's memory. The default of `store.path` is the user's own folder: `$XDG_STATE_HOME/postern`, else
+/// `~/.local/state/postern`. Create one for the life of the process: it has the connections and caches. It can be used
+/// from any number of tasks.
 public final class Postern: Sendable {
   /// The parts that a program may replace, each given once.
   public struct Options: Sendable {

@@ -61,6 +61,18 @@ def test_check_config_knows_the_methods(directory: Path) -> None:
     assert done.returncode == 78 and "did you mean fetchResource?" in done.stderr, done
 
 
+def test_check_config_finds_settings_without_effect(directory: Path) -> None:
+    """Catches advice that nobody will ever see, and a word about a bound that keeps a sidecar from its start."""
+    path = directory / "idle.yaml"
+    resource = 'baseUrl: "https://api.example.com/", auth: none'
+    path.write_text(f"resources: {{ a: {{ {resource}, advice: {{ enabled: true }} }} }}\n")
+    done = run("check-config", "--config", str(path))
+    assert done.returncode == 1 and "resources.a.advice: has no effect without an issuer" in done.stderr, done
+    path.write_text(f"resources: {{ a: {{ {resource}, cookies: {{ maxCookies: 5 }} }} }}\n")
+    done = run("check-config", "--config", str(path))
+    assert done.returncode == 0 and "resources.a.cookies.maxCookies: has no effect" in done.stdout + done.stderr, done
+
+
 # MARK: the configuration file where none is named
 
 

@@ -73,8 +73,9 @@ struct PosternTests {
   @Test("A program does not learn that its debugger check, or its audit log, is the sidecar's alone")
   func sidecarKeys() async throws {
     let hardening: JSONObject = ["debuggerCheck": true, "pinsRequired": true]
-    let postern = try await Postern(configuration: ["hardening": .object(hardening), "peers": []])
-    #expect(postern.warnings == ["peers, hardening.debuggerCheck: no effect in a library, only in the sidecar"])
+    let postern = try await Postern(configuration: ["hardening": .object(hardening), "peers": [], "validation": [:]])
+    #expect(
+      postern.warnings == ["peers, validation, hardening.debuggerCheck: no effect in a library, only in the sidecar"])
     #expect(try await Postern(configuration: ["hardening": ["pinsRequired": true]]).warnings == [])
   }
 

@@ -117,8 +117,9 @@ public struct ConfigurationLoader: Sendable {
       guard case .mapping(let entries)? = root[section]?.content else { return [] }
       return entries.map(\.key).filter { !others.contains($0) }.map { "\(section).\($0)" }
     }
-    let sections = ["listen", "peers", "http", "gateway", "log", "telemetry", "audit"].filter { root[$0] != nil }
-    return sections + given("limits", except: ["sessionBytesPerUid"]) + given("hardening", except: ["pinsRequired"])
+    let sections = ["listen", "peers", "http", "gateway", "validation", "health", "log", "telemetry", "audit"]
+    let keys = given("limits", except: ["sessionBytesPerUid"]) + given("hardening", except: ["pinsRequired"])
+    return sections.filter { root[$0] != nil } + keys
   }
 
   private func only(_ message: String, in path: String) -> ConfigurationProblems {

@@ -107,8 +107,9 @@ extension ResourceConfiguration: ConfigurationSection {
     let urls = [locations.baseURL] + locations.additionalOrigins
     guard urls.allSatisfy({ $0.lowercased().hasPrefix("http:") }) else { return }
     let trust = tls.trust
-    // Required pins have a problem of their own.
-    let hasTLS = !trust.pinsRequired && (trust.caFile != nil || trust.pins != nil || tls.clientCertificateFile != nil)
+    // Required pins and bound tokens have problems of their own.
+    let isDemanded = trust.pinsRequired || tokens.senderConstraint == .mtls
+    let hasTLS = !isDemanded && (trust.caFile != nil || trust.pins != nil || tls.clientCertificateFile != nil)
     for (name, isSet) in [("http2", http2), ("tls", hasTLS)] where isSet {
       keys.problem("has no effect: the resource is plain http", at: name)
     }

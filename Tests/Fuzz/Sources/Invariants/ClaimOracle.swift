@@ -34,7 +34,9 @@ struct ClaimOracle: Sendable {
     // Other audiences of an access token are other resources of the same issuer (RFC 9068 section 4).
     if !needed.contains("client_id") {
       try demand(audiences.allSatisfy { $0 == "shop" || trusted.contains($0) }, "valid with an untrusted audience")
-      try demand(claims["azp"] == nil || claims["azp"] as? String == "shop", "valid for another authorized party")
+      for name in ["azp", "client_id"] {
+        try demand(claims[name] == nil || claims[name] as? String == "shop", "valid with another client in \(name)")
+      }
     }
   }
 
