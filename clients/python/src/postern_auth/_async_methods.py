@@ -1342,6 +1342,7 @@ class AsyncMethods:
         self,
         *,
         session: str | None = None,
+        issuer: str | None = None,
         advice: Advice | Mapping[str, Any] | None = None,
         advices: Sequence[Advice | Mapping[str, Any]] | None = None,
         response: ResponseWithAdvice | Mapping[str, Any] | None = None,
@@ -1353,13 +1354,16 @@ class AsyncMethods:
     ) -> JourneyStep:
         """Lets a user do what policy advice requires, step by step.
 
-        Begin with the session and advice, advices or the response that contained them; go on with continuation and
-        callbacks, as with authenticate. A transaction comes last. An advice of RFC 9470 is a step of its own: a
-        RedirectCallback whose redirect_url is for the user's browser, and whose input callback_url takes the URL
-        that the issuer led back to. When the access manager gives another login the session gets new tokens, all at
-        once.
+        Begin with the session (or, for a user who is not logged in, with issuer) and advice, advices or the
+        response that contained them; go on with continuation and callbacks, as with authenticate. A transaction
+        comes last. An advice of RFC 9470 is a step of its own: a RedirectCallback whose redirect_url is for the
+        user's browser, and whose input callback_url takes the URL that the issuer led back to. When the access
+        manager gives another login the session gets new tokens, all at once.
 
-        :param session: The session to step up, or `only`, the caller's only live one; required at the beginning.
+        :param session: The session to step up, or `only`, the caller's only live one; this or issuer is required at
+            the beginning.
+        :param issuer: In place of session, for a user who is not logged in: the issuer at whose access manager the
+            advice is a login, which makes a session; needs the right to call authenticate, too.
         :param advice: The advice to satisfy; exactly one of advice, advices, response and continuation.
         :param advices: Several advices to satisfy.
         :param response: The response that contains them, received elsewhere.
@@ -1370,6 +1374,7 @@ class AsyncMethods:
         params: dict[str, Any] = present(
             {
                 "session": session,
+                "issuer": issuer,
                 "advice": wire(advice),
                 "advices": wires(advices),
                 "response": wire(response),

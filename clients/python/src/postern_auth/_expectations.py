@@ -701,6 +701,7 @@ class Expectations:
         self,
         *,
         session: str | None = None,
+        issuer: str | None = None,
         advice: Advice | Mapping[str, Any] | None = None,
         advices: Sequence[Advice | Mapping[str, Any]] | None = None,
         response: ResponseWithAdvice | Mapping[str, Any] | None = None,
@@ -712,6 +713,7 @@ class Expectations:
         params: dict[str, Any] = present(
             {
                 "session": session,
+                "issuer": issuer,
                 "advice": wire(advice),
                 "advices": wires(advices),
                 "response": wire(response),
