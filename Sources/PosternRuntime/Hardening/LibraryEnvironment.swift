@@ -16,7 +16,7 @@ public enum LibraryEnvironment {
       ["SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE"], .removedWithWarning,
       "some connections would trust other authorities, and others not",
       instead:
-        "`caFile` in `tls` of an issuer or a resource, in `store.redis` or `telemetry.otlp`, or the system's authorities"
+        "`caFile` in `tls` of an issuer, a resource, a decision point or `validation`, in `store.redis` or `telemetry.otlp`, or the system's authorities"
     ),
     EnvironmentRule(
       ["OPENSSL_ia32cap", "OPENSSL_armcap", "OPENSSL_ppccap", "OPENSSL_riscvcap", "OPENSSL_s390xcap"], .warning,
