@@ -4,17 +4,21 @@ import PosternSupport
 /// Warnings about types of delegates that lack what they are for: to Swift a misspelt method of a protocol is a method
 /// like any other.
 public enum DelegateWarnings {
-  private static let told = Locked<Set<ObjectIdentifier>>([])
-  private static let taker = Locked<@Sendable (String) -> Void>(write)
+  private struct State {
+    var told: Set<ObjectIdentifier> = []
+    var handler: @Sendable (String) -> Void
+  }
+
+  private static let state = Locked(State(handler: write))
 
   /// Takes the warnings, one for each type. They are written to the standard error by default.
   public static var handler: @Sendable (String) -> Void {
-    get { taker.withLock { $0 } }
-    set { taker.withLock { $0 = newValue } }
+    get { state.withLock { $0.handler } }
+    set { state.withLock { $0.handler = newValue } }
   }
 
   static func tell(_ type: Any.Type, _ fault: String) {
-    guard told.withLock({ $0.insert(ObjectIdentifier(type)).inserted }) else { return }
+    guard state.withLock({ $0.told.insert(ObjectIdentifier(type)).inserted }) else { return }
     handler("\(type) \(fault)")
   }
 
