@@ -177,6 +177,9 @@ public final class TransferControl: Sendable {
   /// Ends the stream: no more pieces will come.
   public func finish() { handOn(isOver: true) }
 
+  /// How many bytes of the body nobody has read.
+  package var unreadBytes: Int { state.withLock { $0.stream.pipe.count } }
+
   /// All bytes of the body, for an exchange that has ended before anything was read. Its head is that of the response.
   package func takeWholeBody() -> [UInt8] {
     state.withLock { state in

@@ -371,7 +371,7 @@ package final class FetchCall: TransferHandle, PostedWork, @unchecked Sendable {
         self.token = try await self.firstToken(for: next)
         self.message = Message(next)
       } catch {
-        throw answer.response.status < 300 ? error.answered : error
+        throw AdviceRecognizer.deniesWithoutEffect(answer.response.status) ? error : error.answered
       }
     }
   }
@@ -473,6 +473,10 @@ package final class FetchCall: TransferHandle, PostedWork, @unchecked Sendable {
     var options = options
     if options.session == nil, server.authentication == .user { options.session = await options.advice?.newSession() }
     tokens = try await fetcher.tokenSource(options, server)
+    if let session = options.session, self.options.session == nil {
+      use = tokens?.session?.beginUse()
+      exchange?.use(session)
+    }
     advice?.session = userSession
     return tokens != nil
   }

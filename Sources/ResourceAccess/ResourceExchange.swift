@@ -136,6 +136,14 @@ final class ResourceExchange: @unchecked Sendable {
 
   // MARK: - The request
 
+  /// The fetch goes on with the cookies of a user who has logged in meanwhile.
+  func use(_ session: SessionRef) {
+    var options = fetch
+    options.session = session
+    options.cookieScope = CookieScope(uid: session.uid, session: session.handle)
+    cookies = CallCookies(fetcher.cookies, server, options)
+  }
+
   /// Adds the token with its proof, and cookies. `wantsAdvice`: whether gateways are to put their advice where it can be
   /// read without following redirects. `hasCredential`: whether the request carries the resource's own credential, which
   /// it does not once a redirect has crossed origins.

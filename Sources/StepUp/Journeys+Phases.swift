@@ -22,6 +22,7 @@ extension Journeys {
         return .over(.completed(JourneyEnd(txId: nil, session: nil, isUpgraded: false)))
       }
       if isWithoutSession, state.token == nil {
+        guard state.phases.count <= 1 else { return try await next(state, walk) }
         return .over(.completed(JourneyEnd(txId: state.phases.first?.txId, session: nil, isUpgraded: false)))
       }
       guard state.token != nil else {

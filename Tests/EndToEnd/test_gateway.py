@@ -199,6 +199,59 @@ def test_half_a_body_never_looks_whole(gateway: Callable[..., Sidecar], http: st
     connection.close()
 
 
+@contextlib.contextmanager
+def answering(answer: bytes) -> Iterator[str]:
+    """A server that gives every connection the same bytes at once, and ends."""
+    with socket.create_server(("127.0.0.1", 0), backlog=256) as server:
+
+        def serve() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    client, _ = server.accept()
+                    threading.Thread(target=reply, args=(client,), daemon=True).start()
+
+        def reply(client: socket.socket) -> None:
+            with client, contextlib.suppress(OSError):
+                client.recv(65536)
+                client.sendall(answer)
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield f"http://127.0.0.1:{server.getsockname()[1]}/"
+        server.shutdown(socket.SHUT_RDWR)
+
+
+@pytest.mark.parametrize("rest", [b"5\r\nhello\r\nzz\r\n", b"5\r\nhello\r\n9\r\nhel"])
+def test_what_came_before_a_break_reaches_the_program(gateway: Callable[..., Sidecar], http: str, rest: bytes) -> None:
+    """Catches a connection that ends without a byte: its program takes the request for one that was not handled."""
+    head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    with answering(head + rest) as base:
+        gateway(resources={"odd": {"baseUrl": base, "auth": "none"}})
+        for _ in range(40):
+            with socket.socket(socket.AF_UNIX) as client:
+                client.settimeout(10)
+                client.connect(http)
+                client.sendall(b"GET /odd/x HTTP/1.1\r\nHost: x\r\n\r\n")
+                came = client.makefile("rb").read()
+            assert came.startswith(b"HTTP/1.1 ") and not came.endswith(b"0\r\n\r\n")
+
+
+@pytest.mark.parametrize("status", [200, 403])
+def test_large_answers_that_nobody_reads_are_bounded(gateway: Callable[..., Sidecar], http: str, status: int) -> None:
+    size = 4 * MEBIBYTE
+    answer = f"HTTP/1.1 {status} X\r\nContent-Length: {size}\r\n\r\n".encode() + b"x" * size
+    with answering(answer) as base, contextlib.ExitStack() as stack:
+        made = gateway(
+            resources={"large": {"baseUrl": base, "auth": "none"}}, limits={"inFlight": 8, "connectionsPerUid": 200})
+        before = made.resident_kilobytes()
+        for _ in range(100):
+            client = stack.enter_context(socket.socket(socket.AF_UNIX))
+            client.connect(http)
+            client.sendall(b"GET /large/x HTTP/1.1\r\nHost: x\r\n\r\n")
+        time.sleep(3)
+        # Eight are under way, and are as large as a resource may make them.
+        assert made.resident_kilobytes() - before < (8 * 2 * size >> 10) + (24 << 10)
+
+
 @pytest.mark.parametrize("framing", ["Content-Length: 10000000", "Transfer-Encoding: chunked"])
 def test_half_an_upload_never_looks_whole(
     gateway: Callable[..., Sidecar], http: str, upstream: Upstream, framing: str

@@ -121,14 +121,6 @@ struct ReferenceTests {
       ),
       ("resources: { a: { baseUrl: 'https://b.example', auth: none, issuer: corp, scope: x, advice: {} } }", []),
       (
-        "resources: { a: { baseUrl: 'http://b.example', auth: none, http2: true, tls: { caFile: /c } } }\n"
-          + "outbound: { plainHTTP: ['http://b.example'] }",
-        [
-          "resources.a.tls: has no effect: the resource is plain http",
-          "resources.a.http2: has no effect: the resource is plain http",
-        ]
-      ),
-      (
         "issuers: { b: { issuer: 'https://b.example', scope: x, redirectUri: 'https://c.example/' } }",
         ["issuers.b.redirectUri: \(unrequested)", "issuers.b.scope: \(unrequested)"]
       ),
@@ -159,6 +151,15 @@ struct ReferenceTests {
       ("store: { kind: memory, path: /tmp/x }", "store.path"), ("telemetry: { serviceName: shop }", "serviceName"),
       ("http: { beyondLoopback: true }", "beyondLoopback"), ("log: { level: error, access: true }", "log.access"),
       ("hardening: { landlock: off, connectPorts: [8443] }", "connectPorts"),
+      (
+        "resources: { a: { baseUrl: 'http://b.example', auth: none, tls: { caFile: /c } } }\n"
+          + "outbound: { plainHTTP: ['http://b.example'] }",
+        "resources.a.tls: has no effect: the resource is plain http"
+      ),
+      (
+        "resources: { a: { baseUrl: 'http://b.example', auth: none, http2: true } }\n"
+          + "outbound: { plainHTTP: ['http://b.example'] }", "resources.a.http2: has no effect"
+      ),
       (
         "preauthorization: { a: { kind: access-manager, baseUrl: 'https://b.example', subjectType: x, "
           + "credentials: { ssoToken: t } } }", "subjectType"

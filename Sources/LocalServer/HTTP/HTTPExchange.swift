@@ -298,8 +298,10 @@ extension HTTPConnection {
   func responderEnded(_ exchange: HTTPExchange, _ server: any HTTPServer) {
     perform { connection in
       exchange.cancel = nil
-      // Half a response must not look like a whole one.
-      if connection.isCurrent(exchange) { connection.leave() }
+      // Half a response must not look like a whole one; but what there is of it goes out.
+      guard connection.isCurrent(exchange) else { return }
+      connection.flush()
+      connection.leave()
     }
     server.responderEnds(on: self)
   }

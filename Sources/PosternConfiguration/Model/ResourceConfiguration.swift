@@ -111,7 +111,7 @@ extension ResourceConfiguration: ConfigurationSection {
     let isDemanded = trust.pinsRequired || tokens.senderConstraint == .mtls
     let hasTLS = !isDemanded && (trust.caFile != nil || trust.pins != nil || tls.clientCertificateFile != nil)
     for (name, isSet) in [("http2", http2), ("tls", hasTLS)] where isSet {
-      keys.problem("has no effect: the resource is plain http", at: name)
+      keys.warn("has no effect: the resource is plain http", at: name)
     }
   }
 }

@@ -36,9 +36,15 @@ struct BodyDelivery {
       state.withLock { $0.pump = pump }
     }
 
-    /// The response of the exchange with its body; nil where there is none, or some of it is being delivered.
+    /// The largest body that is returned with its response: what takes it need not wait for its reader.
+    private static let wholeBytes = 64 << 10
+
+    /// The response of the exchange with its body; nil where there is none, it is large, or some of it is being
+    /// delivered.
     func whole(_ result: Result<ResourceResponse, ResourceError>) -> ResourceResponse? {
-      guard case .success(var response) = result, state.withLock({ $0.pump == nil }) else { return nil }
+      guard case .success(var response) = result, state.withLock({ $0.pump == nil }),
+        response.body.count + delivery.task.control.unreadBytes <= Self.wholeBytes
+      else { return nil }
       delivery.task.control.finish()
       let body = delivery.task.control.takeWholeBody()
       if !body.isEmpty { response.body = body }

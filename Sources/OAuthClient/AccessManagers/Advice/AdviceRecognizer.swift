@@ -36,6 +36,12 @@ public struct AdviceRecognizer: Sendable {
     self.accessManager = accessManager
   }
 
+  /// Whether a request that is answered with `status` has had no effect: it was redirected, or rejected for what it
+  /// lacked.
+  package static func deniesWithoutEffect(_ status: Int) -> Bool {
+    (300..<400).contains(status) || status == 401 || status == 403
+  }
+
   /// Returns the advices of `response` from `url`; nil when there is none. Without `url` a redirect must be to an
   /// absolute URL to be compared with the access manager's.
   public func finding(in response: HTTPResponse, from url: HTTPURL? = nil) -> AdviceFinding? {

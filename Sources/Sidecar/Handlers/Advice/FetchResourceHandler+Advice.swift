@@ -109,7 +109,9 @@ extension FetchResourceHandler {
     advice.newSession = { [engine, server = fetch.server] in
       // Who approved the call was shown that it is nobody's.
       guard !context.needsApproval, let text = delegate.newSession.withLock({ $0 }) else { return nil }
-      let session = try? await engine.session(text, .user, server.issuer, context)
+      guard let session = try? await engine.session(text, .user, server.issuer, context), let handle = session.handle,
+        (try? await engine.visibleSession(handle, context)) != nil
+      else { return nil }
       context.audit?.note(server, session)
       return session
     }
