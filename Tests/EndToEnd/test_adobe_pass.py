@@ -562,7 +562,7 @@ def test_an_outage_is_no_refusal(ask: Callable[..., Connection]) -> None:
     """Catches a server that nobody answers at being told as credentials that nobody takes."""
     result = fetch(ask(attempts=1, baseUrl=f"http://127.0.0.1:{free_port()}/adobe"), "a")
     assert result["outcome"] == "failure" and result["status"]["status"] == 0
-    assert (result["status"]["code"], result["status"]["action"]) == ("network_error", "none"), result
+    assert (result["status"]["code"], result["status"]["action"]) == ("network_error", "retry"), result
     assert result["status"]["message"] == (
         "The request failed due to a network error. If the issue persists over several retries, please capture the device console logs "
         "and contact support.")

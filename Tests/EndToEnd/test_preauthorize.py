@@ -276,7 +276,7 @@ def test_a_permit_that_arrives_after_the_session_has_ended_counts_for_nothing(
 
 
 @pytest.mark.parametrize("params, path", [
-    ({"resources": ["a"] * 10_001}, "/resources"), ({"resources": [""]}, "/resources/0"), ({}, "/resources"),
+    ({"resources": []}, "/resources"), ({"resources": [""]}, "/resources/0"), ({}, "/resources"),
     ({"resources": ["a"], "disableFeatures": ["NO_CACHE"]}, "/disableFeatures/0"),
     ({"resources": ["a"], "timeoutMs": 0}, "/timeoutMs"), ({"resources": ["a"], "context": []}, "/context"),
     ({"resources": ["a"], "context": {"subject": 7}}, "/context/subject"), ({"resources": ["a"], "x": 1}, "/x"),
@@ -286,13 +286,6 @@ def test_params_that_make_no_sense(
 ) -> None:
     connection = ask(view={"kind": "authzen", "baseUrl": engines.authzen})
     expect.fault(connection.error("preauthorize", params), -32602, path)
-
-
-def test_a_request_about_nothing_is_a_failure(ask: Callable[..., Connection], engines: DecisionEngines) -> None:
-    connection = ask(view={"kind": "authzen", "baseUrl": engines.authzen})
-    result = call(connection)
-    assert (result["outcome"], result["decisions"]) == ("failure", [])
-    assert (result["status"]["status"], result["status"]["code"]) == (0, "bad_request")
 
 
 def test_no_such_decision_point_is_a_failure(ask: Callable[..., Connection], engines: DecisionEngines) -> None:

@@ -50,7 +50,7 @@ struct ExplainTests {
       ("fetchResource", #"{"auth":"user"}"#), ("fetchResource", #"{"session":"short"}"#),
       ("fetchResource", #"{"auth":"credential"}"#), ("fetchResource", #"{"auth":"clientCredentials"}"#),
       ("fetchResource", #"{"meta":{"timeoutMs":0}}"#), ("fetchResource", #"[]"#), ("getInf", "{}"),
-      ("listTasks", #"{"limit":"5"}"#), ("getAccessToken", "{}"), ("preauthorize", #"{"resources":[""]}"#),
+      ("listTasks", #"{"limit":"5"}"#), ("getAccessToken", "{}"), ("preauthorize", #"{"resources":[]}"#),
       ("getSession", #"{"session":"short"}"#),
       ("createSession", #"{"issuer":"a","grant":{"type":"implicit","profile":"p"}}"#),
     ])

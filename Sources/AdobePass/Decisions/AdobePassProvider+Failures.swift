@@ -1,12 +1,11 @@
 public import Entitlements
 
 extension AdobePassProvider {
-  /// Returns an error of the sidecar's own with the message and the action that Adobe's SDK has for its code. A decision
-  /// point that is not configured has no counterpart there: nothing sets the requestor.
+  /// Returns an error of the sidecar's own with the message that Adobe's SDK has for its code. A decision point that is
+  /// not configured has no counterpart there: nothing sets the requestor.
   public func worded(_ status: Status) -> Status {
     guard status.isLocal, let message = Self.messages[status.code] else { return status }
-    // The SDK suggests no retry, although its message speaks of retries.
-    return status.suggesting(status.code == "network_error" ? "none" : status.action, message: message)
+    return status.suggesting(status.action, message: message)
   }
 
   private static let messages = [

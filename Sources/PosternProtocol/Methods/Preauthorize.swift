@@ -22,8 +22,7 @@ public enum Preauthorize: RPCMethod {
     public var timeoutMs: Int?
 
     public static let memberDocs = [
-      "resources":
-        "Ids or MRSS fragments, at most 10000; one decision for each, duplicates included. Without any: outcome failure",
+      "resources": "Ids or MRSS fragments, 1 to 10000; one decision for each, duplicates included",
       "disableFeatures":
         "LOCAL_CACHE: request decisions, whatever is cached here. REMOTE_CACHE: the decision point is not to answer from its cache, either",
       "provider": "A configured decision point; may be left out when only one is configured",

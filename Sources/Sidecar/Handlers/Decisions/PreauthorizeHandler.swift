@@ -52,8 +52,7 @@ struct PreauthorizeHandler: Sendable {
     _ = try Self.request(params)
     _ = try timeout(params)
     switch try await meant(params, context) {
-    case .success(let found):
-      return CheckedDecisions(provider: found.point.name, status: params.resources.isEmpty ? .noResources : nil)
+    case .success(let found): return CheckedDecisions(provider: found.point.name, status: nil)
     case .failure(let absence): return CheckedDecisions(provider: nil, status: absence.status)
     }
   }
@@ -103,8 +102,8 @@ struct PreauthorizeHandler: Sendable {
   private static func request(
     _ params: Preauthorize.Params
   ) throws(RPCFault) -> (request: PreauthorizeRequest, weight: Int) {
-    guard params.resources.count <= maxResources else {
-      throw .invalidParams("resources must be at most \(maxResources)", path: "/resources")
+    guard (1...maxResources).contains(params.resources.count) else {
+      throw .invalidParams("resources must be 1 to \(maxResources)", path: "/resources")
     }
     if let index = params.resources.firstIndex(where: { !(1...maxBytes).contains($0.utf8.count) }) {
       throw .invalidParams("A resource has 1 to \(maxBytes) bytes", path: "/resources/\(index)")
