@@ -663,8 +663,7 @@ class Methods:
         marks the fault. A missing session and an unreachable decision point are results, too: outcome failure.
         Large lists are split, a batch that one resource spoils is taken apart, and permits are cached for a while.
 
-        :param resources: Ids or MRSS fragments, at most 10000; one decision for each, duplicates included. Without
-            any: outcome failure.
+        :param resources: Ids or MRSS fragments, 1 to 10000; one decision for each, duplicates included.
         :param disable_features: LOCAL_CACHE: request decisions, whatever is cached here. REMOTE_CACHE: the decision
             point is not to answer from its cache, either.
         :param provider: A configured decision point; may be left out when only one is configured.
