@@ -100,13 +100,13 @@ struct AdobePassTests {
   }
 
   @Test(
-    "a failure has another message or action than the SDK's, or loses its details",
+    "a failure has another message than the SDK's, another action, or loses its details",
     arguments: [
       (Status.sessionExpired, "The current authentication session has expired.", "authentication"),
       (.sessionMissing("d"), "The authentication session associated with this request could not be", "authentication"),
       (.accessTokenUnavailable("d"), "The request failed due to an unexpected error while retrieving the", "none"),
       (.formatUnknown("d"), "The request failed due to an unknown server response format.", "none"),
-      (.networkError("d"), "The request failed due to a network error.", "none"),
+      (.networkError("d"), "The request failed due to a network error.", "retry"),
       (.requestorNotConfigured("d"), "The decision point is not configured yet.", "retry"),
       (.denied(message: "No."), "No.", "none"),
     ])
