@@ -29,8 +29,10 @@ export interface AuthenticateParams extends WithMeta {
 }
 
 export interface AuthenticateWithAdviceParams extends WithMeta {
-  /** Needed at the beginning. */
+  /** Needed at the beginning, or `issuer`. */
   session?: SessionName;
+  /** In place of `session`, for a user who is not logged in: where the advice is a login. */
+  issuer?: string;
   advice?: Advice;
   advices?: Advice[];
   response?: ForeignResponse;
