@@ -30,7 +30,7 @@ extension DeviceKeyCallback {
   /// Sets the JWT that the device's key has signed.
   public mutating func setJWS(_ jws: String) { callback.fillInput(endingWith: "jws", with: jws) }
 
-  /// Reports that there is no JWT, by the access manager's word for the reason: `Abort`, `Timeout`, `Unsupported`.
+  /// States why there is no JWT, in the access manager's words: `Abort`, `Timeout` or `Unsupported`.
   public mutating func setClientError(_ reason: String) {
     callback.fillInput(endingWith: "clientError", with: reason)
   }

@@ -38,7 +38,7 @@ extension Postern {
   /// Adobe Pass by a configured provider (`kind: adobe-pass`); nil: the only one. Throws `invalidParameter` for none.
   public func pass(_ name: String? = nil) throws(PassError) -> PosternPass { try PosternPass(name, running) }
 
-  /// Has the user of a session satisfy policy advice, or without one log in by it; see
+  /// Has a session's user satisfy policy advice. Without a session the advice is a login. See
   /// `PosternJourneys.authenticate(with:session:at:answers:)`.
   public func authenticate(
     with advices: [PolicyAdvice], session: SessionHandle? = nil, at issuer: String? = nil,
@@ -128,7 +128,7 @@ extension Postern {
         let user = session == nil && subject == nil ? try await onlyUser(at: name) : session
         return await preauthorize(request, at: name, session: user, subject: subject)
       } catch {
-        return .failure(SessionSubjects.status(of: error) ?? .sessionMissing(error.detail))
+        return .failure(SessionSubjects.status(of: error) ?? .sessionMissing(error.detail), at: point)
       }
     }
   }

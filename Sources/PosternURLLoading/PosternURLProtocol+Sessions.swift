@@ -7,16 +7,14 @@ import PosternSupport
 #endif
 
 extension PosternURLProtocol {
-  private static let warnings = Locked(LoadingWarnings())
-
-  /// Takes warnings, each once: about a registration without effect, and a policy without a delegate. They are written
-  /// to standard error unless another function is set here.
+  /// Takes warnings, each once: about a registration without effect, and a policy without a delegate. That of all
+  /// warnings of the library (`LibraryWarnings`).
   public static var warningHandler: @Sendable (String) -> Void {
-    get { warnings.withLock { $0.handler } }
-    set { warnings.withLock { $0.handler = newValue } }
+    get { LibraryWarnings.handler }
+    set { LibraryWarnings.handler = newValue }
   }
 
-  static func warn(_ text: String) { LoadingWarnings.tell(text, through: warnings) }
+  static func warn(_ text: String) { LibraryWarnings.report(text) }
 
   /// Makes a session whose requests to `resources` go through the engine: puts this class first in the
   /// `protocolClasses` of `configuration`, and makes a session of it.
@@ -41,21 +39,5 @@ extension PosternURLProtocol {
   /// that it cannot load itself.
   public static func isInstalled(in session: URLSession) -> Bool {
     session.configuration.protocolClasses?.first == PosternURLProtocol.self
-  }
-}
-
-/// Reports mistakes whose only effect is that the engine is not used, each of them once in a process.
-struct LoadingWarnings: Sendable {
-  var handler: @Sendable (String) -> Void = { text in
-    FileHandle.standardError.write(Data("warning: postern: \(text)\n".utf8))
-  }
-  private var reported: Set<String> = []
-
-  /// Whether `text` has not been reported yet.
-  private mutating func isNew(_ text: String) -> Bool { reported.insert(text).inserted }
-
-  static func tell(_ text: String, through warnings: Locked<LoadingWarnings>) {
-    let handler = warnings.withLock { $0.isNew(text) ? $0.handler : nil }
-    handler?(text)
   }
 }

@@ -110,7 +110,7 @@ extension Status {
       details: details)
   }
 
-  /// A request about nothing. It is no success: "all are permitted" would be true of its decisions.
+  /// A request without resources. It fails: without decisions, "all are permitted" would be true.
   package static let noResources = Status(
     status: 0, code: "bad_request", action: "none", message: "The request names no resource.")
 

@@ -45,7 +45,7 @@ extension PolicyEvent: ConciseStringConvertible {
 ///
 /// Each method has two forms, of which a delegate implements one: the form with the event has the request, its URL, the
 /// task and the response as well. `onPolicyAdviceReceived` is the one that a delegate needs: without it no advice is
-/// satisfied, fetches end in `advice_required`, and `DelegateWarnings` names the type. The mobile SDKs spell it
+/// satisfied, fetches end in `advice_required`, and `LibraryWarnings` names the type. The mobile SDKs spell it
 /// `onPolicyAdviseReceived`: a delegate may, too.
 public protocol AuthorizationPolicyDelegate: Sendable {
   /// Has the user of the event's session satisfy `advices`, of a fetch that can also be resumed by `continuation`
@@ -110,9 +110,8 @@ extension AuthorizationPolicyDelegate {
   public func onPolicyAdviseReceived(
     _ advices: [PolicyAdvice], session: SessionHandle?, continuation: String?
   ) async -> Bool? {
-    DelegateWarnings.tell(
-      Self.self,
-      "has no method onPolicyAdviceReceived(_:event:continuation:) or onPolicyAdviceReceived(_:session:continuation:), so no advice is satisfied; a method with another name or other types is never called"
+    LibraryWarnings.report(
+      "\(Self.self) has no method onPolicyAdviceReceived(_:event:continuation:) or onPolicyAdviceReceived(_:session:continuation:), so no advice is satisfied; a method with another name or other types is never called"
     )
     return nil
   }

@@ -51,8 +51,8 @@ public struct TokenManagementPolicy: Sendable {
     whenNoSession = .fail
   }
 
-  /// Whether requests to `url` carry the token: it is one of the policy's URLs (same scheme, host and port), is secure, and has no path that another server could read
-  /// differently.
+  /// Whether requests to `url` carry the token: it is one of the policy's URLs (same scheme, host and port), is secure,
+  /// and has no path that another server could read differently.
   public func covers(_ url: HTTPURL) -> Bool { coverage.covers(url) && bounds?.covers(url) ?? true }
 
   /// The URLs under which requests are covered.

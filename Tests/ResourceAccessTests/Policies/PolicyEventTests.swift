@@ -135,9 +135,9 @@ import Testing
       }
     }
     let warnings = Self.warnings
-    let usual = DelegateWarnings.handler
-    defer { DelegateWarnings.handler = usual }
-    DelegateWarnings.handler = { text in
+    let usual = LibraryWarnings.handler
+    defer { LibraryWarnings.handler = usual }
+    LibraryWarnings.handler = { text in
       if text.contains("Misspelt") { warnings.withLock { $0.append(text) } }
     }
     let url = try HTTPURL("https://api.test/shop/pay")
