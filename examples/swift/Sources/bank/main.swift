@@ -41,7 +41,7 @@ struct Bank {
   }
 
   /// Has the user satisfy the advice: in the browser (RFC 9470), or in the terminal (an access manager's callbacks).
-  @Sendable private func stepUp(_ advices: [PolicyAdvice], _ session: SessionHandle) async -> Bool {
+  @Sendable private func stepUp(_ advices: [PolicyAdvice], _ session: SessionHandle?) async -> Bool {
     note("The bank requires a confirmation.")
     do {
       try await complete(postern.journeys.stepUpInBrowser(with: advices, session: session, open: show))
