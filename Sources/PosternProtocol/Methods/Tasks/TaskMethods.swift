@@ -19,7 +19,7 @@ public enum ListTasks: RPCMethod {
     public var cursor: String?
 
     public static let memberDocs = PageParams.memberDocs.merging([
-      "state": "Only tasks of this state; default: of any. It is that of now, where a page is of an earlier moment"
+      "state": "Only tasks that are in this state when the page is made; default: in any state"
     ]) { own, _ in own }
 
     /// The part of the list that is requested.

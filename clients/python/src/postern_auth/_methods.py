@@ -585,8 +585,7 @@ class Methods:
         those that have ended, the newest first; and where the next page begins. Through an endpoint: those that
         were begun through it, or below.
 
-        :param state: Only tasks of this state; default: of any. It is that of now, where a page is of an earlier
-            moment.
+        :param state: Only tasks that are in this state when the page is made; default: in any state.
         :param limit: How many entries at most, from 1 to 1,000; default 100. There may be fewer where they are
             large.
         :param cursor: The next_cursor of the page before; good for the same user id, until the sidecar restarts.
